@@ -1,0 +1,26 @@
+"""Errors that a user can act on: one sentence that says what is wrong and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """Wrong input or environment; the command line prints the message alone and exits with status 2."""
+
+
+class MissingData(UserError):
+    """A data set that is not there; `needs` names it, so that the plan can leave the panel out."""
+
+    def __init__(self, needs: str, message: str) -> None:
+        super().__init__(message)
+        self.needs = needs
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
+    """The error for an unknown `name` of a `kind` ('data set', 'artifact', ...), with the nearest known names."""
+    known = sorted(known)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+    return UserError(f"unknown {kind} '{name}'; {hint}")
