@@ -1,0 +1,27 @@
+"""What the clients are like: their speed, their link, their capacity, and who is present.
+
+    System  = work (how much each client does per round), link (whose update is lost), capacity (how large a model fits)
+    `membership`  who takes part in which session
+    `schedule`    the discrete-event clock of asynchronous training; its policies are in `policies`
+
+All are frozen values; nothing here knows about models or data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from reproduce.systems.capacity import Capacity, FullCapacity
+from reproduce.systems.link import Link, Reliable
+from reproduce.systems.work import Epochs, Steps, Work
+
+__all__ = ["Capacity", "Epochs", "FullCapacity", "Link", "Reliable", "Steps", "System", "Work"]
+
+
+@dataclass(frozen=True)
+class System:
+    """The clients of a synchronous experiment. The default: one step each, nothing lost, the full model fits."""
+
+    work: Work = field(default_factory=lambda: Steps(1))
+    link: Link = field(default_factory=Reliable)
+    capacity: Capacity = field(default_factory=FullCapacity)

@@ -1,0 +1,247 @@
+"""How much local work each client does in a round.
+
+Amounts are whole numbers >= 1 in the record's `unit`: "steps" (mini-batches) or "epochs" (passes over the client's own
+data). Rounds and clients are counted from 0. The rules with a random draw per round (FedACS) depend on (seed, round,
+client) only and are thus common to all algorithms; those of FedaGrac repeat the published code, where no seed enters.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+
+from reproduce.streams import per_client
+
+Unit = Literal["steps", "epochs"]
+Mode = Literal["fixed", "random"]
+
+
+class Work(ABC):
+    """Base of the rules; `unit` says what is counted."""
+
+    unit: Unit
+
+    @abstractmethod
+    def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
+        """Work of every client in `round`: int64, shape (clients,), all >= 1."""
+
+
+@dataclass(frozen=True)
+class Steps(Work):
+    """`k` mini-batch steps for every client in every round."""
+
+    k: int
+    unit = "steps"
+
+    def __post_init__(self) -> None:
+        _check_amounts(self.k)
+
+    def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
+        return np.full(clients, self.k, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Epochs(Work):
+    """`e` passes over the client's own data for every client in every round."""
+
+    e: int
+    unit = "epochs"
+
+    def __post_init__(self) -> None:
+        _check_amounts(self.e)
+
+    def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
+        return np.full(clients, self.e, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class PerClient(Work):
+    """A given amount for every client, the same in all rounds; asking for another number of clients is an error."""
+
+    values: tuple[int, ...]
+    unit: Unit = "steps"
+
+    def __post_init__(self) -> None:
+        _check_amounts(*self.values)
+        _check_unit(self.unit)
+
+    def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
+        if clients != len(self.values):
+            raise ValueError(f"work is given for {len(self.values)} clients, not for {clients}")
+        return np.array(self.values, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Linear(Work):
+    """Client m does `first + step * m`, the same in all rounds.
+
+    Static system of FedACS (App. I.3.1): Linear(1, 2), i.e. 1, 3, ..., 39 for 20 clients; its Fig. 4 (middle): (1, 1).
+    """
+
+    first: int = 1
+    step: int = 2
+    unit: Unit = "epochs"
+
+    def __post_init__(self) -> None:
+        _check_amounts(self.first)
+        _check_unit(self.unit)
+
+    def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
+        values = self.first + self.step * np.arange(clients, dtype=np.int64)
+        if clients and values.min() < 1:
+            raise ValueError(f"linear work {self.first} + {self.step} m falls below 1 for {clients} clients")
+        return values
+
+
+@dataclass(frozen=True)
+class Halves(Work):
+    """Fresh uniform draws in every round, from another range for each half of the clients.
+
+    Both ends of a range belong to it; with an odd number of clients the second half is the larger. The defaults are the
+    dynamic system of FedACS (App. I.3.1): clients 0..M/2-1 draw from {1, ..., 10}, the others from {20, ..., 30}.
+    """
+
+    first: tuple[int, int] = (1, 10)
+    second: tuple[int, int] = (20, 30)
+    unit: Unit = "epochs"
+
+    def __post_init__(self) -> None:
+        for low, high in (self.first, self.second):
+            _check_range(low, high)
+        _check_unit(self.unit)
+
+    def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
+        slow = np.arange(clients) < clients // 2
+        low = np.where(slow, self.first[0], self.second[0])
+        high = np.where(slow, self.first[1], self.second[1])
+        u = per_client(clients, "work", seed, round)
+        values: np.ndarray = (low + np.floor(u * (high - low + 1))).astype(np.int64)
+        return values
+
+
+@dataclass(frozen=True)
+class Gaussian(Work):
+    """max(1, int(|x|)) steps with x ~ N(mean, variance): FedaGrac (Sec. 6), drawn as in its published code.
+
+    `fixed`: one draw per client for the whole run; `random`: a new draw in every round from the client's own stream,
+    whose first equals the fixed one. The streams are part of the published code: the run's seed does not enter.
+    `variance` is a variance, not a standard deviation; 0 gives `mean` to all.
+    """
+
+    mean: float
+    variance: float
+    mode: Mode = "fixed"
+    unit = "steps"
+
+    def __post_init__(self) -> None:
+        if self.mean < 1 or self.variance < 0:
+            raise ValueError(f"Gaussian work needs mean >= 1 and variance >= 0, not {self.mean} and {self.variance}")
+        _check_mode(self.mode)
+
+    def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
+        if self.variance == 0:
+            return np.full(clients, max(1, int(self.mean)), dtype=np.int64)
+        draws, deviation = _draws(self.mode, round), self.variance**0.5
+        last = [_published_stream(m + 1).normal(self.mean, deviation, draws)[-1] for m in range(clients)]
+        return np.array([max(1, int(abs(x))) for x in last], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Uniform(Work):
+    """Uniform on {low, ..., high}, drawn like `Gaussian` from the published streams of FedaGrac."""
+
+    low: int
+    high: int
+    mode: Mode = "fixed"
+    unit = "steps"
+
+    def __post_init__(self) -> None:
+        _check_range(self.low, self.high)
+        _check_mode(self.mode)
+
+    def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
+        draws = _draws(self.mode, round)
+        streams = (_published_stream(m + 1) for m in range(clients))
+        return np.array([stream.randint(self.low, self.high + 1, draws)[-1] for stream in streams], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class DeviceClasses(Work):
+    """Slow devices and, as the last client, one fast one that works for as long (FedaGrac, Table 2).
+
+    A slow device does `base` steps per round, the fast one the nearest whole number to utilisation * ratio * base, at
+    least 1; `ratio` is how many times faster it takes a step (`DEVICE_RATIOS`) and `utilisation` in (0, 1] the share of
+    the round that it may work.
+    """
+
+    base: int = 10
+    ratio: float = 100.0
+    utilisation: float = 1.0
+    unit = "steps"
+
+    def __post_init__(self) -> None:
+        _check_amounts(self.base)
+        if not self.ratio > 0:
+            raise ValueError(f"the speed ratio of a device must be positive, not {self.ratio}")
+        if not 0 < self.utilisation <= 1:
+            raise ValueError(f"the utilisation of a device lies in (0, 1], not {self.utilisation}")
+
+    def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
+        values = np.full(clients, self.base, dtype=np.int64)
+        values[-1:] = max(1, _nearest(self.utilisation * self.ratio * self.base))
+        return values
+
+
+# Speed of an RTX 3080 Ti relative to each device of FedaGrac's Table 2. The paper gives none: `peak` is the ratio of
+# peak arithmetic, `overhead` what remains when launching kernels dominates, `default` lies between.
+DEVICES = ("rpi4", "jetson_nano", "gtx1080ti", "gtx2080ti")
+DEVICE_RATIOS: dict[str, dict[str, float]] = {
+    "default": dict(zip(DEVICES, (100.0, 30.0, 3.0, 2.5), strict=True)),
+    "peak": dict(zip(DEVICES, (1000.0, 144.0, 3.0, 2.5), strict=True)),
+    "overhead": dict(zip(DEVICES, (20.0, 6.0, 1.3, 1.1), strict=True)),
+}
+
+
+@cache
+def _published_seed(client: int) -> int:
+    return int(np.random.RandomState(42 * client).randint(12345))
+
+
+def _published_stream(client: int) -> np.random.RandomState:
+    """The legacy generator of FedaGrac's code for `client` (counted from 1): seeded by the first draw of seed 42 i."""
+    return np.random.RandomState(_published_seed(client))
+
+
+def _draws(mode: Mode, round: int) -> int:
+    """How many numbers of a client's stream are needed until the one of `round`."""
+    return 1 if mode == "fixed" else round + 1
+
+
+def _nearest(x: float) -> int:
+    """`round`, whose name the argument `round` hides above; the small number undoes errors in products such as 2.5."""
+    return round(x + 1e-9)
+
+
+def _check_amounts(*values: int) -> None:
+    if not values or any(int(v) != v or v < 1 for v in values):
+        raise ValueError(f"amounts of work are whole numbers >= 1, not {values}")
+
+
+def _check_range(low: int, high: int) -> None:
+    _check_amounts(low, high)
+    if low > high:
+        raise ValueError(f"the range of work {low}..{high} is empty")
+
+
+def _check_unit(unit: str) -> None:
+    if unit not in ("steps", "epochs"):
+        raise ValueError(f"work is counted in 'steps' or 'epochs', not '{unit}'")
+
+
+def _check_mode(mode: str) -> None:
+    if mode not in ("fixed", "random"):
+        raise ValueError(f"the mode of drawing work is 'fixed' or 'random', not '{mode}'")
