@@ -1,0 +1,53 @@
+"""How samples are given to clients: every partition of the five papers.
+
+| record                                    | source                                     |
+| ----------------------------------------- | ------------------------------------------ |
+| `IID`, `TwoClasses`, `Shards`             | defedavg section 4                         |
+| `ClassPerClient`                          | fedacs 4.2, MNIST                          |
+| `DirichletClass`, `DirichletClient`       | fedacs 4.2, CIFAR-10 and CINIC-10          |
+| `CappedDirichlet`                         | fedagrac 4.2 (DP1); fiarse 4, AG News      |
+| `Sharding`, `ShuffledBlocks`              | fedagrac 4.3 (DP2, i.i.d.)                 |
+| `BalancedDirichlet`                       | fiarse 4, CIFAR                            |
+| `label_groups`, `GroupedDirichlet`        | dynamic_init 4.2, 4.3                      |
+| `HalfLabels`, `PartialOverlap`, `TwoShard`, `DistinctLabels` | dynamic_init 4.6        |
+
+Each has `split(labels, clients, seed)`: one array of positions in `labels` per client, no client empty, the same for
+the same arguments on every machine; a UserError when that is impossible. Records with a `data_seed` ignore the seed of
+the run unless it is None, because their paper draws the partition once for all runs.
+"""
+
+from __future__ import annotations
+
+from reproduce.problems.partition_dirichlet import BalancedDirichlet, CappedDirichlet, DirichletClass, DirichletClient
+from reproduce.problems.partition_groups import (
+    DistinctLabels,
+    GroupedDirichlet,
+    HalfLabels,
+    PartialOverlap,
+    TwoShard,
+    label_groups,
+)
+from reproduce.problems.partition_labels import IID, ClassPerClient, Sharding, Shards, ShuffledBlocks, TwoClasses
+from reproduce.problems.partition_tools import Indices, Labels, Partition
+
+__all__ = [
+    "IID",
+    "BalancedDirichlet",
+    "CappedDirichlet",
+    "ClassPerClient",
+    "DirichletClass",
+    "DirichletClient",
+    "DistinctLabels",
+    "GroupedDirichlet",
+    "HalfLabels",
+    "Indices",
+    "Labels",
+    "PartialOverlap",
+    "Partition",
+    "Sharding",
+    "Shards",
+    "ShuffledBlocks",
+    "TwoClasses",
+    "TwoShard",
+    "label_groups",
+]
