@@ -1,0 +1,49 @@
+# make smoke: every table and figure in miniature, on embedded data.   make test: the whole gate of the continuous integration.
+# Both make the virtual environment .venv first, once. A CUDA machine that shall use its GPU installs its own torch instead.
+
+PYTHON ?= python3
+CORES ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+TORCH := $(shell grep ^torch== constraints.txt)
+# PyPI's torch for Linux brings gigabytes of CUDA; the index with the CPU builds does not. Empty: pip's own configuration.
+TORCH_INDEX ?=
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: smoke test lint types unit format clean
+
+smoke: $(VENV)/workflow.stamp
+	$(BIN)/snakemake smoke --cores $(CORES) --quiet rules
+	@echo "Written: figures/smoke/ tables/smoke/ report/smoke/index.html"
+
+test: lint types smoke unit
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile
+
+types: $(VENV)/dev.stamp
+	$(BIN)/mypy
+
+unit: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest
+
+format: $(VENV)/dev.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile
+
+$(VENV)/workflow.stamp: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed: make PYTHON=python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(INSTALL) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$(TORCH)"
+	$(INSTALL) --editable ".[workflow]"
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/workflow.stamp
+	$(INSTALL) --editable ".[workflow,dev]"
+	@touch $@
+
+clean:
+	rm -rf .snakemake .reproduce logs figures/smoke tables/smoke results/smoke report

@@ -1,0 +1,25 @@
+"""Make a table or a figure, and its per-seed cells, from the results files that are there."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+NAME = "render"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scale", metavar="SCALE", help="smoke, reduced or paper")
+    parser.add_argument("artifact", metavar="PAPER/NAME", help="such as fedacs/fig6")
+
+
+def run(args: argparse.Namespace) -> None:
+    from reproduce import plan
+
+    artifact = plan.artifact(args.artifact)
+    sources = plan.sources(args.scale, artifact.id)
+    for panel, reason in dict.fromkeys((panel, reason) for panel, _, reason in sources if reason):
+        print(f"{artifact.id} at scale {args.scale}: panel {panel} not run: {reason}")
+    from reproduce.report.render import render
+
+    render(artifact, args.scale, Path(), sources)

@@ -1,0 +1,29 @@
+"""Train one job and write its results file; the workflow calls this, and it needs neither Snakemake nor matplotlib."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+NAME = "train"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scale", metavar="SCALE", help="smoke, reduced or paper")
+    parser.add_argument("paper", metavar="PAPER", help="such as fedacs")
+    parser.add_argument("job", metavar="JOB", help="a job's name, as `plan` prints it")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: where the workflow expects it")
+
+
+def run(args: argparse.Namespace) -> None:
+    from reproduce import plan
+    from reproduce.errors import MissingData
+
+    job = plan.job(args.scale, args.paper, args.job)
+    if reason := plan.missing(job):
+        raise MissingData(reason.removeprefix("needs "), f"{job.paper} {job.name} {reason}: see docs/data.md")
+    from reproduce.engine.train import train_job
+
+    output = args.output or Path(job.output)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    train_job(job.panel, job.experiments, job.scale, job.paper, job.name, output)

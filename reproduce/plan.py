@@ -1,0 +1,278 @@
+"""Which jobs a scale consists of, which files feed which artifact, what a job costs and when it must run again.
+
+The Snakefile and the command line ask here; nothing in this module imports torch or pandas, because every start of
+Snakemake, also inside cluster jobs, pays for it. Snakemake asks most questions more than once: the plan is cached.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reproduce.errors import UserError, unknown
+from reproduce.experiment import PACKAGE, SCALES, Artifact, Experiment, Panel, canonical
+from reproduce.papers import PAPERS, artifacts
+from reproduce.settings import settings
+
+if TYPE_CHECKING:
+    from reproduce.engine.cost import Cost
+
+_JOB_NAME = re.compile(r"[a-z0-9-]+")
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What one call of `python -m reproduce train` trains: a panel, or at paper scale one algorithm of it.
+
+    `panel` carries the seeds in force (an override included); `artifacts` are the ids that read the results.
+    """
+
+    scale: str
+    paper: str
+    name: str
+    panel: Panel
+    experiments: tuple[Experiment, ...]
+    artifacts: tuple[str, ...]
+
+    @property
+    def output(self) -> str:
+        """The results file, relative to the working directory."""
+        return f"results/{self.scale}/{self.paper}/{self.name}.parquet"
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Data sets that this job's own experiments need."""
+        return tuple(sorted({name for e in self.experiments for name in e.problem.requires}))
+
+    @property
+    def runs(self) -> int:
+        return len(self.experiments) * len(self.panel.seeds)
+
+
+# --- artifacts and jobs -----------------------------------------------------------------------------------------------
+
+
+def check_scale(scale: str) -> str:
+    """`scale` itself; raises UserError if there is no such scale."""
+    if scale not in SCALES:
+        raise unknown("scale", scale, SCALES)
+    return scale
+
+
+def check_paper(paper: str) -> str:
+    """`paper` itself; raises UserError if there is no such paper."""
+    if paper not in PAPERS:
+        raise unknown("paper", paper, PAPERS)
+    return paper
+
+
+def artifact(name: str) -> Artifact:
+    """The artifact with the id `name` ("fedacs/fig6"); raises UserError for an unknown one."""
+    known = {a.id: a for a in artifacts()}
+    if name not in known:
+        raise unknown("artifact", name, known)
+    return known[name]
+
+
+def select(target: str | None) -> tuple[Artifact, ...]:
+    """The artifacts that `target` names: all (None), a paper's, or one ("fedacs/fig6"); UserError if unknown."""
+    if target is None:
+        return artifacts()
+    if "/" in target:
+        return (artifact(target),)
+    return tuple(a for a in artifacts() if a.paper == check_paper(target))
+
+
+def jobs(scale: str) -> tuple[Job, ...]:
+    """All jobs of a scale; raises UserError if two artifacts of a paper mean different panels by one name."""
+    return tuple(_jobs(check_scale(scale), seeds_override()).values())
+
+
+def job(scale: str, paper: str, name: str) -> Job:
+    """One job; raises UserError for an unknown scale, paper or job."""
+    known = _jobs(check_scale(scale), seeds_override())
+    if (check_paper(paper), name) not in known:
+        raise unknown(f"job of {paper} at scale {scale}", name, (n for p, n in known if p == paper))
+    return known[paper, name]
+
+
+def artifact_jobs(scale: str, name: str) -> tuple[Job, ...]:
+    """The jobs whose results the artifact with the id `name` reads."""
+    wanted = artifact(name).id
+    return tuple(j for j in jobs(scale) if wanted in j.artifacts)
+
+
+def seeds_override() -> tuple[int, ...] | None:
+    """The seeds of `REPRODUCE_SEEDS` ("0,1"), which then replace those of every panel; None: as declared."""
+    text = os.environ.get("REPRODUCE_SEEDS")
+    if text is None:
+        return None
+    try:
+        seeds = tuple(int(s) for s in text.split(","))
+    except ValueError as error:
+        raise UserError(f"REPRODUCE_SEEDS={text}: use whole numbers with commas between them, such as 0,1,2") from error
+    if min(seeds) < 0 or len(set(seeds)) < len(seeds):
+        raise UserError(f"REPRODUCE_SEEDS={text}: use different numbers, none below 0")
+    return seeds
+
+
+@cache
+def _jobs(scale: str, seeds: tuple[int, ...] | None) -> dict[tuple[str, str], Job]:
+    panels: dict[tuple[str, str], Panel] = {}
+    readers: dict[tuple[str, str], list[str]] = {}
+    for a in artifacts():
+        for panel in a.panels(scale):
+            key = a.paper, panel.name
+            if panels.setdefault(key, panel) != panel:
+                raise UserError(f"panel '{panel.name}' of {a.id} at scale {scale} is not the one of {readers[key][0]}")
+            readers.setdefault(key, []).append(a.id)
+    found: dict[tuple[str, str], Job] = {}
+    for (paper, panel_name), declared in panels.items():
+        panel = declared if seeds is None else replace(declared, seeds=seeds)
+        for name, experiments in _split(scale, panel).items():
+            if not _JOB_NAME.fullmatch(name):
+                raise UserError(f"job name '{name}' of {paper}: algorithms are named with a-z, 0-9, '_' and '-'")
+            if (paper, name) in found:
+                raise UserError(f"two jobs of {paper} at scale {scale} have the name '{name}'")
+            found[paper, name] = Job(scale, paper, name, panel, experiments, tuple(readers[paper, panel_name]))
+    return found
+
+
+def _split(scale: str, panel: Panel) -> dict[str, tuple[Experiment, ...]]:
+    """Job name -> experiments: the whole panel, at paper scale one job an algorithm."""
+    if scale != "paper":
+        return {panel.name: panel.experiments}
+    groups: dict[str, tuple[Experiment, ...]] = {}
+    for e in panel.experiments:
+        algorithm = str(e.labels.get("algorithm", "")).replace("_", "-")
+        name = f"{panel.name}--{algorithm}" if algorithm else panel.name
+        groups[name] = (*groups.get(name, ()), e)
+    return groups
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def job_files(scale: str, name: str) -> list[str]:
+    """The results files that the artifact needs, without those whose data sets are not available."""
+    return [j.output for j in artifact_jobs(scale, name) if not missing(j)]
+
+
+def sources(scale: str, name: str) -> list[tuple[str, Path | None, str]]:
+    """What rendering the artifact reads: (panel, results file or None, why there is none) for each of its jobs.
+
+    Results that were trained elsewhere count, whether or not the data set is here.
+    """
+    found: list[tuple[str, Path | None, str]] = []
+    for j in artifact_jobs(scale, name):
+        reason = "" if Path(j.output).exists() else missing(j)
+        found.append((j.panel.name, None if reason else Path(j.output), reason))
+    return found
+
+
+def cells_file(scale: str, name: str) -> str:
+    """The per-seed cells of an artifact, which claims and the scoreboard read."""
+    return f"results/{scale}/cells/{name.replace('/', '_')}.csv"
+
+
+def outputs(scale: str, name: str) -> list[str]:
+    """The files that rendering an artifact writes."""
+    a = artifact(name)
+    suffixes = ("md", "csv", "tex") if a.kind == "table" else ("pdf", "png")
+    return [*(f"{a.kind}s/{scale}/{a.paper}_{a.name}.{s}" for s in suffixes), cells_file(scale, name)]
+
+
+def artifact_files(scale: str) -> list[str]:
+    """The files of all artifacts of a scale."""
+    return [f for a in artifacts() for f in outputs(check_scale(scale), a.id)]
+
+
+def missing(job: Job) -> str:
+    """Why the job cannot run here ("needs svhn"), or "" if it can."""
+    lacking = [name for name in job.requires if not _available(name, settings().data)]
+    return f"needs {' and '.join(lacking)}" if lacking else ""
+
+
+@cache
+def _available(name: str, folder: Path) -> bool:
+    """`folder` is the key of the cache: the answer holds for this data folder."""
+    from reproduce.problems.data import available
+
+    return available(name)
+
+
+# --- when to run again ------------------------------------------------------------------------------------------------
+
+
+def digest(scale: str, paper: str, name: str) -> str:
+    """Changes exactly when the results file would: experiments with their code, labels (its columns) and seeds."""
+    return _digest(job(scale, paper, name))
+
+
+@cache
+def _digest(job: Job) -> str:
+    parts = [[e.digest, canonical(e.labels)] for e in job.experiments]
+    return _sha(json.dumps([parts, job.panel.seeds]))
+
+
+@cache
+def render_digest(name: str) -> str:
+    """Changes with the declarations of the paper, what it reported and claimed, and the code of the report."""
+    folder = PACKAGE / "papers" / artifact(name).paper
+    files = sorted(
+        {f for kind in ("py", "csv", "yaml") for f in folder.rglob(f"*.{kind}")} | {*PACKAGE.glob("report/*.py")}
+    )
+    return _sha(*(f"{f.relative_to(PACKAGE)} {hashlib.sha256(f.read_bytes()).hexdigest()}" for f in files))
+
+
+def _sha(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+# --- cost -------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def cost(job: Job) -> Cost:
+    """Estimated cost of a job: samples, FLOPs and seconds add up over its experiments, the memory is the largest."""
+    from reproduce.engine.cost import Cost, estimate
+
+    each = [estimate(e, job.panel.seeds) for e in job.experiments]
+    return Cost(
+        samples=sum(c.samples for c in each),
+        flops=sum(c.flops for c in each),
+        seconds=sum(c.seconds for c in each),
+        bytes=max(c.bytes for c in each),
+    )
+
+
+def minutes(scale: str, paper: str, name: str) -> int:
+    """Run time to ask a cluster for: three times the estimate and at least ten minutes."""
+    return max(10, math.ceil(3 * cost(job(scale, paper, name)).seconds / 60))
+
+
+def megabytes(scale: str, paper: str, name: str) -> int:
+    """Memory to ask a cluster for: torch and the data set, and one and a half times the estimate."""
+    return 2000 + math.ceil(1.5 * cost(job(scale, paper, name)).bytes / 1e6)
+
+
+def gpus() -> int:
+    """GPUs that a training job asks for."""
+    return int(settings().device == "cuda")
+
+
+# --- the workflow's configuration -------------------------------------------------------------------------------------
+
+
+def environment(config: Mapping[str, Any]) -> dict[str, str]:
+    """The variables that `config/config.yaml` sets for every job; a key that is null leaves the variable as it is."""
+    values = {f"REPRODUCE_{key.upper()}": config[key] for key in ("data", "store", "device", "threads", "seeds")}
+    return {k: ",".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in values.items() if v is not None}
