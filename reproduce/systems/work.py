@@ -222,7 +222,7 @@ def _draws(mode: Mode, round: int) -> int:
 
 
 def _nearest(x: float) -> int:
-    """`round`, whose name the argument `round` hides above; the small number undoes errors in products such as 2.5."""
+    """The nearest whole number, halves upwards (to within rounding errors of the product)."""
     return round(x + 1e-9)
 
 

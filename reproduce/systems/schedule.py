@@ -1,0 +1,222 @@
+"""The discrete-event clock of asynchronous training (DeFedAvg, Sec. 4.1.3): who trains when, from which model.
+
+When a client starts, ends and is heard does not depend on what it learns. So the schedule is simulated first, in
+seconds and without a model, and training replays it: in order of the aggregations, every update is trained from the
+stored model of its start version; jobs that are never uploaded are never trained.
+
+The server's *version* counts aggregations: version 0 is the initial model, aggregation `t` turns version t into t + 1.
+Virtual time is in seconds from 0. Events of the same instant happen in this order: completions of jobs, arrivals of
+uploads (with the aggregation they complete), arrivals of broadcasts, selections of clients, starts of jobs.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from reproduce.systems.speeds import FASHION_MNIST, Costs, Speeds, UniformSlowdown
+
+SAMPLING_STREAM = 12  # numpy.random.default_rng([seed, SAMPLING_STREAM])
+
+Receive = Literal["consume", "keep"]
+"""Whether a client trains from a received model once, or again as long as there is no newer one."""
+
+
+class Update(NamedTuple):
+    """A job whose result enters an aggregation.
+
+    `job` counts the jobs that this client started, from 0, including those never uploaded: (seed, client, job) names
+    its random stream. `start_version` is the model it trained from, `steps` how many local steps it completed (0 is
+    possible for favano). From `start` to `end` it trained, at `arrival` the server has it, in virtual seconds. `weight`
+    is its share in the aggregation.
+    """
+
+    client: int
+    job: int
+    start_version: int
+    steps: int
+    start: float
+    end: float
+    arrival: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """The server's step from version `index` to `index + 1` at virtual second `time`.
+
+    The weights of the updates sum to 1; for favano with the weight 1 / (n + 1) of the server's own model.
+    """
+
+    index: int
+    time: float
+    updates: tuple[Update, ...]
+
+    @property
+    def staleness(self) -> tuple[int, ...]:
+        """For every update, how many aggregations happened since the model it started from."""
+        return tuple(self.index - update.start_version for update in self.updates)
+
+
+class Job(NamedTuple):
+    """A client's training from `start` to `end` (seconds), used or not.
+
+    `arrival`: when the server received its update, None if not within the trace. `overwritten`: a newer result took its
+    place in the send buffer before the server asked. Neither: still running, or waiting in the send buffer, at the end.
+    """
+
+    client: int
+    job: int
+    start_version: int
+    start: float
+    end: float
+    arrival: float | None
+    overwritten: bool
+
+    @property
+    def uploaded(self) -> bool:
+        return self.arrival is not None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Everything that happened from 0 to `horizon` seconds; jobs ordered by client and start."""
+
+    clients: int
+    horizon: float
+    aggregations: tuple[Aggregation, ...]
+    jobs: tuple[Job, ...]
+
+    @property
+    def idle(self) -> float:
+        """Share of all clients' time until the horizon in which they do not train."""
+        busy = sum(min(job.end, self.horizon) - job.start for job in self.jobs)
+        return 1.0 - busy / (self.clients * self.horizon)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The numbers of one run that a policy simulates: clients, steps per job, seconds, and the sampling stream."""
+
+    clients: int
+    steps: int
+    step_seconds: list[float]
+    upload: float
+    download: float
+    rng: np.random.Generator
+    record: bool
+
+    @property
+    def job_seconds(self) -> list[float]:
+        return [self.steps * seconds for seconds in self.step_seconds]
+
+
+class Simulation(ABC):
+    """One run of a policy; `log` keeps its jobs if the set-up says so."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.log: list[tuple[int, int, int, float, float, float, float]] = []
+
+    @abstractmethod
+    def aggregations(self) -> Iterator[Aggregation]:
+        """The aggregations in order, without end."""
+
+    def note(
+        self,
+        client: int,
+        job: int,
+        version: int,
+        start: float,
+        end: float,
+        arrival: float = math.inf,
+        overwritten: float = math.inf,
+    ) -> None:
+        """Log a job, with the seconds at which its update arrives or is overwritten."""
+        if self.setup.record:
+            self.log.append((client, job, version, start, end, arrival, overwritten))
+
+    def jobs(self, horizon: float) -> tuple[Job, ...]:
+        """The jobs started before `horizon`, as they stood then; the aggregations must have been drawn up to there."""
+        return tuple(
+            Job(client, job, version, start, end, arrival if arrival <= horizon else None, overwritten <= horizon)
+            for client, job, version, start, end, arrival, overwritten in sorted(self.log)
+            if start < horizon
+        )
+
+
+class Policy(ABC):
+    """When clients train and the server aggregates: an algorithm of DeFedAvg seen by the clock alone."""
+
+    n: int
+
+    @abstractmethod
+    def check(self, clients: int, steps: int, costs: Costs) -> None:
+        """Raise ValueError if the policy cannot run with so many clients, local steps and such costs."""
+
+    @abstractmethod
+    def start(self, setup: Setup) -> Simulation:
+        """A run of this policy."""
+
+
+@dataclass(frozen=True)
+class EventClock:
+    """The clock of an asynchronous experiment: `policy` with `clients` clients of `steps` local steps per job."""
+
+    policy: Policy
+    clients: int
+    steps: int
+    costs: Costs = FASHION_MNIST
+    speeds: Speeds = field(default_factory=UniformSlowdown)
+
+    def __post_init__(self) -> None:
+        if self.clients < 1 or self.steps < 1:
+            raise ValueError(f"a clock needs at least 1 client and 1 step, not {self.clients} and {self.steps}")
+        self.policy.check(self.clients, self.steps, self.costs)
+        self.speeds.slowdowns(0, self.clients)
+
+    def simulate(self, seed: int, aggregations: int | None = None, horizon: float | None = None) -> list[Aggregation]:
+        """The first `aggregations`, or those up to `horizon` virtual seconds inclusive, whichever are fewer."""
+        return self._draw(self._start(seed, record=False), aggregations, horizon)
+
+    def trace(self, seed: int, aggregations: int | None = None, horizon: float | None = None) -> Trace:
+        """As `simulate`, with all jobs. Without a horizon the trace ends with the last aggregation."""
+        simulation = self._start(seed, record=True)
+        drawn = self._draw(simulation, aggregations, horizon)
+        complete = aggregations is not None and len(drawn) == aggregations
+        end = drawn[-1].time if complete or horizon is None else horizon
+        return Trace(self.clients, end, tuple(drawn), simulation.jobs(end))
+
+    def _start(self, seed: int, record: bool) -> Simulation:
+        slowdowns = self.speeds.slowdowns(seed, self.clients)
+        return self.policy.start(
+            Setup(
+                clients=self.clients,
+                steps=self.steps,
+                step_seconds=(slowdowns * self.costs.step).tolist(),
+                upload=self.costs.upload,
+                download=self.costs.download,
+                rng=np.random.default_rng([seed, SAMPLING_STREAM]),
+                record=record,
+            )
+        )
+
+    @staticmethod
+    def _draw(simulation: Simulation, aggregations: int | None, horizon: float | None) -> list[Aggregation]:
+        if aggregations is None and horizon is None:
+            raise ValueError("say how many aggregations, or how many virtual seconds, to simulate")
+        if (aggregations is not None and aggregations < 1) or (horizon is not None and not 0 < horizon < math.inf):
+            raise ValueError(f"cannot simulate {aggregations} aggregations or {horizon} seconds")
+        drawn: list[Aggregation] = []
+        for aggregation in simulation.aggregations():
+            if horizon is not None and aggregation.time > horizon:
+                break
+            drawn.append(aggregation)
+            if len(drawn) == aggregations:
+                break
+        return drawn
