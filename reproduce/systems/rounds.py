@@ -75,7 +75,7 @@ class _FedAvg(Simulation):
 
 @dataclass(frozen=True)
 class DeFedAvgNIID(Sampled):
-    """Clients train all the time; the server takes what the clients drawn have in their send buffers (DeFedAvg, Alg. 1).
+    """Clients train all the time; the server empties the send buffers of the clients drawn (DeFedAvg, Alg. 1).
 
     Every aggregated model is sent to all clients. A client trains from the newest model in its receive buffer and
     leaves the result in its send buffer, over an older one; if the buffer of a drawn client is empty, the server waits
@@ -155,7 +155,7 @@ class _DeFedAvgNIID(Simulation):
         return start, bisect_right(self.arrived, start) - 1
 
     def _advance(self, client: int, now: float) -> None:
-        """Complete the jobs that end by `now`. One that starts at `now` is left: a newer model may come in this instant."""
+        """Complete the jobs that end by `now`; not start one at `now`, for which a newer model may yet come."""
         while not (self.hold and self.buffer[client]):
             job = self._next(client)
             if job is None or job[0] >= now or job[0] + self.seconds[client] > now:

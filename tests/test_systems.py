@@ -1,0 +1,238 @@
+"""Work, links, capacities, membership and their random streams."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reproduce.experiment import canonical
+from reproduce.streams import per_client, rng
+from reproduce.systems import FullCapacity, Reliable, System, fedacs, link, work
+from reproduce.systems.capacity import SplitCapacity
+from reproduce.systems.membership import Alternating
+
+# FedaGrac: step counts of the published code, clients 1..20, computed from its rule with the legacy generator.
+GAUSSIAN = {
+    (500, 100): "502 490 512 484 493 515 494 498 499 512 513 511 497 508 491 497 495 519 491 492",
+    (500, 10000): "529 408 629 348 434 653 445 481 491 629 636 617 475 589 419 472 454 697 415 423",
+    (100, 10000): "129 8 229 51 34 253 45 81 91 229 236 217 75 189 19 72 54 297 15 23",
+}
+WORKS = [
+    work.Steps(7),
+    work.Epochs(3),
+    work.PerClient((1, 2, 3, 4)),
+    work.Linear(),
+    work.Halves(),
+    work.Gaussian(5, 100, "random"),
+    work.Uniform(1, 9, "random"),
+    work.DeviceClasses(),
+]
+LINKS = [Reliable(), link.Same(0.5), link.PerClient((0.0, 0.2, 0.9, 1.0)), link.StaticLink(), link.Halves()]
+
+
+def test_streams_differ_by_every_part_of_the_key() -> None:
+    keys = [("a",), ("a", 0), ("a", 0, 0), ("a", 0, 1), ("a", 1, 0), ("b", 0, 1), (0,), (0, 0)]
+    assert len({rng(*key).random() for key in keys}) == len(keys)
+    assert rng("a", 1).random() == rng("a", np.int64(1)).random()
+
+
+def test_streams_are_the_same_in_every_process() -> None:
+    code = "from reproduce.streams import rng; print(rng('work', 3, 'x').integers(10**9))"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert int(printed) == rng("work", 3, "x").integers(10**9)
+
+
+def test_a_clients_number_does_not_depend_on_how_many_clients_there_are() -> None:
+    assert (per_client(5, "u", 1) == per_client(50, "u", 1)[:5]).all()
+
+
+@pytest.mark.parametrize("key", [(), (-1,), (2**32,), (0.5,)])
+def test_streams_refuse_bad_keys(key: tuple) -> None:
+    with pytest.raises(ValueError, match="key"):
+        rng(*key)
+
+
+@pytest.mark.parametrize("moments", GAUSSIAN)
+def test_gaussian_steps_are_those_of_the_published_code(moments: tuple[int, int]) -> None:
+    drawn = work.Gaussian(*moments).amounts(seed=5, round=3, clients=20)
+    assert drawn.tolist() == [int(k) for k in GAUSSIAN[moments].split()]
+
+
+def test_random_gaussian_steps_of_the_first_six_rounds() -> None:
+    rounds = np.array([work.Gaussian(500, 10000, "random").amounts(0, r, 20) for r in range(6)])
+    assert rounds[:, 0].tolist() == [529, 522, 447, 521, 575, 520]
+    assert rounds[:, 1].tolist() == [408, 562, 372, 356, 684, 591]
+    assert rounds[:, 19].tolist() == [423, 475, 427, 312, 514, 481]
+
+
+def test_uniform_steps_are_those_of_the_published_code() -> None:
+    expected = [243, 337, 125, 160, 385, 243, 176, 295, 183, 397]
+    assert work.Uniform(100, 400).amounts(9, 9, 10).tolist() == expected
+    assert work.Uniform(100, 400, "random").amounts(9, 0, 10).tolist() == expected
+    assert work.Uniform(100, 400, "random").amounts(9, 1, 10).tolist() != expected
+
+
+def test_gaussian_without_variance_is_the_mean() -> None:
+    assert work.Gaussian(500, 0, "random").amounts(0, 4, 3).tolist() == [500, 500, 500]
+
+
+def test_device_classes_speed_up_the_last_client() -> None:
+    rho = work.DEVICE_RATIOS["default"]
+    assert work.DeviceClasses(10, rho["rpi4"], 0.25).amounts(0, 0, 4).tolist() == [10, 10, 10, 250]
+    assert work.DeviceClasses(10, rho["gtx2080ti"], 0.05).amounts(0, 0, 2).tolist() == [10, 1]
+    assert work.DeviceClasses(1, 1.0, 0.01).amounts(0, 0, 2).tolist() == [1, 1]
+
+
+def test_static_system_of_fedacs() -> None:
+    system = fedacs.static()
+    assert system.work.unit == "epochs"
+    assert system.work.amounts(0, 0, 20).tolist() == list(range(1, 40, 2))
+    assert system.link.failure(0, 0, 20) == pytest.approx(np.linspace(0.40, 0.02, 20), abs=1e-12)
+    reverse = fedacs.static(pairing="reverse").link.failure(0, 0, 20)
+    assert reverse == pytest.approx(np.linspace(0.02, 0.40, 20), abs=1e-12)
+    shuffled = fedacs.static(pairing="random").link
+    assert sorted(shuffled.failure(1, 0, 20)) == pytest.approx(np.linspace(0.02, 0.40, 20), abs=1e-12)
+    assert (shuffled.failure(1, 0, 20) == shuffled.failure(1, 7, 20)).all()
+    assert (shuffled.failure(1, 0, 20) != shuffled.failure(2, 0, 20)).any()
+
+
+def test_dynamic_system_of_fedacs() -> None:
+    system = fedacs.dynamic()
+    amounts = np.array([system.work.amounts(3, r, 20) for r in range(300)])
+    failure = np.array([system.link.failure(3, r, 20) for r in range(300)])
+    assert set(amounts[:, :10].ravel()) == set(range(1, 11))
+    assert set(amounts[:, 10:].ravel()) == set(range(20, 31))
+    assert amounts.mean() == pytest.approx((5.5 + 25) / 2, abs=0.2)
+    for half, low, high in ((failure[:, :10], 0.4, 0.5), (failure[:, 10:], 0.0, 0.1)):
+        assert low <= half.min() < low + 0.001
+        assert high - 0.001 < half.max() < high
+    assert (amounts[0] != amounts[1]).any()
+    assert (amounts[0] != system.work.amounts(4, 0, 20)).any()
+
+
+def test_figure_4_systems_of_fedacs() -> None:
+    middle = fedacs.figure4("heterogeneous")
+    assert middle.work.amounts(0, 0, 30).tolist() == list(range(1, 31))
+    assert middle.link.failure(0, 0, 30) == pytest.approx(0.30 - 0.01 * np.arange(30), abs=1e-12)
+    other = fedacs.figure4("heterogeneous", "reverse").link.failure(0, 0, 30)
+    assert other == pytest.approx(0.01 * np.arange(1, 31), abs=1e-12)
+    left = fedacs.figure4("homogeneous")
+    assert set(left.work.amounts(0, 0, 30)) == {15}
+    assert set(left.link.failure(0, 0, 30)) == {0.2}
+    right = fedacs.figure4("time-varying")
+    q = np.array([right.link.failure(0, r, 30) for r in range(200)])
+    assert 0.2 <= q[:, :15].min() <= 0.21 < 0.39 <= q[:, :15].max() <= 0.4
+    assert 0.0 <= q[:, 15:].min() <= 0.01 < 0.19 <= q[:, 15:].max() <= 0.2
+    with pytest.raises(ValueError, match="panels"):
+        fedacs.figure4("right")
+
+
+def test_plane_of_fedacs() -> None:
+    assert fedacs.plane().work.amounts(0, 0, 3).tolist() == [4, 5, 12]
+    assert 1 - fedacs.plane().link.failure(0, 0, 3) == pytest.approx([0.95, 0.40, 0.60])
+    assert set(fedacs.plane(equal_work=True).work.amounts(0, 0, 3)) == {5}
+    assert fedacs.plane(equal_links=True).link.arrived(0, 0, 3).all()
+
+
+def test_links_lose_as_often_as_they_say() -> None:
+    lossy = link.PerClient((0.0, 0.1, 0.5, 0.9, 1.0))
+    arrivals = np.array([lossy.arrived(1, r, 5) for r in range(4000)])
+    assert arrivals.mean(axis=0) == pytest.approx([1.0, 0.9, 0.5, 0.1, 0.0], abs=0.03)
+    assert arrivals[:, 0].all()
+    assert not arrivals[:, 4].any()
+
+
+def test_losses_are_common_to_systems_and_independent_of_qualities() -> None:
+    u = per_client(6, "link", 2, 8)
+    for lossy in (link.Same(0.5), link.Halves()):
+        assert (lossy.arrived(2, 8, 6) == (u >= lossy.failure(2, 8, 6))).all()
+    arrivals = np.array([link.Same(0.5).arrived(0, r, 2) for r in range(4000)])
+    assert np.corrcoef(arrivals.T)[0, 1] == pytest.approx(0, abs=0.05)
+
+
+@given(seed=st.integers(0, 2**32 - 1), round=st.integers(0, 50), which=st.sampled_from(WORKS))
+def test_work_is_repeatable_and_at_least_one(seed: int, round: int, which: work.Work) -> None:
+    amounts = which.amounts(seed, round, 4)
+    assert amounts.dtype == np.int64
+    assert amounts.shape == (4,)
+    assert amounts.min() >= 1
+    assert which.unit in ("steps", "epochs")
+    assert (which.amounts(seed, round, 4) == amounts).all()
+
+
+@given(seed=st.integers(0, 2**32 - 1), round=st.integers(0, 2**20), which=st.sampled_from(LINKS))
+def test_links_are_repeatable_probabilities(seed: int, round: int, which: link.Link) -> None:
+    q = which.failure(seed, round, 4)
+    assert q.shape == (4,)
+    assert ((q >= 0) & (q <= 1)).all()
+    arrived = which.arrived(seed, round, 4)
+    assert arrived.dtype == bool
+    assert (which.arrived(seed, round, 4) == arrived).all()
+
+
+def test_capacities_of_fiarse() -> None:
+    four = SplitCapacity((1, 1 / 4, 1 / 16, 1 / 64))
+    assert four.capacities(100).tolist() == [1.0] * 25 + [0.25] * 25 + [0.0625] * 25 + [0.015625] * 25
+    uneven = four.capacities(6)
+    assert uneven[0] == 1.0
+    assert (np.diff(uneven) <= 0).all()
+    assert np.unique(uneven, return_counts=True)[1].tolist() in ([1, 2, 1, 2], [2, 1, 2, 1], [1, 1, 2, 2])
+    assert four.sizes == (1.0, 0.25, 0.0625, 0.015625)
+    assert FullCapacity().capacities(3).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_groups_alternate() -> None:
+    groups = Alternating(groups=2, clients_per_group=3)
+    assert [groups.members(s).tolist() for s in range(3)] == [[0, 1, 2], [3, 4, 5], [0, 1, 2]]
+    assert groups.clients == 6
+    with pytest.raises(ValueError, match="session"):
+        groups.members(-1)
+
+
+def test_systems_can_be_declared() -> None:
+    declared = [System(), fedacs.static(), fedacs.dynamic(), System(capacity=SplitCapacity((1.0, 0.5)))]
+    assert len({hash(system) for system in declared}) == len(declared)
+    assert System() == System()
+    assert canonical(System())["work"] == {"type": "Steps", "k": 1}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: work.Steps(0),
+        lambda: work.Epochs(0),
+        lambda: work.Steps(1.5),  # type: ignore[arg-type]
+        lambda: work.PerClient(()),
+        lambda: work.PerClient((1, 0)),
+        lambda: work.PerClient((1,), unit="rounds"),  # type: ignore[arg-type]
+        lambda: work.PerClient((1, 2)).amounts(0, 0, 3),
+        lambda: work.Linear(3, -1).amounts(0, 0, 4),
+        lambda: work.Halves((5, 4)),
+        lambda: work.Gaussian(0, 1),
+        lambda: work.Gaussian(5, -1),
+        lambda: work.Gaussian(5, 1, "often"),  # type: ignore[arg-type]
+        lambda: work.Uniform(3, 2),
+        lambda: work.DeviceClasses(ratio=0),
+        lambda: work.DeviceClasses(utilisation=0),
+        lambda: work.DeviceClasses(utilisation=1.1),
+        lambda: link.Same(1.1),
+        lambda: link.PerClient((0.5, -0.1)),
+        lambda: link.PerClient((0.5,)).failure(0, 0, 2),
+        lambda: link.StaticLink(pairing="other"),  # type: ignore[arg-type]
+        lambda: link.StaticLink().failure(0, 0, 22),
+        lambda: link.Halves((0.5, 0.4)),
+        lambda: SplitCapacity(()),
+        lambda: SplitCapacity((0.5, 1.0)),
+        lambda: SplitCapacity((1.0, 0.0)),
+        lambda: SplitCapacity((1.0, 0.5)).capacities(1),
+        lambda: Alternating(0, 1),
+    ],
+)
+def test_nonsense_is_refused(make) -> None:
+    with pytest.raises(ValueError, match=r"\d|''|\(\)|'\w+'"):
+        make()
