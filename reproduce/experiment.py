@@ -11,6 +11,7 @@ Snakemake stay fast.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import hashlib
 import inspect
@@ -160,7 +161,12 @@ def code_files(experiment: Experiment) -> set[Path]:
 
 @cache
 def _file_sha(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """Digest of what a source file does: comments, docstrings and layout do not enter."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
 
 
 def _sha(*parts: str) -> str:

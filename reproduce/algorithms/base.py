@@ -1,0 +1,183 @@
+"""FedAvg (McMahan et al., AISTATS 2017) and the hooks that every synchronous algorithm fills in.
+
+Legend: N clients, C of them in the round, P parameters. X is the server model [P]; U = end - start are the clients'
+updates [C, P]; w [N] the clients' weights in the objective, summing to one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reproduce.algorithms.rule import Rule
+from reproduce.engine.requests import Evaluate, Evaluated, Ints, Request, Train, Trained
+from reproduce.streams import rng
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Floats = NDArray[np.float64]
+State = dict[str, Any]
+Play = Generator[Request | list[Request], Any, None]
+
+
+class Env(Protocol):
+    """What an algorithm may know of its run (`engine.task.Env`)."""
+
+    clients: int
+    weights: Floats
+    samples: Ints
+    seed: int
+    parameters: int
+
+    def tensor(self, values: Any) -> Tensor: ...
+    def zeros(self, *shape: int) -> Tensor: ...
+    def processed(self, clients: Ints, steps: Ints) -> float: ...
+
+
+@dataclass
+class Now:
+    """The system in one round: steps K_m [N], accumulation norms A_m [N], success probabilities s_m [N], arrivals Z [N].
+
+    `members`: the clients that exist in this round; `lr`: the clock's learning rate, None leaves it to the algorithm;
+    `offset` [N]: batches every client has done in earlier rounds.
+    """
+
+    round: int
+    members: Ints
+    steps: Ints
+    norm: Floats
+    success: Floats
+    arrived: NDArray[np.bool_]
+    offset: Ints
+    lr: float | None = None
+
+
+@dataclass
+class Cohort:
+    """Who trains in a round: distinct ids [C] and their aggregation weights [C] (before the link)."""
+
+    ids: Ints
+    weight: Floats
+
+
+class Participation(Protocol):
+    """A scheme of client sampling: which clients, with which aggregation weights."""
+
+    def draw(self, env: Env, now: Now, p: Floats | None = None) -> Cohort: ...
+
+
+@dataclass(frozen=True)
+class Full:
+    """All members take part; their weights are w, normalised over the members."""
+
+    def draw(self, env: Env, now: Now, p: Floats | None = None) -> Cohort:
+        weight = env.weights[now.members]
+        return Cohort(now.members, weight / weight.sum())
+
+
+@dataclass(frozen=True)
+class WithReplacement:
+    """k draws with replacement from p (default w); a client drawn n_m times trains once and weighs n_m / k."""
+
+    k: int
+
+    def draw(self, env: Env, now: Now, p: Floats | None = None) -> Cohort:
+        p = env.weights if p is None else p
+        drawn = rng("sampling", env.seed, now.round).choice(env.clients, size=self.k, p=p)
+        ids, multiplicity = np.unique(drawn, return_counts=True)
+        return Cohort(ids, multiplicity / self.k)
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """k distinct clients, uniformly. Weights N/k * w_m; with `average`, 1/k each."""
+
+    k: int
+    average: bool = False
+
+    def draw(self, env: Env, now: Now, p: Floats | None = None) -> Cohort:
+        drawn = rng("sampling", env.seed, now.round).choice(now.members, size=self.k, replace=False)
+        ids = np.sort(drawn)
+        weight = np.full(self.k, 1 / self.k) if self.average else env.weights[ids] * len(now.members) / self.k
+        return Cohort(ids, weight)
+
+
+@dataclass(frozen=True)
+class FedAvg:
+    """X <- X + server_lr * sum over received clients of weight_m U_m. Subclasses override the hooks below."""
+
+    lr: float = 0.1
+    participation: Participation = field(default=Full())
+    server_lr: float = 1.0
+
+    def setup(self, env: Env, state: State) -> None:
+        """Create the memories: `state[name]` = tensor; `state["x"]` is there already."""
+
+    def probe(self, env: Env, state: State, now: Now) -> Generator[Request, Any, Any]:
+        """Requests before the cohort is chosen; the return value is handed to `choose`."""
+        return None
+        yield
+
+    def choose(self, env: Env, now: Now, probe: Any) -> Cohort:
+        """Client sampling."""
+        return self.participation.draw(env, now)
+
+    def learning_rate(self, env: Env, now: Now) -> float:
+        """The local step size of this round."""
+        return self.lr if now.lr is None else now.lr
+
+    def rule(self) -> Rule:
+        """The local rule (momentum, proximal pull, which gradients to report)."""
+        return Rule()
+
+    def local(self, env: Env, state: State, now: Now, cohort: Cohort) -> Train:
+        """The local work of the cohort; overriders use `dataclasses.replace(super().local(...), correction=...)`."""
+        return Train(
+            clients=cohort.ids,
+            steps=now.steps[cohort.ids],
+            start=state["x"],
+            lr=self.learning_rate(env, now),
+            round=now.round,
+            rule=self.rule(),
+            offset=now.offset[cohort.ids],
+            weights=self.reduction(env, now, cohort),
+        )
+
+    def reduction(self, env: Env, now: Now, cohort: Cohort) -> Tensor | None:
+        """[1, C] if the server step is a weighted sum known before training (then no [C, P] is kept), else None."""
+        return env.tensor((self.message_weights(env, now, cohort) * now.arrived[cohort.ids])[None, :])
+
+    def message_weights(self, env: Env, now: Now, cohort: Cohort) -> Floats:
+        """Aggregation weights [C] of the updates, if they arrive."""
+        return cohort.weight
+
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Cohort, trained: Trained) -> None:
+        """The server step; changes `state` in place, the last thing that happens in a round."""
+        state["x"] = state["x"] + self.server_lr * trained.update[0]
+
+    def round(self, env: Env, state: State, now: Now) -> Play:
+        """One synchronous round as a generator of requests; `state` changes only after the last one."""
+        probe = yield from self.probe(env, state, now)
+        cohort = self.choose(env, now, probe)
+        trained = yield self.local(env, state, now, cohort)
+        self.aggregate(env, state, now, cohort, trained)
+        state["work"] += env.processed(cohort.ids, now.steps[cohort.ids])
+
+    def models(self, env: Env, state: State) -> Mapping[str, Tensor | Evaluate]:
+        """What is evaluated: key -> parameters [P], or a request of its own (a submodel)."""
+        return {"": state["x"]}
+
+    def metrics(self, env: Env, state: State, answers: Mapping[str, Evaluated]) -> Iterator[tuple[str, str, float]]:
+        """What is recorded of an evaluation: (metric, key, value)."""
+        for key, answer in answers.items():
+            for metric, values in answer.metrics.items():
+                yield metric, key, float(values[0])
+
+    def norms(self, steps: Ints, lr: float) -> Floats:
+        """Accumulation norms A_m = ||a_m||_1 of the local solver; K_m for plain SGD."""
+        return steps.astype(np.float64)

@@ -1,0 +1,1 @@
+"""The shared engine: cohorts of runs, the three clocks, evaluation, checkpoints and histories."""

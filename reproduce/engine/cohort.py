@@ -1,0 +1,138 @@
+"""Many runs at once: the cohort plays the runs' generators in step and executes equal requests together.
+
+A run is a generator of requests over a state dictionary that changes only after the last request of a round. So the
+state is consistent whenever every run waits for answers, and that is where checkpoints are taken: a run that is
+resumed from its state asks for the same things again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from reproduce.engine.evaluate import evaluate
+from reproduce.engine.gradient import gradients
+from reproduce.engine.requests import Evaluate, Gradient, Request, Train
+from reproduce.engine.task import Env, Task, Tasks
+from reproduce.engine.trainer import Trainer
+from reproduce.experiment import Experiment
+
+
+@dataclass
+class Run:
+    """One experiment with one seed. `state` is all there is to it: counters, models, memories, history."""
+
+    experiment: Experiment
+    seed: int
+    env: Env
+    state: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def done(self) -> bool:
+        return bool(self.state.get("done"))
+
+    def play(self) -> Generator[Any, Any, None]:
+        """The requests of the rest of the run."""
+        algorithm, state = self.experiment.algorithm, self.state
+        if "x" not in state:
+            state.update(x=self.env.task.initial(), history=[], status="ok", round=0, work=0.0)
+            algorithm.setup(self.env, state)
+        yield from self.experiment.clock.play(self.env, algorithm, state)
+        state["done"] = True
+
+
+def prepare(experiments: Sequence[Experiment], seeds: Sequence[int], tasks: Tasks) -> list[Run]:
+    """All runs of a panel, experiments in order, seeds within."""
+    return [
+        Run(e, seed, Env(tasks.get(e.problem, seed), e.system, seed)) for e in experiments for seed in seeds
+    ]
+
+
+class Cohort:
+    """Plays runs to their end. `tick` is called whenever all runs wait (checkpoints, progress)."""
+
+    def __init__(self, runs: Sequence[Run], trainer: Trainer, tick: Callable[[], None] | None = None) -> None:
+        self.runs, self.trainer, self.tick = runs, trainer, tick
+        self.seconds: dict[str, float] = defaultdict(float)
+        self.samples = 0
+
+    def run(self) -> None:
+        """Until every run is done."""
+        waiting: dict[int, tuple[Generator[Any, Any, None], Any]] = {}
+        for i, run in enumerate(self.runs):
+            if not run.done:
+                self._advance(i, run.play(), None, waiting)
+        while waiting:
+            if self.tick:
+                self.tick()
+            asked = [(i, r) for i, (_, request) in waiting.items() for r in _listed(request)]
+            answers = self.execute([(self.runs[i].env.task, r) for i, r in asked])
+            given: dict[int, list[Any]] = defaultdict(list)
+            for (i, _), answer in zip(asked, answers, strict=True):
+                given[i].append(answer)
+            for i in list(waiting):
+                play, request = waiting.pop(i)
+                self._advance(i, play, given[i] if isinstance(request, list) else given[i][0], waiting)
+
+    def _advance(self, i: int, play: Generator[Any, Any, None], answer: Any, waiting: dict[int, Any]) -> None:
+        try:
+            waiting[i] = (play, play.send(answer))
+        except StopIteration:
+            return
+
+    def execute(self, jobs: Sequence[tuple[Task, Request]]) -> list[Any]:
+        """Answers in the order of the requests."""
+        answers: list[Any] = [None] * len(jobs)
+        train = [i for i, (_, r) in enumerate(jobs) if isinstance(r, Train)]
+        with _timed(self.seconds, "train"):
+            trained = self.trainer.train([jobs[i] for i in train])  # type: ignore[misc]
+        for i, answer in zip(train, trained, strict=True):
+            answers[i] = answer
+        with _timed(self.seconds, "gradient"), torch.no_grad():
+            for i, (task, r) in enumerate(jobs):
+                if isinstance(r, Gradient):
+                    answers[i] = gradients(task, r)
+        with _timed(self.seconds, "evaluate"):
+            groups: dict[Any, list[int]] = defaultdict(list)
+            for i, (task, r) in enumerate(jobs):
+                if isinstance(r, Evaluate):
+                    groups[_evaluation_key(task, r)].append(i)
+            for members in groups.values():
+                task = jobs[members[0]][0]
+                for i, answer in zip(members, evaluate(task, [jobs[i][1] for i in members]), strict=True):  # type: ignore[misc]
+                    answers[i] = answer
+        return answers
+
+
+def _evaluation_key(task: Task, request: Evaluate) -> Any:
+    """Evaluations that may share a pass: same data, same samples in the same order, same model."""
+    arena = getattr(task, "arena", None)
+    if arena is None:
+        return ("quadratic", task.problem)
+    split = id(task) if getattr(task, "test_indices", None) is not None else 0
+    return (id(arena), split, request.view, request.model)
+
+
+def _listed(request: Any) -> list[Request]:
+    return request if isinstance(request, list) else [request]
+
+
+class _timed:
+    """Adds the seconds of a block to a counter."""
+
+    def __init__(self, seconds: dict[str, float], name: str) -> None:
+        self.seconds, self.name = seconds, name
+
+    def __enter__(self) -> None:
+        from time import perf_counter
+
+        self.start = perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        from time import perf_counter
+
+        self.seconds[self.name] += perf_counter() - self.start

@@ -1,0 +1,57 @@
+"""What a run will cost, before it runs: samples, FLOPs, seconds, bytes. Pure Python, so that planning stays fast.
+
+Samples follow from the declared work; seconds from the throughput of each kind of model, measured on two cores
+(`python -m benchmarks throughput` measures it again and prints the table below).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from reproduce.experiment import Experiment
+from reproduce.problems.models import Model, Softmax
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of all seeds together: training samples, floating-point operations (3 x forward), seconds, peak bytes."""
+
+    samples: float
+    flops: float
+    seconds: float
+    bytes: float
+
+
+def estimate(experiment: Experiment, seeds: Sequence[int]) -> Cost:
+    """The expected cost of an experiment with all its seeds on one core."""
+    problem, clock = experiment.problem, experiment.clock
+    count = len(seeds)
+    model: Model | None = getattr(problem, "model", None)
+    if model is None:
+        rounds = clock.length
+        return Cost(0.0, 0.0, count * (0.5 + 4e-4 * rounds), 1e6)
+    samples = count * clock.samples(experiment)
+    macs, parameters = _macs(model), model.parameters
+    test = getattr(problem, "test_samples", 0) or 10_000
+    evaluated = count * clock.evaluations * test
+    flops = samples * 6 * macs + evaluated * 2 * macs
+    seconds = count * 0.3 + samples / _throughput(model, macs) + evaluated * 2 * macs / 4e10
+    return Cost(samples, flops, seconds, 4.0 * parameters * 40 + 5e8)
+
+
+@cache
+def _macs(model: Model) -> int:
+    features = getattr(model, "features", 0)
+    channels, side = getattr(model, "channels", 3), getattr(model, "size", 32)
+    return model.cost((features,) if features else (channels, side, side)).macs
+
+
+def _throughput(model: Any, macs: int) -> float:
+    """Training samples per second on one core: a rate of arithmetic that grows with the size of the model."""
+    if isinstance(model, Softmax):
+        return 1.2e7 if model.parameters <= 2000 else 1.0e6
+    rate = 25e9 if macs < 3e6 else 50e9 if macs < 2e7 else 75e9
+    return rate / (6 * macs)

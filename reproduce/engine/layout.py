@@ -1,0 +1,63 @@
+"""The flat parameter vector and its named tensors.
+
+Outside the local loop a model is a row of P numbers and C models are [C, P]; inside the loop a stack lies as one
+contiguous block [C, *shape] per parameter, because batched matrix products copy operands that are not contiguous.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from reproduce.problems.models import Model
+from reproduce.streams import rng
+
+
+class Layout:
+    """Names, shapes and offsets of a model's parameters in its flat vector of length `total`."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.names = tuple(model.shapes)
+        self.shapes = tuple(model.shapes.values())
+        self.sizes = tuple(math.prod(s) for s in self.shapes)
+        self.total = sum(self.sizes)
+
+    @cached_property
+    def offsets(self) -> dict[str, int]:
+        """Where each parameter starts in the flat vector."""
+        starts, at = {}, 0
+        for name, size in zip(self.names, self.sizes, strict=True):
+            starts[name], at = at, at + size
+        return starts
+
+    def blocks(self, rows: Tensor) -> list[Tensor]:
+        """[C, P] -> one contiguous tensor [C, *shape] per parameter (always a copy)."""
+        parts = rows.split(self.sizes, dim=1)
+        return [part.reshape(-1, *s).clone() for part, s in zip(parts, self.shapes, strict=True)]
+
+    def rows(self, blocks: list[Tensor]) -> Tensor:
+        """The inverse of `blocks`: [C, P]."""
+        return torch.cat([b.reshape(b.shape[0], -1) for b in blocks], dim=1)
+
+    def named(self, flat: Tensor) -> dict[str, Tensor]:
+        """[P] -> named views of one model."""
+        parts = flat.split(self.sizes)
+        return {n: part.view(s) for n, part, s in zip(self.names, parts, self.shapes, strict=True)}
+
+    def initial(self, *key: int | str) -> Tensor:
+        """The initial vector [P] (float32) of the model, drawn from the stream of `key`, parameter by parameter."""
+        generator = torch.Generator().manual_seed(int(rng("init", *key).integers(2**62)))
+        parts = []
+        for name, size in zip(self.names, self.sizes, strict=True):
+            how = self.model.initial(name)
+            if how.kind == "constant":
+                parts.append(torch.full((size,), how.scale))
+            elif how.kind == "normal":
+                parts.append(torch.randn(size, generator=generator) * how.scale)
+            else:
+                parts.append((torch.rand(size, generator=generator) * 2 - 1) * how.scale)
+        return torch.cat(parts)

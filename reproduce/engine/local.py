@@ -1,0 +1,220 @@
+"""The local loop of a stack of models whose gradients come from automatic differentiation.
+
+One chunk = A clients, parameters as blocks [A, *shape]. `Stacked` operators compute all A gradients in one pass; a
+chunk of one client uses the plain operators (large networks gain nothing from stacking).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from reproduce.engine.ops import One, Stacked
+from reproduce.engine.slots import Chunk
+from reproduce.engine.task import Arena
+
+Blocks = list[Tensor]
+
+
+@dataclass
+class Rows:
+    """What a chunk leaves: update, mean and first gradients, each [A, P]."""
+
+    update: Tensor
+    mean_gradient: Tensor | None = None
+    first_gradient: Tensor | None = None
+
+
+class Gradients:
+    """Sums of raw gradients over the steps, and the snapshot that makes the first-gradient estimate."""
+
+    def __init__(self, chunk: Chunk, like: Blocks) -> None:
+        rule = chunk.rule
+        self.wanted = rule.mean_gradient or bool(rule.first_gradient)
+        if not self.wanted:
+            return
+        self.steps = chunk.steps
+        self.counts = chunk.first_counts() if rule.first_gradient else None
+        self.total = [torch.zeros_like(b) for b in like]
+        self.first = [torch.zeros_like(b) for b in like] if rule.first_gradient else []
+
+    def add(self, k: int, grads: Blocks) -> None:
+        if not self.wanted:
+            return
+        active = grads[0].shape[0]
+        for total, g in zip(self.total, grads, strict=True):
+            total[:active] += g
+        if self.counts is not None:
+            due = np.flatnonzero(self.counts[:active] == k + 1)
+            if len(due):
+                for first, total in zip(self.first, self.total, strict=True):
+                    first[due] = total[due] / (k + 1)
+
+    def rows(self, chunk: Chunk) -> tuple[Tensor | None, Tensor | None]:
+        if not self.wanted:
+            return None, None
+        mean = chunk.layout.rows(self.total)
+        mean = mean / chunk.numbers(np.maximum(self.steps, 1).tolist(), mean)[:, None]
+        return mean, chunk.layout.rows(self.first) if self.first else None
+
+
+class Stepper:
+    """y <- y - lr (1 - decay)^k v with v = momentum v + g + correction + mu (y - anchor), on blocks."""
+
+    def __init__(self, chunk: Chunk, y: Blocks) -> None:
+        self.rule = chunk.rule
+        layout = chunk.layout
+        correction = chunk.stack("correction")
+        self.correction = None if correction is None else layout.blocks(correction)
+        self.pull = any(chunk.mus)
+        if self.pull:
+            anchor = chunk.stack("anchor")
+            self.anchor = [b.clone() for b in y] if anchor is None else layout.blocks(anchor)
+            self.mu = self._column(chunk, chunk.mus, y)
+        self.velocity = [torch.zeros_like(b) for b in y] if self.rule.momentum else None
+        self.rate = chunk.rates[0]
+        self.rates = None if len(set(chunk.rates)) == 1 else self._column(chunk, chunk.rates, y)
+
+    def _column(self, chunk: Chunk, values: list[float], y: Blocks) -> Blocks:
+        column = chunk.numbers(values, y[0])
+        return [column.view(-1, *[1] * (b.dim() - 1)) for b in y]
+
+    def step(self, k: int, y: Blocks, grads: Blocks) -> None:
+        """Update the first `len(grads[i])` models of the stack in place; `grads` is consumed."""
+        a = grads[0].shape[0]
+        if self.correction is not None:
+            torch._foreach_add_(grads, [c[:a] for c in self.correction])
+        if self.pull:
+            for g, b, z, mu in zip(grads, y, self.anchor, self.mu, strict=True):
+                g.addcmul_(b[:a] - z[:a], mu[:a])
+        if self.velocity is not None:
+            velocity = [v[:a] for v in self.velocity]
+            torch._foreach_mul_(velocity, self.rule.momentum)
+            torch._foreach_add_(velocity, grads)
+            grads = velocity
+        shrink = (1 - self.rule.decay) ** k
+        if self.rates is None:
+            torch._foreach_add_([b[:a] for b in y], grads, alpha=-self.rate * shrink)
+        else:
+            for b, g, rate in zip(y, grads, self.rates, strict=True):
+                b[:a].addcmul_(g, rate[:a], value=-shrink)
+
+
+class Masks:
+    """Magnitude masks (fiarse): the model computes with y * m, m = |y| >= threshold, per client and tensor."""
+
+    def __init__(self, chunk: Chunk, y: Blocks) -> None:
+        self.rule = chunk.rule
+        thresholds = chunk.stack("thresholds")
+        if thresholds is None:
+            raise ValueError("a rule with a mask needs thresholds in the request")
+        self.t = [t.reshape(-1, *[1] * (b.dim() - 1)) for t, b in zip(thresholds.unbind(1), y, strict=True)]
+        self.frozen = [self._mask(b, t) for b, t in zip(y, self.t, strict=True)]
+        self.masks = self.frozen
+
+    def _mask(self, y: Tensor, t: Tensor) -> Tensor:
+        return (y.abs() >= t).to(y.dtype)
+
+    def effective(self, y: Blocks) -> Blocks:
+        a = y[0].shape[0]
+        if self.rule.mask == "dynamic":
+            self.masks = [self._mask(b, t[:a]) for b, t in zip(y, self.t, strict=True)]
+        else:
+            self.masks = [m[:a] for m in self.frozen]
+        return [b * m for b, m in zip(y, self.masks, strict=True)]
+
+    def gradient(self, y: Blocks, grads: Blocks) -> Blocks:
+        """g m (1 + 2|y|t / (|y|+t)^2), fiarse eq. (3); without `amplify` g m."""
+        a = y[0].shape[0]
+        grads = [g * m for g, m in zip(grads, self.masks, strict=True)]
+        if not self.rule.amplify:
+            return grads
+        out = []
+        for g, b, t in zip(grads, y, self.t, strict=True):
+            size, t = b.abs(), t[:a]
+            factor = 2 * size * t / (size + t).square()
+            out.append(g * (1 + torch.where(t > 0, factor, torch.zeros_like(factor))))
+        return out
+
+
+class Data:
+    """The mini-batches of a chunk, gathered step by step."""
+
+    def __init__(self, chunk: Chunk, arena: Arena, plain: bool) -> None:
+        self.arena, self.plain = arena, plain
+        self.index = chunk.batches()
+        self.counts = (self.index >= 0).sum(2)
+        self.full = self.index.shape[2]
+
+    def step(self, k: int, active: int) -> tuple[Tensor, Tensor, Tensor | None]:
+        """x, y and, where batches of different size meet, the weights 1/b of the samples (0 for padding)."""
+        counts = self.counts[:active, k]
+        b = int(counts.max())
+        index = self.index[:active, k, :b]
+        weight = None
+        if int(counts.min()) < b:
+            keep = index >= 0
+            weight = torch.from_numpy(keep / counts[:, None]).to(self.arena.device, self.arena.dtype)
+            index = np.where(keep, index, 0)
+        where = torch.from_numpy(np.ascontiguousarray(index[0] if self.plain else index)).to(self.arena.device)
+        return self.arena.train_x[where], self.arena.train_y[where], weight
+
+
+def autograd_run(chunk: Chunk, arena: Arena) -> Rows:
+    """Train the chunk's clients: A models stacked, or one model with the plain operators."""
+    plain = len(chunk.slots) == 1
+    layout, rule = chunk.layout, chunk.rule
+    start = chunk.stack("start")
+    assert start is not None
+    y = layout.blocks(start)
+    stepper, gradients = Stepper(chunk, y), Gradients(chunk, y)
+    masks = Masks(chunk, y) if rule.mask else None
+    data = Data(chunk, arena, plain)
+    generators = chunk.generators(arena.device)
+    teacher = chunk.slots[0].request.teacher if rule.distill else None
+    for k in range(int(chunk.steps.max())):
+        a = chunk.active(k)
+        now = [b[:a] for b in y]
+        leaves = [b.detach().requires_grad_() for b in (masks.effective(now) if masks else now)]
+        ops = One(generators[:1], data.full) if plain else Stacked(a, generators[:a], data.full)
+        loss = _loss(chunk, leaves, data.step(k, a), ops, teacher)
+        grads = list(torch.autograd.grad(loss, leaves))
+        if masks:
+            grads = masks.gradient(now, grads)
+        with torch.no_grad():
+            gradients.add(k, grads)
+            stepper.step(k, y, grads)
+    mean, first = gradients.rows(chunk)
+    return Rows(layout.rows(y) - start, mean, first)
+
+
+def _loss(
+    chunk: Chunk,
+    leaves: Blocks,
+    batch: tuple[Tensor, Tensor, Tensor | None],
+    ops: One,
+    teacher: Tensor | None,
+) -> Tensor:
+    """Sum of the models' losses on their batches."""
+    x, labels, weight = batch
+    stacked = isinstance(ops, Stacked)
+    p = {n: b if stacked else b[0] for n, b in zip(chunk.layout.names, leaves, strict=True)}
+    logits = chunk.layout.model.forward(ops, p, ops.images(x))
+    loss = ops.losses(logits, labels, weight)
+    if teacher is None:
+        return loss
+    divergence = distillation(chunk, teacher, x.flatten(0, 1) if stacked else x, logits.flatten(0, -2))
+    mean = divergence.sum() / labels.shape[-1] if weight is None else (divergence * weight.flatten()).sum()
+    return loss + chunk.rule.distill * mean
+
+
+def distillation(chunk: Chunk, teacher: Tensor, x: Tensor, logits: Tensor) -> Tensor:
+    """KL(softmax(teacher(x)) || softmax(logits)) per sample [n]; the teacher [P] is frozen and in evaluation mode."""
+    one = One()
+    with torch.no_grad():
+        target = chunk.layout.model.forward(one, chunk.layout.named(teacher), one.images(x))
+    return F.kl_div(logits.log_softmax(-1), target.log_softmax(-1), reduction="none", log_target=True).sum(-1)

@@ -1,0 +1,135 @@
+"""Operator sets: one model definition serves one model (`One`) and a stack of models (`Stacked`).
+
+Axes: B batch, A models in the stack, H height, W width. `One` holds images as [B, ch, H, W] and features as [B, F];
+`Stacked` holds images as [B, A*ch, H, W] (grouped convolutions, one group per model) and features as [A, B, F].
+Images are channels-last: max-pooling and grouped convolutions are several times faster that way on the CPU.
+
+Dropout masks come from one generator per model and are drawn for the full batch size even when a batch is short, so
+that they depend on the client and not on its neighbours in the stack; without generators dropout is off (evaluation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+Params = Mapping[str, Tensor]
+
+
+class One:
+    """Operators on a single model: parameters as in PyTorch, activations [B, ...]."""
+
+    def __init__(self, generators: Sequence[torch.Generator] = (), batch: int = 0) -> None:
+        self.generators = generators
+        self.batch = batch
+
+    def images(self, x: Tensor) -> Tensor:
+        """Samples [B, ch, H, W] -> the layout of this set."""
+        return x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x
+
+    def conv(self, x: Tensor, p: Params, layer: str, stride: int = 1, padding: int = 0) -> Tensor:
+        return F.conv2d(x, p[f"{layer}.weight"], p.get(f"{layer}.bias"), stride=stride, padding=padding)
+
+    def linear(self, x: Tensor, p: Params, layer: str) -> Tensor:
+        return F.linear(x, p[f"{layer}.weight"], p[f"{layer}.bias"])
+
+    def norm(self, x: Tensor, p: Params, layer: str) -> Tensor:
+        """Static batch normalisation: the statistics of this batch, in training and in evaluation."""
+        return F.batch_norm(x, None, None, p[f"{layer}.weight"], p[f"{layer}.bias"], training=True)
+
+    def pool(self, x: Tensor) -> Tensor:
+        # A one-channel image is ambiguous between the layouts, and pooling NCHW is scalar code.
+        return F.max_pool2d(x.contiguous(memory_format=torch.channels_last), 2)
+
+    def relu(self, x: Tensor) -> Tensor:
+        return F.relu(x)
+
+    def flatten(self, x: Tensor) -> Tensor:
+        return x.flatten(1)
+
+    def global_pool(self, x: Tensor) -> Tensor:
+        return x.mean((2, 3))
+
+    def scale(self, x: Tensor, factor: float) -> Tensor:
+        return x * factor
+
+    def add(self, x: Tensor, y: Tensor) -> Tensor:
+        return x + y
+
+    def dropout(self, x: Tensor, p: float) -> Tensor:
+        return x * self._keep(0, x.shape[0], x.shape[1:], p, x) if self.generators else x
+
+    def channel_dropout(self, x: Tensor, p: float) -> Tensor:
+        return x * self._keep(0, x.shape[0], (x.shape[1], 1, 1), p, x) if self.generators else x
+
+    def _keep(self, model: int, b: int, shape: Sequence[int], p: float, like: Tensor) -> Tensor:
+        """The mask [b, *shape] of one model, scaled by 1/(1-p)."""
+        generator = self.generators[model]
+        draw = torch.rand((self.batch, *shape), generator=generator, device=generator.device)[:b]
+        return (draw >= p).to(like.dtype).to(like.device) / (1 - p)
+
+    def losses(self, logits: Tensor, y: Tensor, weight: Tensor | None) -> Tensor:
+        """Cross-entropy summed over models: the mean over the batch, or weighted by `weight` (see `Stacked`)."""
+        return F.cross_entropy(logits, y)
+
+
+class Stacked(One):
+    """Operators on A models at once; parameters are blocks [A, *shape]."""
+
+    def __init__(self, models: int, generators: Sequence[torch.Generator] = (), batch: int = 0) -> None:
+        super().__init__(generators, batch)
+        self.models = models
+
+    def images(self, x: Tensor) -> Tensor:
+        """Samples [A, B, ch, H, W] -> [B, A*ch, H, W]; features [A, B, F] stay."""
+        if x.dim() < 4:
+            return x
+        a, b, ch, h, w = x.shape
+        return x.transpose(0, 1).reshape(b, a * ch, h, w).contiguous(memory_format=torch.channels_last)
+
+    def conv(self, x: Tensor, p: Params, layer: str, stride: int = 1, padding: int = 0) -> Tensor:
+        bias = p.get(f"{layer}.bias")
+        return F.conv2d(
+            x,
+            p[f"{layer}.weight"].flatten(0, 1),
+            None if bias is None else bias.flatten(),
+            stride=stride,
+            padding=padding,
+            groups=self.models,
+        )
+
+    def linear(self, x: Tensor, p: Params, layer: str) -> Tensor:
+        return torch.baddbmm(p[f"{layer}.bias"].unsqueeze(1), x, p[f"{layer}.weight"].transpose(1, 2))
+
+    def norm(self, x: Tensor, p: Params, layer: str) -> Tensor:
+        return F.batch_norm(
+            x, None, None, p[f"{layer}.weight"].flatten(), p[f"{layer}.bias"].flatten(), training=True
+        )
+
+    def flatten(self, x: Tensor) -> Tensor:
+        if x.dim() == 3:
+            return x
+        b = x.shape[0]
+        return x.reshape(b, self.models, -1).transpose(0, 1)
+
+    def global_pool(self, x: Tensor) -> Tensor:
+        return x.mean((2, 3)).reshape(x.shape[0], self.models, -1).transpose(0, 1)
+
+    def dropout(self, x: Tensor, p: float) -> Tensor:
+        if not self.generators:
+            return x
+        return x * torch.stack([self._keep(a, x.shape[1], x.shape[2:], p, x) for a in range(self.models)])
+
+    def channel_dropout(self, x: Tensor, p: float) -> Tensor:
+        if not self.generators:
+            return x
+        shape = (x.shape[1] // self.models, 1, 1)
+        return x * torch.cat([self._keep(a, x.shape[0], shape, p, x) for a in range(self.models)], dim=1)
+
+    def losses(self, logits: Tensor, y: Tensor, weight: Tensor | None) -> Tensor:
+        """Sum over models of the batch's mean loss; `weight` [A, B] replaces 1/B where batches are padded."""
+        losses = F.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none")
+        return losses.sum() / y.shape[1] if weight is None else (losses * weight.flatten()).sum()

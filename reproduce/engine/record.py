@@ -1,0 +1,38 @@
+"""What a run writes down: rows (round, time, metric, key, value) of its history, and whether it diverged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+from reproduce.engine.requests import Evaluate
+
+if TYPE_CHECKING:
+    from reproduce.algorithms.base import FedAvg, State
+    from reproduce.engine.task import Env
+
+
+def record(
+    state: State, round: int, metric: str, value: float, key: str = "", time: float = math.nan
+) -> None:
+    """Append one number to the run's history."""
+    state["history"].append((round, time, metric, key, float(value)))
+
+
+def measure(
+    env: Env, algorithm: FedAvg, state: State, round: int, view: str = "test", time: float = math.nan
+) -> Generator[Any, Any, None]:
+    """Evaluate the algorithm's models and record its metrics (`FedAvg.models`, `FedAvg.metrics`)."""
+    models = algorithm.models(env, state)
+    answers = yield [m if isinstance(m, Evaluate) else Evaluate(m[None], view) for m in models.values()]
+    for metric, key, value in algorithm.metrics(env, state, dict(zip(models, answers, strict=True))):
+        record(state, round, metric, value, key, time)
+
+
+def diverged(state: State) -> bool:
+    """Has the server model become non-finite? Then the run ends, and says so."""
+    if bool(state["x"].isfinite().all()):
+        return False
+    state["status"] = "diverged"
+    return True

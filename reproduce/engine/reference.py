@@ -1,0 +1,80 @@
+"""The reference strategy: one client after the other, one step after the other, nothing clever.
+
+Slow on purpose; the oracle for every fast strategy (tests compare them in float64) and the baseline of the benchmarks.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from reproduce.engine.layout import Layout
+from reproduce.engine.local import Rows
+from reproduce.engine.ops import One
+from reproduce.engine.slots import Chunk
+from reproduce.engine.task import Arena
+from reproduce.streams import rng
+
+
+def reference_run(chunk: Chunk, arena: Arena) -> Rows:
+    """Every slot by itself; same contract as `local.autograd_run`."""
+    rows = [_client(chunk, a, arena) for a in range(len(chunk.slots))]
+    update, mean, first = (list(column) for column in zip(*rows, strict=True))
+    wanted = chunk.rule
+    return Rows(
+        torch.stack(update),
+        torch.stack(mean) if wanted.mean_gradient or wanted.first_gradient else None,
+        torch.stack(first) if wanted.first_gradient else None,
+    )
+
+
+def _client(chunk: Chunk, a: int, arena: Arena) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    slot, layout = chunk.slots[a], chunk.layout
+    request, rule = slot.request, slot.request.rule
+    start = slot.row_of(request.start)
+    anchor = start if request.anchor is None else slot.row_of(request.anchor)
+    correction = None if request.correction is None else slot.row_of(request.correction)
+    generator = torch.Generator(arena.device).manual_seed(int(rng("dropout", *slot.key).integers(2**62)))
+    first_count = int(chunk.first_counts()[a])
+    plan = chunk.plans.get(slot)
+    y = start.clone()
+    velocity, total, first = torch.zeros_like(y), torch.zeros_like(y), torch.zeros_like(y)
+    frozen = _keep(layout, y, request, slot.row)
+    for k in range(slot.steps):
+        index = torch.from_numpy(plan[k][plan[k] >= 0]).to(arena.device)
+        keep = _keep(layout, y, request, slot.row) if rule.mask == "dynamic" else frozen
+        leaf = (y * keep).requires_grad_() if rule.mask else y.clone().requires_grad_()
+        ops = One([generator], plan.shape[1])
+        x = ops.images(arena.train_x[index])
+        logits = layout.model.forward(ops, layout.named(leaf), x)
+        loss = torch.nn.functional.cross_entropy(logits, arena.train_y[index])
+        if rule.distill and request.teacher is not None:
+            with torch.no_grad():
+                target = layout.model.forward(One(), layout.named(request.teacher), x).softmax(1)
+            loss = loss + rule.distill * (target * (target.log() - logits.log_softmax(1))).sum(1).mean()
+        (g,) = torch.autograd.grad(loss, leaf)
+        if rule.mask:
+            g = g * keep
+            if rule.amplify:
+                t = _thresholds(layout, request, slot.row)
+                g = torch.where(t > 0, g * (1 + 2 * y.abs() * t / (y.abs() + t) ** 2), g)
+        total = total + g
+        if k + 1 == first_count:
+            first = total / first_count
+        d = g + rule.mu * (y - anchor)
+        if correction is not None:
+            d = d + correction
+        velocity = rule.momentum * velocity + d
+        y = y - request.lr * (1 - rule.decay) ** k * velocity
+    return y - start, total / max(slot.steps, 1), first
+
+
+def _thresholds(layout: Layout, request, row: int) -> torch.Tensor:  # type: ignore[no-untyped-def]
+    """The threshold of every coordinate [P]."""
+    t = request.thresholds[row]
+    return torch.cat([t[i].expand(size) for i, size in enumerate(layout.sizes)])
+
+
+def _keep(layout: Layout, y: torch.Tensor, request, row: int) -> torch.Tensor:  # type: ignore[no-untyped-def]
+    if request.thresholds is None:
+        return torch.ones_like(y)
+    return (y.abs() >= _thresholds(layout, request, row)).to(y.dtype)

@@ -1,0 +1,91 @@
+"""What a run asks of the engine, and what it gets back.
+
+Runs are generators that yield requests (`rounds.py`, `sessions.py`, `events.py`); the cohort collects the requests of
+all runs, executes equal ones together and sends the answers back. C is the number of clients in a request, P the number
+of parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reproduce.algorithms.rule import Rule
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from reproduce.problems.models import Model
+
+Ints = NDArray[np.int64]
+
+
+@dataclass
+class Train:
+    """Local training of C clients.
+
+    clients [C]: whose data; steps [C]: local SGD steps (a client with 0 steps returns its start);
+    start [P] or [C, P]; lr: step size; round: which round's batches (the job index for asynchronous clients), one
+    number or [C]; offset [C]: batches done in earlier rounds; correction [P] or [C, P]: added to every gradient;
+    anchor [P] or [C, P]: centre of the proximal pull, None = start; thresholds [C, T]: mask threshold per client and
+    parameter tensor (0 keeps everything); teacher [P]: model to distil from;
+    model: submodel to train instead of the task's; weights [M, C]: return M weighted sums of the updates instead of
+    the updates themselves (saves memory for large models).
+    """
+
+    clients: Ints
+    steps: Ints
+    start: Tensor
+    lr: float
+    round: int | Ints
+    rule: Rule = Rule()
+    offset: Ints | None = None
+    correction: Tensor | None = None
+    anchor: Tensor | None = None
+    thresholds: Tensor | None = None
+    teacher: Tensor | None = None
+    model: Model | None = None
+    weights: Tensor | None = None
+
+
+@dataclass
+class Trained:
+    """update [C, P] = end - start (or [M, P] with weights); mean and first gradients [C, P] if the rule asks for them."""
+
+    update: Tensor
+    mean_gradient: Tensor | None = None
+    first_gradient: Tensor | None = None
+
+
+@dataclass
+class Gradient:
+    """Mean loss gradients [C, P] of clients at x [P], evaluation mode: full data, or one batch (`batch` > 0)."""
+
+    clients: Ints
+    x: Tensor
+    round: int
+    batch: int = 0
+
+
+@dataclass
+class Evaluate:
+    """Test metrics of M models x [M, P] on a view of the test data ("test", "train", or a label group's name)."""
+
+    x: Tensor
+    view: str = "test"
+    model: Model | None = None
+
+
+@dataclass
+class Evaluated:
+    """metrics: name -> [M] (loss, accuracy in percent; distance for quadratics); correct [M, n] per sample if known."""
+
+    metrics: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    correct: NDArray[np.bool_] | None = None
+
+
+Request = Train | Gradient | Evaluate
+Answer = Trained | Evaluated

@@ -1,0 +1,96 @@
+"""The round clock: synchronous rounds, evaluation on a schedule. Importable without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reproduce.engine.record import diverged, measure, record
+
+if TYPE_CHECKING:
+    from reproduce.algorithms.base import FedAvg, Now, State
+    from reproduce.engine.task import Env
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """`rounds` synchronous rounds with all clients as members.
+
+    every: evaluate after every so many rounds, at the start (round 0) and at the end; `dense_last`: in the last so
+    many rounds evaluate after each. trace: record the model's coordinates every so many rounds (toys only).
+    work: record the samples processed so far by all clients that trained. view: which data the evaluation uses.
+    """
+
+    rounds: int
+    every: int = 1
+    dense_last: int = 0
+    trace: int = 0
+    work: bool = False
+    view: str = "test"
+
+    def due(self, done: int) -> bool:
+        """Is there an evaluation after `done` rounds?"""
+        return done % self.every == 0 or done == self.rounds or done > self.rounds - self.dense_last
+
+    @property
+    def length(self) -> int:
+        """Rounds in all, for progress and cost."""
+        return self.rounds
+
+    @property
+    def evaluations(self) -> int:
+        return sum(self.due(r) for r in range(self.rounds + 1))
+
+    def samples(self, experiment: Any) -> float:
+        """Expected training samples of one run: participants per round x their work in the first round."""
+        problem, system = experiment.problem, experiment.system
+        amounts = system.work.amounts(0, 0, problem.clients)
+        per_client = (problem.train_samples or 60_000) / problem.clients
+        each = amounts * (per_client if system.work.unit == "epochs" else problem.batches.size)
+        share = getattr(experiment.algorithm.participation, "k", problem.clients) / problem.clients
+        return float(self.rounds * each.mean() * problem.clients * min(1.0, share))
+
+    def play(self, env: Env, algorithm: FedAvg, state: State) -> Generator[Any, Any, None]:
+        """The requests of the run from `state["round"]` on."""
+        if "steps_done" not in state:
+            state.update(steps_done=np.zeros(env.clients, dtype=np.int64), pending=True)
+        while True:
+            if state["pending"]:
+                yield from measure(env, algorithm, state, state["round"], self.view)
+                if self.work:
+                    record(state, state["round"], "work", state["work"])
+                state["pending"] = False
+            if state["round"] == self.rounds or state["status"] != "ok":
+                return
+            now = observe(env, algorithm, state["round"], state["steps_done"])
+            yield from algorithm.round(env, state, now)
+            state["steps_done"] = state["steps_done"] + now.steps
+            state["round"] += 1
+            state["pending"] = not diverged(state) and self.due(state["round"])
+            if self.trace and state["round"] % self.trace == 0:
+                _trace(state)
+
+
+def observe(env: Env, algorithm: FedAvg, round: int, steps_done: np.ndarray) -> Now:
+    """The system's state in a round, as the server may see it before sampling."""
+    from reproduce.algorithms.base import Now
+
+    work, link = env.system.work, env.system.link
+    steps = env.task.steps(work.amounts(env.seed, round, env.clients), work.unit)
+    return Now(
+        round=round,
+        members=np.arange(env.clients),
+        steps=steps,
+        norm=algorithm.norms(steps, algorithm.lr),
+        success=1 - link.failure(env.seed, round, env.clients),
+        arrived=link.arrived(env.seed, round, env.clients),
+        offset=steps_done,
+    )
+
+
+def _trace(state: State) -> None:
+    for i, value in enumerate(state["x"].tolist()):
+        record(state, state["round"], "x", value, key=str(i))

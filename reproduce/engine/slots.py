@@ -1,0 +1,150 @@
+"""From requests to slots: one slot per client that trains, whichever run asked for it.
+
+The trainer sorts slots by their number of local steps and cuts them into chunks, so that clients that finish early
+leave the stack instead of being masked. The order, and with it every rounding, depends on the requests alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from reproduce.algorithms.rule import Rule
+from reproduce.engine.layout import Layout
+from reproduce.engine.requests import Train
+from reproduce.engine.task import Task
+from reproduce.problems.batches import Indices
+from reproduce.streams import rng
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Client number `row` of a request."""
+
+    task: Task
+    request: Train
+    row: int
+
+    @property
+    def client(self) -> int:
+        return int(self.request.clients[self.row])
+
+    @property
+    def steps(self) -> int:
+        return int(self.request.steps[self.row])
+
+    @property
+    def round(self) -> int:
+        r = self.request.round
+        return int(r if isinstance(r, int | np.integer) else r[self.row])
+
+    @property
+    def offset(self) -> int:
+        return 0 if self.request.offset is None else int(self.request.offset[self.row])
+
+    def row_of(self, value: Tensor) -> Tensor:
+        """This client's row of a [P] or [C, P] tensor."""
+        return value if value.dim() == 1 else value[self.row]
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """What decides the client's randomness in this local run."""
+        return self.task.seed, self.round, self.client
+
+
+class Plans:
+    """Batch plans of one tick; runs that share seed, round and client (sweep points, algorithms) share the plan."""
+
+    def __init__(self) -> None:
+        self._plans: dict[tuple[int, ...], Indices] = {}
+
+    def key(self, slot: Slot) -> tuple[int, ...]:
+        return (id(slot.task), slot.round, slot.client, slot.steps, slot.offset)
+
+    def get(self, slot: Slot) -> Indices:
+        key = self.key(slot)
+        if key not in self._plans:
+            self._plans[key] = slot.task.plan(slot.client, slot.steps, slot.round, slot.offset)  # type: ignore[union-attr]
+        return self._plans[key]
+
+
+def static(rule: Rule) -> Rule:
+    """The part of a rule that all clients of one stack must share; `mu` may differ from client to client."""
+    return replace(rule, mu=0.0)
+
+
+@dataclass
+class Chunk:
+    """A stack of A slots that train together, longest first."""
+
+    slots: Sequence[Slot]
+    layout: Layout
+    plans: Plans
+
+    @cached_property
+    def rule(self) -> Rule:
+        return static(self.slots[0].request.rule)
+
+    @cached_property
+    def steps(self) -> np.ndarray:
+        return np.array([s.steps for s in self.slots])
+
+    def active(self, k: int) -> int:
+        """How many of the slots still train in step k."""
+        return int((self.steps > k).sum())
+
+    def stack(self, field: str) -> Tensor | None:
+        """[A, P] of a request field ("start", "correction", "anchor", "thresholds"); None if no slot has it.
+
+        A slot without the field gets zeros (its start, for the anchor).
+        """
+        values = [getattr(s.request, field) for s in self.slots]
+        if all(v is None for v in values):
+            return None
+        rows = []
+        for slot, value in zip(self.slots, values, strict=True):
+            if value is None:
+                start = slot.row_of(slot.request.start)
+                value = start if field == "anchor" else torch.zeros_like(start)
+            rows.append(slot.row_of(value))
+        return torch.stack(rows)
+
+    def numbers(self, values: Sequence[float], like: Tensor) -> Tensor:
+        return torch.tensor(values, dtype=like.dtype, device=like.device)
+
+    @cached_property
+    def rates(self) -> list[float]:
+        return [s.request.lr for s in self.slots]
+
+    @cached_property
+    def mus(self) -> list[float]:
+        return [s.request.rule.mu for s in self.slots]
+
+    def batches(self) -> np.ndarray:
+        """Sample indices [A, K_max, B], -1 where a batch is short or a slot has finished."""
+        plans = [self.plans.get(s) for s in self.slots]
+        out = np.full((len(plans), int(self.steps.max()), plans[0].shape[1]), -1, dtype=np.int64)
+        for a, plan in enumerate(plans):
+            out[a, : len(plan)] = plan
+        return out
+
+    def first_counts(self) -> np.ndarray:
+        """How many gradients enter each slot's first-gradient estimate [A]."""
+        if self.rule.first_gradient != "pass_mean":
+            return np.ones(len(self.slots), dtype=np.int64)
+        return np.array(
+            [
+                s.task.problem.batches.first_pass(int(s.task.samples[s.client]), s.steps, s.offset)
+                for s in self.slots
+            ]
+        )
+
+    def generators(self, device: torch.device) -> list[torch.Generator]:
+        """One dropout stream per slot, keyed by (seed, round, client)."""
+        seeds = [int(rng("dropout", *s.key).integers(2**62)) for s in self.slots]
+        return [torch.Generator(device).manual_seed(seed) for seed in seeds]

@@ -1,0 +1,242 @@
+"""A problem made ready for the device: data as tensors, clients as index arrays, one `Task` per (problem, seed).
+
+Tasks of different seeds share one `Arena` (data tensors, model, evaluation views), which is what lets the cohort train
+clients of many runs in one stack.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from reproduce.engine.layout import Layout
+from reproduce.problems import Classification, Quadratic
+from reproduce.problems.batches import Indices
+from reproduce.settings import Settings
+from reproduce.streams import rng
+
+
+class Arena:
+    """Data of a classification problem on the device: x [n, ...] and y [n] of the training and of the test set."""
+
+    def __init__(self, problem: Classification, settings: Settings, dtype: torch.dtype) -> None:
+        from reproduce.problems.data import load
+
+        data = problem.data.load() if hasattr(problem.data, "load") else load(problem.data, settings)
+        self.problem = problem
+        self.layout = Layout(problem.model)
+        self.device = torch.device(settings.device)
+        self.sha256 = data.sha256
+        self.source = data.source
+        self.classes = data.n_classes
+        train = _subset(data.train_y, problem.train_samples, problem, "train")
+        test = _subset(data.test_y, problem.test_samples, problem, "test")
+        self.train_x = self._features(data.train_x[train], dtype)
+        self.test_x = self._features(data.test_x[test], dtype)
+        self.labels = np.asarray(data.train_y[train], dtype=np.int64)
+        self.test_labels = np.asarray(data.test_y[test], dtype=np.int64)
+        self.train_y = torch.from_numpy(self.labels).to(self.device)
+        self.test_y = torch.from_numpy(self.test_labels).to(self.device)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.train_x.dtype
+
+    def _features(self, x: Any, dtype: torch.dtype) -> Tensor:
+        """Images [n, H, W, ch] uint8 -> normalised [n, ch, H, W]; features as they are."""
+        if x.dtype != np.uint8:
+            return torch.from_numpy(np.ascontiguousarray(x)).to(self.device, dtype)
+        images = torch.from_numpy(np.ascontiguousarray(x)).to(self.device).permute(0, 3, 1, 2).to(dtype) / 255
+        if self.problem.mean:
+            shape = (1, -1, 1, 1)
+            images = (images - torch.tensor(self.problem.mean, dtype=dtype).view(shape)) / torch.tensor(
+                self.problem.std, dtype=dtype
+            ).view(shape)
+        if self.problem.pad:
+            images = torch.nn.functional.pad(images, (self.problem.pad,) * 4)
+        return images.contiguous()
+
+
+def _subset(labels: np.ndarray, count: int, problem: Classification, part: str) -> np.ndarray:
+    """Ascending indices of the fixed random subset, or all of them."""
+    everything = np.arange(len(labels))
+    if not count:
+        return everything
+    order = rng("subset", part, problem.subset_seed).permutation(len(labels))
+    if not problem.subset_balanced:
+        return np.sort(order[:count])
+    classes = np.unique(labels)
+    return np.sort(np.concatenate([order[labels[order] == c][: count // len(classes)] for c in classes]))
+
+
+class ClassificationTask:
+    """One split of an arena's data over the clients, for one seed."""
+
+    def __init__(self, arena: Arena, problem: Classification, seed: int) -> None:
+        self.arena, self.problem, self.seed = arena, problem, seed
+        self.parameters = arena.layout.total
+        self.dtype, self.device = arena.dtype, arena.device
+        split_seed = seed if problem.partition_seed is None else problem.partition_seed
+        self.indices: list[Indices] = [
+            np.asarray(i, dtype=np.int64)
+            for i in problem.partition.split(arena.labels, problem.clients, split_seed)
+        ]
+        self.clients = len(self.indices)
+        self.samples = np.array([len(i) for i in self.indices], dtype=np.int64)
+        share = self.samples if problem.weights == "size" else np.ones(self.clients)
+        self.weights = share / share.sum()
+        self.test_indices: list[Indices] | None = None
+        if problem.test_partition:
+            self.test_indices = problem.partition.split_test(arena.labels, arena.test_labels, problem.clients, split_seed)
+
+    def initial(self) -> Tensor:
+        return self.arena.layout.initial(self.seed).to(self.device, self.dtype)
+
+    def steps(self, amounts: np.ndarray, unit: str) -> np.ndarray:
+        """Local SGD steps [N] of the clients' work `amounts` [N]."""
+        batches = self.problem.batches
+        pairs = zip(amounts, self.samples, strict=True)
+        return np.array([batches.steps(int(a), unit, int(n)) for a, n in pairs], dtype=np.int64)
+
+    def plan(self, client: int, steps: int, round: int, offset: int) -> Indices:
+        """Sample indices [steps, B] into the arena's training set."""
+        return self.problem.batches.plan(self.indices[client], steps, self.seed, round, client, offset)
+
+    def view(self, name: str) -> Indices:
+        """Sample indices of an evaluation view: "test", "train", or "labels:a,b,..." (test samples of some labels).
+
+        A split test set is read client after client, since batch statistics depend on the company of a sample.
+        """
+        if name.startswith("labels:"):
+            return np.flatnonzero(np.isin(self.arena.test_labels, [int(v) for v in name[7:].split(",")]))
+        if name == "test" and self.test_indices is not None:
+            return np.concatenate(self.test_indices)
+        return np.arange(len(self.arena.labels if name == "train" else self.arena.test_labels))
+
+
+class QuadraticTask:
+    """The quadratics of all clients as stacked tensors: minimisers e [N, d], Hessians h [N, d, d] or None."""
+
+    def __init__(self, problem: Quadratic, seed: int, settings: Settings, dtype: torch.dtype) -> None:
+        self.problem, self.seed = problem, seed
+        self.parameters, self.clients = problem.dim, problem.clients
+        self.dtype, self.device = dtype, torch.device(settings.device)
+        self.samples = np.ones(self.clients, dtype=np.int64)
+        self.weights = np.full(self.clients, 1 / self.clients)
+        e = minimisers(problem)
+        self.e = torch.tensor(e, dtype=dtype, device=self.device)
+        self.h = None if problem.hessians is None else torch.tensor(problem.hessians, dtype=dtype, device=self.device)
+        self.optimum = torch.tensor(optimum(problem), dtype=dtype, device=self.device)
+
+    def initial(self) -> Tensor:
+        start = self.problem.start or (0.0,) * self.problem.dim
+        return torch.tensor(start, dtype=self.dtype, device=self.device)
+
+    def steps(self, amounts: np.ndarray, unit: str) -> np.ndarray:
+        return np.asarray(amounts, dtype=np.int64)
+
+    def gradient(self, clients: Tensor, y: Tensor) -> Tensor:
+        """Gradients [C, d] of the clients' objectives at y [C, d]."""
+        difference = y - self.e[clients]
+        if self.h is None:
+            return difference
+        return torch.einsum("cij,cj->ci", self.h[clients], difference)
+
+
+Task = ClassificationTask | QuadraticTask
+
+
+def minimisers(problem: Quadratic) -> np.ndarray:
+    """The clients' minimisers e_m [N, d]."""
+    if problem.minimisers is not None:
+        return np.array(problem.minimisers, dtype=float)
+    return rng("quadratic", problem.data_seed).standard_normal((problem.clients, problem.dim))
+
+
+def optimum(problem: Quadratic) -> np.ndarray:
+    """The minimiser X* [d] of the average objective."""
+    e = minimisers(problem)
+    if problem.hessians is None:
+        return e.mean(0)
+    h = np.array(problem.hessians, dtype=float)
+    return np.linalg.solve(h.sum(0), np.einsum("cij,cj->i", h, e))
+
+
+@dataclass
+class Env:
+    """A run's world as the algorithms see it (protocol `algorithms.base.Env`)."""
+
+    task: Task
+    system: Any
+    seed: int
+
+    @cached_property
+    def clients(self) -> int:
+        return self.task.clients
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        return self.task.weights
+
+    @cached_property
+    def samples(self) -> np.ndarray:
+        return self.task.samples
+
+    @property
+    def parameters(self) -> int:
+        return self.task.parameters
+
+    def tensor(self, values: Any) -> Tensor:
+        return torch.as_tensor(values, dtype=self.task.dtype, device=self.task.device)
+
+    def processed(self, clients: np.ndarray, steps: np.ndarray) -> float:
+        """Samples that the clients go through in `steps` [C] batches: whole passes count n_m, the rest full batches."""
+        if isinstance(self.task, QuadraticTask):
+            return float(steps.sum())
+        size, samples = self.task.problem.batches.size, self.samples[clients]
+        passes = -(-samples // size)
+        return float((steps // passes * samples + steps % passes * np.minimum(size, samples)).sum())
+
+    def zeros(self, *shape: int) -> Tensor:
+        return torch.zeros(shape, dtype=self.task.dtype, device=self.task.device)
+
+
+class Tasks:
+    """Builds tasks on demand and lets equal data be loaded once."""
+
+    def __init__(self, settings: Settings, dtype: torch.dtype | None = None) -> None:
+        self.settings = settings
+        self.dtype = dtype
+        self._arenas: dict[Any, Arena] = {}
+        self._tasks: dict[Any, Task] = {}
+
+    def get(self, problem: Any, seed: int) -> Task:
+        """The task of `problem` for run seed `seed`; raises MissingData or UserError if its data cannot be read."""
+        key = (problem, seed)
+        if key not in self._tasks:
+            self._tasks[key] = self._build(problem, seed)
+        return self._tasks[key]
+
+    def _build(self, problem: Any, seed: int) -> Task:
+        if isinstance(problem, Quadratic):
+            return QuadraticTask(problem, seed, self.settings, self.dtype or torch.float64)
+        arena_key = tuple(
+            getattr(problem, f)
+            for f in (
+                "data", "model", "mean", "std", "pad", "train_samples", "test_samples", "subset_seed",
+                "subset_balanced", "batches", "augment", "evaluation_batch",
+            )
+        )  # fmt: skip
+        if arena_key not in self._arenas:
+            self._arenas[arena_key] = Arena(problem, self.settings, self.dtype or torch.float32)
+        return ClassificationTask(self._arenas[arena_key], problem, seed)
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """data set -> SHA-256 of its files, for the results' provenance."""
+        return {str(a.problem.data): a.sha256 for a in self._arenas.values()}

@@ -1,0 +1,190 @@
+"""Executes requests: sorts the slots of all runs into chunks, chooses how each is computed, spreads chunks over threads.
+
+How a model is run, and why (measured on two cores; `python -m benchmarks` prints the ratios again):
+
+    quadratics                     elementwise on all clients at once
+    softmax, up to 2,000 numbers   compiled loop (kernel.py): bound by the interpreter otherwise
+    softmax, larger                one matrix product per batch for all siblings (linear.py)
+    networks up to 6 MMAC          stacks of 10 clients, grouped convolutions, channels-last (local.py)
+    larger networks                one client at a time: at the arithmetic peak already
+
+Chunks are fixed by the requests, each is computed by one thread with one intra-op thread, and sums are added in chunk
+order: the result does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from reproduce.engine import kernel
+from reproduce.engine.layout import Layout
+from reproduce.engine.linear import sibling_run
+from reproduce.engine.local import Rows, autograd_run
+from reproduce.engine.quadratic import Flat, quadratic_run
+from reproduce.engine.reference import reference_run
+from reproduce.engine.requests import Train, Trained
+from reproduce.engine.slots import Chunk, Plans, Slot, static
+from reproduce.engine.task import QuadraticTask, Task
+from reproduce.errors import UserError
+from reproduce.problems.models import Model, Softmax
+
+STRATEGIES = ("auto", "reference", "kernel", "siblings", "stacked", "sequential")
+STACK = 10
+LARGE = 6_000_000
+SMALL = 2_000
+
+
+@cache
+def layout_of(model: Model) -> Layout:
+    return Layout(model)
+
+
+class Trainer:
+    """Runs Train requests. `threads` workers; `strategy` forces one way of computing (tests and benchmarks)."""
+
+    def __init__(self, threads: int = 1, strategy: str = "auto") -> None:
+        if strategy not in STRATEGIES:
+            raise UserError(f"unknown strategy '{strategy}'; known: {', '.join(STRATEGIES)}")
+        self.forced = strategy
+        self.used: set[str] = set()
+        torch.set_num_threads(1)
+        self.pool = (
+            ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) if threads > 1 else None
+        )
+
+    def close(self) -> None:
+        if self.pool:
+            self.pool.shutdown()
+
+    def train(self, jobs: Sequence[tuple[Task, Train]]) -> list[Trained]:
+        """Answers in the order of the requests."""
+        collectors = [Collector(task, request) for task, request in jobs]
+        work: list[tuple[Chunk, Callable[[], Rows], list[int]]] = []
+        plans = Plans()
+        for owners, slots in self._buckets(jobs):
+            work += self._chunks(slots, owners, plans)
+        run = self.pool.map(lambda w: w[1](), work) if self.pool else map(lambda w: w[1](), work)
+        for (chunk, _, owners), rows in zip(work, run, strict=True):
+            for a, (slot, owner) in enumerate(zip(chunk.slots, owners, strict=True)):
+                collectors[owner].add(slot.row, rows, a)
+        return [c.result() for c in collectors]
+
+    def _buckets(self, jobs: Sequence[tuple[Task, Train]]) -> Iterator[tuple[list[int], list[Slot]]]:
+        """Slots that may share a stack: same data, same model, same static rule."""
+        buckets: dict[object, tuple[list[int], list[Slot]]] = defaultdict(lambda: ([], []))
+        for i, (task, request) in enumerate(jobs):
+            shared = id(request.teacher) if request.teacher is not None else None
+            home = task.problem if isinstance(task, QuadraticTask) else id(task.arena)
+            owners, slots = buckets[(home, request.model, static(request.rule), shared)]
+            for row in np.flatnonzero(np.asarray(request.steps) > 0):
+                owners.append(i)
+                slots.append(Slot(task, request, int(row)))
+        yield from (bucket for bucket in buckets.values() if bucket[1])
+
+    def _chunks(
+        self, slots: list[Slot], owners: list[int], plans: Plans
+    ) -> list[tuple[Chunk, Callable[[], Rows], list[int]]]:
+        task = slots[0].task
+        order = sorted(range(len(slots)), key=lambda i: -slots[i].steps)
+        if isinstance(task, QuadraticTask):
+            chunk = Chunk([slots[i] for i in order], Flat(), plans)  # type: ignore[arg-type]
+            self.used.add("quadratic")
+            return [(chunk, lambda: quadratic_run(chunk, task), [owners[i] for i in order])]
+        model = slots[0].request.model or task.problem.model
+        strategy = self.strategy(model, static(slots[0].request.rule).distill > 0, task.device)
+        self.used.add(strategy)
+        run, key, size = self._recipe(strategy, model, slots, plans)
+        if key is not None:
+            order = sorted(order, key=lambda i: (-slots[i].steps, key(slots[i])))
+        out = []
+        for part in _cut(order, size, None if key is None else (lambda i: key(slots[i]))):
+            chunk = Chunk([slots[i] for i in part], layout_of(model), plans)
+            out.append((chunk, lambda c=chunk: run(c, task.arena), [owners[i] for i in part]))
+        return out
+
+    def _recipe(
+        self, strategy: str, model: Model, slots: list[Slot], plans: Plans
+    ) -> tuple[Callable[..., Rows], Callable[[Slot], object] | None, int]:
+        """(function, key that a chunk must share, chunk size) of a strategy."""
+        if strategy == "kernel":
+            return kernel.kernel_run, None, max(4, -(-len(slots) // 8))
+        if strategy == "siblings":
+            ids: dict[object, int] = {}
+            return sibling_run, lambda s: ids.setdefault(plans.key(s), len(ids)), 64
+        if strategy == "reference":
+            return reference_run, None, 1
+        if strategy == "sequential":
+            return autograd_run, None, 1
+        if model.batch_statistics:
+            return autograd_run, lambda s: (plans.get(s) >= 0).sum(1).tobytes(), STACK
+        return autograd_run, None, STACK
+
+    def strategy(self, model: Model, distilling: bool, device: torch.device) -> str:
+        """The strategy table above as code."""
+        if self.forced != "auto":
+            return self.forced
+        if isinstance(model, Softmax):
+            small = model.parameters <= SMALL and device.type == "cpu" and not distilling
+            return "kernel" if small and kernel.AVAILABLE else "siblings"
+        return "sequential" if forward_macs(model) > LARGE else "stacked"
+
+
+@cache
+def forward_macs(model: Model) -> int:
+    """Multiply-accumulates of one forward pass; the side length of the input is the model's or 32."""
+    channels, side = getattr(model, "channels", 3), getattr(model, "size", 32)
+    features = getattr(model, "features", None)
+    return model.cost((features,) if features else (channels, side, side)).macs
+
+
+def _cut(order: list[int], size: int, key: Callable[[int], object] | None) -> Iterator[list[int]]:
+    """Consecutive parts of at most `size`, never across a change of `key`."""
+    part: list[int] = []
+    for i in order:
+        if part and (len(part) == size or (key is not None and key(i) != key(part[0]))):
+            yield part
+            part = []
+        part.append(i)
+    if part:
+        yield part
+
+
+class Collector:
+    """Gathers the rows of one request, or adds up its weighted sums."""
+
+    def __init__(self, task: Task, request: Train) -> None:
+        self.request = request
+        clients = len(request.clients)
+        parameters = request.start.shape[-1]
+        rows = clients if request.weights is None else len(request.weights)
+        like = request.start
+
+        def zeros(n: int) -> Tensor:
+            return torch.zeros(n, parameters, dtype=like.dtype, device=like.device)
+
+        self.update = zeros(rows)
+        rule = request.rule
+        self.mean = zeros(clients) if rule.mean_gradient or rule.first_gradient else None
+        self.first = zeros(clients) if rule.first_gradient else None
+
+    def add(self, row: int, rows: Rows, a: int) -> None:
+        if self.request.weights is None:
+            self.update[row] = rows.update[a]
+        else:
+            for m, weight in enumerate(self.request.weights[:, row].tolist()):
+                if weight != 0:
+                    self.update[m].add_(rows.update[a], alpha=weight)
+        if self.mean is not None and rows.mean_gradient is not None:
+            self.mean[row] = rows.mean_gradient[a]
+        if self.first is not None and rows.first_gradient is not None:
+            self.first[row] = rows.first_gradient[a]
+
+    def result(self) -> Trained:
+        return Trained(self.update, self.mean, self.first)

@@ -1,0 +1,80 @@
+"""What is optimised: the records of a problem (importable without torch; `engine.task` builds them).
+
+    Quadratic        toy objectives with a known minimiser
+    Classification   a model on a data set, split over clients
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from reproduce.problems.batches import Batches, Fixed
+from reproduce.problems.models import Model
+
+Matrix = tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """F_m(x) = 0.5 (x - e_m)' H_m (x - e_m) with deterministic gradients and equal weights.
+
+    minimisers: e_m, one row per client; None draws e_m ~ N(0, I) once with `data_seed` (the same for all run seeds).
+    hessians: H_m, one matrix per client; None is the identity.
+    start: the initial point; None is the origin.
+    """
+
+    clients: int
+    dim: int
+    minimisers: Matrix | None = None
+    hessians: tuple[Matrix, ...] | None = None
+    start: tuple[float, ...] | None = None
+    data_seed: int = 0
+    batches: Batches = field(default=Fixed(1))
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
+class Classification:
+    """Cross-entropy of `model` on `data`, split over `clients` by `partition`.
+
+    data: name of a data set, or a record with a `load()` method for generated data.
+    partition_seed: seed of the split; None takes the run's seed.
+    weights: "size" (w_m = n_m / n) or "uniform" (1/N).
+    mean, std: normalisation per channel of pixels scaled to [0, 1]; empty leaves the features as they are.
+    train_samples, test_samples: a fixed random subset of this many samples (0 = all), drawn with `subset_seed`; with
+        `subset_balanced` the same number of training samples per class.
+    test_partition: also split the test set over the clients, with the training split's label mixes.
+    augment: "none" or "crop_flip" (random crop with zero padding 4, horizontal flip; training only).
+    pad: zero pixels added on each side of an image (28x28 to 32x32 with 2).
+    evaluation_batch: samples per evaluation batch (matters only for models with batch statistics).
+    """
+
+    data: Any
+    model: Model
+    partition: Any
+    clients: int
+    batches: Batches
+    partition_seed: int | None = None
+    weights: str = "size"
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+    train_samples: int = 0
+    test_samples: int = 0
+    subset_seed: int = 0
+    subset_balanced: bool = False
+    test_partition: bool = False
+    augment: str = "none"
+    pad: int = 0
+    evaluation_batch: int = 500
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return (self.data,) if isinstance(self.data, str) and self.data not in EMBEDDED else ()
+
+
+EMBEDDED = ("digits",)
+"""Data sets that come with the package's libraries and need no data folder."""

@@ -1,0 +1,103 @@
+"""How a client walks through its samples: the mini-batches of one local run.
+
+Every class plans the whole local run at once: `plan(...)` gives sample indices [K, B] (int64), padded with -1 where a
+batch is short. The plan depends on (seed, round, client) alone, never on who else is being trained. `offset` counts the
+batches that the client has done in earlier rounds; only `Cyclic` uses it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reproduce.streams import rng
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Common part: batch size, and the translation of epochs into steps."""
+
+    size: int
+
+    def per_pass(self, samples: int) -> int:
+        """Batches in one pass over the client's data (the short last batch is kept)."""
+        return math.ceil(samples / self.size)
+
+    def steps(self, amount: int, unit: str, samples: int) -> int:
+        """Local SGD steps of `amount` steps or epochs on a client with `samples` samples."""
+        return amount * self.per_pass(samples) if unit == "epochs" else amount
+
+    def plan(self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
+        """Sample indices [steps, size] of one local run; -1 pads short batches."""
+        raise NotImplementedError
+
+    def first_pass(self, samples: int, steps: int, offset: int) -> int:
+        """How many gradients make up the `pass_mean` first-gradient estimate (fedagrac 2.1): the first gradient alone,
+        unless the data stream ends within the round after step k >= 1; then all gradients up to that point.
+        """
+        passes = self.per_pass(samples)
+        return passes if passes < steps else 1
+
+    def _cut(self, order: Indices) -> Indices:
+        """A pass over `order` as rows of `size`, the last one padded."""
+        rows = self.per_pass(len(order))
+        padded = np.full(rows * self.size, -1, dtype=np.int64)
+        padded[: len(order)] = order
+        return padded.reshape(rows, self.size)
+
+
+@dataclass(frozen=True)
+class Shuffled(Batches):
+    """A new permutation for every pass, fresh in every round; the short last batch is kept (fedacs 4.4)."""
+
+    def plan(self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
+        stream = rng("batches", seed, round, client)
+        passes = math.ceil(steps / self.per_pass(len(indices)))
+        return np.concatenate([self._cut(stream.permutation(indices)) for _ in range(passes)])[:steps]
+
+
+@dataclass(frozen=True)
+class Walk(Shuffled):
+    """One pass over a fresh permutation that stops after the given steps and never wraps around (dynamic_init 2.0)."""
+
+    def steps(self, amount: int, unit: str, samples: int) -> int:
+        return min(super().steps(amount, unit, samples), self.per_pass(samples))
+
+
+@dataclass(frozen=True)
+class Cyclic(Batches):
+    """One fixed order per client, never reshuffled, its position kept across rounds (fedagrac 4.4)."""
+
+    def plan(self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
+        rows = self._cut(indices)
+        return rows[(offset + np.arange(steps)) % len(rows)]
+
+    def first_pass(self, samples: int, steps: int, offset: int) -> int:
+        passes = self.per_pass(samples)
+        if offset and offset % passes == 0:  # the stream ended with the previous round: the estimate is never replaced
+            return 1
+        left = passes - offset % passes
+        return left if left < steps else 1
+
+
+@dataclass(frozen=True)
+class Fixed(Batches):
+    """The same order in every pass and round, each round from the start (fiarse 4)."""
+
+    def plan(self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
+        rows = self._cut(indices)
+        return rows[np.arange(steps) % len(rows)]
+
+
+@dataclass(frozen=True)
+class WithReplacement(Batches):
+    """Every step draws its batch independently and uniformly with replacement (defedavg 4); `round` is the job index."""
+
+    def plan(self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
+        stream = rng("batches", seed, round, client)
+        return indices[stream.integers(0, len(indices), size=(steps, self.size))]

@@ -1,0 +1,384 @@
+"""The models of the five papers, each one function over an operator set.
+
+A model is a frozen value: `shapes` (parameter name -> shape, in the order of the flat vector) and `forward(ops, p, x)`,
+written once against an operator set. The same definition therefore serves one client, a stack of clients, evaluation
+(`reproduce.engine.ops`) and the counting of parameters and multiplications (`Count` below), none of which needs torch
+to be imported here.
+
+Parameter names follow PyTorch: `<layer>.weight`, `<layer>.bias`; weights are [out, in] or [out, in, k, k].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Initial:
+    """How one parameter tensor starts: `kind` in {uniform, normal, constant}; `scale` = half-width, deviation or value."""
+
+    kind: str
+    scale: float
+
+
+@dataclass(frozen=True)
+class Model:
+    """A network; subclasses give `shapes` and `forward`.
+
+    `batch_statistics`: the output for one sample depends on its whole batch (static batch normalisation), so that
+    batches may be neither padded nor cut.
+    """
+
+    @property
+    def shapes(self) -> Shapes:
+        raise NotImplementedError
+
+    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+        """Logits of a batch: ops-specific activations in, [batch, classes] (or [clients, batch, classes]) out."""
+        raise NotImplementedError
+
+    @property
+    def batch_statistics(self) -> bool:
+        return False
+
+    def initial(self, name: str) -> Initial:
+        """PyTorch's default: weights and biases uniform in +-1/sqrt(fan_in); normalisation scale 1, shift 0."""
+        shape = self.shapes[name]
+        if len(shape) == 1 and name.endswith("weight"):
+            return Initial("constant", 1.0)
+        if name.endswith("bias"):
+            weight = self.shapes[name.removesuffix("bias") + "weight"]
+            if len(weight) == 1:
+                return Initial("constant", 0.0)
+            return Initial("uniform", 1 / math.sqrt(math.prod(weight[1:])))
+        return Initial("uniform", 1 / math.sqrt(math.prod(shape[1:])))
+
+    def kept(self, name: str) -> tuple[tuple[str, float], ...]:
+        """Axes of a parameter that a narrower submodel slices; empty for models that are never sliced."""
+        return ()
+
+    @property
+    def parameters(self) -> int:
+        return sum(math.prod(s) for s in self.shapes.values())
+
+    def cost(self, sample: tuple[int, ...]) -> Count:
+        """Layer shapes and multiply-accumulates of one forward pass on one sample of shape (channels, ...)."""
+        count = Count(dict(self.shapes))
+        self.forward(count, {n: n for n in self.shapes}, sample)
+        return count
+
+
+def conv_shapes(layer: str, inputs: int, outputs: int, kernel: int, bias: bool = True) -> Shapes:
+    shapes: Shapes = {f"{layer}.weight": (outputs, inputs, kernel, kernel)}
+    return shapes | {f"{layer}.bias": (outputs,)} if bias else shapes
+
+
+def linear_shapes(layer: str, inputs: int, outputs: int) -> Shapes:
+    return {f"{layer}.weight": (outputs, inputs), f"{layer}.bias": (outputs,)}
+
+
+def norm_shapes(layer: str, channels: int) -> Shapes:
+    return {f"{layer}.weight": (channels,), f"{layer}.bias": (channels,)}
+
+
+@dataclass(frozen=True)
+class Softmax(Model):
+    """Multinomial logistic regression: one linear layer (`linear` of dynamic_init, `lr` of fedagrac)."""
+
+    features: int
+    classes: int
+
+    @property
+    def shapes(self) -> Shapes:
+        return linear_shapes("fc", self.features, self.classes)
+
+    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+        return ops.linear(ops.flatten(x), p, "fc")
+
+
+@dataclass(frozen=True)
+class MLP(Model):
+    """Fully connected ReLU network with one hidden layer."""
+
+    features: int
+    hidden: int
+    classes: int
+
+    @property
+    def shapes(self) -> Shapes:
+        return linear_shapes("fc1", self.features, self.hidden) | linear_shapes("fc2", self.hidden, self.classes)
+
+    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+        return ops.linear(ops.relu(ops.linear(ops.flatten(x), p, "fc1")), p, "fc2")
+
+
+@dataclass(frozen=True)
+class ConvNet(Model):
+    """Two convolutions, each followed by ReLU and 2x2 max-pooling, then linear layers with ReLU between.
+
+    One family covers the small networks of fedacs (Table 3), fedagrac (Table 3) and defedavg (section 4.1.2).
+    `dropout` acts before every linear layer if `dropout_at` is "all", before the first if "first", before the last if
+    "last"; `channel_dropout` drops whole channels after the second convolution. `initialisation` "kaiming" is
+    fan-in Kaiming-normal with zero biases in all layers but the last.
+    """
+
+    channels: int
+    size: int
+    widths: tuple[int, int]
+    hidden: tuple[int, ...]
+    classes: int = 10
+    kernel: int = 5
+    padding: int = 0
+    dropout: float = 0.0
+    dropout_at: str = "all"
+    channel_dropout: float = 0.0
+    initialisation: str = "default"
+    activation: bool = True
+
+    @property
+    def flat(self) -> int:
+        side = self.size
+        for _ in self.widths:
+            side = (side + 2 * self.padding - self.kernel + 1) // (2 if self.activation else 1)
+        return self.widths[-1] * side * side
+
+    @property
+    def shapes(self) -> Shapes:
+        a, b = self.widths
+        shapes = conv_shapes("conv1", self.channels, a, self.kernel) | conv_shapes("conv2", a, b, self.kernel)
+        sizes = (self.flat, *self.hidden, self.classes)
+        for i, (inputs, outputs) in enumerate(zip(sizes, sizes[1:], strict=False), start=1):
+            shapes |= linear_shapes(f"fc{i}", inputs, outputs)
+        return shapes
+
+    def initial(self, name: str) -> Initial:
+        last = f"fc{len(self.hidden) + 1}"
+        if self.initialisation == "default" or name.startswith(last):
+            return super().initial(name)
+        if name.endswith("bias"):
+            return Initial("constant", 0.0)
+        return Initial("normal", math.sqrt(2 / math.prod(self.shapes[name][1:])))
+
+    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+        for layer in ("conv1", "conv2"):
+            x = ops.conv(x, p, layer, padding=self.padding)
+            if layer == "conv2" and self.channel_dropout:
+                x = ops.channel_dropout(x, self.channel_dropout)
+            # Pooling first is the same function (ReLU is monotone) and four times less work for ReLU.
+            x = ops.relu(ops.pool(x)) if self.activation else x
+        x = ops.flatten(x)
+        layers = len(self.hidden) + 1
+        for i in range(1, layers + 1):
+            here = {"all": True, "first": i == 1, "last": i == layers}[self.dropout_at]
+            if self.dropout and here:
+                x = ops.dropout(x, self.dropout)
+            x = ops.linear(x, p, f"fc{i}")
+            if i < layers and self.activation:
+                x = ops.relu(x)
+        return x
+
+
+@dataclass(frozen=True)
+class AlexNet(Model):
+    """AlexNet for 32x32 images (fedagrac, Table 4): 7,212,874 parameters with ten classes."""
+
+    classes: int = 10
+
+    @property
+    def shapes(self) -> Shapes:
+        return (
+            conv_shapes("conv1", 3, 64, 11)
+            | conv_shapes("conv2", 64, 192, 5)
+            | conv_shapes("conv3", 192, 384, 3)
+            | conv_shapes("conv4", 384, 256, 3)
+            | conv_shapes("conv5", 256, 256, 3)
+            | linear_shapes("fc1", 256, 2048)
+            | linear_shapes("fc2", 2048, 2048)
+            | linear_shapes("fc3", 2048, self.classes)
+        )
+
+    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+        x = ops.relu(ops.pool(ops.conv(x, p, "conv1", stride=4, padding=5)))
+        x = ops.relu(ops.pool(ops.conv(x, p, "conv2", padding=2)))
+        x = ops.relu(ops.conv(x, p, "conv3", padding=1))
+        x = ops.relu(ops.conv(x, p, "conv4", padding=1))
+        x = ops.relu(ops.pool(ops.conv(x, p, "conv5", padding=1)))
+        x = ops.relu(ops.linear(ops.dropout(ops.flatten(x), 0.5), p, "fc1"))
+        return ops.linear(ops.relu(ops.linear(ops.dropout(x, 0.5), p, "fc2")), p, "fc3")
+
+
+@dataclass(frozen=True)
+class VGG19(Model):
+    """VGG-19 for 32x32 images without normalisation (fedagrac, Table 5): 20,554,826 parameters with ten classes."""
+
+    classes: int = 10
+
+    plan = ((2, 64), (2, 128), (4, 256), (4, 512), (4, 512))
+
+    @property
+    def shapes(self) -> Shapes:
+        shapes: Shapes = {}
+        inputs = 3
+        for stage, (count, width) in enumerate(self.plan, start=1):
+            for i in range(1, count + 1):
+                shapes |= conv_shapes(f"conv{stage}_{i}", inputs, width, 3)
+                inputs = width
+        return (
+            shapes
+            | linear_shapes("fc1", 512, 512)
+            | linear_shapes("fc2", 512, 512)
+            | linear_shapes("fc3", 512, self.classes)
+        )
+
+    def initial(self, name: str) -> Initial:
+        if not name.startswith("conv"):
+            return super().initial(name)
+        if name.endswith("bias"):
+            return Initial("constant", 0.0)
+        outputs, _, height, width = self.shapes[name]
+        return Initial("normal", math.sqrt(2 / (height * width * outputs)))
+
+    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+        for stage, (count, _) in enumerate(self.plan, start=1):
+            for i in range(1, count + 1):
+                x = ops.relu(ops.conv(x, p, f"conv{stage}_{i}", padding=1))
+            x = ops.pool(x)
+        x = ops.relu(ops.linear(ops.dropout(ops.flatten(x), 0.5), p, "fc1"))
+        return ops.linear(ops.relu(ops.linear(ops.dropout(x, 0.5), p, "fc2")), p, "fc3")
+
+
+@dataclass(frozen=True)
+class ResNet(Model):
+    """Post-activation residual network with static batch normalisation (fiarse, section 3.1).
+
+    `widths` are the channels of the stages, `blocks` their numbers of basic blocks; every stage but the first starts
+    with stride 2. ResNet-18 for 32x32 images is the default; `stem_stride` 2 with one block per stage is the reduced net.
+    `width` < 1 keeps the first ceil(width * c) channels of every layer and divides convolution outputs by it (the
+    scaler of HeteroFL, which normalisation undoes up to its epsilon).
+    """
+
+    channels: int = 3
+    classes: int = 10
+    widths: tuple[int, ...] = (64, 128, 256, 512)
+    blocks: tuple[int, ...] = (2, 2, 2, 2)
+    stem_stride: int = 1
+    width: float = 1.0
+
+    @property
+    def batch_statistics(self) -> bool:
+        return True
+
+    def kept_channels(self, channels: int) -> int:
+        return math.ceil(self.width * channels - 1e-9)
+
+    @property
+    def shapes(self) -> Shapes:
+        keep = self.kept_channels
+        shapes = conv_shapes("conv1", self.channels, keep(self.widths[0]), 3, bias=False)
+        shapes |= norm_shapes("bn1", keep(self.widths[0]))
+        inputs = self.widths[0]
+        for name, width, stride in self.basic_blocks():
+            shapes |= conv_shapes(f"{name}.conv1", keep(inputs), keep(width), 3, bias=False)
+            shapes |= norm_shapes(f"{name}.bn1", keep(width))
+            shapes |= conv_shapes(f"{name}.conv2", keep(width), keep(width), 3, bias=False)
+            shapes |= norm_shapes(f"{name}.bn2", keep(width))
+            if stride != 1 or inputs != width:
+                shapes |= conv_shapes(f"{name}.shortcut", keep(inputs), keep(width), 1, bias=False)
+                shapes |= norm_shapes(f"{name}.shortcut_bn", keep(width))
+            inputs = width
+        return shapes | linear_shapes("fc", keep(inputs), self.classes)
+
+    def basic_blocks(self) -> list[tuple[str, int, int]]:
+        """(name, full width, stride) of every basic block, in order."""
+        return [
+            (f"layer{stage}.{i}", width, 2 if stage > 1 and i == 0 else 1)
+            for stage, (width, count) in enumerate(zip(self.widths, self.blocks, strict=True), start=1)
+            for i in range(count)
+        ]
+
+    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+        def conv(x: Any, layer: str, norm: str, stride: int = 1, padding: int = 1) -> Any:
+            x = ops.conv(x, p, layer, stride=stride, padding=padding)
+            return ops.norm(x if self.width == 1 else ops.scale(x, 1 / self.width), p, norm)
+
+        x = ops.relu(conv(x, "conv1", "bn1", self.stem_stride))
+        for name, _, stride in self.basic_blocks():
+            y = conv(ops.relu(conv(x, f"{name}.conv1", f"{name}.bn1", stride)), f"{name}.conv2", f"{name}.bn2")
+            if f"{name}.shortcut.weight" in p:
+                x = conv(x, f"{name}.shortcut", f"{name}.shortcut_bn", stride, padding=0)
+            x = ops.relu(ops.add(y, x))
+        return ops.linear(ops.global_pool(x), p, "fc")
+
+
+class Count:
+    """The operator set that only counts: activations are shapes (channels, height, width) or (features,).
+
+    After a forward pass `layers` lists (layer, kind, output shape, parameters) and `macs` the multiply-accumulates of
+    one sample.
+    """
+
+    def __init__(self, shapes: Shapes) -> None:
+        self.shapes = shapes
+        self.layers: list[tuple[str, str, tuple[int, ...], int]] = []
+        self.macs = 0
+
+    @property
+    def forward_flops(self) -> int:
+        """Floating-point operations of one sample's forward pass; a training step costs three times as many."""
+        return 2 * self.macs
+
+    def _parameters(self, layer: str) -> int:
+        return sum(math.prod(self.shapes.get(f"{layer}.{kind}", (0,))) for kind in ("weight", "bias"))
+
+    def conv(self, x: Any, p: Mapping[str, Any], layer: str, stride: int = 1, padding: int = 0) -> Any:
+        outputs, inputs, kernel, _ = self.shapes[f"{layer}.weight"]
+        side = [(s + 2 * padding - kernel) // stride + 1 for s in x[1:]]
+        self.macs += math.prod(side) * outputs * inputs * kernel * kernel
+        self.layers.append((layer, "Conv2d", (outputs, *side), self._parameters(layer)))
+        return (outputs, *side)
+
+    def linear(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
+        outputs, inputs = self.shapes[f"{layer}.weight"]
+        if math.prod(x) != inputs:
+            raise ValueError(f"{layer} takes {inputs} features but gets {x}")
+        self.macs += inputs * outputs
+        self.layers.append((layer, "Linear", (outputs,), self._parameters(layer)))
+        return (outputs,)
+
+    def norm(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
+        self.layers.append((layer, "BatchNorm2d", x, self._parameters(layer)))
+        return x
+
+    def pool(self, x: Any) -> Any:
+        out = (x[0], x[1] // 2, x[2] // 2)
+        self.layers.append(("pool", "MaxPool2d", out, 0))
+        return out
+
+    def relu(self, x: Any) -> Any:
+        self.layers.append(("relu", "ReLU", x, 0))
+        return x
+
+    def dropout(self, x: Any, p: float) -> Any:
+        self.layers.append(("dropout", "Dropout", x, 0))
+        return x
+
+    def channel_dropout(self, x: Any, p: float) -> Any:
+        self.layers.append(("dropout", "Dropout2d", x, 0))
+        return x
+
+    def flatten(self, x: Any) -> Any:
+        return (math.prod(x),)
+
+    def global_pool(self, x: Any) -> Any:
+        return (x[0],)
+
+    def scale(self, x: Any, factor: float) -> Any:
+        return x
+
+    def add(self, x: Any, y: Any) -> Any:
+        return x

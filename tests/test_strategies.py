@@ -1,0 +1,148 @@
+"""Every execution strategy against the reference loop, in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from reproduce.algorithms.rule import Rule
+from reproduce.engine.requests import Train
+from reproduce.engine.task import ClassificationTask, Tasks
+from reproduce.engine.trainer import Trainer
+from reproduce.problems import Classification
+from reproduce.problems.batches import Cyclic, Shuffled, WithReplacement
+from reproduce.problems.models import MLP, ConvNet, Model, ResNet, Softmax
+from reproduce.problems.partitions import IID
+from reproduce.settings import Settings, settings
+
+STEPS = np.array([3, 7, 1, 0, 5])
+
+
+def task_of(model: Model, batches: object) -> ClassificationTask:
+    problem = Classification("digits", model, IID(), clients=5, batches=batches, train_samples=233)
+    task = Tasks(settings(), torch.float64).get(problem, 3)
+    assert isinstance(task, ClassificationTask)
+    return task
+
+
+def request(task: ClassificationTask, rule: Rule, steps: np.ndarray = STEPS, **changes: object) -> Train:
+    g = torch.Generator().manual_seed(5)
+    start = task.initial()
+    shape = (5, task.parameters)
+    fields: dict[str, object] = {
+        "clients": np.arange(5),
+        "steps": steps,
+        "start": start + 0.01 * torch.randn(shape, generator=g, dtype=torch.float64),
+        "lr": 0.05,
+        "round": 4,
+        "rule": rule,
+        "offset": np.array([0, 3, 4, 6, 8]),
+        "correction": 0.1 * torch.randn(shape, generator=g, dtype=torch.float64),
+    }
+    return Train(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+FULL = Rule(mu=0.3, momentum=0.5, decay=0.01, mean_gradient=True, first_gradient="pass_mean")
+CONV = ConvNet(1, 8, (4, 6), (12,), kernel=3, padding=1, dropout=0.3, channel_dropout=0.2)
+CASES = [
+    (Softmax(64, 10), "kernel", FULL),
+    (Softmax(64, 10), "siblings", FULL),
+    (Softmax(64, 10), "stacked", FULL),
+    (MLP(64, 12, 10), "stacked", FULL),
+    (CONV, "stacked", FULL),
+    (CONV, "sequential", FULL),
+    (CONV, "stacked", Rule()),
+    (Softmax(64, 10), "kernel", Rule()),
+    (Softmax(64, 10), "kernel", Rule(first_gradient="single")),
+]
+
+
+@pytest.mark.parametrize(("model", "strategy", "rule"), CASES)
+@pytest.mark.parametrize("batches", [Shuffled(10), Cyclic(10), WithReplacement(10)])
+@pytest.mark.parametrize("steps", [STEPS, np.full(5, 6)])
+def test_strategy_equals_reference(
+    model: Model, strategy: str, rule: Rule, batches: object, steps: np.ndarray
+) -> None:
+    """Uniform and unequal numbers of steps, short batches, all terms of the rule."""
+    task = task_of(model, batches)
+    expected = Trainer(strategy="reference").train([(task, request(task, rule, steps))])[0]
+    actual = Trainer(strategy=strategy).train([(task, request(task, rule, steps))])[0]
+    for name in ("update", "mean_gradient", "first_gradient"):
+        a, b = getattr(actual, name), getattr(expected, name)
+        assert (a is None) == (b is None)
+        if a is not None:
+            torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
+    assert expected.update[0].abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("rule", [Rule(mask="dynamic", amplify=True), Rule(mask="frozen"), Rule()])
+@pytest.mark.parametrize("strategy", ["stacked", "sequential"])
+def test_residual_network_with_masks(rule: Rule, strategy: str) -> None:
+    """Static batch normalisation forbids padding: clients with unequal batches must not meet in a stack."""
+    model = ResNet(1, 10, (4, 6), (1, 1), stem_stride=2)
+    task = task_of(model, Shuffled(10))
+    tensors = len(model.shapes)
+    thresholds = torch.full((5, tensors), 0.05, dtype=torch.float64)
+    thresholds[:, 1::3] = 0
+    changes = {"thresholds": thresholds} if rule.mask else {}
+    expected = Trainer(strategy="reference").train([(task, request(task, rule, **changes))])[0]
+    actual = Trainer(strategy=strategy).train([(task, request(task, rule, **changes))])[0]
+    torch.testing.assert_close(actual.update, expected.update, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(("model", "strategy"), [(Softmax(64, 10), "siblings"), (CONV, "stacked"), (CONV, "sequential")])
+def test_distillation(model: Model, strategy: str) -> None:
+    task = task_of(model, Shuffled(10))
+    teacher = task.initial() * 2
+    jobs = [(task, request(task, Rule(distill=0.7), teacher=teacher))]
+    expected = Trainer(strategy="reference").train(jobs)[0]
+    torch.testing.assert_close(Trainer(strategy=strategy).train(jobs)[0].update, expected.update, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("model", [Softmax(64, 10), CONV, MLP(64, 12, 10)])
+def test_runs_of_several_seeds_and_rates_share_a_stack(model: Model) -> None:
+    """Rows of different requests (seeds, learning rates, proximal strengths) come out as if trained alone."""
+    tasks = Tasks(Settings(settings().data, settings().store, "cpu", 1), torch.float64)
+    problem = Classification("digits", model, IID(), clients=5, batches=Shuffled(10), train_samples=233)
+    jobs = []
+    for seed, lr, mu in ((0, 0.05, 0.0), (1, 0.05, 0.2), (1, 0.1, 0.5)):
+        task = tasks.get(problem, seed)
+        assert isinstance(task, ClassificationTask)
+        jobs.append((task, request(task, Rule(mu=mu, momentum=0.4), lr=lr)))
+    together = Trainer().train(jobs)
+    for job, answer in zip(jobs, together, strict=True):
+        alone = Trainer(strategy="reference").train([job])[0]
+        torch.testing.assert_close(answer.update, alone.update, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("model", [Softmax(64, 10), CONV, MLP(64, 12, 10)])
+def test_bits_do_not_depend_on_threads_or_repetition(model: Model) -> None:
+    task = task_of(model, Shuffled(10))
+    weights = torch.tensor([[0.1, 0.2, 0.3, 0.1, 0.3], [1.0, 0, 0, 0, 1.0]], dtype=torch.float64)
+    for changes in ({}, {"weights": weights}):
+        results = []
+        for threads in (1, 2, 3, 1):
+            trainer = Trainer(threads)
+            results.append(trainer.train([(task, request(task, FULL, **changes))])[0].update)
+            trainer.close()
+        assert all(torch.equal(results[0], r) for r in results)
+
+
+def test_weighted_sums_equal_the_weighted_updates() -> None:
+    task = task_of(CONV, Shuffled(10))
+    weights = torch.tensor([[0.1, 0.2, 0.3, 0.1, 0.3], [1.0, 0, 0, 0, 1.0]], dtype=torch.float64)
+    rows = Trainer().train([(task, request(task, FULL))])[0].update
+    sums = Trainer().train([(task, request(task, FULL, weights=weights))])[0].update
+    torch.testing.assert_close(sums, weights @ rows, rtol=0, atol=1e-12)
+
+
+def test_a_diverged_client_does_not_poison_its_neighbours() -> None:
+    task = task_of(CONV, Shuffled(10))
+    start = task.initial().repeat(5, 1)
+    clean = Trainer().train([(task, request(task, Rule(), start=start))])[0].update
+    start[1] = float("nan")
+    dirty = Trainer().train([(task, request(task, Rule(), start=start))])[0].update
+    assert not dirty[1].isfinite().all()
+    others = [0, 2, 3, 4]
+    assert torch.equal(clean[others], dirty[others])
