@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from reproduce.errors import UserError, unknown
 from reproduce.experiment import PACKAGE, SCALES, Artifact, Experiment, Panel, canonical
 from reproduce.papers import PAPERS, artifacts
-from reproduce.settings import settings
+from reproduce.settings import Settings, settings
 
 if TYPE_CHECKING:
     from reproduce.engine.cost import Cost
@@ -197,16 +197,20 @@ def artifact_files(scale: str) -> list[str]:
 
 def missing(job: Job) -> str:
     """Why the job cannot run here ("needs svhn"), or "" if it can."""
-    lacking = [name for name in job.requires if not _available(name, settings().data)]
-    return f"needs {' and '.join(lacking)}" if lacking else ""
+    names = lacking(job)
+    return f"needs {' and '.join(names)}" if names else ""
+
+
+def lacking(job: Job) -> list[str]:
+    """The data sets that the job needs and that are not available here."""
+    return [name for name in job.requires if not _available(name, settings())]
 
 
 @cache
-def _available(name: str, folder: Path) -> bool:
-    """`folder` is the key of the cache: the answer holds for this data folder."""
+def _available(name: str, settings: Settings) -> bool:
     from reproduce.problems.data import available
 
-    return available(name)
+    return available(name, settings).state != "missing"
 
 
 # --- when to run again ------------------------------------------------------------------------------------------------

@@ -13,21 +13,35 @@ NAME = "data"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", choices=["get"], help="get: fetch the data set NAME")
-    parser.add_argument("name", nargs="?", metavar="NAME")
+    parser.add_argument("action", nargs="?", choices=["get"], metavar="get", help="fetch the data set NAME")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a data set, as the list shows it")
     parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
 
 
 def run(args: argparse.Namespace) -> None:
     from reproduce.errors import UserError
-    from reproduce.problems import data
+    from reproduce.problems.data import available, catalogue
+    from reproduce.settings import settings
 
+    here = settings()
+    wanted = catalogue()
     if args.action == "get":
         if args.name is None:
             raise UserError("name the data set to fetch: python -m reproduce data get NAME")
-        data.download(args.name)
-    known = [{"name": name, "available": data.available(name)} for name in sorted(data.catalogue())]
+        from reproduce.problems.download import download
+
+        download(args.name, here)
+        wanted = tuple(source for source in wanted if source.name == args.name)
+    states = [available(source.name, here) for source in wanted]
     if args.json:
-        print_json(known)
-    else:
-        print_table(["DATA SET", "STATE"], [[str(k["name"]), "here" if k["available"] else "missing"] for k in known])
+        keys = ("name", "kind", "classes", "train", "test", "licence", "citation")
+        pairs = zip(wanted, states, strict=True)
+        found = [{k: getattr(s, k) for k in keys} | {"papers": list(s.papers), **vars(a)} for s, a in pairs]
+        print_json(found)
+        return
+    rows = [
+        [s.name, a.state, f"{s.train:,}", f"{s.test:,}", ", ".join(s.papers), s.licence]
+        for s, a in zip(wanted, states, strict=True)
+    ]
+    print_table(["DATA SET", "STATE", "TRAIN", "TEST", "PAPERS", "LICENCE"], rows, right=("TRAIN", "TEST"))
+    print(f"\ndata folder: {here.data}")

@@ -18,12 +18,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from reproduce import plan
     from reproduce.errors import MissingData
+    from reproduce.problems.data import available
+    from reproduce.settings import settings
 
     job = plan.job(args.scale, args.paper, args.job)
-    if reason := plan.missing(job):
-        raise MissingData(reason.removeprefix("needs "), f"{job.paper} {job.name} {reason}: see docs/data.md")
+    for name in plan.lacking(job):
+        raise MissingData(name, available(name, settings()).detail)
     from reproduce.engine.train import train_job
 
+    digest = plan.digest(job.scale, job.paper, job.name)
     output = args.output or Path(job.output)
     output.parent.mkdir(parents=True, exist_ok=True)
-    train_job(job.panel, job.experiments, job.scale, job.paper, job.name, output)
+    train_job(job.panel, job.experiments, job.scale, job.paper, job.name, digest, output)

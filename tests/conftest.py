@@ -1,0 +1,42 @@
+"""Every test starts with a clean environment: no user's settings, a store of its own, one thread, no display."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["MPLBACKEND"] = "Agg"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    os.environ.setdefault("REPRODUCE_DATA", str(ROOT / "data"))
+    for name in ("DEVICE", "THREADS", "SEEDS"):
+        os.environ.pop(f"REPRODUCE_{name}", None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_store(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Finished runs of earlier sessions must not answer for the code under test."""
+    os.environ["REPRODUCE_STORE"] = str(tmp_path_factory.mktemp("store"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out the tests that need what this machine lacks, and say so."""
+    if any("gpu" in item.keywords for item in items):
+        import torch
+
+        if not torch.cuda.is_available():
+            _skip(items, "gpu", "no CUDA device")
+    if not Path(os.environ["REPRODUCE_DATA"]).is_dir():
+        _skip(items, "data", "no folder with data sets (REPRODUCE_DATA)")
+
+
+def _skip(items: list[pytest.Item], marker: str, reason: str) -> None:
+    for item in items:
+        if marker in item.keywords:
+            item.add_marker(pytest.mark.skip(reason=reason))

@@ -1,0 +1,164 @@
+"""A project in miniature for tests of the workflow and the command line: the real Snakefile, configuration, plan and
+commands around papers, training and rendering that take no time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+REAL = (
+    "Snakefile",
+    "config",
+    "profiles",
+    *(f"reproduce/{name}.py" for name in ("__init__", "__main__", "errors", "experiment", "plan", "settings")),
+    "reproduce/commands",
+    "reproduce/papers/__init__.py",
+)
+
+FAKE = {
+    "reproduce/problems/__init__.py": "",
+    "reproduce/problems/records.py": """
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Toy:
+    requires: tuple = ()
+    size: int = 3
+
+@dataclass(frozen=True)
+class Record:
+    value: float = 1.0
+""",
+    "reproduce/problems/data.py": """
+from types import SimpleNamespace
+
+def available(name, settings):
+    state = "missing" if name == "svhn" else "present"
+    return SimpleNamespace(state=state, detail=f"data set {name}: not in the data folder {settings.data}")
+""",
+    "reproduce/engine/__init__.py": "",
+    "reproduce/engine/cost.py": """
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Cost:
+    samples: int
+    flops: float
+    seconds: float
+    bytes: int
+
+def estimate(experiment, seeds): return Cost(100 * len(seeds), 1e9, 30.0, 10**6)
+""",
+    "reproduce/engine/train.py": """
+import os
+from reproduce.errors import UserError
+
+def train_job(panel, experiments, scale, paper, job, digest, output):
+    if "diverge" in job:
+        raise ZeroDivisionError("the training fell over")
+    output.write_text(f"{panel.seeds} {len(experiments)} {os.environ['REPRODUCE_THREADS']}")
+""",
+    "reproduce/report/__init__.py": "",
+    "reproduce/report/render.py": """
+from reproduce import plan
+from reproduce.errors import UserError
+
+def render(artifact, scale, root, sources):
+    for panel, path, reason in sources:
+        if path is not None and not path.read_text():
+            raise UserError(f"{path}: not a complete results file; delete it and run again")
+    for name in plan.outputs(scale, artifact.id):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"{sources}")
+""",
+}
+
+ARTIFACT = """
+from reproduce.experiment import Artifact, Experiment, Panel
+from reproduce.problems.records import Record, Toy
+
+def experiment(algorithm, requires=()):
+    return Experiment({{"algorithm": algorithm}}, Toy(requires), Record(), Record(0.5), Record(2))
+
+def panel(name, requires=()):
+    return Panel(name, tuple(experiment(a, requires) for a in ("fedavg", "fed_acs")), (0, 1, 2))
+
+def panels(scale):
+    return {panels}
+
+ARTIFACT = Artifact("{paper}", "{name}", "Title of {name}", panels, cells=lambda histories: None)
+"""
+
+ARTIFACTS = {
+    ("fedacs", "fig2"): "(panel('shared'), panel('own'))",
+    ("fedacs", "fig10"): "(panel('needs', requires=('svhn',)), panel('shared'))",
+    ("fedacs", "table1"): "(panel('shared'),)",
+    ("dynamic_init", "table3"): "()",
+    ("fiarse", "fig1"): "(panel('diverge'),)",
+}
+
+
+def build(folder: Path) -> Path:
+    """Write the miniature into `folder`; returns it."""
+    for name in REAL:
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, target)
+    for name, text in FAKE.items():
+        write(folder / name, text)
+    for paper in ("fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg"):
+        write(folder / "reproduce/papers" / paper / "__init__.py", "")
+    for (paper, name), panels in ARTIFACTS.items():
+        add_artifact(folder, paper, name, panels)
+    return folder
+
+
+def add_artifact(folder: Path, paper: str, name: str, panels: str) -> None:
+    """One more artifact whose panels are the Python expression `panels`."""
+    write(folder / f"reproduce/papers/{paper}/{name}.py", ARTIFACT.format(paper=paper, name=name, panels=panels))
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """The environment without the user's settings, in which `reproduce` is the miniature's; `more` adds variables."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("REPRODUCE_")}
+    return kept | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", **more}
+
+
+def command(module: str) -> list[str]:
+    return [sys.executable, "-m", module]
+
+
+def run(folder: Path, module: str, arguments: Sequence[str], more: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command(module), *arguments],
+        cwd=folder,
+        env=environment(folder, **more),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def reproduce(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """`python -m reproduce ...` in the miniature."""
+    return run(folder, "reproduce", arguments, more)
+
+
+def snakemake(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """`snakemake ...` in the miniature; targets first, as always."""
+    return run(folder, "snakemake", arguments, more)

@@ -1,0 +1,192 @@
+"""The command line: what it prints for people and for programs, and how it refuses wrong input."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import miniature
+import pytest
+from miniature import reproduce
+
+from reproduce.commands.text import duration, short, table
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A miniature that no test of this module writes into, but for results of its own."""
+    return miniature.build(tmp_path_factory.mktemp("project"))
+
+
+def test_list_for_programs(project: Path) -> None:
+    run = reproduce(project, "list", "--json")
+    found = json.loads(run.stdout)
+    assert [f["id"] for f in found] == [
+        "fedacs/fig2",
+        "fedacs/fig10",
+        "fedacs/table1",
+        "dynamic_init/table3",
+        "fiarse/fig1",
+    ]
+    first = {
+        "id": "fedacs/fig2",
+        "paper": "fedacs",
+        "kind": "figure",
+        "title": "Title of fig2",
+        "panels": 2,
+        "runs": 12,
+    }
+    assert found[0] == first
+    assert found[3]["runs"] == 0
+    assert run.stderr == ""
+
+
+def test_list_for_people_is_aligned(project: Path) -> None:
+    lines = reproduce(project, "list").stdout.splitlines()
+    assert lines[0].split() == ["ARTIFACT", "KIND", "PANELS", "RUNS", "TITLE"]
+    assert {line.index("Title of") for line in lines[1:]} == {lines[0].index("TITLE")}
+
+
+def test_a_new_artifact_is_found_by_its_file(tmp_path: Path) -> None:
+    project = miniature.build(tmp_path)
+    miniature.add_artifact(project, "defedavg", "fig7", "(panel('new'),)")
+    assert json.loads(reproduce(project, "list", "--json").stdout)[-1]["id"] == "defedavg/fig7"
+    (project / "reproduce/papers/defedavg/fig8.py").write_text("")
+    run = reproduce(project, "list")
+    assert run.returncode == 1
+    assert "reproduce/papers/defedavg/fig8.py must define ARTIFACT" in run.stderr
+
+
+def test_list_of_seventy_artifacts_takes_less_than_half_a_second(tmp_path: Path) -> None:
+    project = miniature.build(tmp_path)
+    for paper in ("fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg"):
+        for i in range(20, 34):
+            miniature.add_artifact(project, paper, f"fig{i}", f"tuple(panel(f'p{i}-{{k}}') for k in range(10))")
+    before = os.times()
+    assert len(reproduce(project, "list").stdout.splitlines()) == 76
+    after = os.times()
+    assert after.children_user + after.children_system - before.children_user - before.children_system < 0.5
+
+
+def test_plan_for_programs_and_for_people(project: Path) -> None:
+    jobs = json.loads(reproduce(project, "plan", "fedacs/fig10", "--scale", "reduced", "--json").stdout)
+    assert [(j["job"], j["missing"]) for j in jobs] == [("shared", ""), ("needs", "needs svhn")]
+    assert jobs[0]["artifacts"] == ["fedacs/fig2", "fedacs/fig10", "fedacs/table1"]
+    assert jobs[0]["output"] == "results/reduced/fedacs/shared.parquet"
+    assert (jobs[0]["seconds"], jobs[0]["samples"], jobs[0]["runs"]) == (60, 600, 6)
+    text = reproduce(project, "plan", "fedacs").stdout
+    assert "own--fed-acs" in text
+    assert "6 jobs, 18 runs; 2 jobs lack their data" in text
+    assert "estimate for the 4 that can run: 4GFLOP, 2 min on one core" in text
+
+
+def test_train_and_render_write_where_the_workflow_expects_it(tmp_path: Path) -> None:
+    project = miniature.build(tmp_path)
+    for job in ("shared--fedavg", "shared--fed-acs"):
+        run = reproduce(project, "train", "paper", "fedacs", job, REPRODUCE_SEEDS="5", REPRODUCE_THREADS="1")
+        assert run.returncode == 0, run.stderr
+        assert (project / f"results/paper/fedacs/{job}.parquet").read_text() == "(5,) 1 1"
+    run = reproduce(project, "render", "paper", "fedacs/fig10")
+    assert run.stdout == "fedacs/fig10 at scale paper: panel needs not run: needs svhn\n"
+    assert (project / "figures/paper/fedacs_fig10.png").exists()
+
+
+def test_a_bug_in_training_keeps_its_traceback(project: Path) -> None:
+    run = reproduce(project, "train", "smoke", "fiarse", "diverge")
+    assert run.returncode == 1
+    assert "Traceback" in run.stderr
+    assert "ZeroDivisionError" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("render smoke fedacs/fig99", "unknown artifact 'fedacs/fig99'; did you mean fedacs/fig"),
+        ("plan fedasc", "unknown paper 'fedasc'; did you mean fedacs"),
+        ("plan --scale papre", "unknown scale 'papre'; did you mean paper"),
+        ("list --scale tiny", "unknown scale 'tiny'; known: paper, reduced, smoke"),
+        ("verify tiny", "unknown scale 'tiny'; known: paper, reduced, smoke"),
+        ("report tiny", "unknown scale 'tiny'; known: paper, reduced, smoke"),
+        ("train smoke fedacs onw", "unknown job of fedacs at scale smoke 'onw'; did you mean own"),
+        ("train paper fedacs own--fedavgg", "did you mean own--fedavg"),
+        ("train smoke fedac own", "unknown paper 'fedac'; did you mean fedacs"),
+        ("train reduced fedacs needs", "data set svhn: not in the data folder data"),
+    ],
+)
+def test_wrong_input_ends_in_one_line_and_status_2(project: Path, arguments: str, message: str) -> None:
+    run = reproduce(project, *arguments.split())
+    assert run.returncode == 2
+    assert run.stderr.startswith("error: ")
+    assert message in run.stderr
+    assert run.stderr.count("\n") == 1
+    assert run.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("REPRODUCE_SEEDS", "0,x"), ("REPRODUCE_DEVICE", "tpu"), ("REPRODUCE_THREADS", "0")]
+)
+def test_a_wrong_setting_is_named(project: Path, variable: str, value: str) -> None:
+    run = reproduce(project, "plan", "fedacs", **{variable: value})
+    assert run.returncode == 2
+    assert run.stderr.startswith(f"error: {variable}={value}")
+
+
+def test_a_reader_that_leaves_early_is_no_error(project: Path) -> None:
+    for i in range(100):
+        miniature.add_artifact(project, "fedagrac", f"fig{i + 100}", "()")
+    with subprocess.Popen(
+        [*miniature.command("reproduce"), "list", "--json"],
+        cwd=project,
+        env=miniature.environment(project),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(timeout=60) == 0
+
+
+def test_table_is_aligned_and_cut_to_the_width() -> None:
+    rows = [["fedacs/fig2", "7", "A title that is rather long"], ["x", "1234", "Short"]]
+    assert table(["ID", "RUNS", "TITLE"], rows, right=["RUNS"]) == [
+        "ID           RUNS  TITLE",
+        "fedacs/fig2     7  A title that is rather long",
+        "x            1234  Short",
+    ]
+    narrow = table(["ID", "RUNS", "TITLE"], rows, right=["RUNS"], width=32)
+    assert max(map(len, narrow)) == 32
+    assert narrow[1] == "fedacs/fig2     7  A title that…"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0"), (999, "999"), (1000, "1k"), (1234567, "1.23M"), (999.7e6, "1G"), (5e22, "5e+04E")]
+)
+def test_short(number: float, text: str) -> None:
+    assert short(number) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (59, "59 s"), (90, "2 min"), (3599, "1 h 0 min"), (5400, "1 h 30 min"), (90000, "1 d 1 h")],
+)
+def test_duration(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+# --- the real papers --------------------------------------------------------------------------------------------------
+
+
+def test_list_of_the_real_papers_is_quick() -> None:
+    start = os.times()
+    run = subprocess.run(
+        [sys.executable, "-m", "reproduce", "list", "--json"], capture_output=True, text=True, check=True
+    )
+    end = os.times()
+    assert {f["paper"] for f in json.loads(run.stdout)} == {"fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg"}
+    assert end.children_user - start.children_user + end.children_system - start.children_system < 0.5

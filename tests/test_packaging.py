@@ -1,0 +1,113 @@
+"""The files of the package agree: dependencies, locked versions, environment, configuration, profiles, licence."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+ROOT = Path(__file__).parent.parent
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def load_yaml(name: str) -> Any:
+    return yaml.safe_load((ROOT / name).read_text())
+
+
+def locked() -> dict[str, str]:
+    """Name -> exact version of constraints.txt."""
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line and not line.startswith("#")]
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.]*", line) for line in lines), "exact, public versions"
+    return {canonical(name): version for name, version in (line.split("==") for line in lines)}
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@pytest.mark.parametrize("extra", ["", "workflow", "dev"])
+def test_locked_versions_satisfy_the_dependencies(extra: str) -> None:
+    declared = project()["optional-dependencies"][extra] if extra else project()["dependencies"]
+    versions = locked()
+    for requirement in map(Requirement, declared):
+        assert versions[canonical(requirement.name)] in requirement.specifier, requirement
+        assert requirement.specifier, f"{requirement.name}: a dependency has a range of versions"
+
+
+def test_environment_installs_the_project_in_its_locked_versions() -> None:
+    environment = load_yaml("environment.yml")
+    python = next(d for d in environment["dependencies"] if str(d).startswith("python"))
+    assert SpecifierSet(python.removeprefix("python")) == SpecifierSet(project()["requires-python"])
+    pip = next(d["pip"] for d in environment["dependencies"] if isinstance(d, dict))
+    options = dict(line.split(maxsplit=1) for line in pip)
+    assert (ROOT / options["--constraint"]).is_file()
+    extras = Requirement("reproduce" + options["--editable"].removeprefix(".")).extras
+    assert extras == {"workflow"}
+    assert extras <= set(project()["optional-dependencies"])
+
+
+def test_configuration_is_valid_and_shows_every_key_with_its_default() -> None:
+    schema, config = load_yaml("config/config.schema.yaml"), load_yaml("config/config.yaml")
+    jsonschema.validate(config, schema)
+    assert config == {key: entry["default"] for key, entry in schema["properties"].items()}
+    readme = (ROOT / "config/README.md").read_text()
+    assert set(re.findall(r"^\| `(\w+)` \|", readme, flags=re.MULTILINE)) == set(config)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scle": "smoke"},
+        {"scale": "big"},
+        {"seeds": []},
+        {"seeds": 3},
+        {"seeds": [-1]},
+        {"threads": 0},
+        {"device": "tpu"},
+    ],
+    ids=json.dumps,
+)
+def test_wrong_configuration_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(change, load_yaml("config/config.schema.yaml"))
+
+
+def test_profiles_share_the_settings_that_decide_what_runs_again() -> None:
+    profiles = {p.parent.name: yaml.safe_load(p.read_text()) for p in ROOT.glob("profiles/*/config.yaml")}
+    assert set(profiles) == {"default", "gpu", "slurm"}
+    shared = ("scheduler", "keep-going", "rerun-incomplete", "rerun-triggers", "show-failed-logs")
+    for name, profile in profiles.items():
+        assert {k: profile[k] for k in shared} == {k: profiles["default"][k] for k in shared}, name
+
+
+def test_licence_and_citation() -> None:
+    assert "MIT License" in (ROOT / "LICENSE").read_text()
+    citation = load_yaml("CITATION.cff")
+    assert citation["license"] == project()["license"] == "MIT"
+    assert citation["version"] == project()["version"]
+    assert len(citation["references"]) == 5
+
+
+def test_continuous_integration_runs_the_gate() -> None:
+    assert (ROOT / ".ci/run").read_text().splitlines()[-1] == "make test"
+    assert (ROOT / ".ci/run").stat().st_mode & 0o111
+    steps = load_yaml(".github/workflows/ci.yml")["jobs"]["test"]["steps"]
+    assert [s["run"] for s in steps if "run" in s] == ["make smoke", ".ci/run"]
+
+
+def test_every_file_of_data_in_the_package_is_shipped() -> None:
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["*"]
+    files = [p for p in (ROOT / "reproduce").rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+    data = {p.suffix for p in files if p.suffix != ".py"}
+    assert data <= {pattern.removeprefix("*") for pattern in patterns}

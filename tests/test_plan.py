@@ -1,0 +1,218 @@
+"""The plan: jobs of a scale, names, digests, what is missing; and that asking costs little."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+
+import pytest
+
+from reproduce import plan
+from reproduce.errors import UserError
+from reproduce.experiment import Artifact, Experiment, Panel
+from reproduce.papers import PAPERS, artifacts, natural
+
+
+@dataclass(frozen=True)
+class Toy:
+    requires: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Record:
+    value: float = 1.0
+
+
+def experiment(algorithm: str = "fedavg", lr: float = 0.1, requires: tuple[str, ...] = (), **labels: str) -> Experiment:
+    return Experiment({"algorithm": algorithm, **labels}, Toy(requires), Record(), Record(lr), Record(10))
+
+
+def panel(name: str, *experiments: Experiment, seeds: tuple[int, ...] = (0, 1)) -> Panel:
+    return Panel(name, experiments or (experiment("fedavg"), experiment("local_only")), seeds)
+
+
+def artifact(name: str, *panels: Panel, paper: str = "fedacs") -> Artifact:
+    return Artifact(paper, name, f"Title of {name}", lambda scale: panels, cells=lambda histories: None)  # type: ignore
+
+
+def available(name: str, settings: object) -> SimpleNamespace:
+    return SimpleNamespace(state="missing" if name == "svhn" else "present")
+
+
+@pytest.fixture
+def declare(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Replace the artifacts of the papers by those given; the plan is made anew."""
+
+    def declare(*found: Artifact) -> None:
+        monkeypatch.setattr(plan, "artifacts", lambda: found)
+        plan._jobs.cache_clear()
+
+    plan._available.cache_clear()
+    monkeypatch.setitem(sys.modules, "reproduce.problems.data", SimpleNamespace(available=available))
+    yield declare
+    plan._jobs.cache_clear()
+    plan._available.cache_clear()
+
+
+def test_natural_order_puts_fig2_before_fig10() -> None:
+    assert sorted(["fig10", "table1", "fig2", "fig2b", "fig1"], key=natural) == [
+        "fig1",
+        "fig2",
+        "fig2b",
+        "fig10",
+        "table1",
+    ]
+
+
+def test_one_job_a_panel_at_small_scales_and_one_an_algorithm_at_paper_scale(declare: Callable[..., None]) -> None:
+    both = panel("mnist", experiment("fedavg"), experiment("local_only"), experiment("fedavg", lr=0.2, q="x"))
+    declare(artifact("fig1", both), artifact("table1", both, panel("other")))
+    assert [j.name for j in plan.jobs("smoke")] == ["mnist", "other"]
+    assert [j.name for j in plan.jobs("reduced")] == ["mnist", "other"]
+    names = ["mnist--fedavg", "mnist--local-only", "other--fedavg", "other--local-only"]
+    assert [j.name for j in plan.jobs("paper")] == names
+    first = plan.job("paper", "fedacs", "mnist--fedavg")
+    assert first.experiments == (both.experiments[0], both.experiments[2])
+    assert first.artifacts == ("fedacs/fig1", "fedacs/table1")
+    assert first.runs == 4
+    assert plan.job_files("paper", "fedacs/fig1") == [
+        "results/paper/fedacs/mnist--fedavg.parquet",
+        "results/paper/fedacs/mnist--local-only.parquet",
+    ]
+
+
+def test_one_panel_name_for_two_panels_is_an_error_that_names_both(declare: Callable[..., None]) -> None:
+    declare(artifact("fig1", panel("mnist")), artifact("table1", panel("mnist", experiment(lr=0.2))))
+    with pytest.raises(UserError, match="panel 'mnist' of fedacs/table1 at scale smoke is not the one of fedacs/fig1"):
+        plan.jobs("smoke")
+    other = artifact("table1", panel("mnist", experiment(lr=0.2)), paper="fiarse")
+    declare(artifact("fig1", panel("mnist")), other)
+    assert [(j.paper, j.name) for j in plan.jobs("smoke")] == [("fedacs", "mnist"), ("fiarse", "mnist")]
+
+
+def test_two_jobs_of_one_name_are_an_error(declare: Callable[..., None]) -> None:
+    one = panel("a", experiment("x--b"))
+    declare(artifact("fig1", one, panel("a--x", experiment("b"))))
+    with pytest.raises(UserError, match="two jobs of fedacs at scale paper have the name 'a--x--b'"):
+        plan.jobs("paper")
+
+
+def test_an_algorithm_that_makes_no_file_name_is_an_error(declare: Callable[..., None]) -> None:
+    declare(artifact("fig1", panel("a", experiment("FedAvg+"))))
+    with pytest.raises(UserError, match="job name 'a--FedAvg\\+' of fedacs"):
+        plan.jobs("paper")
+
+
+def test_digest_changes_with_numbers_labels_and_seeds_only(declare: Callable[..., None]) -> None:
+    base = panel("a")
+    changed = (
+        panel("a", experiment("fedavg", lr=0.2), experiment("local_only")),
+        panel("a", experiment("fedavg", q="x"), experiment("local_only", q="x")),
+        panel("a", seeds=(0, 2)),
+        panel("a", experiment("fedavg")),
+    )
+    digests = []
+    for p in (base, replace(base, substitute="smaller"), *changed):
+        declare(artifact("fig1", p))
+        digests.append(plan.digest("smoke", "fedacs", "a"))
+    assert digests[0] == digests[1]
+    assert len(set(digests[1:])) == 1 + len(changed)
+
+
+def test_seeds_override(declare: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    declare(artifact("fig1", panel("a")))
+    declared = plan.digest("smoke", "fedacs", "a")
+    monkeypatch.setenv("REPRODUCE_SEEDS", "3,5")
+    assert plan.job("smoke", "fedacs", "a").panel.seeds == (3, 5)
+    assert plan.digest("smoke", "fedacs", "a") != declared
+    monkeypatch.delenv("REPRODUCE_SEEDS")
+    assert plan.job("smoke", "fedacs", "a").panel.seeds == (0, 1)
+
+
+@pytest.mark.parametrize("text", ["", "a", "0,,1", "0,0", "-1", "0.5"])
+def test_seeds_that_make_no_sense_are_an_error(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("REPRODUCE_SEEDS", text)
+    with pytest.raises(UserError, match=f"REPRODUCE_SEEDS={text}"):
+        plan.seeds_override()
+
+
+def test_a_job_without_its_data_is_left_out_and_says_why(declare: Callable[..., None]) -> None:
+    mixed = panel("mixed", experiment("fedavg", requires=("svhn", "mnist")), experiment("local_only"))
+    declare(artifact("fig1", mixed, panel("fine")))
+    assert [plan.missing(j) for j in plan.jobs("smoke")] == ["needs svhn", ""]
+    assert plan.job_files("smoke", "fedacs/fig1") == ["results/smoke/fedacs/fine.parquet"]
+    assert plan.sources("smoke", "fedacs/fig1")[0] == ("mixed", None, "needs svhn")
+    at_paper_scale = {j.name: plan.missing(j) for j in plan.jobs("paper") if j.panel.name == "mixed"}
+    assert at_paper_scale == {"mixed--fedavg": "needs svhn", "mixed--local-only": ""}
+
+
+def test_cost_adds_up_over_experiments_and_takes_the_largest_memory(
+    declare: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @dataclass(frozen=True)
+    class Cost:
+        samples: int
+        flops: float
+        seconds: float
+        bytes: int
+
+    def estimate(e: Experiment, seeds: tuple[int, ...]) -> Cost:
+        return Cost(10 * len(seeds), 5.0, 400.0, 10**9 if e.algorithm.value > 0.1 else 10**6)
+
+    monkeypatch.setitem(sys.modules, "reproduce.engine.cost", SimpleNamespace(Cost=Cost, estimate=estimate))
+    declare(artifact("fig1", panel("a", experiment("fedavg"), experiment("fedprox", lr=0.2))))
+    assert plan.cost(plan.job("smoke", "fedacs", "a")) == Cost(40, 10.0, 800.0, 10**9)
+    assert plan.minutes("smoke", "fedacs", "a") == 40
+    assert plan.megabytes("smoke", "fedacs", "a") == 3500
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: plan.artifact("fedacs/fig99"), "unknown artifact 'fedacs/fig99'"),
+        (lambda: plan.select("fedasc"), "unknown paper 'fedasc'; did you mean fedacs"),
+        (lambda: plan.jobs("papre"), "unknown scale 'papre'; did you mean paper"),
+        (lambda: plan.job("smoke", "fedacs", "nope"), "unknown job of fedacs at scale smoke 'nope'"),
+    ],
+)
+def test_unknown_names_are_errors(declare: Callable[..., None], ask: Callable[[], object], message: str) -> None:
+    declare(artifact("fig1", panel("a")))
+    with pytest.raises(UserError, match=message):
+        ask()
+
+
+def test_environment_leaves_what_the_configuration_leaves_open() -> None:
+    config = {"scale": "paper", "data": None, "store": "s", "device": None, "threads": 2, "seeds": ["0", 1]}
+    assert plan.environment(config) == {"REPRODUCE_STORE": "s", "REPRODUCE_THREADS": "2", "REPRODUCE_SEEDS": "0,1"}
+
+
+# --- the real papers --------------------------------------------------------------------------------------------------
+
+
+def test_importing_the_plan_and_the_artifacts_needs_no_heavy_library() -> None:
+    code = (
+        "import sys; from reproduce import plan; from reproduce.papers import artifacts; artifacts();"
+        "[a.panels(s) for a in artifacts() for s in ('smoke', 'reduced', 'paper')];"
+        "print(*{'torch', 'pandas', 'matplotlib', 'scipy', 'numba', 'numpy'} & set(sys.modules))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(run.stdout.split()) <= {"numpy"}
+
+
+@pytest.mark.parametrize("scale", ["smoke", "reduced", "paper"])
+def test_every_artifact_of_every_paper_has_a_plan_quickly(scale: str) -> None:
+    start = time.process_time()
+    jobs = plan.jobs(scale)
+    digests = {plan.digest(scale, j.paper, j.name) for j in jobs}
+    assert len(digests) > 0.8 * len(jobs)
+    assert {a.paper for a in artifacts()} == set(PAPERS)
+    assert all(plan.cost(j).seconds > 0 for j in jobs)
+    assert time.process_time() - start < 6, "three seconds are the aim; twice that on a busy machine"
+
+
+def test_smoke_needs_no_data_set() -> None:
+    assert {name for j in plan.jobs("smoke") for name in j.requires} == set()

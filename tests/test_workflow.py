@@ -1,0 +1,155 @@
+"""The Snakefile on a miniature project: what is made, what is left out, what makes it run again, what stops it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import miniature
+import pytest
+from miniature import snakemake
+
+FIG2 = "figures/smoke/fedacs_fig2.png"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return miniature.build(tmp_path)
+
+
+def text(run: subprocess.CompletedProcess[str]) -> str:
+    return run.stdout + run.stderr
+
+
+def test_a_figure_is_a_target_and_nothing_more_is_made(project: Path) -> None:
+    run = snakemake(project, FIG2, "-c2")
+    assert run.returncode == 0, text(run)
+    assert sorted(p.name for p in (project / "results").rglob("*.*")) == [
+        "fedacs_fig2.csv",
+        "own.parquet",
+        "shared.parquet",
+    ]
+    assert sorted(p.name for p in (project / "figures/smoke").iterdir()) == ["fedacs_fig2.pdf", "fedacs_fig2.png"]
+    assert (project / "results/smoke/fedacs/own.parquet").read_text() == "(0, 1, 2) 2 1"
+    assert "Nothing to be done" in text(snakemake(project, FIG2, "-n"))
+
+
+def test_changed_experiments_train_again_and_changed_rules_do_not(project: Path) -> None:
+    assert snakemake(project, FIG2, "-c2").returncode == 0
+    snakefile = project / "Snakefile"
+    snakefile.write_text(snakefile.read_text().replace("{params.python} -m", "{params.python}  -m"))
+    assert "Nothing to be done" in text(snakemake(project, FIG2, "-n"))
+    fig = project / "reproduce/papers/fedacs/fig2.py"
+    fig.write_text(fig.read_text().replace("Record(0.5)", "Record(0.5 if name == 'shared' else 0.25)"))
+    fig.write_text(fig.read_text().replace("def experiment(algorithm, ", "def experiment(name, algorithm, "))
+    fig.write_text(fig.read_text().replace("experiment(a, requires)", "experiment(name, a, requires)"))
+    plan = text(snakemake(project, FIG2, "-n"))
+    assert "own.parquet" in plan
+    assert "output: results/smoke/fedacs/shared.parquet" not in plan, (
+        "an equal panel of another artifact is not touched"
+    )
+
+
+def test_seeds_of_the_configuration_replace_the_declared_ones_and_train_again(project: Path) -> None:
+    assert snakemake(project, FIG2, "-c2").returncode == 0
+    run = snakemake(project, FIG2, "-c2", "--config", "seeds=[4, 7]", "threads=2")
+    assert run.returncode == 0, text(run)
+    assert (project / "results/smoke/fedacs/own.parquet").read_text() == "(4, 7) 2 2"
+
+
+def test_a_panel_without_its_data_set_is_left_out_and_said_so(project: Path) -> None:
+    run = snakemake(project, "figures/reduced/fedacs_fig10.pdf", "-c2")
+    assert run.returncode == 0, text(run)
+    assert "fedacs/fig10 at scale reduced: panel needs not run: needs svhn" in text(run)
+    assert [p.name for p in (project / "results/reduced/fedacs").iterdir()] == ["shared.parquet"]
+
+
+def test_results_that_came_from_elsewhere_are_rendered_without_the_data_set(project: Path) -> None:
+    miniature.write(project / "results/reduced/fedacs/needs.parquet", "trained elsewhere")
+    run = snakemake(project, "figures/reduced/fedacs_fig10.pdf", "-c2")
+    assert run.returncode == 0, text(run)
+    assert "not run" not in text(run)
+    assert (project / "results/reduced/fedacs/needs.parquet").read_text() == "trained elsewhere"
+
+
+def test_paper_scale_is_the_default_with_a_job_for_each_algorithm(project: Path) -> None:
+    plan = text(snakemake(project, "-n"))
+    for name in ("fedacs/own--fedavg", "fedacs/own--fed-acs", "fedacs/shared--fedavg", "fiarse/diverge--fed-acs"):
+        assert f"output: results/paper/{name}.parquet" in plan
+    assert "report/paper/index.html" in plan
+    assert "results/smoke" not in plan
+
+
+def test_a_failing_job_ends_in_an_error_shows_its_log_and_the_rest_is_made(project: Path) -> None:
+    run = snakemake(project, "figures/smoke/fiarse_fig1.png", FIG2, "-c2")
+    assert run.returncode != 0
+    assert "ZeroDivisionError: the training fell over" in text(run)
+    assert (project / FIG2).exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("figures/smoke/fedacs_fgi2.png", "unknown artifact 'fedacs/fgi2'; did you mean fedacs/fig2"),
+        ("figures/smoke/fedac_fig2.png", "unknown artifact 'fedac/fig2'; did you mean fedacs/fig2"),
+        ("tables/smoke/fedacs_table7.md", "unknown artifact 'fedacs/table7'; did you mean fedacs/table1"),
+        ("figures/smok/fedacs_fig2.png", "No rule to produce figures/smok/fedacs_fig2.png"),
+        ("results/smoke/fedacs/onw.parquet", "unknown job of fedacs at scale smoke 'onw'; did you mean own"),
+    ],
+)
+def test_an_unknown_target_is_named(project: Path, target: str, message: str) -> None:
+    run = snakemake(project, target, "-n")
+    assert run.returncode != 0
+    assert message in text(run)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("scle=smoke", "'scle' was unexpected"),
+        ("scale=smok", "'smok' is not one of ['smoke', 'reduced', 'paper']"),
+        ("threads=many", "'many' is not of type 'integer'"),
+        ("threads=0", "0 is less than the minimum of 1"),
+        ("device=tpu", "'tpu' is not one of ['cpu', 'cuda', None]"),
+        ("seeds=[]", "[] should be non-empty"),
+        ("seeds=[0, 0]", "has non-unique elements"),
+        ("seeds=[0, x]", "'x' is not valid under any of the given schemas"),
+    ],
+)
+def test_a_wrong_configuration_stops_before_the_first_job(project: Path, setting: str, message: str) -> None:
+    run = snakemake(project, FIG2, "-c1", "--config", setting)
+    assert run.returncode != 0
+    assert message in text(run)
+    assert not (project / "results").exists()
+
+
+def test_a_second_workflow_in_the_same_folder_is_refused(project: Path) -> None:
+    training = project / "reproduce/engine/train.py"
+    waiting = "    import time\n    while not os.path.exists('go'):\n        time.sleep(0.05)\n    output.write"
+    training.write_text(training.read_text().replace("    output.write", waiting))
+    first = subprocess.Popen(
+        [*miniature.command("snakemake"), FIG2, "-c1"],
+        cwd=project,
+        env=miniature.environment(project),
+        stderr=-1,
+        text=True,
+    )
+    try:
+        wait_for(project / "logs/smoke/fedacs")
+        second = snakemake(project, FIG2, "-c1")
+        assert second.returncode != 0
+        assert "LockException" in text(second)
+    finally:
+        (project / "go").touch()
+        _, errors = first.communicate(timeout=120)
+    assert first.returncode == 0, errors
+
+
+def wait_for(path: Path) -> None:
+    import time
+
+    for _ in range(600):
+        if path.exists() and any(path.iterdir()):
+            return
+        time.sleep(0.1)
+    raise TimeoutError(path)
