@@ -114,6 +114,7 @@ class FedAvg:
     lr: float = 0.1
     participation: Participation = field(default=Full())
     server_lr: float = 1.0
+    momentum: float = 0.0
 
     def setup(self, env: Env, state: State) -> None:
         """Create the memories: `state[name]` = tensor; `state["x"]` is there already."""
@@ -133,7 +134,7 @@ class FedAvg:
 
     def rule(self) -> Rule:
         """The local rule (momentum, proximal pull, which gradients to report)."""
-        return Rule()
+        return Rule(momentum=self.momentum)
 
     def local(self, env: Env, state: State, now: Now, cohort: Cohort) -> Train:
         """The local work of the cohort; overriders use `dataclasses.replace(super().local(...), correction=...)`."""
