@@ -1,9 +1,16 @@
-"""Write report/SCALE/index.html: the scoreboard, and every table and figure with the paper's claims."""
+"""Write report/SCALE/index.html: the scoreboard, and every table and figure with the paper's claims.
+
+The page is one file with the figures inside it; tables and figures that were not made yet are named with their target.
+"""
 
 from __future__ import annotations
 
 import argparse
+import base64
+from collections import Counter
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 NAME = "report"
 
@@ -16,4 +23,59 @@ def run(args: argparse.Namespace) -> None:
     from reproduce import plan
 
     scale = plan.check_scale(args.scale)
-    print(scale, Path())
+    from reproduce.report.claims import claims_files
+    from reproduce.report.scoreboard import scoreboard, to_json
+
+    statements = {claim.id: claim for file in claims_files() for claim in file.claims}
+    verdicts = [{"claim": statements[row["id"]], **row} for row in to_json(scoreboard(scale))]
+    path = Path("report", scale, "index.html")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page(scale, verdicts), encoding="utf-8")
+    print(f"Written: {path}")
+
+
+def page(scale: str, verdicts: list[dict[str, Any]]) -> str:
+    """The page as HTML; `verdicts` are the rows of `verify --json`, each with its `claim`."""
+    from jinja2 import Environment
+
+    from reproduce.commands.page import TEMPLATE
+    from reproduce.papers import PAPERS, artifacts
+
+    papers = []
+    for paper in PAPERS:
+        mine = [v for v in verdicts if v["artifact"].split("/")[0] == paper]
+        items = [
+            {"artifact": a, "verdicts": [v for v in mine if v["artifact"] == a.id], **content(scale, a.id)}
+            for a in artifacts()
+            if a.paper == paper
+        ]
+        about = import_module(f"reproduce.papers.{paper}").__doc__ or paper
+        papers.append({"key": paper, "title": about.splitlines()[0], "count": count(mine), "items": items})
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["number"] = number
+    return environment.from_string(TEMPLATE).render(scale=scale, papers=papers, total=count(verdicts))
+
+
+def content(scale: str, name: str) -> dict[str, str]:
+    """What stands for an artifact on the page: `table` (HTML), or `image` (data URI) and `link`; or the `target`."""
+    from reproduce import plan
+    from reproduce.commands.markdown import to_html
+
+    first = Path(plan.outputs(scale, name)[0])
+    if not first.exists():
+        return {"target": str(first)}
+    if first.suffix == ".md":
+        text = first.read_text(encoding="utf-8").split("\n", 1)[1]  # its title is the heading on the page already
+        return {"table": to_html(text, top=2), "link": str(first.with_suffix(".csv"))}
+    image = base64.b64encode(first.with_suffix(".png").read_bytes()).decode()
+    return {"image": f"data:image/png;base64,{image}", "link": str(first)}
+
+
+def count(verdicts: list[dict[str, Any]]) -> dict[str, int]:
+    """How many claims have each verdict."""
+    return dict(Counter(v["verdict"] for v in verdicts))
+
+
+def number(value: float | None) -> str:
+    """Three digits, a dash for nothing."""
+    return "–" if value is None else f"{value:.3g}"
