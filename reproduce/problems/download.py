@@ -1,0 +1,161 @@
+"""Fetching data sets into the data folder, only on request (`python -m reproduce data get NAME`)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reproduce.errors import UserError
+from reproduce.problems.data import PARTS, checked, checksums, find_layout, find_source, load, verified
+from reproduce.problems.dataset import Arrays
+from reproduce.problems.sources import Layout, Source
+from reproduce.problems.store import DISK_FULL, FORBIDDEN, disk_errors
+from reproduce.settings import Settings
+
+_NEWS = "https://raw.githubusercontent.com/mhjabreel/CharCnn_Keras/master/data/ag_news_csv"
+_LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
+_SVHN = "http://ufldl.stanford.edu/housenumbers"
+
+URLS = {  # official files whose checksum is known; kept as they are
+    "a9a/a9a": f"{_LIBSVM}/a9a",
+    "a9a/a9a.t": f"{_LIBSVM}/a9a.t",
+    "ag_news/train.csv": f"{_NEWS}/train.csv",
+    "ag_news/test.csv": f"{_NEWS}/test.csv",
+    "svhn/train_32x32.mat": f"{_SVHN}/train_32x32.mat",
+    "svhn/test_32x32.mat": f"{_SVHN}/test_32x32.mat",
+}
+TORCHVISION = {"mnist": "MNIST", "fashion_mnist": "FashionMNIST", "cifar10": "CIFAR10", "cifar100": "CIFAR100"}
+HUGGING_FACE = {  # repository, its name of the test split
+    "cinic10": ("flwrlabs/cinic10", "test"),
+    "tiny_imagenet": ("zh-plus/tiny-imagenet", "valid"),
+}
+
+
+def download(name: str, settings: Settings) -> Path:
+    """Fetch the complete data set into `settings.data` unless it is there, verify it, and give its first file.
+
+    Raises UserError without network, without the optional package that fetches it, when what was fetched is not the
+    official data, when the disk is full, and for a damaged file that is already there (which is never overwritten).
+    """
+    source = find_source(name)
+    if source.embedded:
+        raise UserError(f"{name} is part of the package; there is nothing to get")
+    layout = find_layout(source, settings.data)
+    if layout is None or layout.train_rows is not None:
+        with disk_errors(settings.data):
+            folder = settings.data / name
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".get-", suffix=".tmp", dir=folder) as temporary:
+                layout = _get(source, settings.data, Path(temporary))
+    load(name, settings)
+    return settings.data / layout.files[0].path
+
+
+def _get(source: Source, folder: Path, temporary: Path) -> Layout:
+    for layout in source.layouts:
+        if all(file.path in URLS for file in layout.files):
+            _get_files(source, layout, folder, temporary)
+            return layout
+    fetch = _torchvision if source.name in TORCHVISION else _hugging_face
+    arrays = _online(source, lambda: fetch(source, temporary))
+    _compare(source, arrays)
+    _save(folder / source.layouts[0].files[0].path, temporary / "whole.npz", arrays)
+    return source.layouts[0]
+
+
+def _get_files(source: Source, layout: Layout, folder: Path, temporary: Path) -> None:
+    """The official files: fetched next to their place, moved there when all checksums match."""
+
+    def fetch() -> None:
+        for file in layout.files:
+            target = temporary / file.path
+            target.parent.mkdir(exist_ok=True)
+            with urllib.request.urlopen(URLS[file.path], timeout=60) as answer, target.open("wb") as stream:
+                shutil.copyfileobj(answer, stream)
+
+    _online(source, fetch)
+    for file in layout.files:
+        verified(file, temporary, source.name)
+    for file in layout.files:
+        os.replace(temporary / file.path, folder / file.path)
+
+
+def _torchvision(source: Source, temporary: Path) -> Arrays:
+    try:
+        from torchvision import datasets
+    except ImportError as error:
+        raise _needs("torchvision", source) from error
+    arrays: Arrays = {}
+    for part in PARTS:
+        fetched = getattr(datasets, TORCHVISION[source.name])(str(temporary), train=part == "train", download=True)
+        arrays[f"{part}_x"] = np.asarray(fetched.data, np.uint8).reshape(-1, *source.shape)
+        arrays[f"{part}_y"] = np.asarray(fetched.targets, np.int64)
+    return arrays
+
+
+def _hugging_face(source: Source, temporary: Path) -> Arrays:
+    try:
+        import datasets
+    except ImportError as error:
+        raise _needs("datasets", source) from error
+    repository, test_split = HUGGING_FACE[source.name]
+    fetched = datasets.load_dataset(repository, cache_dir=str(temporary))
+    arrays: Arrays = {}
+    for part, split in zip(PARTS, ("train", test_split), strict=True):
+        rows = fetched[split]
+        names = list(rows.features["label"].names)
+        rank = np.array([sorted(names).index(name) for name in names])  # the papers number classes by folder name
+        arrays[f"{part}_x"] = np.stack([np.asarray(image.convert("RGB"), np.uint8) for image in rows["image"]])
+        arrays[f"{part}_y"] = rank[np.asarray(rows["label"])].astype(np.int64)
+    return arrays
+
+
+def _online(source: Source, fetch: Callable[[], Any]) -> Any:
+    try:
+        return fetch()
+    except UserError:
+        raise
+    except Exception as error:  # urllib, torchvision and Hugging Face each have their own errors for a missing network
+        if isinstance(error, OSError) and error.errno in DISK_FULL + FORBIDDEN:
+            raise
+        raise UserError(
+            f"data set {source.name} could not be fetched ({type(error).__name__}: {error}); check the network, or "
+            f"copy the files into the data folder from another machine (docs/data.md)"
+        ) from error
+
+
+def _needs(package: str, source: Source) -> UserError:
+    return UserError(
+        f"getting {source.name} needs the package {package}, which cannot be imported: pip install {package}, "
+        f"or copy the files into the data folder (docs/data.md)"
+    )
+
+
+def _compare(source: Source, arrays: Arrays) -> None:
+    try:
+        checked(dict(arrays), source, source.train)
+    except ValueError as error:
+        raise UserError(f"what was fetched is not the official {source.name}: {error}") from error
+    for key, expected in source.decoded.items():
+        found = hashlib.sha256(arrays[key].astype(np.uint8).tobytes()).hexdigest()
+        if found != expected:
+            raise UserError(
+                f"{key} of the fetched {source.name} has SHA-256 {found}, expected {expected}; try again later"
+            )
+
+
+def _save(path: Path, temporary: Path, arrays: Arrays) -> None:
+    """The archive and its side file. The side file goes first: alone it is harmless, the archive alone is refused."""
+    np.savez_compressed(temporary, allow_pickle=False, **arrays)
+    side = temporary.with_suffix(".sha256")
+    side.write_text(f"{checksums(temporary)[0].removeprefix('sha256:')}  {path.name}\n")
+    os.replace(side, path.with_name(path.name + ".sha256"))
+    os.replace(temporary, path)

@@ -1,0 +1,140 @@
+"""Readers of the files: train_x, train_y, test_x, test_y in the types of `Dataset`, texts as two arrays."""
+
+from __future__ import annotations
+
+import csv
+import io
+import lzma
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reproduce.errors import UserError
+from reproduce.problems.dataset import Arrays, pack
+from reproduce.problems.sources import Source
+
+READERS: dict[str, Callable[[Sequence[Path], Source], tuple[Arrays, str]]] = {}
+
+
+def reader(function: Callable[[Sequence[Path], Source], tuple[Arrays, str]]) -> Callable[..., tuple[Arrays, str]]:
+    """Register a reader: (files, source) to (arrays, note); a damaged file raises any exception."""
+    READERS[function.__name__] = function
+    return function
+
+
+@reader
+def read_npz(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
+    """An archive with `train_x, train_y, test_x, test_y`, images possibly as differences `train_x_d` (docs/data.md)."""
+    arrays: Arrays = {}
+    with paths[0].open("rb") as stream, np.load(stream) as archive:
+        for part in ("train", "test"):
+            if f"{part}_x_d" in archive.files:
+                arrays[f"{part}_x"] = undo_differences(archive[f"{part}_x_d"])
+            else:
+                arrays[f"{part}_x"] = archive[f"{part}_x"]
+            arrays[f"{part}_y"] = archive[f"{part}_y"].astype(np.int64)
+            if arrays[f"{part}_x"].ndim == 3:
+                arrays[f"{part}_x"] = arrays[f"{part}_x"][..., None]
+        lossy = sum(len(archive[k]) for k in ("lossy_train_idx", "lossy_test_idx") if k in archive.files)
+    return arrays, f"{lossy} images are JPEG re-encodings" if lossy else ""
+
+
+def undo_differences(planes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Images [N, H, W, 3] from planes [N, 3, H, W]: red and blue minus green, then first differences, modulo 256."""
+    planes = np.cumsum(np.cumsum(planes, 2, dtype=np.uint8), 3, dtype=np.uint8)
+    planes[:, 0] += planes[:, 1]
+    planes[:, 2] += planes[:, 1]
+    return np.ascontiguousarray(planes.transpose(0, 2, 3, 1))
+
+
+@reader
+def read_libsvm(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
+    """Two LIBSVM text files, labels -1/+1 to 0/1, as dense rows of the official width (the test file has less)."""
+    arrays: Arrays = {}
+    for part, path in zip(("train", "test"), paths, strict=True):
+        lines = _text(path).splitlines()
+        x = np.zeros((len(lines), *source.shape), np.float32)
+        y = np.zeros(len(lines), np.int64)
+        for i, line in enumerate(lines):
+            label, *pairs = line.split()
+            y[i] = {"-1": 0, "+1": 1, "1": 1}[label]
+            for pair in pairs:
+                column, value = pair.split(":")
+                if int(column) < 1:
+                    raise ValueError(f"feature {column} in line {i + 1}")
+                x[i, int(column) - 1] = float(value)
+        arrays |= {f"{part}_x": x, f"{part}_y": y}
+    return arrays, ""
+
+
+@reader
+def read_news(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
+    """Two CSV files of class 1-4 and text fields; text = title + " " + description (dynamic_init 4.1)."""
+    arrays: Arrays = {}
+    for part, path in zip(("train", "test"), paths, strict=True):
+        rows = list(csv.reader(io.StringIO(_text(path), newline="")))
+        if min(map(len, rows)) < 2:
+            raise ValueError("a row without text")
+        arrays[f"{part}_y"] = np.array([int(row[0]) - 1 for row in rows], np.int64)
+        arrays[f"{part}_text"], arrays[f"{part}_text_ends"] = pack(" ".join(row[1:]) for row in rows)
+    return arrays, ""
+
+
+@reader
+def read_svhn(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
+    """The official MATLAB files: X [32, 32, 3, N], y 1 .. 10 where 10 is the digit 0."""
+    try:
+        from scipy.io import loadmat
+    except ImportError as error:
+        raise UserError("reading SVHN's .mat files needs SciPy: pip install scipy") from error
+    arrays: Arrays = {}
+    for part, path in zip(("train", "test"), paths, strict=True):
+        content = loadmat(str(path))
+        arrays[f"{part}_x"] = np.ascontiguousarray(content["X"].transpose(3, 0, 1, 2))
+        arrays[f"{part}_y"] = content["y"].ravel().astype(np.int64) % 10
+    return arrays, ""
+
+
+@reader
+def read_cinic10(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
+    """The official folders `train` and `test` with one folder of PNG images per class; `valid` is not used."""
+    arrays: Arrays = {}
+    for part, path in zip(("train", "test"), paths, strict=True):
+        folders = sorted(p for p in path.iterdir() if p.is_dir())
+        files = [(f, k) for k, folder in enumerate(folders) for f in sorted(folder.glob("*.png"))]
+        arrays |= _images(part, files, source)
+    return arrays, ""
+
+
+@reader
+def read_tiny_imagenet(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
+    """The official folders `train/<class>/images` and `val` with its annotations; classes sorted by folder name."""
+    train, val = paths
+    folders = sorted(p for p in train.iterdir() if p.is_dir())
+    files = [(f, k) for k, folder in enumerate(folders) for f in sorted((folder / "images").glob("*.JPEG"))]
+    number = {folder.name: k for k, folder in enumerate(folders)}
+    lines = (line.split("\t") for line in (val / "val_annotations.txt").read_text().splitlines())
+    tests = [(val / "images" / name, number[label]) for name, label, *_ in lines]
+    return _images("train", files, source) | _images("test", tests, source), ""
+
+
+def _images(part: str, files: Sequence[tuple[Path, int]], source: Source) -> Arrays:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise UserError(f"reading the images of {source.name} needs Pillow: pip install pillow") from error
+    x = np.empty((len(files), *source.shape), np.uint8)
+    for i, (path, _) in enumerate(files):
+        with Image.open(path) as image:
+            pixels = np.asarray(image.convert("RGB"))
+        if pixels.shape != source.shape:  # assignment would broadcast an image of a single row
+            raise ValueError(f"{path.name} has shape {pixels.shape}")
+        x[i] = pixels
+    return {f"{part}_x": x, f"{part}_y": np.array([label for _, label in files], np.int64)}
+
+
+def _text(path: Path) -> str:
+    raw = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+    return raw.decode("utf-8")
