@@ -72,7 +72,7 @@ class Panel:
     """Experiments that are trained together, and the seeds of each.
 
     `name` is unique within paper and scale and makes file names. `substitute` says in one phrase what stands in for
-    the paper's setting at a smaller scale; it is stamped into every caption. Artifacts that share runs name equal panels.
+    the paper's setting at a smaller scale; it is stamped into every caption. Artifacts that share runs name the same.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Artifact:
 
     panels(scale): the panels it reads; an empty tuple for an artifact without training.
     cells(histories): the tidy per-seed numbers, columns = setting columns + `algorithm`, `seed`, `metric`, `value` and
-        optionally `censored` (True: `value` is a lower bound). The setting columns are named as in `reported/<name>.csv`;
+        optionally `censored` (True: `value` is a lower bound). Setting columns are named as in `reported/<name>.csv`;
         claims select from these rows and tables put the paper's number beside them.
     draw(histories, cells): a matplotlib figure; None for a table.
     rows, columns: the setting columns that make the rows and columns of the printed table.
@@ -151,7 +151,7 @@ def code_files(experiment: Experiment) -> set[Path]:
     while stack:
         value = stack.pop()
         if dataclasses.is_dataclass(value):
-            classes = (c for c in type(value).__mro__ if c.__module__.startswith("reproduce."))
+            classes = (c for c in inspect.getmro(type(value)) if c.__module__.startswith("reproduce."))
             files |= {Path(inspect.getfile(c)) for c in classes}
             stack += [getattr(value, f.name) for f in dataclasses.fields(value)]
         elif isinstance(value, list | tuple):

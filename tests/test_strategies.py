@@ -61,9 +61,7 @@ CASES = [
 @pytest.mark.parametrize(("model", "strategy", "rule"), CASES)
 @pytest.mark.parametrize("batches", [Shuffled(10), Cyclic(10), WithReplacement(10)])
 @pytest.mark.parametrize("steps", [STEPS, np.full(5, 6)])
-def test_strategy_equals_reference(
-    model: Model, strategy: str, rule: Rule, batches: object, steps: np.ndarray
-) -> None:
+def test_strategy_equals_reference(model: Model, strategy: str, rule: Rule, batches: object, steps: np.ndarray) -> None:
     """Uniform and unequal numbers of steps, short batches, all terms of the rule."""
     task = task_of(model, batches)
     expected = Trainer(strategy="reference").train([(task, request(task, rule, steps))])[0]
@@ -91,7 +89,9 @@ def test_residual_network_with_masks(rule: Rule, strategy: str) -> None:
     torch.testing.assert_close(actual.update, expected.update, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize(("model", "strategy"), [(Softmax(64, 10), "siblings"), (CONV, "stacked"), (CONV, "sequential")])
+@pytest.mark.parametrize(
+    ("model", "strategy"), [(Softmax(64, 10), "siblings"), (CONV, "stacked"), (CONV, "sequential")]
+)
 def test_distillation(model: Model, strategy: str) -> None:
     task = task_of(model, Shuffled(10))
     teacher = task.initial() * 2

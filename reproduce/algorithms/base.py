@@ -20,28 +20,16 @@ from reproduce.streams import rng
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from reproduce.engine.task import Env
+
 Floats = NDArray[np.float64]
 State = dict[str, Any]
 Play = Generator[Request | list[Request], Any, None]
 
 
-class Env(Protocol):
-    """What an algorithm may know of its run (`engine.task.Env`)."""
-
-    clients: int
-    weights: Floats
-    samples: Ints
-    seed: int
-    parameters: int
-
-    def tensor(self, values: Any) -> Tensor: ...
-    def zeros(self, *shape: int) -> Tensor: ...
-    def processed(self, clients: Ints, steps: Ints) -> float: ...
-
-
 @dataclass
 class Now:
-    """The system in one round: steps K_m [N], accumulation norms A_m [N], success probabilities s_m [N], arrivals Z [N].
+    """The system in one round: steps K_m, accumulation norms A_m, success probabilities s_m, arrivals Z_m, all [N].
 
     `members`: the clients that exist in this round; `lr`: the clock's learning rate, None leaves it to the algorithm;
     `offset` [N]: batches every client has done in earlier rounds.

@@ -47,9 +47,7 @@ class Run:
 
 def prepare(experiments: Sequence[Experiment], seeds: Sequence[int], tasks: Tasks) -> list[Run]:
     """All runs of a panel, experiments in order, seeds within."""
-    return [
-        Run(e, seed, Env(tasks.get(e.problem, seed), e.system, seed)) for e in experiments for seed in seeds
-    ]
+    return [Run(e, seed, Env(tasks.get(e.problem, seed), e.system, seed)) for e in experiments for seed in seeds]
 
 
 class Cohort:
@@ -103,8 +101,9 @@ class Cohort:
                     groups[_evaluation_key(task, r)].append(i)
             for members in groups.values():
                 task = jobs[members[0]][0]
-                for i, answer in zip(members, evaluate(task, [jobs[i][1] for i in members]), strict=True):  # type: ignore[misc]
-                    answers[i] = answer
+                requests = [r for r in (jobs[i][1] for i in members) if isinstance(r, Evaluate)]
+                for i, evaluated in zip(members, evaluate(task, requests), strict=True):
+                    answers[i] = evaluated
         return answers
 
 

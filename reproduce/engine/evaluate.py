@@ -87,4 +87,3 @@ def _logits(model: Model, layout: Layout, x: Tensor, batch: Tensor) -> Tensor:
     stacked = Stacked(len(x))
     p = dict(zip(layout.names, layout.blocks(x), strict=True))
     return model.forward(stacked, p, stacked.images(batch.unsqueeze(0).expand(len(x), *batch.shape)))
-

@@ -16,16 +16,16 @@ from reproduce.engine.slots import Chunk
 from reproduce.engine.task import Arena
 
 try:
-    from numba import njit
-except ImportError:  # the stacked strategy takes over, and the results say so (trainer.strategy)
-    njit = None
+    import numba
+except ImportError:  # the siblings strategy takes over, and the results' provenance says so
+    numba = None  # type: ignore[assignment]
 
-AVAILABLE = njit is not None
+AVAILABLE = numba is not None
 
 
-def _local_runs(
+def _local_runs(  # type: ignore[no-untyped-def]
     x, y, plan, plan_of, steps, out, correction, anchor, mu, lr, momentum, decay, first_count, total, first
-):  # type: ignore[no-untyped-def]
+):
     """For every slot a: out[a] <- the end point of its local run from out[a]; see `algorithms.rule` for the formula.
 
     x [n, D], y [n], plan [G, K, B], plan_of [A], steps [A], out, correction, anchor, total, first [A, P] with
@@ -95,10 +95,10 @@ def _local_runs(
             rate *= 1 - decay
 
 
+FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums may be reordered; NaN and infinity stay what they are
+
 _compiled: Any = (
-    njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})(_local_runs)
-    if njit
-    else None
+    numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)(_local_runs) if AVAILABLE else None
 )
 
 

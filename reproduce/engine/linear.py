@@ -55,5 +55,3 @@ def _teacher_probabilities(chunk: Chunk, arena: Arena, x: Tensor, index: np.ndar
         torch.addmm(p["fc.bias"], x[torch.from_numpy(rows[rows >= 0]).to(arena.device)], p["fc.weight"].t()).softmax(1)
         for rows in index
     ]
-
-

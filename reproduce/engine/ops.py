@@ -105,9 +105,7 @@ class Stacked(One):
         return torch.baddbmm(p[f"{layer}.bias"].unsqueeze(1), x, p[f"{layer}.weight"].transpose(1, 2))
 
     def norm(self, x: Tensor, p: Params, layer: str) -> Tensor:
-        return F.batch_norm(
-            x, None, None, p[f"{layer}.weight"].flatten(), p[f"{layer}.bias"].flatten(), training=True
-        )
+        return F.batch_norm(x, None, None, p[f"{layer}.weight"].flatten(), p[f"{layer}.bias"].flatten(), training=True)
 
     def flatten(self, x: Tensor) -> Tensor:
         if x.dim() == 3:

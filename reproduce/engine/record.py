@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from reproduce.engine.task import Env
 
 
-def record(
-    state: State, round: int, metric: str, value: float, key: str = "", time: float = math.nan
-) -> None:
+def record(state: State, round: int, metric: str, value: float, key: str = "", time: float = math.nan) -> None:
     """Append one number to the run's history."""
     state["history"].append((round, time, metric, key, float(value)))
 

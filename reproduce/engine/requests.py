@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from reproduce.problems.models import Model
 
 Ints = NDArray[np.int64]
+PLAIN = Rule()
 
 
 @dataclass
@@ -41,7 +42,7 @@ class Train:
     start: Tensor
     lr: float
     round: int | Ints
-    rule: Rule = Rule()
+    rule: Rule = PLAIN
     offset: Ints | None = None
     correction: Tensor | None = None
     anchor: Tensor | None = None
@@ -53,7 +54,7 @@ class Train:
 
 @dataclass
 class Trained:
-    """update [C, P] = end - start (or [M, P] with weights); mean and first gradients [C, P] if the rule asks for them."""
+    """update [C, P] = end - start ([M, P] with weights); mean and first gradients [C, P] if the rule asks."""
 
     update: Tensor
     mean_gradient: Tensor | None = None

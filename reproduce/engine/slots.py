@@ -138,10 +138,7 @@ class Chunk:
         if self.rule.first_gradient != "pass_mean":
             return np.ones(len(self.slots), dtype=np.int64)
         return np.array(
-            [
-                s.task.problem.batches.first_pass(int(s.task.samples[s.client]), s.steps, s.offset)
-                for s in self.slots
-            ]
+            [s.task.problem.batches.first_pass(int(s.task.samples[s.client]), s.steps, s.offset) for s in self.slots]
         )
 
     def generators(self, device: torch.device) -> list[torch.Generator]:

@@ -27,7 +27,7 @@ from reproduce.errors import UserError
 
 
 def write_atomically(path: Path, write: Callable[[IO[bytes]], None]) -> None:
-    """Call `write` on a temporary file beside `path`, then rename it; a full disk ends in UserError, nothing is lost."""
+    """Call `write` on a temporary file beside `path`, then rename it; a full disk ends in UserError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
@@ -64,7 +64,9 @@ class Checkpoint:
             if len(states) != len(self.runs):
                 raise ValueError("another number of runs")
         except (OSError, ValueError, EOFError, RuntimeError, pickle.UnpicklingError, KeyError, AttributeError) as error:
-            raise UserError(f"checkpoint {self.path} cannot be read ({error}): delete it to train from the start") from error
+            raise UserError(
+                f"checkpoint {self.path} cannot be read ({error}): delete it to train from the start"
+            ) from error
         for run, state in zip(self.runs, states, strict=True):
             run.state.clear()
             run.state.update(state)
@@ -87,7 +89,7 @@ class Checkpoint:
 
 
 def write_results(path: Path, runs: Sequence[Run], provenance: Mapping[str, Any]) -> None:
-    """The histories of all runs as one tidy parquet file (columns: docs/architecture.md), provenance in its metadata."""
+    """The histories of all runs as one tidy parquet file (docs/architecture.md), provenance in its metadata."""
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq

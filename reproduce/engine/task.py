@@ -83,8 +83,7 @@ class ClassificationTask:
         self.dtype, self.device = arena.dtype, arena.device
         split_seed = seed if problem.partition_seed is None else problem.partition_seed
         self.indices: list[Indices] = [
-            np.asarray(i, dtype=np.int64)
-            for i in problem.partition.split(arena.labels, problem.clients, split_seed)
+            np.asarray(i, dtype=np.int64) for i in problem.partition.split(arena.labels, problem.clients, split_seed)
         ]
         self.clients = len(self.indices)
         self.samples = np.array([len(i) for i in self.indices], dtype=np.int64)
@@ -92,7 +91,9 @@ class ClassificationTask:
         self.weights = share / share.sum()
         self.test_indices: list[Indices] | None = None
         if problem.test_partition:
-            self.test_indices = problem.partition.split_test(arena.labels, arena.test_labels, problem.clients, split_seed)
+            self.test_indices = problem.partition.split_test(
+                arena.labels, arena.test_labels, problem.clients, split_seed
+            )
 
     def initial(self) -> Tensor:
         return self.arena.layout.initial(self.seed).to(self.device, self.dtype)
@@ -169,7 +170,7 @@ def optimum(problem: Quadratic) -> np.ndarray:
 
 @dataclass
 class Env:
-    """A run's world as the algorithms see it (protocol `algorithms.base.Env`)."""
+    """A run's world, as far as algorithms may know it."""
 
     task: Task
     system: Any

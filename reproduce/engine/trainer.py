@@ -1,4 +1,4 @@
-"""Executes requests: sorts the slots of all runs into chunks, chooses how each is computed, spreads chunks over threads.
+"""Executes requests: sorts the slots of all runs into chunks, chooses how each is computed, spreads them over threads.
 
 How a model is run, and why (measured on two cores; `python -m benchmarks` prints the ratios again):
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import torch
@@ -103,10 +103,10 @@ class Trainer:
         run, key, size = self._recipe(strategy, model, slots, plans)
         if key is not None:
             order = sorted(order, key=lambda i: (-slots[i].steps, key(slots[i])))
-        out = []
+        out: list[tuple[Chunk, Callable[[], Rows], list[int]]] = []
         for part in _cut(order, size, None if key is None else (lambda i: key(slots[i]))):
             chunk = Chunk([slots[i] for i in part], layout_of(model), plans)
-            out.append((chunk, lambda c=chunk: run(c, task.arena), [owners[i] for i in part]))
+            out.append((chunk, partial(run, chunk, task.arena), [owners[i] for i in part]))
         return out
 
     def _recipe(

@@ -96,7 +96,7 @@ class Fixed(Batches):
 
 @dataclass(frozen=True)
 class WithReplacement(Batches):
-    """Every step draws its batch independently and uniformly with replacement (defedavg 4); `round` is the job index."""
+    """Every step draws its batch uniformly with replacement (defedavg 4); `round` is the job index."""
 
     def plan(self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
         stream = rng("batches", seed, round, client)

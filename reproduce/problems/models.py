@@ -10,6 +10,7 @@ Parameter names follow PyTorch: `<layer>.weight`, `<layer>.bias`; weights are [o
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Initial:
-    """How one parameter tensor starts: `kind` in {uniform, normal, constant}; `scale` = half-width, deviation or value."""
+    """How one parameter tensor starts: `kind` uniform, normal or constant; `scale` = half-width, deviation or value."""
 
     kind: str
     scale: float
@@ -152,7 +153,7 @@ class ConvNet(Model):
         a, b = self.widths
         shapes = conv_shapes("conv1", self.channels, a, self.kernel) | conv_shapes("conv2", a, b, self.kernel)
         sizes = (self.flat, *self.hidden, self.classes)
-        for i, (inputs, outputs) in enumerate(zip(sizes, sizes[1:], strict=False), start=1):
+        for i, (inputs, outputs) in enumerate(itertools.pairwise(sizes), start=1):
             shapes |= linear_shapes(f"fc{i}", inputs, outputs)
         return shapes
 
@@ -257,7 +258,7 @@ class ResNet(Model):
     """Post-activation residual network with static batch normalisation (fiarse, section 3.1).
 
     `widths` are the channels of the stages, `blocks` their numbers of basic blocks; every stage but the first starts
-    with stride 2. ResNet-18 for 32x32 images is the default; `stem_stride` 2 with one block per stage is the reduced net.
+    with stride 2. The default is ResNet-18 for 32x32 images; one block per stage and stride 2 make the reduced net.
     `width` < 1 keeps the first ceil(width * c) channels of every layer and divides convolution outputs by it (the
     scaler of HeteroFL, which normalisation undoes up to its epsilon).
     """

@@ -1,0 +1,153 @@
+"""A job that is killed goes on and ends in the same bits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from reproduce.algorithms.base import FedAvg, WithReplacement
+from reproduce.engine import store
+from reproduce.engine.cohort import Cohort, prepare
+from reproduce.engine.rounds import Rounds
+from reproduce.engine.store import Checkpoint, write_atomically
+from reproduce.engine.task import Tasks
+from reproduce.engine.trainer import Trainer
+from reproduce.errors import UserError
+from reproduce.experiment import Experiment, Panel
+from reproduce.problems import Classification, Quadratic
+from reproduce.problems.batches import Cyclic
+from reproduce.problems.models import ConvNet
+from reproduce.problems.partitions import IID
+from reproduce.settings import settings
+from reproduce.systems import System
+from reproduce.systems.work import Steps
+
+NET = ConvNet(1, 8, (2, 3), (6,), kernel=3, padding=1, dropout=0.3)
+DIGITS = Classification("digits", NET, IID(), clients=6, batches=Cyclic(8), train_samples=120, test_samples=60)
+
+
+def experiment(rounds: int, lr: float = 0.1) -> Experiment:
+    algorithm = FedAvg(lr=lr, participation=WithReplacement(4), momentum=0.5)
+    return Experiment({"algorithm": "fedavg", "eta": lr}, DIGITS, System(work=Steps(3)), algorithm, Rounds(rounds))
+
+
+class Killed(Exception):
+    pass
+
+
+def test_resume_at_every_tick_gives_the_same_bits(tmp_path: Path) -> None:
+    """Interrupt at each of the first ticks in turn, resume from the file, compare all states."""
+    experiments = [experiment(3), experiment(3, lr=0.2)]
+    runs = prepare(experiments, [0, 1], Tasks(settings()))
+    Cohort(runs, Trainer()).run()
+    path = tmp_path / "job.pt"
+    for stop in range(1, 7):
+        first = prepare(experiments, [0, 1], Tasks(settings()))
+        checkpoint = Checkpoint(path, first)
+        ticks = iter(range(1, 100))
+
+        def tick(stop: int = stop, ticks=ticks, checkpoint=checkpoint) -> None:  # type: ignore[no-untyped-def]
+            checkpoint.save()
+            if next(ticks) == stop:
+                raise Killed
+
+        with pytest.raises(Killed):
+            Cohort(first, Trainer(), tick).run()
+        again = prepare(experiments, [0, 1], Tasks(settings()))
+        assert Checkpoint(path, again).restore()
+        Cohort(again, Trainer()).run()
+        for a, b in zip(runs, again, strict=True):
+            assert a.state["x"].equal(b.state["x"])
+            assert repr(a.state["history"]) == repr(b.state["history"])
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from reproduce.engine.store import Checkpoint
+from reproduce.engine import train
+from reproduce.experiment import Panel
+sys.path.insert(0, {here!r})
+from test_resume import experiment
+e = experiment(300)
+train.Checkpoint = lambda path, runs: Checkpoint(path, runs, interval=0.05, share=1.0)
+train.train_job(Panel("p", (e,), (0, 1)), (e,), "smoke", "fedacs", "p", "d", Path({out!r}))
+"""
+
+
+def run_job(out: Path, cwd: Path) -> subprocess.Popen[bytes]:
+    script = SCRIPT.format(here=str(Path(__file__).parent), out=str(out))
+    environment = {**os.environ, "REPRODUCE_STORE": str(cwd / "store"), "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen([sys.executable, "-c", script], cwd=cwd, env=environment, stderr=subprocess.DEVNULL)
+
+
+def test_kill_9_and_start_again(tmp_path: Path) -> None:
+    """The real thing: SIGKILL while training, a second process finishes, results equal an undisturbed run."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    whole, broken = tmp_path / "whole.parquet", tmp_path / "broken.parquet"
+    assert run_job(whole, tmp_path / "a").wait(120) == 0
+    process = run_job(broken, tmp_path / "b")
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "b").glob("store/checkpoints/*.pt")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait(30)
+    assert not broken.exists()
+    assert run_job(broken, tmp_path / "b").wait(120) == 0
+    pd.testing.assert_frame_equal(pd.read_parquet(whole), pd.read_parquet(broken), check_exact=True)
+    assert not list((tmp_path / "b").glob("store/checkpoints/*"))
+
+
+def test_damaged_checkpoint_says_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "job.pt"
+    runs = prepare([experiment(1)], [0], Tasks(settings()))
+    Checkpoint(path, runs).save()
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(UserError, match="delete it to train from the start"):
+        Checkpoint(path, runs).restore()
+
+
+def test_full_disk_keeps_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "results.parquet"
+    write_atomically(path, lambda f: f.write(b"old") and None)
+
+    def full(file: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(UserError, match="no space left"):
+        write_atomically(path, full)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_diverged_run_is_recorded_and_leaves_the_others_alone(tmp_path: Path) -> None:
+    """lr 3 on a quadratic explodes; its neighbour ends where it ends alone."""
+
+    def toy(lr: float) -> Experiment:
+        return Experiment(
+            {"algorithm": "fedavg", "eta": lr}, Quadratic(3, 2), System(work=Steps(40)), FedAvg(lr=lr), Rounds(30)
+        )
+
+    alone = prepare([toy(0.1)], [0], Tasks(settings()))
+    Cohort(alone, Trainer()).run()
+    both = prepare([toy(0.1), toy(3.0)], [0], Tasks(settings()))
+    Cohort(both, Trainer()).run()
+    assert [r.state["status"] for r in both] == ["ok", "diverged"]
+    assert both[0].state["x"].equal(alone[0].state["x"])
+    store.write_results(tmp_path / "r.parquet", both, {"scale": "smoke", "nan": float("nan")})
+    frame = pd.read_parquet(tmp_path / "r.parquet")
+    assert set(frame.loc[frame.eta == 3.0, "status"]) == {"diverged"}
+    assert frame.loc[frame.eta == 0.1, "value"].notna().all()
+
+
+def test_panel_needs_a_seed() -> None:
+    with pytest.raises(ValueError, match="empty list of seeds"):
+        Panel("p", (experiment(1),), ())
