@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from reproduce import papers, plan
 from reproduce.commands import report
 from reproduce.commands.markdown import to_html
 from reproduce.experiment import Artifact, no_panels
+from reproduce.report.scoreboard import Verdict
 
 TABLE = r"""## Accuracy \* of all
 
@@ -78,16 +78,9 @@ def _two_artifacts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def verdict(name: str, verdict: str, effect: float | None = None, **more: Any) -> dict[str, Any]:
-    claim = SimpleNamespace(statement=f"A < B in {name}", where="section 4", note="")
-    return {
-        "artifact": f"fedacs/{name}",
-        "verdict": verdict,
-        "effect": effect,
-        "interval": None,
-        "n": 0,
-        "claim": claim,
-    } | more
+def verdict(name: str, verdict: str, effect: float | None = None, **more: Any) -> Verdict:
+    fields = {"unit": "points", "interval": None, "n": 0, "reason": "", "paper_numbers": "na"} | more
+    return Verdict(f"fedacs/{name}_claim", f"fedacs/{name}", f"A < B in {name}", verdict, effect, **fields)
 
 
 @pytest.mark.usefixtures("_two_artifacts")
@@ -98,7 +91,7 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
     Path("tables/smoke").mkdir(parents=True)
     Path("tables/smoke/fedacs_table1.md").write_text(TABLE)
     verdicts = [
-        verdict("fig1", "reproduced", 1.23456, interval=[0.5, 2.0], n=5),
+        verdict("fig1", "reproduced", 1.23456, interval=(0.5, 2.0), n=5),
         verdict("table1", "contradicted", -3.0),
         verdict("table1", "not run"),
     ]
@@ -109,8 +102,8 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
     assert page.texts["code"] == ["snakemake figures/smoke/fedacs_fig2.pdf --cores 2", "not run"]
     assert page.texts["span"] == ["reproduced", "contradicted", "not run"]
     assert "A < B in fig1" in page.texts["td"]
-    assert "[0.5, 2]" in page.texts["td"]
-    assert "1.23" in page.texts["td"]
+    assert "0.5 to 2" in page.texts["td"]
+    assert "1.23 points" in page.texts["td"]
     targets = {value for tag, name, value in page.attributes if name == "id"}
     links = {value for tag, name, value in page.attributes if tag == "a" and name == "href" and value}
     assert {link.removeprefix("#") for link in links if link.startswith("#")} <= targets

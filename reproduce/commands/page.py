@@ -80,17 +80,21 @@ section ul { font-size: .85rem; color: var(--soft); padding-left: 1.1rem; }
 {% endif %}
 {% if item.verdicts %}
 <div class="wide"><table class="claims">
-<thead><tr><th>Verdict</th><th>The paper's claim</th><th>Where</th><th class="n">Effect</th><th class="n">Interval</th>
-<th class="n">n</th></tr></thead>
+<thead><tr><th>Verdict</th><th>The paper's claim</th><th class="n">Effect</th><th class="n">95 % interval</th>
+<th class="n">n</th><th>Paper's numbers</th></tr></thead>
 <tbody>
 {% for v in item.verdicts %}
 <tr>
 <td><span class="v v-{{ v.verdict | replace(" ", "-") }}">{{ v.verdict }}</span></td>
-<td>{{ v.claim.statement }}{% if v.claim.note %}<br><span class="soft">{{ v.claim.note }}</span>{% endif %}</td>
-<td>{{ v.claim.where }}</td>
-<td class="n">{{ v.effect | number }}</td>
-<td class="n">{% if v.interval %}[{{ v.interval[0] | number }}, {{ v.interval[1] | number }}]{% endif %}</td>
-<td class="n">{{ v.n if v.n else "" }}</td>
+<td>{{ v.statement }}
+{% for text in (v.reason, v.note) if text %}
+<br><span class="soft">{{ text }}</span>
+{% endfor %}
+</td>
+<td class="n">{% if v.effect is not none %}{{ v.effect | number }} {{ v.unit }}{% endif %}</td>
+<td class="n">{% if v.interval %}{{ v.interval[0] | number }} to {{ v.interval[1] | number }}{% endif %}</td>
+<td class="n">{{ v.n or "" }}</td>
+<td>{{ "" if v.paper_numbers == "na" else v.paper_numbers }}</td>
 </tr>
 {% endfor %}
 </tbody></table></div>

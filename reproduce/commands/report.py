@@ -8,9 +8,13 @@ from __future__ import annotations
 import argparse
 import base64
 from collections import Counter
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reproduce.report.scoreboard import Verdict
 
 NAME = "report"
 
@@ -23,19 +27,16 @@ def run(args: argparse.Namespace) -> None:
     from reproduce import plan
 
     scale = plan.check_scale(args.scale)
-    from reproduce.report.claims import claims_files
-    from reproduce.report.scoreboard import scoreboard, to_json
+    from reproduce.report.scoreboard import scoreboard
 
-    statements = {claim.id: claim for file in claims_files() for claim in file.claims}
-    verdicts = [{"claim": statements[row["id"]], **row} for row in to_json(scoreboard(scale))]
     path = Path("report", scale, "index.html")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(scale, verdicts), encoding="utf-8")
+    path.write_text(page(scale, scoreboard(scale)), encoding="utf-8")
     print(f"Written: {path}")
 
 
-def page(scale: str, verdicts: list[dict[str, Any]]) -> str:
-    """The page as HTML; `verdicts` are the rows of `verify --json`, each with its `claim`."""
+def page(scale: str, verdicts: Sequence[Verdict]) -> str:
+    """The page of a scale as HTML."""
     from jinja2 import Environment
 
     from reproduce.commands.page import TEMPLATE
@@ -43,9 +44,9 @@ def page(scale: str, verdicts: list[dict[str, Any]]) -> str:
 
     papers = []
     for paper in PAPERS:
-        mine = [v for v in verdicts if v["artifact"].split("/")[0] == paper]
+        mine = [v for v in verdicts if v.artifact.split("/")[0] == paper]
         items = [
-            {"artifact": a, "verdicts": [v for v in mine if v["artifact"] == a.id], **content(scale, a.id)}
+            {"artifact": a, "verdicts": [v for v in mine if v.artifact == a.id], **content(scale, a.id)}
             for a in artifacts()
             if a.paper == paper
         ]
@@ -71,11 +72,11 @@ def content(scale: str, name: str) -> dict[str, str]:
     return {"image": f"data:image/png;base64,{image}", "link": str(first)}
 
 
-def count(verdicts: list[dict[str, Any]]) -> dict[str, int]:
+def count(verdicts: Sequence[Verdict]) -> dict[str, int]:
     """How many claims have each verdict."""
-    return dict(Counter(v["verdict"] for v in verdicts))
+    return dict(Counter(v.verdict for v in verdicts))
 
 
-def number(value: float | None) -> str:
-    """Three digits, a dash for nothing."""
-    return "–" if value is None else f"{value:.3g}"
+def number(value: float) -> str:
+    """Three digits; a true minus sign."""
+    return f"{value:.3g}".replace("-", "−")
