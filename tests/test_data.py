@@ -221,11 +221,17 @@ def test_full_or_read_only_disk_leaves_nothing_behind(
     assert len(load("mnist", place).test_y) == 10
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_writing_an_array_to_a_full_disk_has_the_error_number() -> None:
-    with pytest.raises(OSError, match="No space") as caught:
-        store.save(Path("/dev/full"), np.zeros(100_000))
-    assert caught.value.errno == errno.ENOSPC
+def test_an_array_that_does_not_fit_has_an_error_number(place: Settings, mnist: dict[str, np.ndarray]) -> None:
+    """A real refusal of the operating system in the middle of an array, by a limit on the size of files."""
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
+    try:
+        with pytest.raises(UserError, match="no space left"):
+            load("mnist", place)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not copies(place)
 
 
 def test_interrupted_writing_leaves_nothing_behind(
@@ -553,6 +559,7 @@ def test_generated_classes_are_deterministic_and_learnable() -> None:
     ):
         data, again, other = make(7), make(7), make(8)
         assert data.sha256 == again.sha256 != other.sha256
+        assert not data.train_x.flags.writeable
         assert len(set(np.bincount(data.train_y))) == len(set(np.bincount(data.test_y))) == 1
         assert data.name == "topic-tokens" or nearest_mean_accuracy(data) > 0.8
     assert embedded.image_blobs(4, 12, 5, 5, 30, 0, channels=3).train_x.shape == (20, 12, 12, 3)

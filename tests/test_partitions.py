@@ -60,6 +60,7 @@ GOLDEN = [  # fedagrac section 10
 @pytest.mark.parametrize(("labels", "clients", "alpha", "golden"), GOLDEN)
 def test_capped_dirichlet_golden_sizes(labels: np.ndarray, clients: int, alpha: float, golden: str) -> None:
     parts = CappedDirichlet(alpha).split(labels, clients, seed=5)
+    assert any(np.any(np.diff(labels[p]) < 0) for p in parts)  # the clients' lists are shuffled, not sorted by class
     assert sizes(parts) == [int(n) for n in golden.split()]
 
 
@@ -157,6 +158,12 @@ def test_grouped_dirichlet_assigns_each_group_completely_with_equal_quotas(
         assert np.array_equal(used, np.flatnonzero(np.isin(labels, label_set)))
         total = len(used)
         assert sizes(group) == [total // half + (i < total % half) for i in range(half)]
+
+
+def test_the_two_groups_are_partitioned_independently() -> None:
+    """With as many samples of every label, equal streams would give equal class counts."""
+    counts = histograms(FASHION, GroupedDirichlet(0.3).split(FASHION, 20, seed=0))
+    assert not np.allclose(counts[:10, :5], counts[10:, 5:])
 
 
 def naive_group(labels: np.ndarray, alpha: float, clients: int, seed: int) -> list[np.ndarray]:

@@ -65,7 +65,7 @@ class GroupedDirichlet:
             raise UserError(f"two groups of equally many clients need an even number of clients, not {clients}")
         classes = classes_of(labels)
         parts: list[Indices] = []
-        for group, positions in enumerate(label_groups(len(classes), self.overlap)):
+        for group, positions in enumerate(label_groups(len(classes), self.overlap), start=1):
             parts += self.split_group(labels, [classes[k] for k in positions], clients // 2, stream(seed, TRAIN, group))
         return parts
 

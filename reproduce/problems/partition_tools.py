@@ -25,7 +25,7 @@ class Partition(Protocol):
 
 
 def stream(seed: int, *keys: int) -> np.random.Generator:
-    """The random stream of (seed, keys); different keys give independent streams."""
+    """The random stream of (seed, keys); keys start at 1, since NumPy takes (s, 1) and (s, 1, 0) for the same."""
     return np.random.default_rng([seed, *keys])
 
 

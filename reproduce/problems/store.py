@@ -22,7 +22,7 @@ from reproduce.problems.dataset import Arrays
 
 FORMAT = 1  # raise it when the decoded arrays change, so that older copies are decoded again
 MANIFEST = "manifest.json"
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 _STALE_SECONDS = 86_400
 
