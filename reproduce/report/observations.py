@@ -1,0 +1,204 @@
+"""Cells as observations: reading, filtering and combining the per-seed numbers that a claim compares.
+
+A frame of observations has the setting columns, `algorithm`, `metric` and `seed` (-1: the number needs no seed), and
+the ends `low` and `high` of what the number can be (`reproduce.report.intervals`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reproduce.errors import UserError
+from reproduce.report.claims import Metric, canon, listed, operand_values
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ENDS = ["low", "high"]
+NOT_SETTINGS = {"artifact", "value", "std", "censored", "censoring"}
+
+
+class NotRun(Exception):
+    """There is nothing to judge, for the reason given."""
+
+
+def read_cells(path: Path, labels: Iterable[str], metrics: Mapping[str, Metric]) -> pd.DataFrame:
+    """Observations of a cells file or of a `reported` file; setting values as canonical text.
+
+    A censored value is a lower bound. NaN (a diverged run, a dash) is infinitely bad, or unknown if the metric has no
+    better side.
+    """
+    import pandas as pd
+
+    raw = pd.read_csv(path, dtype=str, keep_default_na=False)
+    for column in ("metric", "value"):
+        if column not in raw:
+            raise UserError(f"{path}: the column '{column}' is missing; columns: {', '.join(raw.columns)}")
+    value = pd.to_numeric(raw["value"], errors="coerce").to_numpy(float)
+    seed = pd.to_numeric(raw["seed"], errors="coerce").fillna(-1).astype(int) if "seed" in raw else -1
+    censored = np.zeros(len(raw), bool)
+    if "censored" in raw:
+        censored |= raw["censored"].str.lower().isin(("1", "1.0", "true")).to_numpy()
+    if "censoring" in raw:
+        censored |= (raw["censoring"] == "lower_bound").to_numpy()
+    better = raw["metric"].map(lambda m: metrics[m].better if m in metrics else "none").to_numpy()
+    worst = np.select([better == "lower", better == "higher"], [np.inf, -np.inf], np.nan)
+    lost = np.isnan(value)
+    settings = [c for c in raw.columns if c not in {*NOT_SETTINGS, "seed", *labels}]
+    frame = raw[settings].apply(lambda column: column.map(canon)) if len(raw) else raw[settings].copy()
+    frame["seed"] = seed
+    frame["low"] = np.where(lost, np.where(np.isnan(worst), -np.inf, worst), value)
+    frame["high"] = np.where(lost, np.where(np.isnan(worst), np.inf, worst), np.where(censored, np.inf, value))
+    return frame
+
+
+def settings_of(frame: pd.DataFrame) -> list[str]:
+    """The columns that tell settings apart."""
+    return [c for c in frame.columns if c not in ("seed", *ENDS)]
+
+
+def select(frame: pd.DataFrame, where: Mapping[str, Any]) -> tuple[pd.DataFrame, list[str]]:
+    """The rows that a `for` names, and the listed values without rows; NotRun if no row is left."""
+    chosen, asked = frame, {}
+    for column, condition in where.items():
+        if column not in frame:
+            raise NotRun(f"column {column} is not in the cells")
+        keep = _matches(frame[column], condition)
+        if not keep.any():
+            raise NotRun(f"no rows with {column} = {_text(condition)}; the cells have {_text(frame[column].unique())}")
+        chosen = chosen[keep[chosen.index]]
+        if not isinstance(condition, Mapping):
+            asked[column] = [canon(v) for v in listed(condition)]
+    if chosen.empty:
+        raise NotRun("no rows with " + ", ".join(f"{c} = {_text(v)}" for c, v in where.items()) + " together")
+    return chosen, _lacking(chosen, asked)
+
+
+def aggregate(frame: pd.DataFrame, columns: Iterable[str], how: str) -> pd.DataFrame:
+    """Mean or sum over `columns`, per remaining setting and seed."""
+    columns = list(columns)
+    for column in columns:
+        if column not in frame:
+            raise NotRun(f"column {column} is not in the cells")
+    keys = [c for c in settings_of(frame) if c not in columns]
+    return frame.groupby([*keys, "seed"], sort=False, as_index=False)[ENDS].agg(how)
+
+
+def pick(frame: pd.DataFrame, over: str, operand: Any, sign: int) -> list[tuple[str, pd.DataFrame]]:
+    """(name, rows without the column `over`) for each thing that an operand of a comparison names.
+
+    sign: 1 if more is better, -1 if less is; it says what best and worst are. An operand without rows is left out.
+    """
+    if isinstance(operand, list | tuple):
+        return [found for item in operand for found in pick(frame, over, item, sign)]
+    keys = [c for c in settings_of(frame) if c != over]
+    values = [canon(v) for v in operand_values(operand)]
+    rows = frame[frame[over].isin(values)] if values else frame
+    if rows.empty:
+        return []
+    if not isinstance(operand, Mapping):
+        return [(values[0], rows[[*keys, "seed", *ENDS]])]
+    (kind,) = operand
+    how = "mean" if kind == "mean_of" else "max" if (kind == "best_of") == (sign > 0) else "min"
+    name = f"{kind.removesuffix('_of')} of {', '.join(values) or 'all'}"
+    return [(name, rows.groupby([*keys, "seed"], sort=False, as_index=False)[ENDS].agg(how))]
+
+
+def compare(
+    left: pd.DataFrame, right: pd.DataFrame, *, log: bool = False, unpaired: Iterable[str] = ()
+) -> tuple[pd.DataFrame, list[str]]:
+    """left - right (or the difference of the logarithms) per setting and seed, and the settings without a partner.
+
+    Rows pair on the seed and on all setting columns but `unpaired`; of those the left ones are kept.
+    """
+    settings = settings_of(left)
+    keys = [c for c in settings if c not in set(unpaired)]
+    right = right[[*keys, "seed", *ENDS]].rename(columns={"low": "low_", "high": "high_"})
+    both = left.merge(right, on=[*keys, "seed"])
+    if both.empty and not left.empty and not right.empty and set(left["seed"]).isdisjoint(right["seed"]):
+        raise NotRun("the two sides of the comparison have no seed in common")
+    partners = set(map(tuple, both[settings].to_numpy()))
+    alone = [u for u in dict.fromkeys(map(tuple, left[settings].to_numpy())) if u not in partners]
+    a, b = both[ENDS].to_numpy(float), both[["low_", "high_"]].to_numpy(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if log:
+            a, b = (np.where(x > 0, np.log(np.where(x > 0, x, 1.0)), -np.inf) for x in (a, b))
+        low, high = a[:, 0] - b[:, 1], a[:, 1] - b[:, 0]
+    result = both[[*settings, "seed"]].copy()
+    result["low"] = np.where(np.isnan(low), -np.inf, low)
+    result["high"] = np.where(np.isnan(high), np.inf, high)
+    return result, [name_unit(settings, u, set(settings)) for u in alone]
+
+
+def unit_names(frame: pd.DataFrame) -> list[str]:
+    """A name per row made of the settings that vary in `frame`."""
+    settings = settings_of(frame)
+    vary = {c for c in settings if frame[c].nunique() > 1}
+    return [name_unit(settings, row, vary) for row in frame[settings].itertuples(index=False, name=None)]
+
+
+def name_unit(columns: list[str], values: tuple[str, ...], vary: set[str]) -> str:
+    plain = ("algorithm", "metric", "pair")
+    return ", ".join(v if c in plain else f"{c} {v}" for c, v in zip(columns, values, strict=True) if c in vary)
+
+
+def ordered_values(frame: pd.DataFrame, column: str, values: Iterable[Any] | None) -> list[str]:
+    """The values of a column in the order of a trend: as given, else the numeric ones in ascending order."""
+    if values is not None:
+        return [canon(v) for v in values]
+    numbers = {}
+    for text in frame[column].unique():
+        try:
+            numbers[float(text)] = text
+        except ValueError:
+            continue
+    return [numbers[v] for v in sorted(numbers)]
+
+
+def refuse_duplicates(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame without repeated rows; NotRun if one setting and seed has two different numbers."""
+    frame = frame.drop_duplicates()
+    twice = frame.duplicated([*settings_of(frame), "seed"])
+    if twice.any():
+        row = frame[twice].iloc[0]
+        setting = ", ".join(f"{c} {row[c]}" for c in settings_of(frame))
+        raise NotRun(f"the cells have two numbers for one setting and seed: {setting}, seed {row['seed']}")
+    return frame
+
+
+def _matches(column: pd.Series, condition: Any) -> pd.Series:
+    import pandas as pd
+
+    if not isinstance(condition, Mapping):
+        return column.isin([canon(v) for v in listed(condition)])
+    keep = pd.Series(True, index=column.index)
+    numbers = pd.to_numeric(column, errors="coerce")
+    if "min" in condition:
+        keep &= numbers >= float(condition["min"])
+    if "max" in condition:
+        keep &= numbers <= float(condition["max"])
+    if "not" in condition:
+        keep &= ~column.isin([canon(v) for v in listed(condition["not"])])
+    return keep
+
+
+def _lacking(chosen: pd.DataFrame, asked: Mapping[str, list[str]]) -> list[str]:
+    """Listed values without a row; combinations of listed values without one if every value has some."""
+    single = [f"{c} {v}" for c, values in asked.items() for v in values if v not in set(chosen[c])]
+    if single or not asked:
+        return single
+    have = set(map(tuple, chosen[list(asked)].to_numpy()))
+    lacking = [combo for combo in product(*asked.values()) if combo not in have]
+    return [", ".join(f"{c} {v}" for c, v in zip(asked, combo, strict=True)) for combo in lacking]
+
+
+def _text(condition: Any) -> str:
+    if isinstance(condition, Mapping):
+        return ", ".join(f"{k} {v}" for k, v in condition.items())
+    values = [condition] if isinstance(condition, str | int | float) else list(condition)
+    return " or ".join(canon(v) for v in values)
