@@ -168,5 +168,5 @@ class FedAvg:
                 yield metric, key, float(values[0])
 
     def norms(self, steps: Ints, lr: float) -> Floats:
-        """Accumulation norms A_m = ||a_m||_1 of the local solver; K_m for plain SGD."""
-        return steps.astype(np.float64)
+        """Accumulation norms A_m = ||a_m||_1 of the local solver (`Rule.norms`); K_m for plain SGD."""
+        return self.rule().norms(steps, lr)

@@ -1,12 +1,15 @@
 """The local rule: what one client does with a gradient, as data, so that every execution strategy can run it.
 
-    y <- start;  for k = 0..K-1:  d = g(y) + correction + mu * (y - anchor);  v = momentum * v + d;
-                                  y <- y - lr * (1 - decay)^k * v
+y <- start;  for k = 0..K-1:  d = g(y) + correction + mu * (y - anchor);  v = momentum * v + d;
+                              y <- y - lr * (1 - decay)^k * v
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -31,3 +34,18 @@ class Rule:
     mask: str = ""
     amplify: bool = False
     distill: float = 0.0
+
+    def norms(self, steps: NDArray[np.int64], lr: float) -> NDArray[np.float64]:
+        """Accumulation norms A_m = ||a_m||_1 of local runs of `steps` [N] at rate `lr` (FedNova, Sec. 4).
+
+        A run's update is -lr * sum_t a_t g_t. It is linear in the gradients, so the sum of the a_t is how far the run
+        gets, in units of -lr, if every gradient is 1.
+        """
+        if not (self.mu or self.momentum or self.decay):
+            return steps.astype(np.float64)
+        moved = np.zeros(int(steps.max(initial=0)) + 1)
+        velocity = 0.0
+        for t in range(len(moved) - 1):
+            velocity = self.momentum * velocity + 1 - lr * self.mu * moved[t]
+            moved[t + 1] = moved[t] + (1 - self.decay) ** t * velocity
+        return moved[steps]

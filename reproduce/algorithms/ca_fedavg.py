@@ -1,0 +1,23 @@
+"""Communication-aware FedAvg (Perazzone et al., INFOCOM 2022; FedACS eq. 113): reciprocal success probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reproduce.algorithms.base import Cohort, Floats, Now
+from reproduce.algorithms.calibration import Calibrated, reliable_length
+
+if TYPE_CHECKING:
+    from reproduce.engine.task import Env
+
+
+@dataclass(frozen=True)
+class CAFedAvg(Calibrated):
+    """X <- X + sum over received clients of weight_m U_m / (1 - q_m)."""
+
+    def message_weights(self, env: Env, now: Now, cohort: Cohort) -> Floats:
+        return cohort.weight / now.success[cohort.ids]
+
+    def step_length(self, env: Env, now: Now) -> float:
+        return reliable_length(env, now)

@@ -1,0 +1,33 @@
+"""FedACS (Weng et al., arXiv 2505.11304): sampling that makes up for lost updates and unequal local work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reproduce.algorithms.base import Cohort, Floats, Now
+from reproduce.algorithms.calibration import Calibrated
+
+if TYPE_CHECKING:
+    from reproduce.engine.task import Env
+
+
+@dataclass(frozen=True)
+class FedACS(Calibrated):
+    """Clients are drawn from p_m ~ w_m / (s_m A_m) (eq. 15); what arrives is summed and divided by the number of draws
+    (Algorithm 1, eq. 3). The expected step is then along the gradient of the true objective (eq. 16).
+    """
+
+    def choose(self, env: Env, now: Now, probe: Any) -> Cohort:
+        p = self._needs(env, now)
+        return self.participation.draw(env, now, p / p.sum())
+
+    def step_length(self, env: Env, now: Now) -> float:
+        """1 / sum_m w_m / (s_m A_m), eq. (112)."""
+        return float(1 / self._needs(env, now).sum())
+
+    def _needs(self, env: Env, now: Now) -> Floats:
+        reach = now.success * now.norm
+        if (reach <= 0).any():
+            raise ValueError("FedACS needs clients that do at least one step and are heard with positive probability")
+        return env.weights / reach

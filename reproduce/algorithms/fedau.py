@@ -1,0 +1,45 @@
+"""FedAU (Wang & Ji, ICLR 2024): weights from the observed intervals between a client's participations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reproduce.algorithms.base import Cohort, FedAvg, Now, State
+from reproduce.engine.requests import Train, Trained
+
+if TYPE_CHECKING:
+    from reproduce.engine.task import Env
+
+
+@dataclass(frozen=True)
+class FedAU(FedAvg):
+    """X <- X + sum over received clients of w_m W_m U_m; W_m is the mean of the client's closed intervals, 1 at first.
+
+    A client takes part in a round if it was sampled and its update arrived, however often it was drawn. An interval
+    ends with the round of a participation, or is cut off when it is `cutoff` rounds long.
+    """
+
+    cutoff: int = 50
+
+    def setup(self, env: Env, state: State) -> None:
+        super().setup(env, state)
+        state.update({name: np.zeros(env.clients) for name in ("waited", "interval_sum", "intervals")})
+
+    def local(self, env: Env, state: State, now: Now, cohort: Cohort) -> Train:
+        total, count = state["interval_sum"], state["intervals"]
+        mean = np.where(count > 0, total / np.maximum(count, 1), 1.0)
+        weight = (env.weights * mean * now.arrived)[cohort.ids]
+        return replace(super().local(env, state, now, cohort), weights=env.tensor(weight[None, :]))
+
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Cohort, trained: Trained) -> None:
+        super().aggregate(env, state, now, cohort, trained)
+        heard = np.zeros(env.clients, dtype=bool)
+        heard[cohort.ids] = now.arrived[cohort.ids]
+        waited = state["waited"] + 1
+        closed = heard | (waited >= self.cutoff)
+        state["interval_sum"] = state["interval_sum"] + np.where(closed, waited, 0.0)
+        state["intervals"] = state["intervals"] + closed
+        state["waited"] = np.where(closed, 0.0, waited)

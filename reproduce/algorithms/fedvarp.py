@@ -1,0 +1,51 @@
+"""FedVARP (Jhunjhunwala et al., UAI 2022): the last update of a client stands in when the client is not heard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from reproduce.algorithms.base import Cohort, Now, State
+from reproduce.algorithms.calibration import Calibrated, reliable_length
+from reproduce.engine.requests import Trained
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from reproduce.engine.task import Env
+
+
+@dataclass(frozen=True)
+class FedVARP(Calibrated):
+    """Y_m is the last received update of client m, zero before the first; S are the sampled, R the received clients.
+
+    "paper" (FedACS eq. 114):  X <- X + sum over R of weight_m U_m + sum over S without R of weight_m Y_m
+    "original":                X <- X + sum_m w_m Y_m + mean over R of (U_m - Y_m); an empty R leaves only the first sum
+    """
+
+    variant: Literal["paper", "original"] = "paper"
+
+    def setup(self, env: Env, state: State) -> None:
+        super().setup(env, state)
+        state["last_updates"] = env.zeros(env.clients, env.parameters)
+
+    def reduction(self, env: Env, now: Now, cohort: Cohort) -> Tensor | None:
+        return None  # the server keeps every received update
+
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Cohort, trained: Trained) -> None:
+        memory, arrived = state["last_updates"], now.arrived[cohort.ids]
+        received = cohort.ids[arrived]
+        new = trained.update[arrived]
+        filled = memory.clone()
+        filled[received] = new
+        if self.variant == "paper":
+            step = env.tensor(cohort.weight) @ filled[cohort.ids]
+        else:
+            step = env.tensor(env.weights) @ memory
+            if len(received):
+                step = step + (new - memory[received]).mean(0)
+        state["x"] = state["x"] + self.server_lr * self.factors(env, state, now)[1] * step
+        state["last_updates"] = filled
+
+    def step_length(self, env: Env, now: Now) -> float:
+        return reliable_length(env, now)

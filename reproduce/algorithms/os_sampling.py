@@ -1,0 +1,77 @@
+"""Optimal client sampling (Chen, Horvath & Richtarik, TMLR 2022): clients with large gradients or updates first."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reproduce.algorithms.base import Cohort, FedAvg, Floats, Full, Now, State
+from reproduce.engine.requests import Gradient, Request, Trained
+from reproduce.streams import rng
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from reproduce.engine.task import Env
+
+FLOOR = 1e-12
+"""A norm below this counts as this, so that a stationary client keeps a positive probability."""
+
+
+@dataclass(frozen=True)
+class OptimalSampling(FedAvg):
+    """Draws with replacement from p_m ~ w_m ||grad F_m(X)||; updates are weighted by w_m / p_m (FedACS eq. 20).
+
+    probe_batch: samples of the gradient that a client's norm is taken of; 0 = all of its data.
+    """
+
+    probe_batch: int = 0
+
+    def probe(self, env: Env, state: State, now: Now) -> Generator[Request, Any, Any]:
+        gradients = yield Gradient(clients=now.members, x=state["x"], round=now.round, batch=self.probe_batch)
+        return gradients.norm(dim=1).cpu().numpy().astype(np.float64)
+
+    def choose(self, env: Env, now: Now, probe: Any) -> Cohort:
+        p = env.weights * np.maximum(probe, FLOOR)
+        p = p / p.sum()
+        cohort = self.participation.draw(env, now, p)
+        return Cohort(cohort.ids, cohort.weight * env.weights[cohort.ids] / p[cohort.ids])
+
+
+@dataclass(frozen=True)
+class OptimalSamplingOriginal(FedAvg):
+    """The published algorithm: all clients train, each is included independently with probability p_m, and the received
+    ones of those count w_m / p_m. On average `expected` clients are included.
+    """
+
+    expected: int = 6
+
+    def choose(self, env: Env, now: Now, probe: Any) -> Cohort:
+        return Full().draw(env, now)
+
+    def reduction(self, env: Env, now: Now, cohort: Cohort) -> Tensor | None:
+        return None
+
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Cohort, trained: Trained) -> None:
+        norms = trained.update.norm(dim=1).cpu().numpy().astype(np.float64)
+        p = inclusion(cohort.weight * np.maximum(norms, FLOOR), self.expected)
+        included = rng("inclusion", env.seed, now.round).random(len(p)) < p
+        weight = np.where(included & now.arrived[cohort.ids], cohort.weight / p, 0.0)
+        state["x"] = state["x"] + self.server_lr * (env.tensor(weight) @ trained.update)
+
+
+def inclusion(u: Floats, expected: int) -> Floats:
+    """The probabilities that minimise the variance if they sum to `expected`: those of the l
+    smallest norms are proportional to them, the others are 1, with the largest l for which none exceeds 1."""
+    clients = len(u)
+    if expected >= clients:
+        return np.ones(clients)
+    ordered = np.sort(u)
+    sums = np.cumsum(ordered)
+    count = np.arange(1, clients + 1)
+    left = expected + count - clients  # what is to be shared out among the l smallest
+    smallest = int(count[(left > 0) & (left <= sums / ordered)].max())
+    return np.minimum(1.0, left[smallest - 1] * u / sums[smallest - 1])
