@@ -567,6 +567,19 @@ def test_generated_classes_are_deterministic_and_learnable() -> None:
         embedded.image_blobs(4, 10, 5, 5, 30, 0)
 
 
+def test_records_of_generated_data_load_what_they_say() -> None:
+    from reproduce.experiment import canonical
+
+    pairs: list[tuple[Any, Any]] = [
+        (embedded.GaussianClasses(3, 5, 4, 2, 1.0, 7, 2.0), embedded.gaussian_classes(3, 5, 4, 2, 1.0, 7, 2.0)),
+        (embedded.ImageBlobs(3, 8, 4, 2, 30.0, 7, 3), embedded.image_blobs(3, 8, 4, 2, 30.0, 7, 3)),
+        (embedded.TopicTokens(3, 40, 8, 4, 2, 7, 0.5), embedded.topic_tokens(3, 40, 8, 4, 2, 7, 0.5)),
+    ]
+    for record, data in pairs:
+        assert record.load().sha256 == data.sha256
+        assert canonical(record)["seed"] == 7
+
+
 def test_gaussian_noise_and_mean_scale() -> None:
     data = embedded.gaussian_classes(10, 20, 300, 10, noise=1.5, seed=7, mean_scale=2.0)
     assert data.train_x.dtype == np.float32

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -107,3 +108,51 @@ def _dataset(name: str, parts: list[Pair], classes: int) -> Dataset:
     digest = hashlib.sha256(b"".join(array.tobytes() for part in parts for array in part)).hexdigest()
     (train_x, train_y), (test_x, test_y) = parts
     return Dataset(name, train_x, train_y, test_x, test_y, classes, "embedded", digest)
+
+
+@dataclass(frozen=True)
+class GaussianClasses:
+    """`gaussian_classes` as the data of a problem."""
+
+    classes: int
+    dim: int
+    train_per_class: int
+    test_per_class: int
+    noise: float
+    seed: int
+    mean_scale: float = 1.0
+
+    def load(self) -> Dataset:
+        return gaussian_classes(**vars(self))
+
+
+@dataclass(frozen=True)
+class ImageBlobs:
+    """`image_blobs` as the data of a problem."""
+
+    classes: int
+    side: int
+    train_per_class: int
+    test_per_class: int
+    noise: float
+    seed: int
+    channels: int = 1
+
+    def load(self) -> Dataset:
+        return image_blobs(**vars(self))
+
+
+@dataclass(frozen=True)
+class TopicTokens:
+    """`topic_tokens` as the data of a problem."""
+
+    classes: int
+    vocabulary: int
+    length: int
+    train_per_class: int
+    test_per_class: int
+    seed: int
+    own: float = 0.3
+
+    def load(self) -> Dataset:
+        return topic_tokens(**vars(self))
