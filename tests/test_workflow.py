@@ -153,3 +153,10 @@ def wait_for(path: Path) -> None:
             return
         time.sleep(0.1)
     raise TimeoutError(path)
+
+
+def test_the_gpu_profile_asks_for_a_gpu_and_trains_on_it(project: Path) -> None:
+    run = snakemake(project, FIG2, "-n", "--workflow-profile", "profiles/gpu")
+    assert run.returncode == 0, text(run)
+    assert "gpu=1" in text(run)
+    assert "gpu=0" in text(snakemake(project, FIG2, "-n"))

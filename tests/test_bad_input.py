@@ -1,0 +1,80 @@
+"""Wrong input and damaged files with the real data, rendering and training code: one clear line, status 2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from reproduce import plan
+from reproduce.__main__ import main
+from reproduce.experiment import Artifact, Experiment, Panel
+
+
+@dataclass(frozen=True)
+class Toy:
+    requires: tuple[str, ...] = ()
+
+
+@pytest.fixture
+def _declared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One figure over a panel with embedded data and one that needs MNIST, in an empty working directory."""
+
+    def panel(name: str, *requires: str) -> Panel:
+        return Panel(name, (Experiment({"algorithm": "fedavg"}, Toy(requires), 1, 2, 3),), (0,))
+
+    panels = (panel("toy"), panel("digits", "mnist"))
+    figure = Artifact("fedacs", "fig1", "Title", lambda scale: panels, cells=lambda histories: histories.frame)
+    monkeypatch.setattr(plan, "artifacts", lambda: (figure,))
+    monkeypatch.setenv("REPRODUCE_DATA", str(tmp_path / "nowhere"))
+    monkeypatch.chdir(tmp_path)
+    plan._jobs.cache_clear()
+    yield
+    plan._jobs.cache_clear()
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one line on stderr of a command that ends with status 2."""
+    assert main(arguments) == 2
+    errors = capsys.readouterr().err
+    assert errors.startswith("error: ")
+    assert errors.count("\n") == 1
+    return errors
+
+
+@pytest.mark.usefixtures("_declared")
+@pytest.mark.parametrize("damage", ["empty", "cut short", "not parquet"])
+def test_a_damaged_results_file_is_named(damage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    import pandas as pd
+
+    path = Path("results/smoke/fedacs/toy.parquet")
+    path.parent.mkdir(parents=True)
+    pd.DataFrame({"seed": range(1000), "value": 0.5}).to_parquet(path)
+    whole = path.read_bytes()
+    path.write_bytes({"empty": b"", "cut short": whole[: len(whole) // 2], "not parquet": b"hello" * 100}[damage])
+    line = refused(capsys, "render", "smoke", "fedacs/fig1")
+    assert f"{path}: not a complete results file; delete it and run again" in line
+    assert not Path("figures").exists()
+
+
+@pytest.mark.usefixtures("_declared")
+def test_results_that_were_not_trained_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "results/smoke/fedacs/toy.parquet: no such results file" in refused(capsys, "render", "smoke", "fedacs/fig1")
+
+
+@pytest.mark.usefixtures("_declared")
+def test_a_missing_data_folder_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    line = refused(capsys, "train", "smoke", "fedacs", "digits")
+    assert "data set mnist" in line
+    assert f"the data folder {tmp_path / 'nowhere'} does not exist" in line
+
+
+def test_an_unknown_data_set_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "unknown data set 'mnits'; did you mean mnist" in refused(capsys, "data", "get", "mnits")
+    assert "name the data set to fetch" in refused(capsys, "data", "get")
+
+
+def test_a_panel_without_seeds_cannot_be_declared() -> None:
+    with pytest.raises(ValueError, match="panel 'toy' has an empty list of seeds"):
+        Panel("toy", (), ())
