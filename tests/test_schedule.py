@@ -179,6 +179,8 @@ def test_figure1_niid_hold() -> None:
     assert lane(trace, 2) == [(0, 3.3, 0), (5.1, 8.4, 1), (8.4, 11.7, 2), (15.3, 18.6, 5)]
     assert not any(j.overwritten for j in trace.jobs)
     assert trace.idle == pytest.approx(0.28)
+    # Version 3 is there from 10.2, but until it is drawn at 15.3 client 2 holds.
+    assert lane(figure1(hold(2, SETS), horizon=15), 2) == [(0, 3.3, 0), (5.1, 8.4, 1), (8.4, 11.7, 2)]
 
 
 def test_figure1_iid() -> None:
@@ -245,6 +247,25 @@ def test_favano_profiles() -> None:
     parallel = clock(Favano(10, contact="parallel", wait=4 / 3)).simulate(0, aggregations=3)
     trip = 0.088
     assert [a.time for a in parallel] == pytest.approx([0.044 + trip * (1 + r * 7 / 3) for r in range(3)])
+
+
+def test_favano_counts_a_step_that_ends_in_the_instant_of_the_contact() -> None:
+    timed = EventClock(Favano(1, wait=1.0), 1, 10, Costs(step=0.1, upload=0.3, download=0.0), Explicit((1.0,)))
+    assert [a.updates[0].steps for a in timed.simulate(0, aggregations=3)] == [0, 3, 3]
+
+
+def test_download_on_the_path_delays_every_job() -> None:
+    timed = EventClock(
+        DeFedAvgIID(1, download_on_path=True), 1, 2, Costs(1.0, upload=0.0, download=1.0), Explicit((1,))
+    )
+    assert [a.time for a in timed.simulate(0, aggregations=3)] == [3.0, 6.0, 9.0]
+
+
+def test_the_horizon_is_inclusive() -> None:
+    drawn = clock(FedBuff(10)).simulate(0, aggregations=4)
+    assert clock(FedBuff(10)).simulate(0, horizon=drawn[-1].time) == drawn
+    assert clock(FedBuff(10)).simulate(0, aggregations=2, horizon=drawn[-1].time) == drawn[:2]
+    assert clock(FedBuff(10)).simulate(0, aggregations=9, horizon=drawn[2].time) == drawn[:3]
 
 
 def test_uplink_and_receive_buffer_options() -> None:

@@ -155,10 +155,10 @@ class _DeFedAvgNIID(Simulation):
         return start, bisect_right(self.arrived, start) - 1
 
     def _advance(self, client: int, now: float) -> None:
-        """Complete the jobs that end by `now`; not start one at `now`, for which a newer model may yet come."""
+        """Complete the jobs that end by `now`. Later ones are not decided: a newer model may come in this instant."""
         while not (self.hold and self.buffer[client]):
             job = self._next(client)
-            if job is None or job[0] >= now or job[0] + self.seconds[client] > now:
+            if job is None or job[0] + self.seconds[client] > now:
                 return
             self._train(client, job)
 
