@@ -231,7 +231,7 @@ def test_balanced_dirichlet_sizes_priors_and_matched_test_sets(
     assert np.allclose(priors.sum(axis=1), 1)
     test_labels = np.repeat(np.arange(labels.max() + 1), 40)
     for matched in (True, False):
-        test = partition.split_test(test_labels, clients, seed, labels, matched)
+        test = partition.split_test(labels, test_labels, clients, seed, matched)
         used = np.concatenate(test)
         assert set(sizes(test)) == {len(test_labels) // clients}
         assert len(np.unique(used)) == len(used)
@@ -245,8 +245,8 @@ def histograms(labels: np.ndarray, parts: list[np.ndarray]) -> np.ndarray:
 def test_matched_test_sets_have_the_classes_of_the_training_sets(partition: Any) -> None:
     train, test = balanced(4, 3000), balanced(4, 500)
     mine = histograms(train, partition.split(train, 20, 0))
-    matched = histograms(test, partition.split_test(test, 20, 0, train))
-    independent = histograms(test, partition.split_test(test, 20, 0, train, matched=False))
+    matched = histograms(test, partition.split_test(train, test, 20, 0))
+    independent = histograms(test, partition.split_test(train, test, 20, 0, matched=False))
     near, far = np.abs(mine - matched).sum(axis=1).mean(), np.abs(mine - independent).sum(axis=1).mean()
     assert near < 0.5 * far
 
@@ -254,7 +254,7 @@ def test_matched_test_sets_have_the_classes_of_the_training_sets(partition: Any)
 def test_capped_dirichlet_of_ag_news_tiles_the_test_split() -> None:
     train, test = balanced(4, 30_000), balanced(4, 1_900)
     parts = CappedDirichlet(1.0, data_seed=0).split(train, 200, seed=3)
-    local = CappedDirichlet(1.0, data_seed=0).split_test(test, 200, 3, train)
+    local = CappedDirichlet(1.0, data_seed=0).split_test(train, test, 200, 3)
     assert min(sizes(parts)) >= 4
     assert min(sizes(local)) >= 1
     assert np.array_equal(np.sort(np.concatenate(local)), np.arange(7_600))
@@ -383,7 +383,7 @@ def test_label_groups_and_test_classes_refuse_nonsense() -> None:
         label_groups(10, 1.0)
     for partition in (BalancedDirichlet(0.3), CappedDirichlet(1.0, 0)):
         with pytest.raises(UserError, match="training set has not"):
-            partition.split_test(balanced(5, 10), 4, 0, balanced(4, 50))
+            partition.split_test(balanced(4, 50), balanced(5, 10), 4, 0)
 
 
 def test_big_partitions_are_quick() -> None:

@@ -115,7 +115,7 @@ class CappedDirichlet:
         return joined(parts)
 
     def split_test(
-        self, test_labels: Labels, clients: int, seed: int, train_labels: Labels, matched: bool = True
+        self, train_labels: Labels, test_labels: Labels, clients: int, seed: int, matched: bool = True
     ) -> list[Indices]:
         """Local test sets that tile the test split (fiarse section 4).
 
@@ -160,7 +160,7 @@ class BalancedDirichlet:
         return _deal(labels, classes, priors, rng), priors
 
     def split_test(
-        self, test_labels: Labels, clients: int, seed: int, train_labels: Labels, matched: bool = True
+        self, train_labels: Labels, test_labels: Labels, clients: int, seed: int, matched: bool = True
     ) -> list[Indices]:
         """Local test sets of floor(N_test / M) samples by the same rule (fiarse section 4).
 
