@@ -1,5 +1,8 @@
 """Many runs at once: the cohort plays the runs' generators in step and executes equal requests together.
 
+Runs that are behind (in rounds) have their turn first: runs that skip or insert something meet again, and with them
+the requests that can share work.
+
 A run is a generator of requests over a state dictionary that changes only after the last request of a round. So the
 state is consistent whenever every run waits for answers, and that is where checkpoints are taken: a run that is
 resumed from its state asks for the same things again.
@@ -67,12 +70,14 @@ class Cohort:
         while waiting:
             if self.tick:
                 self.tick()
-            asked = [(i, r) for i, (_, request) in waiting.items() for r in _listed(request)]
+            behind = min(self.runs[i].state["round"] for i in waiting)
+            turn = [i for i in waiting if self.runs[i].state["round"] == behind]
+            asked = [(i, r) for i in turn for r in _listed(waiting[i][1])]
             answers = self.execute([(self.runs[i].env.task, r) for i, r in asked])
             given: dict[int, list[Any]] = defaultdict(list)
             for (i, _), answer in zip(asked, answers, strict=True):
                 given[i].append(answer)
-            for i in list(waiting):
+            for i in turn:
                 play, request = waiting.pop(i)
                 self._advance(i, play, given[i] if isinstance(request, list) else given[i][0], waiting)
 

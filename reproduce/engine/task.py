@@ -95,8 +95,17 @@ class ClassificationTask:
                 arena.labels, arena.test_labels, problem.clients, split_seed
             )
 
-    def initial(self) -> Tensor:
-        return self.arena.layout.initial(self.seed).to(self.device, self.dtype)
+    def initial(self, *key: int | str) -> Tensor:
+        """The random initial model [P]; with a `key` another one, of a stream of its own."""
+        return self.arena.layout.initial(self.seed, *key).to(self.device, self.dtype)
+
+    @cached_property
+    def blocks(self) -> dict[str, slice]:
+        """Where each parameter tensor lies in the flat vector."""
+        layout = self.arena.layout
+        return {
+            n: slice(layout.offsets[n], layout.offsets[n] + s) for n, s in zip(layout.names, layout.sizes, strict=True)
+        }
 
     def steps(self, amounts: np.ndarray, unit: str) -> np.ndarray:
         """Local SGD steps [N] of the clients' work `amounts` [N]."""
@@ -134,9 +143,14 @@ class QuadraticTask:
         self.h = None if problem.hessians is None else torch.tensor(problem.hessians, dtype=dtype, device=self.device)
         self.optimum = torch.tensor(optimum(problem), dtype=dtype, device=self.device)
 
-    def initial(self) -> Tensor:
+    def initial(self, *key: int | str) -> Tensor:
+        """The initial point [P], the same for every key."""
         start = self.problem.start or (0.0,) * self.problem.dim
         return torch.tensor(start, dtype=self.dtype, device=self.device)
+
+    @property
+    def blocks(self) -> dict[str, slice]:
+        return {"x": slice(0, self.parameters)}
 
     def steps(self, amounts: np.ndarray, unit: str) -> np.ndarray:
         return np.asarray(amounts, dtype=np.int64)
@@ -191,6 +205,13 @@ class Env:
     @property
     def parameters(self) -> int:
         return self.task.parameters
+
+    @property
+    def blocks(self) -> dict[str, slice]:
+        return self.task.blocks
+
+    def initial(self, *key: int | str) -> Tensor:
+        return self.task.initial(*key)
 
     def tensor(self, values: Any) -> Tensor:
         return torch.as_tensor(values, dtype=self.task.dtype, device=self.task.device)

@@ -1,7 +1,7 @@
 """What is optimised: the records of a problem (importable without torch; `engine.task` builds them).
 
-    Quadratic        toy objectives with a known minimiser
-    Classification   a model on a data set, split over clients
+Quadratic        toy objectives with a known minimiser
+Classification   a model on a data set, split over clients
 """
 
 from __future__ import annotations
@@ -76,5 +76,5 @@ class Classification:
         return (self.data,) if isinstance(self.data, str) and self.data not in EMBEDDED else ()
 
 
-EMBEDDED = ("digits",)
+EMBEDDED = ("digits", "gaussian")
 """Data sets that come with the package's libraries and need no data folder."""

@@ -1,0 +1,31 @@
+"""Distillation from the model with which the last session ended: the baseline "Continuous" of dynamic_init."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from reproduce.algorithms.base import Cohort, Env, FedAvg, Now, State
+from reproduce.algorithms.rule import Rule
+from reproduce.engine.requests import Train
+
+
+@dataclass(frozen=True)
+class Distillation(FedAvg):
+    """FedAvg with the local loss CE + kappa KL(softmax(teacher) || softmax(student)) over all classes.
+
+    After the class-semantic relation distillation of Dong et al. (CVPR 2022), in the form of the code of
+    arXiv 2410.05662. The teacher is the last session's final model; in the first session it is the zero model, whose
+    predictions are uniform. kappa = 0 is FedAvg.
+    """
+
+    kappa: float = 1.0
+
+    def setup(self, env: Env, state: State) -> None:
+        stored = state.get("finals")
+        state["teacher"] = stored[-1] if stored else env.zeros(env.parameters)
+
+    def rule(self) -> Rule:
+        return replace(super().rule(), distill=self.kappa)
+
+    def local(self, env: Env, state: State, now: Now, cohort: Cohort) -> Train:
+        return replace(super().local(env, state, now, cohort), teacher=state["teacher"])

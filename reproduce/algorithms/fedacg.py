@@ -1,0 +1,33 @@
+"""FedACG: the server sends a model that looks ahead along its momentum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from reproduce.algorithms.base import Cohort, Env, FedAvg, Now, State
+from reproduce.algorithms.rule import Rule
+from reproduce.engine.requests import Train, Trained
+
+
+@dataclass(frozen=True)
+class FedACG(FedAvg):
+    """m <- lam m + sum p_k U_k;  X <- X + m;  clients start from X + lam m (Kim et al., CVPR 2024, Algorithm 1).
+
+    beta: strength of the local pull towards that start. lam = beta = 0 is FedAvg.
+    """
+
+    lam: float = 0.85
+    beta: float = 0.01
+
+    def setup(self, env: Env, state: State) -> None:
+        state["m"] = env.zeros(env.parameters)
+
+    def rule(self) -> Rule:
+        return replace(super().rule(), mu=self.beta)
+
+    def local(self, env: Env, state: State, now: Now, cohort: Cohort) -> Train:
+        return replace(super().local(env, state, now, cohort), start=state["x"] + self.lam * state["m"])
+
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Cohort, trained: Trained) -> None:
+        state["m"] = self.lam * state["m"] + trained.update[0]
+        state["x"] = state["x"] + self.server_lr * state["m"]

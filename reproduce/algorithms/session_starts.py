@@ -1,0 +1,131 @@
+"""How a session of a changing federation gets its initial model (Chang et al., arXiv 2410.05662, Sec. 4).
+
+Clients come and go between sessions; within one they stay. The server keeps the models w_z with which the sessions
+ended. Session s starts from a mixture of them, sum_z alpha(s, z) w_z; the schemes differ in alpha. `engine.sessions`
+drives them: it trains the pilot sessions, asks for fingerprints, and keeps models and fingerprints in the run's state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Floats = NDArray[np.float64]
+TINY = 1e-12
+"""A gradient with a smaller norm has no direction: its unit vector is zero."""
+
+
+class Start(Protocol):
+    """A scheme.
+
+    pilot: "" (the scheme needs no pilot model), "trained" (the mean of the models that ended the pilot sessions) or
+    "random" (a random model that never trained; the pilot sessions are skipped).
+    rounds: rounds of training from the pilot model that make a session's fingerprint.
+    carry: the first session after the pilot sessions goes on from their last model instead of the random one.
+    """
+
+    @property
+    def pilot(self) -> str: ...
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def carry(self) -> bool: ...
+
+    def distances(self, fingerprints: Sequence[Tensor], blocks: Mapping[str, slice]) -> Floats:
+        """d(s, z) of the newest fingerprint to each earlier one; empty if the scheme has none."""
+
+    def weights(self, stored: int, distances: Floats) -> Floats:
+        """alpha(s, z) [stored] of the models that ended the earlier sessions, oldest first."""
+
+
+@dataclass(frozen=True)
+class Previous:
+    """The session goes on from the model with which the last one ended."""
+
+    pilot = ""
+    rounds = 0
+    carry = False
+
+    def distances(self, fingerprints: Sequence[Tensor], blocks: Mapping[str, slice]) -> Floats:
+        return np.empty(0)
+
+    def weights(self, stored: int, distances: Floats) -> Floats:
+        return (np.arange(stored) == stored - 1).astype(float)
+
+
+@dataclass(frozen=True)
+class Average(Previous):
+    """The plain mean of all stored models."""
+
+    def weights(self, stored: int, distances: Floats) -> Floats:
+        return np.full(stored, 1 / stored)
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """alpha(s, z) ~ exp(-R d(s, z)): models of sessions with similar data weigh more (Algorithm 1, eqs. 3-5).
+
+    The fingerprint of a session is the displacement G_s that `rounds` (V) rounds of its clients cause at the pilot
+    model. distance: "per_tensor_unit", the mean over weight tensors of the distance between unit vectors (as in the
+    authors' code; App. B.1), or "global_l2", the plain norm of the difference (eq. 5 as printed).
+    gradient_index: "V", or "V-1" for eq. (4) as printed, which stops one round early and is zero for V = 1.
+    history: how many of the latest sessions are mixed (App. C.4), 0 = all.
+    """
+
+    R: float = 10.0
+    V: int = 1
+    distance: str = "per_tensor_unit"
+    gradient_index: str = "V"
+    session_p_start: str = "random"
+    history: int = 0
+
+    pilot = "trained"
+
+    def __post_init__(self) -> None:
+        if self.distance not in ("per_tensor_unit", "global_l2") or self.gradient_index not in ("V", "V-1"):
+            raise ValueError(f"unknown distance '{self.distance}' or gradient index '{self.gradient_index}'")
+        if self.session_p_start not in ("random", "carry") or self.V < 1:
+            raise ValueError(f"unknown start '{self.session_p_start}' of the first session, or V = {self.V} < 1")
+
+    @property
+    def rounds(self) -> int:
+        return self.V - (self.gradient_index == "V-1")
+
+    @property
+    def carry(self) -> bool:
+        return self.session_p_start == "carry"
+
+    def distances(self, fingerprints: Sequence[Tensor], blocks: Mapping[str, slice]) -> Floats:
+        *earlier, newest = fingerprints
+        return np.array([self._distance(newest, other, blocks) for other in earlier])
+
+    def weights(self, stored: int, distances: Floats) -> Floats:
+        kept = np.arange(stored) >= (stored - self.history if self.history else 0)
+        # The nearest counts as distance 0, so that at least one exponential is not zero (R is 800 for texts).
+        alpha = np.where(kept, np.exp(-self.R * (distances - distances[kept].min())), 0.0)
+        return np.asarray(alpha / alpha.sum())
+
+    def _distance(self, a: Tensor, b: Tensor, blocks: Mapping[str, slice]) -> float:
+        if self.distance == "global_l2":
+            return float((a - b).norm())
+        tensors = [where for name, where in blocks.items() if "bias" not in name]
+        return float(np.mean([float((_unit(a[where]) - _unit(b[where])).norm()) for where in tensors]))
+
+
+@dataclass(frozen=True)
+class RandomPilot(Proposed):
+    """As `Proposed`, with a random model as pilot (Table 14)."""
+
+    pilot = "random"
+
+
+def _unit(vector: Tensor) -> Tensor:
+    norm = vector.norm()
+    return vector / norm if float(norm) > TINY else vector * 0
