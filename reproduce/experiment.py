@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 SCALES = ("smoke", "reduced", "paper")
 PACKAGE = Path(__file__).parent
+PLUMBING = ("data", "dataset", "sources", "formats", "store", "download", "cost", "train", "__init__")
+"""Files that bring data and results from and to the disk or count costs: they move numbers and make none.
+What a data set holds is pinned by its checksum instead."""
 
 Label = str | int | float | bool
 
@@ -145,8 +148,10 @@ def canonical(value: Any) -> Any:
 
 
 def code_files(experiment: Experiment) -> set[Path]:
-    """The source files that decide the result: engine, problems, and the files of every record in the experiment."""
-    files = {*(PACKAGE / "engine").glob("*.py"), *(PACKAGE / "problems").glob("*.py")}
+    """The source files that decide the result: the engine, and the files of every record in the experiment."""
+    rooms = ("engine", "problems", "systems")
+    files = {f for room in rooms for f in (PACKAGE / room).glob("*.py") if f.stem not in PLUMBING}
+    files.add(PACKAGE / "streams.py")
     stack: list[Any] = [experiment.problem, experiment.system, experiment.algorithm, experiment.clock]
     while stack:
         value = stack.pop()

@@ -23,21 +23,24 @@ except ImportError:  # the siblings strategy takes over, and the results' proven
 AVAILABLE = numba is not None
 
 
+LANES = 16
+"""Rows are padded to a multiple of this many numbers: a remainder loop costs as much as the vectors before it."""
+
+
 def _local_runs(  # type: ignore[no-untyped-def]
     x, y, plan, plan_of, steps, out, correction, anchor, mu, lr, momentum, decay, first_count, total, first
 ):
     """For every slot a: out[a] <- the end point of its local run from out[a]; see `algorithms.rule` for the formula.
 
-    x [n, D], y [n], plan [G, K, B], plan_of [A], steps [A], out, correction, anchor, total, first [A, P] with
-    P = classes * (D + 1); correction and anchor may be [0, 0] (absent); total [0, 0] if no gradients are wanted.
+    x [n, D] with a column of ones for the bias and zeros up to a multiple of LANES; y [n]; plan [G, K, B];
+    plan_of, steps, mu, lr, first_count [A]; out, correction, anchor, total, first [A, classes, D]. correction and anchor
+    may be empty (absent), and so may total and first (not wanted).
     """
-    slots, parameters = out.shape
-    features = x.shape[1]
-    classes = parameters // (features + 1)
-    bias = classes * features
-    g = np.empty(parameters, out.dtype)
-    v = np.empty(parameters, out.dtype)
+    slots, classes, width = out.shape
+    g = np.empty((classes, width), out.dtype)
+    v = np.empty((classes, width), out.dtype)
     d = np.empty(classes, out.dtype)
+    between = np.empty(width, out.dtype)
     for a in range(slots):
         w = out[a]
         rows = plan[plan_of[a]]
@@ -46,20 +49,30 @@ def _local_runs(  # type: ignore[no-untyped-def]
         for k in range(steps[a]):
             g[:] = 0
             count = 0
+            if classes == 2:  # one product per sample: the two logits enter through their difference only
+                for f in range(width):
+                    between[f] = w[1, f] - w[0, f]
             for j in range(rows.shape[1]):
                 i = rows[k, j]
                 if i < 0:
                     continue
                 count += 1
+                if classes == 2:
+                    z = between[0] * 0
+                    for f in range(width):
+                        z += between[f] * x[i, f]
+                    e = 1 / (1 + np.exp(-z)) - y[i]
+                    for f in range(width):
+                        g[1, f] += e * x[i, f]
+                    continue
                 top = -np.inf
                 for c in range(classes):
-                    z = w[bias + c]
-                    at = c * features
-                    for f in range(features):
-                        z += w[at + f] * x[i, f]
+                    z = between[0] * 0
+                    for f in range(width):
+                        z += w[c, f] * x[i, f]
                     d[c] = z
                     top = max(top, z)
-                norm = w[0] * 0
+                norm = d[0] * 0
                 for c in range(classes):
                     d[c] = np.exp(d[c] - top)
                     norm += d[c]
@@ -67,31 +80,36 @@ def _local_runs(  # type: ignore[no-untyped-def]
                     e = d[c] / norm
                     if y[i] == c:
                         e -= 1
-                    g[bias + c] += e
-                    at = c * features
-                    for f in range(features):
-                        g[at + f] += e * x[i, f]
-            for q in range(parameters):
-                g[q] /= count
+                    for f in range(width):
+                        g[c, f] += e * x[i, f]
+            if classes == 2:
+                for f in range(width):
+                    g[0, f] = -g[1, f]
+            for c in range(classes):
+                for f in range(width):
+                    g[c, f] /= count
             if total.shape[0]:
-                for q in range(parameters):
-                    total[a, q] += g[q]
+                for c in range(classes):
+                    for f in range(width):
+                        total[a, c, f] += g[c, f]
                 if k + 1 == first_count[a] and first.shape[0]:
-                    for q in range(parameters):
-                        first[a, q] = total[a, q] / (k + 1)
-            if correction.shape[0]:
-                for q in range(parameters):
-                    g[q] += correction[a, q]
-            if mu[a] != 0:
-                for q in range(parameters):
-                    g[q] += mu[a] * (w[q] - anchor[a, q])
-            if momentum != 0:
-                for q in range(parameters):
-                    v[q] = momentum * v[q] + g[q]
-                    w[q] -= rate * v[q]
-            else:
-                for q in range(parameters):
-                    w[q] -= rate * g[q]
+                    for c in range(classes):
+                        for f in range(width):
+                            first[a, c, f] = total[a, c, f] / (k + 1)
+            for c in range(classes):
+                if correction.shape[0]:
+                    for f in range(width):
+                        g[c, f] += correction[a, c, f]
+                if mu[a] != 0:
+                    for f in range(width):
+                        g[c, f] += mu[a] * (w[c, f] - anchor[a, c, f])
+                if momentum != 0:
+                    for f in range(width):
+                        v[c, f] = momentum * v[c, f] + g[c, f]
+                        w[c, f] -= rate * v[c, f]
+                else:
+                    for f in range(width):
+                        w[c, f] -= rate * g[c, f]
             rate *= 1 - decay
 
 
@@ -107,31 +125,38 @@ def kernel_run(chunk: Chunk, arena: Arena) -> Rows:
     start = chunk.stack("start")
     assert start is not None
     rule = chunk.rule
-    dtype = start.numpy().dtype
-    none = np.zeros((0, 0), dtype)
-    groups: dict[tuple[int, ...], int] = {}
-    plan_of = np.array([groups.setdefault(chunk.plans.key(s), len(groups)) for s in chunk.slots])
-    chosen = {chunk.plans.key(s): chunk.plans.get(s) for s in chunk.slots}
-    width = next(iter(chosen.values())).shape[1]
-    plan = np.full((len(groups), int(chunk.steps.max()), width), -1, dtype=np.int64)
-    for key, g in groups.items():
-        plan[g, : len(chosen[key])] = chosen[key]
-    correction = chunk.stack("correction")
-    anchor = chunk.stack("anchor")
-    out = start.numpy().copy()
+    classes, features = chunk.layout.shapes[0]
+    x = _padded(arena)
+    width = x.shape[1]
+    dtype = x.dtype
+
+    def pack(rows: torch.Tensor | None) -> np.ndarray:
+        """[A, P] -> [A, classes, width]: weights, bias, zeros."""
+        packed = np.zeros((0 if rows is None else len(rows), classes, width), dtype)
+        if rows is not None:
+            packed[:, :, :features] = rows[:, : classes * features].view(-1, classes, features)
+            packed[:, :, features] = rows[:, classes * features :]
+        return packed
+
+    def unpack(packed: np.ndarray) -> torch.Tensor:
+        weight, bias = packed[:, :, :features].reshape(len(packed), -1), packed[:, :, features]
+        return torch.from_numpy(np.concatenate([weight, bias], axis=1))
+
+    out = pack(start)
     wanted = rule.mean_gradient or bool(rule.first_gradient)
-    total = np.zeros_like(out) if wanted else none
-    first = np.zeros_like(out) if rule.first_gradient else none
-    pull = any(chunk.mus)
+    total = np.zeros_like(out) if wanted else pack(None)
+    first = np.zeros_like(out) if rule.first_gradient else pack(None)
+    anchor = chunk.stack("anchor")
+    plan, plan_of = _plans(chunk)
     _compiled(
-        arena.train_x.flatten(1).numpy(),
+        x,
         arena.labels,
         plan,
         plan_of,
         chunk.steps,
         out,
-        none if correction is None else correction.numpy(),
-        none if not pull else (start if anchor is None else anchor).numpy(),
+        pack(chunk.stack("correction")),
+        pack((start if anchor is None else anchor) if any(chunk.mus) else None),
         np.array(chunk.mus, dtype),
         np.array(chunk.rates, dtype),
         dtype.type(rule.momentum),
@@ -141,9 +166,32 @@ def kernel_run(chunk: Chunk, arena: Arena) -> Rows:
         first,
     )
     if wanted:
-        total /= np.maximum(chunk.steps, 1)[:, None].astype(dtype)
+        total /= np.maximum(chunk.steps, 1)[:, None, None].astype(dtype)
     return Rows(
-        torch.from_numpy(out) - start,
-        torch.from_numpy(total) if wanted else None,
-        torch.from_numpy(first) if rule.first_gradient else None,
+        unpack(out) - start,
+        unpack(total) if wanted else None,
+        unpack(first) if rule.first_gradient else None,
     )
+
+
+def _padded(arena: Arena) -> np.ndarray:
+    """The training samples with their column of ones, padded; made once per arena."""
+    if arena.padded is None:
+        flat = arena.train_x.flatten(1).numpy()
+        n, features = flat.shape
+        arena.padded = np.zeros((n, -(-(features + 1) // LANES) * LANES), flat.dtype)
+        arena.padded[:, :features] = flat
+        arena.padded[:, features] = 1
+    return arena.padded
+
+
+def _plans(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct batch plans of the chunk [G, K, B], padded with -1, and which slot follows which [A]."""
+    groups: dict[tuple[int, ...], int] = {}
+    plan_of = np.array([groups.setdefault(chunk.plans.key(s), len(groups)) for s in chunk.slots])
+    chosen = {chunk.plans.key(s): chunk.plans.get(s) for s in chunk.slots}
+    width = next(iter(chosen.values())).shape[1]
+    plan = np.full((len(groups), int(chunk.steps.max()), width), -1, dtype=np.int64)
+    for key, g in groups.items():
+        plan[g, : len(chosen[key])] = chosen[key]
+    return plan, plan_of
