@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from reproduce.algorithms.base import Cohort, Env, FedAvg, Now, State
+from reproduce.algorithms.base import Cohort, FedAvg, Now, State
 from reproduce.algorithms.rule import Rule
 from reproduce.engine.requests import Train
+
+if TYPE_CHECKING:
+    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)
