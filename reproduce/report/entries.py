@@ -1,0 +1,172 @@
+"""What stands in one place of a table, and the sentences above and below it. Plain text, for every output format."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reproduce.experiment import Artifact
+from reproduce.report.names import heading
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DASH, MINUS = "\N{EM DASH}", "\N{MINUS SIGN}"
+MARKS = "ᵃᵇᶜᵈᵉᶠᵍʰ"
+PARTIAL = "†"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One place: our number, the paper's in parentheses, ours minus the paper's; "" for what does not exist."""
+
+    ours: str
+    paper: str = ""
+    difference: str = ""
+
+
+@dataclass(frozen=True)
+class Style:
+    """How the numbers of a table are printed: decimals per metric, lower bounds, a mark per reason for a gap."""
+
+    decimals: Mapping[str, int]
+    bound: str
+    marks: Mapping[str, str]
+    names: Mapping[str, str]
+
+    @classmethod
+    def of(cls, artifact: Artifact, shown: pd.DataFrame) -> Style:
+        """The style of `artifact` for the cells `shown`."""
+        gaps = list(dict.fromkeys(s for s in shown["status"] if s.startswith("not run")))
+        # A single reason needs no mark; reasons beyond the alphabet share the last one.
+        marks = {gap: MARKS[min(i, len(MARKS) - 1)] if len(gaps) > 1 else "" for i, gap in enumerate(gaps)}
+        options = artifact.options
+        decimals = {str(m): _decimals(artifact, str(m), rows) for m, rows in shown.groupby("metric", sort=False)}
+        return cls(decimals, options.get("censored", ">{}"), marks, options.get("names", {}))
+
+    def entry(self, cell: Mapping[str, Any]) -> Entry:
+        """The entry of a cell (a row of `Table.frame` with all its columns)."""
+        digits = self.decimals[str(cell["metric"])]
+        theirs = self._theirs(cell, digits)
+        if cell["status"].startswith("not run"):
+            return Entry(DASH + self.marks[cell["status"]], theirs)
+        if cell["text"]:
+            return Entry(cell["text"], "" if cell["text"] == cell["paper_text"] else theirs)
+        if cell["status"] == "no value":
+            return Entry("n/a", theirs)
+        same = cell["mean"] == cell["paper"] and not math.isfinite(cell["std"])
+        ours = cell["paper_text"] if same else number(cell["mean"], digits)
+        if cell["censored"]:
+            ours = self.bound.format(ours)
+        elif math.isfinite(cell["std"]):
+            ours += f" ± {cell['std']:.{digits}f}"
+        if cell["seeds"] < cell["runs"]:
+            ours += PARTIAL
+        difference = cell["difference"]
+        return Entry(ours, theirs, number(difference, digits, sign=True) if math.isfinite(difference) else "")
+
+    def _theirs(self, cell: Mapping[str, Any], digits: int) -> str:
+        text, value = cell["paper_text"], cell["paper"]
+        if text == "":
+            return ""
+        if not math.isfinite(value):
+            return f"({DASH if text in ('NA', 'N/A') else text})"
+        text = text.replace("-", MINUS)
+        shown = self.bound.format(text) if cell["paper_censored"] else text
+        spread = f" ± {cell['paper_std']:.{digits}f}" if math.isfinite(cell["paper_std"]) else ""
+        return f"({shown}{spread})"
+
+    def notes(self, cells: Sequence[Mapping[str, Any]]) -> list[str]:
+        """The footnotes that the printed `cells` call for."""
+        notes = [f"{DASH}{mark} {gap}." for gap, mark in self.marks.items()]
+        if any(c["censored"] or c["paper_censored"] for c in cells):
+            sign = self.bound.format("").strip()
+            notes.append(
+                f"A number with {sign} is a lower bound: not every seed reached the target within the horizon."
+            )
+        if any(c["status"] == "no value" for c in cells):
+            notes.append("n/a: no seed has a value (diverged, or not defined).")
+        short = [c for c in cells if c["status"] == "run" and c["seeds"] < c["runs"] and not c["text"]]
+        if short:
+            fewest = min(short, key=lambda c: c["seeds"])
+            notes.append(
+                f"{PARTIAL} seeds without a value (diverged, or not defined) are left out; "
+                f"fewest left: {fewest['seeds']} of {fewest['runs']}."
+            )
+        return notes
+
+
+def number(value: float, digits: int, sign: bool = False) -> str:
+    """`value` with `digits` decimals and a real minus sign; two significant digits if it would vanish otherwise."""
+    text = f"{value:.{digits}f}"
+    if float(text) == 0:
+        # A difference that rounds to zero is zero at the precision of the table; a value that does is just small.
+        text = f"{0:.{digits}f}" if sign or value == 0 else f"{value:.2g}"
+    if sign:
+        text = "+" + text if not text.startswith("-") else text
+        text = text.replace("+", "±", 1) if float(text) == 0 else text
+    return text.replace("-", MINUS)
+
+
+def caption(scale: str, substitutes: Sequence[str], shown: pd.DataFrame) -> list[str]:
+    """The sentences above a table: what the numbers are and how far they may be compared with the paper's."""
+    lines = [scale_line(scale, substitutes)]
+    ran = shown[(shown["runs"] > 0) & (shown["text"] == "") & ~shown["point"]]
+    if len(ran):
+        low, high = int(ran["runs"].min()), int(ran["runs"].max())
+        spread = "Mean ± sample standard deviation over" if high > 1 else "One value from"
+        seeds = f"{low} to {high} seeds" if low != high else f"{high} seed{'s' if high > 1 else ''}"
+        lines.append(f"{spread} {seeds}.")
+    if (shown["paper_text"] != "").any():
+        lines.append("In parentheses: the paper's value; behind it: ours minus the paper's.")
+    return lines
+
+
+def scale_line(scale: str, substitutes: Sequence[str]) -> str:
+    """The stamp of every table and figure: scale, stand-ins, and what that means for a comparison."""
+    stands = f": {'; '.join(substitutes)}" if substitutes else ""
+    if scale == "smoke":
+        return f"Smoke scale{stands}; shows that everything runs, the numbers mean nothing."
+    if scale == "paper":
+        return f"Paper scale{stands}."
+    return f"{scale.capitalize()} scale{stands}; not comparable with the paper number by number."
+
+
+def summary(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> list[str]:
+    """Per metric: compared cells, root mean square and mean absolute difference against the paper."""
+    lines = []
+    for metric, rows in shown.groupby("metric", sort=False):
+        theirs = rows[rows["paper"].notna()]
+        if theirs.empty:
+            continue
+        difference = theirs["difference"].dropna()
+        compared, name = f"{len(difference)} of the paper's {len(theirs)}", heading(str(metric), names)
+        line = f"{name}: {compared} cells compared"
+        bounds = int((theirs["mean"].notna() & (theirs["censored"] | theirs["paper_censored"])).sum())
+        if bounds:
+            line += f" ({bounds} with a lower bound left out)"
+        if len(difference):
+            rmse, absolute = math.sqrt((difference**2).mean()), difference.abs().mean()
+            line += f"; RMSE {rmse:.4g}, mean absolute difference {absolute:.4g}"
+        lines.append(line + ".")
+    words = shown[(shown["text"] != "") & (shown["paper_text"] != "")]
+    if len(words):
+        same = int((words["text"] == words["paper_text"]).sum())
+        lines.append(f"Cells in words: {same} of {len(words)} as in the paper.")
+    return lines
+
+
+def _decimals(artifact: Artifact, metric: str, rows: pd.DataFrame) -> int:
+    """As set, else as the paper prints this metric, else none for whole numbers, else those of the artifact."""
+    chosen = artifact.options.get("decimals", {})
+    if metric in chosen:
+        return int(chosen[metric])
+    printed = [str(t) for t in rows.loc[rows["paper"].notna(), "paper_text"]]
+    if printed:
+        return max(len(t.partition(".")[2]) if re.fullmatch(r"-?\d+\.?\d*", t) else artifact.decimals for t in printed)
+    values = rows["mean"].dropna()
+    whole = metric.startswith("rounds") or (len(values) > 0 and bool((values == values.round()).all()))
+    return 0 if whole else artifact.decimals

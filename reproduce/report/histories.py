@@ -1,0 +1,86 @@
+"""The training histories of an artifact: results files in, one tidy frame out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reproduce.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Columns of every results file; whatever else a file has are the labels of its experiments.
+COLUMNS = ("seed", "round", "time", "metric", "key", "value", "status")
+
+# (panel name, results file or None, why there is no file); a panel with several files appears several times.
+Job = tuple[str, Path | None, str]
+
+
+@dataclass(frozen=True)
+class Histories:
+    """What an artifact reads.
+
+    frame: rows of all panels, columns = label columns + `COLUMNS`; empty (but with `COLUMNS`) if nothing was trained.
+    missing: (panel name, reason) of the panels, or parts of panels, that have no results file.
+    substitutes: one phrase per setting that stands in for the paper's at this scale.
+    provenance: the provenance record of every file read, in the order of the files.
+    """
+
+    frame: pd.DataFrame
+    scale: str
+    missing: tuple[tuple[str, str], ...] = ()
+    substitutes: tuple[str, ...] = ()
+    provenance: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds that occur, ascending."""
+        return tuple(sorted(int(s) for s in self.frame["seed"].unique()))
+
+    def reason(self, panel: str) -> str | None:
+        """Why `panel` has no results, or None if it has."""
+        return next((why for name, why in self.missing if name == panel), None)
+
+
+def load(jobs: Sequence[Job], scale: str, substitutes: Iterable[str] = ()) -> Histories:
+    """Read the results files of `jobs`; jobs without a file end in `Histories.missing`.
+
+    Raises UserError for a file that is not there, is cut short, is not a results file or lacks a column.
+    """
+    import pandas as pd
+
+    missing = tuple(dict.fromkeys((name, reason) for name, path, reason in jobs if path is None))
+    files = list(dict.fromkeys(path for _, path, _ in jobs if path is not None))
+    parts = [_read(path) for path in files]
+    frames = [frame for frame, _ in parts if len(frame)]
+    frame = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({c: [] for c in COLUMNS})
+    labels = [c for c in frame.columns if c not in COLUMNS]
+    records = tuple(record for _, record in parts)
+    phrases = tuple(dict.fromkeys(filter(None, substitutes)))
+    return Histories(frame[[*labels, *COLUMNS]], scale, missing, phrases, records)
+
+
+def _read(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            table = file.read()
+    except FileNotFoundError as error:
+        raise UserError(f"{path}: no such results file; train it first") from error
+    except (pa.ArrowException, OSError, ValueError) as error:
+        # A process killed while copying, or a full disk, leaves half a file; nothing in it can be trusted.
+        raise UserError(f"{path}: not a complete results file; delete it and run again") from error
+    absent = [c for c in COLUMNS if c not in table.column_names]
+    if absent:
+        raise UserError(f"{path}: results file without the column '{absent[0]}'; delete it and run again")
+    try:
+        record = json.loads((table.schema.metadata or {}).get(b"provenance", b"{}"))
+    except ValueError as error:
+        raise UserError(f"{path}: results file with unreadable provenance; delete it and run again") from error
+    return table.to_pandas(), record

@@ -1,0 +1,139 @@
+"""From results files to the files a reader wants: an artifact's cells, and its table or figure."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reproduce.experiment import Artifact
+from reproduce.report import formats, tables
+from reproduce.report.histories import Histories, Job, load
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+REQUIRED = ("algorithm", "seed", "metric", "value")
+LAST = ("algorithm", "metric", "seed", "value", "censored", "text")
+
+
+def render(artifact: Artifact, scale: str, root: Path, jobs: Sequence[Job] = ()) -> list[Path]:
+    """Write the cells and the table or figure of `artifact` under `root`; returns the files written.
+
+    jobs: (panel name, results file or None, reason if None) for every job of the artifact's panels.
+
+        results/<scale>/cells/<paper>_<name>.csv     per-seed cells: sorted, full precision
+        tables/<scale>/<paper>_<name>.{md,csv,tex}   or   figures/<scale>/<paper>_<name>.{pdf,png}
+
+    Options of a table (more in `tables.build`): `extra_markdown`, a function of (histories, cells) whose text is
+    appended to the Markdown. Options of a figure: `stamp`, a text appended to the caption line.
+    Raises UserError for an unreadable results file, ValueError for cells that do not fit the artifact.
+    """
+    if artifact.kind == "figure" and artifact.draw is None:
+        raise ValueError(f"{artifact.id}: a figure needs a draw function")
+    panels = artifact.panels(scale)
+    # Stand-ins of panels that were not run stay in the caption: the gaps in the table are theirs.
+    histories = load(jobs, scale, (panel.substitute for panel in panels))
+    nothing = bool(panels) and histories.frame.empty
+    cells = check(artifact, _no_cells() if nothing else artifact.cells(histories))
+    stem = f"{artifact.paper}_{artifact.name}"
+    written = [_text(root / "results" / scale / "cells" / f"{stem}.csv", cells_csv(artifact, cells))]
+
+    if artifact.kind == "figure":
+        return [*written, *_figure(artifact, histories, cells, root / "figures" / scale / stem, nothing)]
+    reason = tables.reasons(panels, histories.missing, scale)
+    paper = tables.reported(artifact.paper, artifact.name)
+    table = tables.build(artifact, cells, paper, scale, histories.substitutes, reason)
+    extra: Callable[[Histories, pd.DataFrame], str] | None = artifact.options.get("extra_markdown")
+    markdown = formats.markdown(table)
+    if extra and not nothing:
+        markdown += "\n" + extra(histories, cells).strip("\n") + "\n"
+    folder = root / "tables" / scale
+    texts = {".md": markdown, ".csv": formats.csv(table), ".tex": formats.latex(table)}
+    return [*written, *(_text(folder / f"{stem}{ending}", text) for ending, text in texts.items())]
+
+
+def check(artifact: Artifact, cells: pd.DataFrame) -> pd.DataFrame:
+    """`cells` if they are what the contract says; ValueError naming the artifact and the column if not.
+
+    Required: `algorithm`, `seed` (whole numbers), `metric`, `value` (numbers; NaN where a run has none). Optional:
+    `censored` (true or false) and `text` (the cell in words, for tables of settings). One row per setting and seed.
+    """
+    import pandas as pd
+
+    if cells.empty:
+        return cells if set(REQUIRED) <= set(cells.columns) else _no_cells()
+    absent = [c for c in REQUIRED if c not in cells]
+    if absent:
+        raise ValueError(f"{artifact.id}: the cells lack the column '{absent[0]}'")
+    for column in ("value", "seed"):
+        if not pd.api.types.is_numeric_dtype(cells[column]):
+            raise ValueError(f"{artifact.id}: the column '{column}' of the cells is not numeric")
+    if cells["seed"].isna().any() or (cells["seed"] % 1 != 0).any():
+        raise ValueError(f"{artifact.id}: the column 'seed' of the cells is not whole numbers")
+    if "censored" in cells:
+        # Metrics that cannot miss a target come without the column; put together with others they have gaps.
+        known = cells["censored"].astype(object).where(cells["censored"].notna(), False)
+        if not known.isin([True, False]).all():
+            raise ValueError(f"{artifact.id}: the column 'censored' of the cells is not true or false")
+        cells = cells.assign(censored=known.astype(bool))
+    names = [c for c in cells.columns if c not in ("value", "censored", "text")]
+    twice = cells[cells[names].duplicated()]
+    if len(twice):
+        row = ", ".join(f"{c}={twice.iloc[0][c]}" for c in names)
+        raise ValueError(f"{artifact.id}: two cells for {row}; a column that tells them apart is missing")
+    return cells
+
+
+def cells_csv(artifact: Artifact, cells: pd.DataFrame) -> str:
+    """The cells as CSV: settings in the paper's order, then `LAST`; rows sorted, so equal cells give equal files."""
+    paper = tables.reported(artifact.paper, artifact.name)
+    known = [] if paper is None else list(paper.columns)
+    own = sorted(c for c in cells.columns if c not in known)
+    settings = [c for c in [*(k for k in known if k in cells.columns), *own] if c not in LAST]
+    columns = [*settings, *(c for c in LAST if c in cells.columns)]
+    names = [c for c in columns if c not in ("value", "censored", "text")]
+    kinds = cells.astype({c: "int64" for c in ["seed"] if len(cells)})[columns]
+    ordered = kinds.sort_values(names, key=lambda c: c if c.name == "seed" else c.astype(str), kind="stable")
+    return str(ordered.to_csv(index=False, lineterminator="\n"))
+
+
+def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: Path, nothing: bool) -> list[Path]:
+    from reproduce.report import figures
+
+    with figures.style():
+        if nothing or artifact.draw is None:
+            fig, axes = figures.sheet(width=figures.HALF)
+            axes[0, 0].set_title(artifact.title, loc="left", wrap=True)
+            figures.missing(axes[0, 0], "; ".join(dict.fromkeys(why for _, why in histories.missing)) or "no results")
+        else:
+            fig = artifact.draw(histories, cells)
+        figures.stamp(
+            fig, histories.scale, histories.substitutes, histories.seeds, str(artifact.options.get("stamp", ""))
+        )
+        stem.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=stem.parent, prefix=f".{stem.name}") as folder:
+            drawn = figures.save(fig, Path(folder) / stem.name)
+            return [_replace(file, stem.with_name(file.name)) for file in drawn]
+
+
+def _text(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}") as folder:
+        draft = Path(folder) / path.name
+        draft.write_text(text, encoding="utf-8", newline="\n")
+        return _replace(draft, path)
+
+
+def _replace(draft: Path, path: Path) -> Path:
+    """Put the finished file in its place in one step: a reader sees the old one or the new one, never half of it."""
+    os.replace(draft, path)
+    return path
+
+
+def _no_cells() -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame({c: [] for c in REQUIRED})

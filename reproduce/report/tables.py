@@ -1,0 +1,288 @@
+"""A paper's table from per-seed cells: mean and spread over seeds, the paper's number beside it, the paper's layout.
+
+`build` gives a `Table` that knows nothing about Markdown or LaTeX; `reproduce.report.formats` prints it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reproduce.experiment import PACKAGE, Artifact, Panel
+from reproduce.report import entries
+from reproduce.report.entries import Entry
+from reproduce.report.metrics import over_seeds
+from reproduce.report.names import heading
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Columns of reported/*.csv that describe the printed number, not the setting.
+PRINTED = ("artifact", "value", "std", "censored", "censoring", "paper_cell")
+MEASURED = ("mean", "std", "seeds", "paper", "paper_std", "difference", "censored", "status")
+
+Labels = tuple[str, ...]
+Reason = Callable[[Mapping[str, str]], str]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table ready to be printed.
+
+    frame: one row per cell in the paper's order: settings, algorithm, metric, then `MEASURED`, `paper_censored`, and
+        `text`, `paper_text` where there are cells in words. `status` is "run", "no value" or "not run: <reason>".
+    rows, columns: the labels of the lines and columns, one string per name in `row_names` / `column_names`.
+    body: (index of the row, index of the column) -> entry; places that are empty in the paper too are absent.
+    """
+
+    id: str
+    title: str
+    scale: str
+    frame: pd.DataFrame
+    row_names: Labels
+    column_names: Labels
+    rows: tuple[Labels, ...]
+    columns: tuple[Labels, ...]
+    body: Mapping[tuple[int, int], Entry]
+    caption: tuple[str, ...]
+    notes: tuple[str, ...]
+    names: Mapping[str, str]
+
+
+def reported(paper: str, name: str, folder: Path = PACKAGE / "papers") -> pd.DataFrame | None:
+    """The numbers printed in the paper, or None if there are none for this artifact.
+
+    Columns: settings, `algorithm`, `metric` (as text), `paper`, `paper_std` (numbers), `paper_text` (the number as it
+    is printed, or the words or "NA" of a cell without number), `paper_censored` (the number is a lower bound).
+    """
+    import pandas as pd
+
+    path = folder / paper / "reported" / f"{name}.csv"
+    if not path.is_file():
+        return None
+    raw = pd.read_csv(path, dtype=str, keep_default_na=False)
+    bound = raw["censored"] if "censored" in raw else raw.get("censoring", pd.Series("0", index=raw.index))
+    return raw[[c for c in raw.columns if c not in PRINTED]].assign(
+        paper=pd.to_numeric(raw["value"], errors="coerce"),
+        paper_std=pd.to_numeric(raw["std"], errors="coerce"),
+        paper_text=raw["value"],
+        paper_censored=bound.isin(["1", "lower_bound"]),
+    )
+
+
+def canonical(value: object) -> str:
+    """One spelling per value, so that 0.3 meets "0.30", 1 meets "1.0" and "1/64" meets 0.015625; "" for no value."""
+    text = spelled(value)
+    if text in ("true", "false"):
+        return str(int(text == "true"))
+    above, slash, below = text.partition("/")
+    try:
+        number = float(above) / (float(below) if slash else 1.0)
+    except (ValueError, ZeroDivisionError):
+        return text
+    return format(number, ".10g") if number - number == 0 else text
+
+
+def spelled(value: object) -> str:
+    """A value as text; whole floats without decimals, booleans as true and false, "" for no value."""
+    if value is None or value != value:  # NaN is the value that differs from itself
+        return ""
+    if isinstance(value, bool | np.bool_):
+        return str(value).lower()
+    return format(value, ".10g") if isinstance(value, float) else str(value).strip()
+
+
+def build(
+    artifact: Artifact,
+    cells: pd.DataFrame,
+    paper: pd.DataFrame | None,
+    scale: str,
+    substitutes: Sequence[str] = (),
+    reason: Reason = lambda settings: "not part of this scale",
+) -> Table:
+    """The table of `artifact` from its per-seed `cells` and the `paper`'s numbers (`reported`).
+
+    reason: why a cell of the paper, given its settings, has no number here.
+    Options of the artifact: `labels` (columns that describe a cell without telling cells apart, such as its target:
+    they may differ from the paper's, or from seed to seed), `metrics` (those to print; default: those that both we
+    and the paper have; the CSV has all), `decimals` (per metric), `names` (how to print a value or a
+    column), `censored` (how to print a lower bound; default ">{}").
+    Raises ValueError, naming the artifact and the column, if the cells do not fit the layout.
+    """
+    frame, differing = _merge(artifact, cells, paper)
+    settings = frame[_settings(frame)].astype(str).to_dict("records")
+    why = [reason({str(k): v for k, v in row.items()}) for row in settings]
+    frame["status"] = [
+        "run" if seeds or text else "no value" if runs else f"not run: {r}"
+        for seeds, text, runs, r in zip(frame["seeds"], frame["text"], frame["runs"], why, strict=True)
+    ]
+    shown = _to_print(artifact, frame, paper)
+    style = entries.Style.of(artifact, shown)
+    rows, columns = _labels(artifact.rows, shown), _labels(artifact.columns, shown)
+    places = _places(artifact, shown, rows, columns)
+    body = {place: style.entry(row) for place, row in places.items()}
+    left_out = sorted(set(frame.loc[frame["paper_text"] != "", "metric"]) - set(shown["metric"]))
+    differing += [f"{heading(metric, style.names)}: in the paper, not measured here." for metric in left_out]
+    notes = [*style.notes(list(places.values())), *differing, *entries.summary(shown, style.names), *artifact.notes]
+    caption = entries.caption(scale, substitutes, shown)
+    extra = ["paper_censored", *(c for c in ("text", "paper_text") if frame["text"].astype(bool).any())]
+    tidy = frame[[*_settings(frame), *MEASURED, *extra]]
+    layout = (artifact.rows, artifact.columns, tuple(rows), tuple(columns), body)
+    return Table(artifact.id, artifact.title, scale, tidy, *layout, tuple(caption), tuple(notes), style.names)
+
+
+def reasons(panels: Sequence[Panel], missing: Sequence[tuple[str, str]], scale: str) -> Reason:
+    """Why a cell was not run, from the labels of the experiments in the panels without results.
+
+    A cell belongs to a panel if one of its experiments agrees with it in every label that is also a setting.
+    """
+    absent = dict(reversed(missing))  # the first reason of a panel counts
+    labels = [
+        (absent[panel.name], {k: canonical(v) for k, v in experiment.labels.items()})
+        for panel in panels
+        if panel.name in absent
+        for experiment in panel.experiments
+    ]
+    alone = {why for _, why in missing}
+
+    def reason(settings: Mapping[str, str]) -> str:
+        cell = {k: canonical(v) for k, v in settings.items()}
+        for why, experiment in labels:
+            if all(cell[k] == v for k, v in experiment.items() if k in cell):
+                return why
+        if not labels and len(alone) == 1:
+            return next(iter(alone))
+        return f"not part of the {scale} scale"
+
+    return reason
+
+
+def _settings(frame: pd.DataFrame) -> list[str]:
+    private = {*MEASURED, "runs", "point", "text", "paper_text", "paper_censored"}
+    return [c for c in frame.columns if c not in private]
+
+
+def _merge(artifact: Artifact, cells: pd.DataFrame, paper: pd.DataFrame | None) -> tuple[pd.DataFrame, list[str]]:
+    """All cells, the paper's first and in its order; settings as text, spelled as in the paper. And notes on settings
+    that differ from the paper's."""
+    import pandas as pd
+
+    if not len(cells):
+        cells = pd.DataFrame({c: pd.Series(dtype=object) for c in ("algorithm", "metric", "seed", "value")})
+    labels = artifact.options.get("labels", ())
+    # By seed, so that the order of the cells does not show in the last digit of a mean.
+    ours = over_seeds(cells.sort_values("seed", kind="stable"), labels)
+    if "text" not in ours:
+        ours["text"] = ""
+    ours["text"] = ours["text"].fillna("").astype(str)
+    if paper is None:
+        blank: dict[str, Any] = {
+            "paper": float("nan"),
+            "paper_std": float("nan"),
+            "paper_text": "",
+            "paper_censored": False,
+        }
+        paper = ours[_settings(ours)].iloc[:0].assign(**blank)
+    theirs = [c for c in paper.columns if not c.startswith("paper")]
+    ours = _complete(artifact, ours, paper, theirs)
+    own = [c for c in _settings(ours) if c not in theirs]
+    settings = [*(c for c in [*theirs, *own] if c not in ("algorithm", "metric")), "algorithm", "metric"]
+    match = [*dict.fromkeys([*(c for c in theirs if c not in labels), "algorithm", "metric"])]
+
+    left = paper.assign(**{f"_{c}": paper[c].map(canonical) for c in theirs}, _at=range(len(paper)))
+    right = ours.assign(**{f"_{c}": ours[c].map(canonical) for c in settings})
+    keys = [f"_{c}" for c in match]
+    if left.duplicated(keys).any():
+        raise ValueError(f"{artifact.id}: the columns {', '.join(match)} do not tell the paper's cells apart")
+    both = left.merge(right, how="outer", on=keys, suffixes=("_paper", ""), sort=False)
+    both = both.sort_values("_at", kind="stable", na_position="last").reset_index(drop=True)
+
+    spelling = {c: dict(zip(right[f"_{c}"], ours[c].map(spelled), strict=True)) for c in settings}
+    for c in theirs:
+        spelling[c] |= dict(zip(left[f"_{c}"], paper[c], strict=True))
+    out, notes = {}, []
+    for c in settings:
+        key = both[f"_{c}"]
+        if c in theirs and c not in match:
+            other = both[f"_{c}_paper"]
+            changed = both[key.notna() & other.notna() & (key != other)]
+            pairs = dict.fromkeys(zip(changed[f"_{c}"], changed[f"_{c}_paper"], strict=True))
+            notes += [f"{heading(c)}: {here} here, {there} in the paper." for here, there in pairs]
+            key = key.fillna(other)
+        out[c] = [spelling[c].get(k, k) for k in key.fillna("")]
+    numbers = both[["mean", "std", "paper", "paper_std"]].astype(float)
+    counts = both[["seeds", "runs"]].fillna(0).astype(int)
+    flags = both[["censored", "paper_censored", "point"]].astype("boolean").fillna(False).astype(bool)
+    exact = ~flags["censored"] & ~flags["paper_censored"]
+    words = both[["text", "paper_text"]].fillna("")
+    difference = (numbers["mean"] - numbers["paper"]).where(exact)
+    frame = pd.concat([pd.DataFrame(out), numbers, counts, flags, words], axis=1).assign(difference=difference)
+    return frame, notes
+
+
+def _complete(artifact: Artifact, ours: pd.DataFrame, paper: pd.DataFrame, theirs: list[str]) -> pd.DataFrame:
+    """`ours` with the paper's settings that our cells do not have, where the others determine them."""
+    if not len(ours):
+        return ours.assign(**{c: "" for c in theirs if c not in ours})
+    shared = [c for c in theirs if c in ours and c != "metric"]
+    keys = paper[shared].map(canonical).agg("\x1f".join, axis=1) if len(paper) else paper.index.to_series()
+    for column in [c for c in theirs if c not in ours]:
+        known = paper.groupby(keys)[column].agg(["first", "nunique"]) if len(paper) else None
+        if paper[column].nunique() <= 1:
+            ours[column] = paper[column].iloc[0] if len(paper) else ""
+        elif known is not None and (known["nunique"] == 1).all():
+            mine = ours[shared].map(canonical).agg("\x1f".join, axis=1)
+            ours[column] = [known["first"].get(k, "") for k in mine]
+        else:
+            raise ValueError(f"{artifact.id}: the cells lack the column '{column}' of reported/{artifact.name}.csv")
+    return ours
+
+
+def _to_print(artifact: Artifact, frame: pd.DataFrame, paper: pd.DataFrame | None) -> pd.DataFrame:
+    """The cells of the printed table: of the metrics to print, one per place."""
+    layout = [*artifact.rows, *artifact.columns]
+    absent = [c for c in layout if c not in frame]
+    if absent:
+        raise ValueError(f"{artifact.id}: the layout asks for the column '{absent[0]}', which the cells do not have")
+    ours = set(frame.loc[frame["runs"] > 0, "metric"])
+    theirs = set() if paper is None else set(paper["metric"])
+    wanted = artifact.options.get("metrics", (ours & theirs) or theirs or ours)
+    shown = frame[frame["metric"].isin(list(wanted))]
+    if "metric" not in layout and shown["metric"].nunique() > 1:
+        raise ValueError(f"{artifact.id}: several metrics; put 'metric' into rows or columns or set options['metrics']")
+    return shown
+
+
+def _places(
+    artifact: Artifact, shown: pd.DataFrame, rows: list[Labels], columns: list[Labels]
+) -> dict[tuple[int, int], dict[str, object]]:
+    """Place -> cell. A cell that was run hides one of the paper that was not and has other settings in its place."""
+    row_of = {labels: i for i, labels in enumerate(rows)}
+    column_of = {labels: i for i, labels in enumerate(columns)}
+    places: dict[tuple[int, int], dict[str, object]] = {}
+    for cell in shown.to_dict("records"):
+        place = (
+            row_of[tuple(cell[c] for c in artifact.rows)],
+            column_of[tuple(cell[c] for c in artifact.columns)],
+        )
+        other = places.get(place)
+        if other and other["runs"] and cell["runs"]:
+            differ = [c for c in _settings(shown) if other[c] != cell[c]]
+            raise ValueError(f"{artifact.id}: two cells in one place of the table; they differ in '{differ[0]}'")
+        if not other or cell["runs"]:
+            places[place] = {str(k): v for k, v in cell.items()}
+    return places
+
+
+def _labels(names: Sequence[str], shown: pd.DataFrame) -> list[Labels]:
+    """The distinct labels in order of first appearance, level by level, so that equal headings stand together."""
+    found = dict.fromkeys(tuple(row) for row in shown[list(names)].itertuples(index=False, name=None))
+    rank: dict[Labels, int] = {}
+    for labels in found:
+        for depth in range(1, len(labels) + 1):
+            rank.setdefault(labels[:depth], len(rank))
+    return sorted(found, key=lambda labels: [rank[labels[: d + 1]] for d in range(len(labels))])

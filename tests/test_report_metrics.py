@@ -1,0 +1,130 @@
+"""From training curves to numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from reproduce.report import metrics
+
+
+def history(
+    values: Sequence[float], *, seed: int = 0, metric: str = "accuracy", key: str = "", **labels: Any
+) -> pd.DataFrame:
+    rounds = np.arange(1, len(values) + 1)
+    bad = ~np.isfinite(np.asarray(values, float))
+    return pd.DataFrame(labels, index=range(len(values))).assign(
+        seed=seed, round=rounds, time=rounds * 2.5, metric=metric, key=key, value=np.asarray(values, float),
+        status=np.where(bad, "diverged", "ok"),
+    )  # fmt: skip
+
+
+class TestMetrics:
+    frame = pd.concat(
+        [
+            history([10, 50, 40, 60, 80], seed=0, algorithm="a"),
+            history([10, 20, 30, 40, 45], seed=1, algorithm="a"),
+            history([30, 70, np.nan, np.nan, np.nan], seed=0, algorithm="b"),
+            history([1, 2, 4, 8, 16], seed=0, algorithm="a", metric="work"),
+            history([1, 1, 1, 1, 1], seed=1, algorithm="a", metric="work"),
+            history([5, 5, 5, 5, 5], seed=0, algorithm="b", metric="work"),
+            history([7, 9], seed=0, algorithm="a", metric="sized", key="1/4"),
+            history([5, 6], seed=0, algorithm="a", metric="sized", key="1/64"),
+        ],
+        ignore_index=True,
+    )
+
+    def values(self, cells: pd.DataFrame) -> list[float]:
+        assert [*cells["algorithm"]] == ["a", "a", "b"]
+        assert [*cells["seed"]] == [0, 1, 0]
+        return [round(v, 6) for v in cells["value"]]
+
+    def test_last(self) -> None:
+        got = metrics.last(self.frame, "accuracy", 2, name="final")
+        assert self.values(got) == pytest.approx([70, 42.5, np.nan], nan_ok=True)
+        assert list(got.columns) == ["algorithm", "seed", "metric", "value"]
+        assert set(got["metric"]) == {"final"}
+        assert self.values(metrics.last(self.frame, "accuracy", 99))[:2] == pytest.approx([48, 29])
+
+    def test_the_order_of_the_rows_does_not_matter(self) -> None:
+        mixed = self.frame.sample(frac=1, random_state=1)
+        by = ["algorithm", "seed"]
+        for reduce in (lambda f: metrics.last(f, "accuracy", 2), lambda f: metrics.first_reaching(f, "accuracy", 45)):
+            left, right = (reduce(f).sort_values(by).reset_index(drop=True) for f in (self.frame, mixed))
+            pd.testing.assert_frame_equal(left, right)
+
+    def test_at_round(self) -> None:
+        assert self.values(metrics.at_round(self.frame, "accuracy", 2)) == [50, 20, 70]
+        assert self.values(metrics.at_round(self.frame, "accuracy", 3)) == pytest.approx([40, 30, np.nan], nan_ok=True)
+        with pytest.raises(ValueError, match="not evaluated in round 6; rounds: 1, 2, 3, 4, 5"):
+            metrics.at_round(self.frame, "accuracy", 6)
+        with pytest.raises(ValueError, match="no metric 'loss' in the histories; there are: accuracy, sized, work"):
+            metrics.at_round(self.frame, "loss", 1)
+
+    def test_plateau(self) -> None:
+        assert self.values(metrics.plateau(self.frame, "accuracy", 1, 2)) == [30, 15, 50]
+        got = self.values(metrics.plateau(self.frame, "accuracy", 2, 4))
+        assert got == pytest.approx([50, 30, np.nan], nan_ok=True)
+
+    def test_first_reaching(self) -> None:
+        got = metrics.first_reaching(self.frame, "accuracy", 45)
+        assert self.values(got) == [2, 5, 2]  # b reaches it before it diverges
+        assert not got["censored"].any()
+        got = metrics.first_reaching(self.frame, "accuracy", 75)
+        assert self.values(got) == [5, 5, 5]
+        assert [*got["censored"]] == [False, True, True]
+        got = metrics.first_reaching(self.frame, "accuracy", 45, horizon=4)
+        assert self.values(got) == [2, 4, 2]
+        assert [*got["censored"]] == [False, True, False]
+        below = metrics.first_reaching(self.frame, "accuracy", 15, direction="below")
+        assert self.values(below) == [1, 1, 5]
+        assert [*below["censored"]] == [False, False, True]
+        with pytest.raises(ValueError, match="direction 'up'"):
+            metrics.first_reaching(self.frame, "accuracy", 1, direction="up")
+
+    def test_the_target_may_be_a_label(self) -> None:
+        goals = self.frame.assign(target=self.frame["algorithm"].map({"a": 45, "b": 71}))
+        got = metrics.first_reaching(goals, "accuracy", "target", name="rounds")
+        assert self.values(got) == [2, 5, 5]
+        assert [*got["target"]] == [45, 45, 71]
+
+    def test_time_to_reach(self) -> None:
+        got = metrics.time_to_reach(self.frame, "accuracy", 75)
+        assert self.values(got) == [12.5, 12.5, 12.5]
+        assert [*got["censored"]] == [False, True, True]
+        assert set(got["metric"]) == {"time_to_target"}
+
+    def test_total_until_reaching(self) -> None:
+        got = metrics.total_until_reaching(self.frame, "accuracy", 45, "work")
+        assert self.values(got) == [3, 5, 10]
+        assert list(got.columns) == ["algorithm", "seed", "metric", "value", "censored"]
+
+    def test_a_run_may_be_spoilt_elsewhere(self) -> None:
+        loss = history([3, 2, np.nan, np.nan, np.nan], seed=1, algorithm="a", metric="loss")
+        got = metrics.last(pd.concat([self.frame, loss], ignore_index=True), "accuracy")
+        assert self.values(got) == pytest.approx([80, np.nan, np.nan], nan_ok=True)
+        hole = self.frame.assign(value=self.frame["value"].where(self.frame.index != 3))  # seed 0 of a, still "ok"
+        got = self.values(metrics.last(hole, "accuracy", 2))
+        assert got == pytest.approx([np.nan, 42.5, np.nan], nan_ok=True)
+
+    def test_sub_keys(self) -> None:
+        every = metrics.last(self.frame, "sized", key=None)
+        assert dict(zip(every["key"], every["value"], strict=True)) == {"1/4": 9, "1/64": 6}
+        assert "key" not in metrics.last(self.frame, "sized", key="1/4")
+
+    def test_smooth(self) -> None:
+        got = metrics.smooth(self.frame, 2)
+        assert list(got["value"][:5]) == [10, 30, 45, 50, 70]
+        assert list(got["value"][5:7]) == [10, 15]  # the next seed starts afresh
+        assert got["value"][10:15].isna().tolist() == [False, False, True, True, True]
+        pd.testing.assert_frame_equal(got.drop(columns="value"), self.frame.drop(columns="value"))
+
+    def test_over_seeds(self) -> None:
+        cells = pd.DataFrame({"algorithm": "a", "metric": "m", "seed": [0, 1, 2], "value": [1.0, 3.0, np.inf]})
+        got = metrics.over_seeds(cells).iloc[0]
+        assert (got["mean"], got["seeds"], got["runs"], got["censored"]) == (2, 2, 3, False)
+        assert got["std"] == pytest.approx(np.sqrt(2))

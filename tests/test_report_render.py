@@ -1,0 +1,190 @@
+"""From results files to the files a reader opens."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from reproduce.errors import UserError
+from reproduce.experiment import Artifact, Experiment, Panel, no_panels
+from reproduce.report import metrics, tables
+from reproduce.report.histories import COLUMNS, Histories, load
+from reproduce.report.render import render
+
+TABLE3: dict[str, Any] = {
+    "rows": ("dataset", "label_overlap", "dirichlet_alpha", "algorithm"),
+    "columns": ("transition", "init_scheme"),
+}
+
+
+class NoProblem:
+    requires: tuple[str, ...] = ()
+
+
+def panel(name: str, **labels: Any) -> Panel:
+    return Panel(name, (Experiment(labels, NoProblem(), None, None, None),), seeds=(0,), substitute=f"{name} stands in")
+
+
+def history(
+    values: Sequence[float], *, seed: int = 0, metric: str = "accuracy", key: str = "", **labels: Any
+) -> pd.DataFrame:
+    rounds = np.arange(1, len(values) + 1)
+    bad = ~np.isfinite(np.asarray(values, float))
+    return pd.DataFrame(labels, index=range(len(values))).assign(
+        seed=seed, round=rounds, time=rounds * 2.5, metric=metric, key=key, value=np.asarray(values, float),
+        status=np.where(bad, "diverged", "ok"),
+    )  # fmt: skip
+
+
+def write(frame: pd.DataFrame, path: Path, record: str = '{"scale": "smoke"}') -> Path:
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    parquet.write_table(table.replace_schema_metadata({b"provenance": record.encode()}), path)
+    return path
+
+
+def artifact(
+    cells: pd.DataFrame | Callable[[Histories], pd.DataFrame], paper: str = "p", name: str = "table1", **fields: Any
+) -> Artifact:
+    make = cells if callable(cells) else lambda histories: cells
+    return Artifact(paper, name, fields.pop("title", "A title"), fields.pop("panels", no_panels), make, **fields)
+
+
+def printed(paper: str, name: str, noise: float = 0.0) -> pd.DataFrame:
+    """The paper's own numbers as cells of three seeds, spread by `noise` around them."""
+    said = tables.reported(paper, name)
+    assert said is not None
+    settings = said[[c for c in said.columns if not c.startswith("paper")]]
+    return pd.concat(
+        [settings.assign(seed=s, value=said["paper"] + (s - 1) * noise) for s in range(3)], ignore_index=True
+    )
+
+
+class TestHistories:
+    def test_reads_panels_and_lists_what_is_missing(self, tmp_path: Path) -> None:
+        a = write(history([1, 2], algorithm="fedavg"), tmp_path / "a.parquet")
+        b = write(history([3], seed=4, algorithm="moon", dataset="svhn"), tmp_path / "b.parquet", '{"scale": "x"}')
+        found = load([("a", a, ""), ("b", b, ""), ("b", a, ""), ("c", None, "needs svhn")], "smoke", ["s", "", "s"])
+        assert list(found.frame["value"]) == [1, 2, 3]
+        assert list(found.frame.columns) == ["algorithm", "dataset", *COLUMNS]
+        assert found.missing == (("c", "needs svhn"),)
+        assert found.reason("c") == "needs svhn"
+        assert found.reason("a") is None
+        assert found.substitutes == ("s",)
+        assert found.seeds == (0, 4)
+        assert found.provenance == ({"scale": "smoke"}, {"scale": "x"})
+
+    def test_nothing_was_trained(self) -> None:
+        empty = load([("c", None, "needs svhn")], "smoke")
+        assert empty.frame.empty
+        assert list(empty.frame.columns) == list(COLUMNS)
+
+    @pytest.mark.parametrize("keep", [0, 3, 200])
+    def test_a_file_cut_short_says_what_to_do(self, tmp_path: Path, keep: int) -> None:
+        path = write(history([1, 2], algorithm="fedavg"), tmp_path / "cut.parquet")
+        path.write_bytes(path.read_bytes()[:keep])
+        with pytest.raises(UserError, match=r"cut\.parquet: not a complete results file; delete it and run again"):
+            load([("a", path, "")], "smoke")
+
+    def test_other_bad_files(self, tmp_path: Path) -> None:
+        with pytest.raises(UserError, match="no such results file"):
+            load([("a", tmp_path / "none.parquet", "")], "smoke")
+        other = write(pd.DataFrame({"seed": [1]}), tmp_path / "other.parquet")
+        with pytest.raises(UserError, match="without the column 'round'"):
+            load([("a", other, "")], "smoke")
+        broken = write(history([1.0]), tmp_path / "broken.parquet", "{")
+        with pytest.raises(UserError, match="unreadable provenance"):
+            load([("a", broken, "")], "smoke")
+
+
+class TestRender:
+    cells = pd.DataFrame(
+        {"algorithm": ["b", "a", "a"], "seed": [0, 10, 9], "metric": "m", "value": [1 / 3, 2.0, np.nan]}
+    )
+
+    def test_writes_cells_and_tables(self, tmp_path: Path) -> None:
+        files = render(artifact(self.cells), "smoke", tmp_path)
+        assert [f.relative_to(tmp_path).as_posix() for f in files] == [
+            "results/smoke/cells/p_table1.csv", "tables/smoke/p_table1.md", "tables/smoke/p_table1.csv",
+            "tables/smoke/p_table1.tex",
+        ]  # fmt: skip
+        assert files[0].read_text() == f"algorithm,metric,seed,value\na,m,9,\na,m,10,2.0\nb,m,0,{1 / 3!r}\n"
+        assert "Smoke scale; shows that everything runs" in files[1].read_text()
+        assert sorted(p.name for p in (tmp_path / "tables/smoke").iterdir()) == sorted(f.name for f in files[1:])
+
+    def test_metrics_with_and_without_bounds(self, tmp_path: Path) -> None:
+        both = pd.concat([self.cells, self.cells.assign(metric="rounds", censored=[True, False, False])])
+        written = render(artifact(both), "smoke", tmp_path)[0].read_text().splitlines()
+        assert written[0] == "algorithm,metric,seed,value,censored"
+        assert [line.rsplit(",")[-1] for line in written[1:]] == ["False"] * 5 + ["True"]
+
+    def test_equal_cells_give_equal_files(self, tmp_path: Path) -> None:
+        cells = printed("dynamic_init", "table3", noise=0.3)
+        one = artifact(cells, "dynamic_init", "table3", **TABLE3)
+        two = replace(one, cells=lambda histories: cells.sample(frac=1, random_state=3))
+        first, second = render(one, "paper", tmp_path / "1"), render(two, "paper", tmp_path / "2")
+        for a, b in zip(first, second, strict=True):
+            assert a.read_bytes() == b.read_bytes()
+
+    def test_reads_the_panels(self, tmp_path: Path) -> None:
+        path = write(history([10, 20], algorithm="fedavg", dataset="mnist"), tmp_path / "a.parquet")
+        made = artifact(
+            lambda histories: metrics.last(histories.frame, "accuracy"),
+            panels=lambda scale: (panel("a", dataset="mnist"), panel("b", dataset="svhn")),
+            rows=("algorithm", "dataset"),
+            options={"extra_markdown": lambda histories, cells: f"{len(histories.frame)} rows, {len(cells)} cell"},
+        )
+        _, markdown, *_ = render(made, "reduced", tmp_path, [("a", path, ""), ("b", None, "needs svhn")])
+        text = markdown.read_text()
+        assert "Reduced scale: a stands in; b stands in; not comparable" in text
+        assert "| FedAvg | MNIST | 20 |" in text
+        assert text.endswith("\n2 rows, 1 cell\n")
+
+    def test_an_artifact_whose_panels_are_all_missing(self, tmp_path: Path) -> None:
+        made = artifact(
+            lambda histories: 1 / 0,  # type: ignore[arg-type,return-value]
+            "dynamic_init", "table3", panels=lambda scale: (panel("a", dataset="tiny"),), **TABLE3,
+        )  # fmt: skip
+        files = render(made, "smoke", tmp_path, [("a", None, "needs tiny")])
+        assert files[0].read_text() == "algorithm,metric,seed,value\n"
+        assert files[1].read_text().count("\N{EM DASH}<br>(") == 384
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda c: c.drop(columns="seed"), "p/table1: the cells lack the column 'seed'"),
+            (lambda c: c.assign(value="high"), "p/table1: the column 'value' of the cells is not numeric"),
+            (lambda c: c.assign(seed=0.5), "p/table1: the column 'seed' of the cells is not whole numbers"),
+            (lambda c: c.assign(censored="no"), "p/table1: the column 'censored' of the cells is not true or false"),
+            (lambda c: c.assign(seed=1), "p/table1: two cells for algorithm=a, seed=1, metric=m"),
+        ],
+    )
+    def test_bad_cells(self, tmp_path: Path, change: Callable[[pd.DataFrame], pd.DataFrame], message: str) -> None:
+        with pytest.raises(ValueError, match=re.escape(message)):
+            render(artifact(change(self.cells)), "smoke", tmp_path)
+        assert not (tmp_path / "tables").exists()
+
+    def test_a_failed_write_keeps_the_old_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        made = artifact(self.cells)
+        before = render(made, "smoke", tmp_path)[1]
+        old = before.read_text()
+        monkeypatch.setattr("os.replace", lambda *a: (_ for _ in ()).throw(OSError("disk full")))
+        with pytest.raises(OSError, match="disk full"):
+            render(replace(made, title="Another"), "smoke", tmp_path)
+        assert before.read_text() == old
+        assert len(list(before.parent.iterdir())) == 3
+
+
+def test_the_record_of_a_results_file_survives(tmp_path: Path) -> None:
+    record = {"digest": "abc", "seconds": 1.5, "versions": {"numpy": "2"}}
+    path = write(history([1.0], algorithm="a"), tmp_path / "a.parquet", json.dumps(record))
+    assert load([("a", path, "")], "smoke").provenance == (record,)

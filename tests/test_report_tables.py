@@ -1,0 +1,347 @@
+"""From cells to printed tables."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from reproduce.experiment import Artifact, Experiment, Panel, no_panels
+from reproduce.report import formats, tables
+from reproduce.report.histories import Histories
+from reproduce.report.render import check
+
+TABLE3: dict[str, Any] = {
+    "rows": ("dataset", "label_overlap", "dirichlet_alpha", "algorithm"),
+    "columns": ("transition", "init_scheme"),
+}
+
+
+class NoProblem:
+    requires: tuple[str, ...] = ()
+
+
+def panel(name: str, **labels: Any) -> Panel:
+    return Panel(name, (Experiment(labels, NoProblem(), None, None, None),), seeds=(0,), substitute=f"{name} stands in")
+
+
+def artifact(
+    cells: pd.DataFrame | Callable[[Histories], pd.DataFrame], paper: str = "p", name: str = "table1", **fields: Any
+) -> Artifact:
+    make = cells if callable(cells) else lambda histories: cells
+    return Artifact(paper, name, fields.pop("title", "A title"), fields.pop("panels", no_panels), make, **fields)
+
+
+def printed(paper: str, name: str, noise: float = 0.0) -> pd.DataFrame:
+    """The paper's own numbers as cells of three seeds, spread by `noise` around them."""
+    said = tables.reported(paper, name)
+    assert said is not None
+    settings = said[[c for c in said.columns if not c.startswith("paper")]]
+    return pd.concat(
+        [settings.assign(seed=s, value=said["paper"] + (s - 1) * noise) for s in range(3)], ignore_index=True
+    )
+
+
+def table(made: Artifact, cells: pd.DataFrame, said: pd.DataFrame | None = None, **more: Any) -> tables.Table:
+    return tables.build(made, check(made, cells), said, more.pop("scale", "paper"), **more)
+
+
+def said(rows: str) -> pd.DataFrame:
+    """Numbers of a paper, written as its CSV."""
+    from io import StringIO
+
+    raw = pd.read_csv(StringIO(rows), dtype=str, keep_default_na=False)
+    return raw.drop(columns=["value", "std"]).assign(
+        paper=pd.to_numeric(raw["value"], errors="coerce"),
+        paper_std=pd.to_numeric(raw["std"], errors="coerce"),
+        paper_text=raw["value"],
+        paper_censored=False,
+    )
+
+
+class TestCells:
+    def test_values_meet_whatever_their_type(self) -> None:
+        groups = [[0.3, "0.3", "0.30", np.float64(0.3)], [1, 1.0, "1", "1.0", True, "true"], ["1/64", 0.015625]]
+        for group in groups:
+            assert len({tables.canonical(v) for v in group}) == 1
+        assert tables.canonical("none") == "none"
+        assert tables.canonical(np.nan) == tables.canonical(None) == tables.canonical("") == ""
+        assert tables.canonical("nan") == "nan"
+
+    def test_mean_spread_and_difference(self) -> None:
+        cells = pd.DataFrame({"algorithm": "a", "metric": "acc", "seed": [0, 1, 2], "value": [91.0, 92.0, 93.0]})
+        made = artifact(cells, columns=("metric",))
+        got = table(made, cells, said("algorithm,metric,value,std\na,acc,92.50,0.16\n"))
+        row = got.frame.iloc[0]
+        assert (row["mean"], row["std"], row["seeds"]) == (92, 1, 3)
+        assert (row["paper"], row["paper_std"], row["status"]) == (92.5, 0.16, "run")
+        assert row["difference"] == pytest.approx(-0.5)
+        text = formats.markdown(got)
+        assert "| a | 92.00 ± 1.00<br>(92.50 ± 0.16) \N{MINUS SIGN}0.50 |" in text
+        assert "Acc: 1 of the paper's 1 cells compared; RMSE 0.5, mean absolute difference 0.5." in text
+
+    def test_summary_over_cells(self) -> None:
+        cells = pd.DataFrame({"algorithm": ["a", "b", "c"], "metric": "acc", "seed": 0, "value": [1.0, 2.0, 3.0]})
+        got = table(artifact(cells), cells, said("algorithm,metric,value,std\na,acc,1,\nb,acc,5,\nz,acc,5,\n"))
+        assert any(
+            "2 of the paper's 3 cells compared; RMSE 2.121, mean absolute difference 1.5" in n for n in got.notes
+        )
+
+    def test_whole_numbers_and_lower_bounds(self) -> None:
+        cells = pd.DataFrame(
+            {
+                "algorithm": ["a", "a", "b", "b", "c"], "metric": "rounds_to_target", "seed": [0, 1, 0, 1, 0],
+                "value": [112.0, 113.0, 200.0, 200.0, 7.0], "censored": [False, False, True, True, False],
+            }
+        )  # fmt: skip
+        paper = said("algorithm,metric,value,std\na,rounds_to_target,110,\nb,rounds_to_target,150,\n")
+        got = table(artifact(cells), cells, paper.assign(paper_censored=[False, True]))
+        text = formats.markdown(got)
+        assert "| a | 112 ± 1<br>(110) +2 |" in text
+        assert "| b | >200<br>(>150) |" in text
+        assert "| c | 7 |" in text
+        assert "1 with a lower bound left out" in text
+        assert not re.search(r"^- [->+] ", text, re.M)  # a note must not become a quotation or a list in a list
+        plus = artifact(cells, options={"censored": "{}+"})
+        assert "| b | 200+<br>(150+) |" in formats.markdown(table(plus, cells, paper.assign(paper_censored=True)))
+        row = got.frame.set_index("algorithm").loc["b"]
+        assert row["censored"]
+        assert np.isnan(row["difference"])
+
+    def test_one_bound_among_the_seeds_makes_the_mean_a_bound(self) -> None:
+        cells = pd.DataFrame(
+            {"algorithm": "a", "metric": "t", "seed": [0, 1], "value": [100.0, 200.0], "censored": [False, True]}
+        )
+        assert ">150" in formats.markdown(table(artifact(cells), cells))
+
+    def test_diverged_seeds(self) -> None:
+        cells = pd.DataFrame(
+            {"algorithm": ["a", "a", "b"], "metric": "acc", "seed": [0, 1, 0], "value": [50.5, np.nan, np.nan]}
+        )
+        text = formats.markdown(table(artifact(cells), cells))
+        assert "| a | 50.50† |" in text
+        assert "fewest left: 1 of 2" in text
+        assert "| b | n/a |" in text
+
+    def test_cells_in_words_and_points(self) -> None:
+        cells = pd.DataFrame(
+            {"algorithm": "all", "metric": ["loss", "optimizer", "lr", "size"], "seed": -1,
+             "value": [np.nan, np.nan, 0.1, 3.0], "text": ["nll", "sgd", None, None]}
+        )  # fmt: skip
+        paper = said("algorithm,metric,value,std\nall,loss,nll,\nall,optimizer,adam,\nall,lr,0.1,\nall,size,NA,\n")
+        got = table(artifact(cells, rows=("metric",), columns=("algorithm",)), cells, paper)
+        text = formats.markdown(got)
+        assert "| loss | nll |" in text
+        assert "| optimizer | sgd<br>(adam) |" in text
+        assert "| LR | 0.1<br>(0.1) ±0.0 |" in text
+        assert "| size | 3<br>(\N{EM DASH}) |" in text
+        assert "Cells in words: 1 of 2 as in the paper." in text
+        assert "deviation" not in text
+
+    def test_labels_describe_and_do_not_separate(self) -> None:
+        cells = pd.DataFrame(
+            {"target": [61.5, 62.0], "algorithm": "a", "metric": "t", "seed": [0, 1], "value": [1.0, 3.0]}
+        )
+        paper = said("target,algorithm,metric,value,std\n70,a,t,2,\n")
+        with pytest.raises(ValueError, match=r"p/table1: two cells in one place of the table; they differ in 'target'"):
+            table(artifact(cells), cells, paper)
+        got = table(artifact(cells, options={"labels": ("target",)}), cells, paper)
+        assert len(got.frame) == 1
+        assert got.frame.iloc[0]["difference"] == 0
+        assert "Target: 61.5 here, 70 in the paper." in got.notes
+
+    def test_columns_that_do_not_fit(self) -> None:
+        paper = said("dataset,algorithm,metric,value,std\nx,a,t,2,\ny,a,t,2,\n")
+        cells = pd.DataFrame({"algorithm": ["a"], "metric": "t", "seed": 0, "value": 1.0})
+        with pytest.raises(ValueError, match=r"p/table1: the cells lack the column 'dataset'"):
+            table(artifact(cells), cells, paper)
+        with pytest.raises(ValueError, match=r"p/table1: the layout asks for the column 'colour'"):
+            table(artifact(cells, rows=("colour",)), cells)
+        two = pd.concat([cells, cells.assign(metric="u")])
+        with pytest.raises(ValueError, match=r"several metrics; put 'metric' into rows or columns"):
+            table(artifact(two, columns=("algorithm",)), two)
+        assert table(artifact(two, columns=("algorithm",), options={"metrics": ("u",)}), two).columns == (("a",),)
+
+    def test_a_setting_named_like_a_count(self) -> None:
+        got = table(
+            artifact(None, "defedavg", rows=("distribution", "algorithm"), columns=("dataset", "n")),  # type: ignore[arg-type]
+            printed("defedavg", "table1"),
+            tables.reported("defedavg", "table1"),
+        )
+        assert got.columns[:2] == (("fashion_mnist", "10"), ("fashion_mnist", "20"))
+        assert "n = 80" in formats.markdown(got)
+        assert set(got.frame["seeds"]) == {3}
+
+
+class TestPaper:
+    """Against the files of the papers."""
+
+    def build(self, name: str, cells: pd.DataFrame, paper: str = "dynamic_init", **more: Any) -> tables.Table:
+        layout: dict[str, Any] = {k: more.pop(k) for k in ("rows", "columns", "options") if k in more}
+        return table(artifact(cells, paper, name, **(layout or TABLE3)), cells, tables.reported(paper, name), **more)
+
+    def test_all_cells_of_a_table_appear(self) -> None:
+        got = self.build("table3", printed("dynamic_init", "table3", noise=0.5))
+        assert (len(got.rows), len(got.columns), len(got.body)) == (48, 8, 384)
+        assert len(got.frame) == 384
+        assert (got.frame["status"] == "run").all()
+        assert got.frame["difference"].abs().max() < 1e-9
+        assert np.allclose(got.frame["std"], 0.5)
+        text = formats.markdown(got)
+        assert text.count("±0.00") == 384
+        assert "90.97 ± 0.50<br>(90.97 ± 0.16) ±0.00" in text
+        assert "384 of the paper's 384 cells compared; RMSE" in text
+
+    def test_rows_and_columns_in_the_papers_order(self) -> None:
+        shuffled = printed("dynamic_init", "table3").sample(frac=1, random_state=0)
+        got = self.build("table3", shuffled.assign(label_overlap=shuffled["label_overlap"].astype(float)))
+        assert got.rows[0] == ("mnist", "0.0", "0.3", "fedavg")
+        assert got.rows[-1] == ("svhn", "0.2", "0.7", "fedacg")
+        assert [c[1] for c in got.columns] == ["proposed", "continuous", "previous", "average"] * 2
+        assert list(got.frame["dataset"].unique()) == ["mnist", "fashion_mnist", "svhn"]
+
+    def test_a_large_table_is_split_into_sections(self) -> None:
+        got = self.build("table5", printed("dynamic_init", "table5"))
+        assert len(got.body) == 640
+        text = formats.markdown(got)
+        assert re.findall(r"^### (.*)$", text, re.M) == [
+            f"Dataset: {name}" for name in ("MNIST", "Fashion-MNIST", "SVHN", "CIFAR-10", "CIFAR-100")
+        ]
+        assert text.count("| FedACG |") == 20
+
+    def test_what_was_not_run_stays_with_its_reason(self) -> None:
+        cells = printed("dynamic_init", "table3")
+        cells = cells[cells["dataset"] != "svhn"]
+        reason = tables.reasons((panel("svhn-20", dataset="svhn"),), (("svhn-20", "needs svhn"),), "reduced")
+        got = self.build("table3", cells, reason=reason, scale="reduced", substitutes=("half the clients",))
+        assert (got.frame["status"] == "not run: needs svhn").sum() == 128
+        text = formats.markdown(got)
+        assert "- \N{EM DASH} not run: needs svhn." in text
+        assert text.count("| \N{EM DASH}<br>(") == 128
+        assert "256 of the paper's 384 cells compared" in text
+        assert "Reduced scale: half the clients; not comparable with the paper number by number." in text
+
+    def test_each_gap_has_its_own_reason(self) -> None:
+        panels = (panel("a", dataset="svhn"), panel("b", dataset="fashion_mnist", algorithm="fedacg", model="x"))
+        missing = (("a", "needs svhn"), ("b", "needs fashion_mnist"))
+        cells = printed("dynamic_init", "table3")
+        keep = (cells["dataset"] == "mnist") | (
+            (cells["dataset"] == "fashion_mnist") & (cells["algorithm"] == "fedavg")
+        )
+        got = self.build("table3", cells[keep], reason=tables.reasons(panels, missing, "smoke"))
+        why = got.frame.set_index(["dataset", "algorithm"])["status"]
+        assert set(why["svhn"]) == {"not run: needs svhn"}
+        assert set(why["fashion_mnist", "fedacg"]) == {"not run: needs fashion_mnist"}
+        assert set(why["fashion_mnist", "scaffold"]) == {"not run: not part of the smoke scale"}
+        text = formats.markdown(got)
+        gaps = ("not part of the smoke scale", "needs fashion_mnist", "needs svhn")
+        for mark, gap, count in zip("ᵃᵇᶜ", gaps, (64, 32, 128), strict=True):
+            assert f"- \N{EM DASH}{mark} not run: {gap}." in text
+            assert text.count(f"| \N{EM DASH}{mark}<br>(") == count
+        assert len([n for n in got.notes if "not run" in n]) == 3
+
+    def test_a_data_set_of_the_smaller_scale_gets_its_own_rows(self) -> None:
+        cells = printed("dynamic_init", "table3")
+        got = self.build("table3", cells[cells["dataset"] == "mnist"].assign(dataset="digits"))
+        assert [r[0] for r in got.rows if r[0] == "digits"] == ["digits"] * 16
+        assert len(got.body) == 384 + 128
+        assert "0 of the paper's 384 cells compared" in formats.markdown(got)
+
+    def test_metrics_as_columns(self) -> None:
+        layout = {"rows": ("algorithm",), "columns": ("dataset", "metric")}
+        cells = printed("fedacs", "table1")
+        cells = cells[~cells["metric"].str.endswith("printed")]
+        more = cells[cells["metric"] == "rounds_to_target"].assign(metric="ours_only")
+        got = self.build("table1", pd.concat([cells, more]), "fedacs", **layout)
+        assert [c[1] for c in got.columns] == ["rounds_to_target", "computation_time_to_target_s"] * 3
+        text = formats.markdown(got)
+        assert "| FedACS | 68 ± 0<br>(68) ±0 | 3548.6 ± 0.0<br>(3548.6) ±0.0 |" in text
+        assert "| FedAU | n/a<br>(\N{EM DASH}) |" in text
+        assert "Rounds to target ratio printed: in the paper, not measured here." in text
+        assert "ours_only" in formats.csv(got)
+
+    def test_columns_of_the_paper_that_follow_from_the_others_may_be_left_out(self) -> None:
+        cells = printed("fedagrac", "table3").drop(columns=["dataset", "layer", "output_shape", "activation"])
+        rows = ("layer_index", "layer", "output_shape")
+        got = self.build("table3", cells, "fedagrac", rows=rows, columns=("metric",))
+        assert got.rows[1] == ("2", "Conv2d", "10x24x24")
+        assert (got.frame["status"] == "run").all()
+
+    def test_fractions_meet_numbers(self) -> None:
+        cells = printed("fiarse", "table1")
+        cells["model_size"] = cells["model_size"].replace({"1/64": "0.015625", "1.0": "1"})
+        got = self.build(
+            "table1", cells, "fiarse", rows=("algorithm",), columns=("dataset", "eval_scope", "model_size")
+        )
+        assert len(got.body) == 56
+        assert "Model size 1/64" in formats.markdown(got)
+        assert "0.015625" not in formats.csv(got)
+
+    def test_printed_lower_bounds(self) -> None:
+        for paper, name, count in (("fedagrac", "table6", 4), ("defedavg", "table1", 3)):
+            found = tables.reported(paper, name)
+            assert found is not None
+            assert found["paper_censored"].sum() == count
+        assert tables.reported("dynamic_init", "fig2") is None
+
+
+class TestFormats:
+    def test_latex_escapes(self) -> None:
+        text = formats.tex(r"a_b & 50% $x$ #1 {c} ~ ^ \ < > | ± − — é")
+        assert text == (
+            r"a\_b \& 50\% \$x\$ \#1 \{c\} \textasciitilde{} \textasciicircum{} \textbackslash{} "
+            r"\textless{} \textgreater{} \textbar{} $\pm$ $-$ --- é"
+        )
+
+    def test_latex_is_balanced(self) -> None:
+        for paper, name, layout in (
+            ("dynamic_init", "table3", TABLE3),
+            ("fiarse", "table1", {"rows": ("algorithm",), "columns": ("dataset", "eval_scope", "model_size")}),
+        ):
+            made = artifact(printed(paper, name), paper, name, **layout)
+            text = formats.latex(table(made, printed(paper, name), tables.reported(paper, name)))
+            for environment in ("table", "tabular"):
+                assert text.count(rf"\begin{{{environment}}}") == text.count(rf"\end{{{environment}}}") > 1
+            assert text.count("{") == text.count("}")
+            assert "multirow" not in text
+            for part in re.findall(r"\\begin\{tabular\}.*?\\end\{tabular\}", text, re.S):
+                spec = re.search(r"@\{\}(l+)(c+)@\{\}", part)
+                assert spec
+                width = len(spec[1] + spec[2])
+                for line in (line for line in part.splitlines() if line.endswith(r"\\") and "multicolumn" not in line):
+                    assert line.count("&") == width - 1
+
+    @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+    def test_latex_compiles(self, tmp_path: Path) -> None:
+        cells = printed("dynamic_init", "table3", noise=1.0)
+        made = artifact(
+            cells, "dynamic_init", "table3", title="50 % of a_b & c: α ≥ 0", notes=("#1 ~ ^2 → <x>",), **TABLE3
+        )
+        (tmp_path / "t.tex").write_text(
+            formats.latex(table(made, cells[cells["dataset"] != "svhn"], tables.reported("dynamic_init", "table3")))
+        )
+        main = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\\input{t}\\end{document}"
+        (tmp_path / "main.tex").write_text(main)
+        command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "main.tex"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stdout[-2000:]
+
+    def test_markdown_escapes(self) -> None:
+        cells = pd.DataFrame({"algorithm": ["a|b*c <d>"], "metric": "m", "seed": 0, "value": 1.5})
+        text = formats.markdown(table(artifact(cells), cells))
+        assert r"| a\|b\*c &lt;d> | 1.50 |" in text
+
+    def test_csv_has_a_row_per_cell_in_full_precision(self) -> None:
+        cells = pd.DataFrame({"algorithm": "a", "metric": "m", "seed": [0, 1, 2], "value": [0.1, 0.2, 0.4]})
+        lines = formats.csv(table(artifact(cells), cells)).splitlines()
+        head = "algorithm,metric,mean,std,seeds,paper,paper_std,difference,censored,status,paper_censored"
+        assert lines[0] == head
+        assert float(lines[1].split(",")[2]) == pd.Series([0.1, 0.2, 0.4]).mean()
+        assert len(lines) == 2
