@@ -12,6 +12,7 @@ from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.problems import Classification
 from reproduce.problems.batches import Cyclic, Shuffled, WithReplacement
+from reproduce.problems.embedded import GaussianClasses
 from reproduce.problems.models import MLP, ConvNet, Model, ResNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import Settings, settings
@@ -20,7 +21,8 @@ STEPS = np.array([3, 7, 1, 0, 5])
 
 
 def task_of(model: Model, batches: object) -> ClassificationTask:
-    problem = Classification("digits", model, IID(), clients=5, batches=batches, train_samples=233)
+    data = GaussianClasses(2, 64, 130, 20, 1.0, 0) if getattr(model, "classes", 10) == 2 else "digits"
+    problem = Classification(data, model, IID(), clients=5, batches=batches, train_samples=233)
     task = Tasks(settings(), torch.float64).get(problem, 3)
     assert isinstance(task, ClassificationTask)
     return task
@@ -50,11 +52,15 @@ CASES = [
     (Softmax(64, 10), "siblings", FULL),
     (Softmax(64, 10), "stacked", FULL),
     (MLP(64, 12, 10), "stacked", FULL),
+    (MLP(64, 12, 10), "dense", FULL),
+    (MLP(64, 12, 10), "dense", Rule(decay=0.1)),
     (CONV, "stacked", FULL),
     (CONV, "sequential", FULL),
     (CONV, "stacked", Rule()),
     (Softmax(64, 10), "kernel", Rule()),
     (Softmax(64, 10), "kernel", Rule(first_gradient="single")),
+    (Softmax(64, 2), "kernel", FULL),
+    (Softmax(64, 2), "siblings", FULL),
 ]
 
 
@@ -64,8 +70,9 @@ CASES = [
 def test_strategy_equals_reference(model: Model, strategy: str, rule: Rule, batches: object, steps: np.ndarray) -> None:
     """Uniform and unequal numbers of steps, short batches, all terms of the rule."""
     task = task_of(model, batches)
-    expected = Trainer(strategy="reference").train([(task, request(task, rule, steps))])[0]
-    actual = Trainer(strategy=strategy).train([(task, request(task, rule, steps))])[0]
+    changes = {} if rule.mu else {"correction": None}
+    expected = Trainer(strategy="reference").train([(task, request(task, rule, steps, **changes))])[0]
+    actual = Trainer(strategy=strategy).train([(task, request(task, rule, steps, **changes))])[0]
     for name in ("update", "mean_gradient", "first_gradient"):
         a, b = getattr(actual, name), getattr(expected, name)
         assert (a is None) == (b is None)

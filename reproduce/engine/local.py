@@ -83,6 +83,15 @@ class Stepper:
         column = chunk.numbers(values, y[0])
         return [column.view(-1, *[1] * (b.dim() - 1)) for b in y]
 
+    @property
+    def plain(self) -> bool:
+        """Plain SGD with one learning rate: the update is a multiple of the gradient."""
+        return self.correction is None and not self.pull and self.velocity is None and self.rates is None
+
+    def rate_at(self, k: int) -> float:
+        """The common learning rate in step k."""
+        return self.rate * (1 - self.rule.decay) ** k
+
     def step(self, k: int, y: Blocks, grads: Blocks) -> None:
         """Update the first `len(grads[i])` models of the stack in place; `grads` is consumed."""
         a = grads[0].shape[0]
@@ -98,7 +107,7 @@ class Stepper:
             grads = velocity
         shrink = (1 - self.rule.decay) ** k
         if self.rates is None:
-            torch._foreach_add_([b[:a] for b in y], grads, alpha=-self.rate * shrink)
+            torch._foreach_add_([b[:a] for b in y], grads, alpha=-self.rate_at(k))
         else:
             for b, g, rate in zip(y, grads, self.rates, strict=True):
                 b[:a].addcmul_(g, rate[:a], value=-shrink)

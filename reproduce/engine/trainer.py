@@ -5,6 +5,7 @@ How a model is run, and why (measured on two cores; `python -m benchmarks` print
     quadratics                     elementwise on all clients at once
     softmax, up to 2,000 numbers   compiled loop (kernel.py): bound by the interpreter otherwise
     softmax, larger                one matrix product per batch for all siblings (linear.py)
+    one hidden layer               stacks of 10 clients, gradients written out (dense.py)
     networks up to 6 MMAC          stacks of 10 clients, grouped convolutions, channels-last (local.py)
     larger networks                one client at a time: at the arithmetic peak already
 
@@ -24,6 +25,7 @@ import torch
 from torch import Tensor
 
 from reproduce.engine import kernel
+from reproduce.engine.dense import dense_run
 from reproduce.engine.layout import Layout
 from reproduce.engine.linear import sibling_run
 from reproduce.engine.local import Rows, autograd_run
@@ -33,9 +35,9 @@ from reproduce.engine.requests import Train, Trained
 from reproduce.engine.slots import Chunk, Plans, Slot, static
 from reproduce.engine.task import QuadraticTask, Task
 from reproduce.errors import UserError
-from reproduce.problems.models import Model, Softmax
+from reproduce.problems.models import MLP, Model, Softmax
 
-STRATEGIES = ("auto", "reference", "kernel", "siblings", "stacked", "sequential")
+STRATEGIES = ("auto", "reference", "kernel", "siblings", "dense", "stacked", "sequential")
 STACK = 10
 LARGE = 6_000_000
 SMALL = 2_000
@@ -118,6 +120,8 @@ class Trainer:
         if strategy == "siblings":
             ids: dict[object, int] = {}
             return sibling_run, lambda s: ids.setdefault(plans.key(s), len(ids)), 64
+        if strategy == "dense":
+            return dense_run, None, STACK
         if strategy == "reference":
             return reference_run, None, 1
         if strategy == "sequential":
@@ -133,6 +137,8 @@ class Trainer:
         if isinstance(model, Softmax):
             small = model.parameters <= SMALL and device.type == "cpu" and not distilling
             return "kernel" if small and kernel.AVAILABLE else "siblings"
+        if isinstance(model, MLP) and not distilling:
+            return "dense"
         return "sequential" if forward_macs(model) > LARGE else "stacked"
 
 

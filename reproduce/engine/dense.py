@@ -1,0 +1,53 @@
+"""Stacks of fully connected ReLU networks without automatic differentiation.
+
+A batch of a small network is little arithmetic and much bookkeeping: written out by hand the step is a dozen batched
+matrix products, and for plain SGD the last ones add the update straight into the weights.
+
+    h = relu(x W1' + b1);  z = h W2' + b2;  d2 = (softmax(z) - onehot) * weight;  d1 = (d2 W2) * (h > 0)
+"""
+
+from __future__ import annotations
+
+import torch
+
+from reproduce.engine.local import Data, Gradients, Rows, Stepper
+from reproduce.engine.slots import Chunk
+from reproduce.engine.task import Arena
+
+
+def dense_run(chunk: Chunk, arena: Arena) -> Rows:
+    """Train a stack of A networks with one hidden layer; blocks fc1.weight [A, H, F], fc1.bias, fc2.weight, fc2.bias."""
+    layout = chunk.layout
+    start = chunk.stack("start")
+    assert start is not None
+    y = layout.blocks(start)
+    stepper, gradients = Stepper(chunk, y), Gradients(chunk, y)
+    plain = stepper.plain and not gradients.wanted
+    data = Data(chunk, arena, plain=False)
+    for k in range(int(chunk.steps.max())):
+        a = chunk.active(k)
+        x, labels, weight = data.step(k, a)
+        x = x.flatten(2)
+        w1, b1, w2, b2 = (b[:a] for b in y)
+        h = torch.baddbmm(b1.unsqueeze(1), x, w1.transpose(1, 2)).relu_()
+        d2 = torch.baddbmm(b2.unsqueeze(1), h, w2.transpose(1, 2)).softmax(2)
+        d2.scatter_add_(2, labels.unsqueeze(2), d2.new_full((), -1).expand(*labels.shape, 1))
+        if weight is None:
+            d2 /= labels.shape[1]
+        else:
+            d2 *= weight.unsqueeze(2)
+        d1 = torch.bmm(d2, w2)
+        d1 *= h > 0
+        if plain:
+            rate = -stepper.rate_at(k)
+            w2.baddbmm_(d2.transpose(1, 2), h, alpha=rate)
+            b2.add_(d2.sum(1), alpha=rate)
+            w1.baddbmm_(d1.transpose(1, 2), x, alpha=rate)
+            b1.add_(d1.sum(1), alpha=rate)
+            continue
+        grads = [torch.bmm(d1.transpose(1, 2), x), d1.sum(1), torch.bmm(d2.transpose(1, 2), h), d2.sum(1)]
+        gradients.add(k, grads)
+        stepper.step(k, y, grads)
+    mean, first = gradients.rows(chunk)
+    return Rows(layout.rows(y) - start, mean, first)
+
