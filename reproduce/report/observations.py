@@ -136,9 +136,9 @@ def compare(
 
 
 def unit_names(frame: pd.DataFrame) -> list[str]:
-    """A name per row made of the settings that vary in `frame`."""
+    """A name per row made of the settings that vary in `frame`, and of the pair that is compared."""
     settings = settings_of(frame)
-    vary = {c for c in settings if frame[c].nunique() > 1}
+    vary = {c for c in settings if frame[c].nunique() > 1 or c == "pair"}
     return [name_unit(settings, row, vary) for row in frame[settings].itertuples(index=False, name=None)]
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,6 @@ from reproduce.report.verdicts import VERDICTS, Outcome, evaluate
 
 if TYPE_CHECKING:
     import pandas as pd
-
-SHORT = {"reproduced": "yes", "contradicted": "NO", "inconclusive": "open", "not run": "-"}
 
 
 @dataclass(frozen=True)
@@ -64,24 +63,39 @@ def paper_numbers(claim: Claim, file: ClaimsFile) -> Outcome:
 
 
 def render_scoreboard(verdicts: Iterable[Verdict]) -> str:
-    """The scoreboard as Markdown: totals, then a table per paper."""
+    """The scoreboard as plain text: totals, then a table per paper; what did not run is gathered by its reason."""
     verdicts = list(verdicts)
-    papers = list(dict.fromkeys(v.id.split("/")[0] for v in verdicts))
-    lines = ["| paper | claims | " + " | ".join(VERDICTS) + " |", "| --- " * (2 + len(VERDICTS)) + "|"]
-    for paper in [*papers, "all"]:
-        mine = [v.verdict for v in verdicts if paper in ("all", v.id.split("/")[0])]
-        lines.append(f"| {paper} | {len(mine)} | " + " | ".join(str(mine.count(v)) for v in VERDICTS) + " |")
-    for paper in papers:
-        lines += ["", f"## {paper}", "", "| claim | verdict | effect | 95 % interval | n | printed numbers | why |"]
-        lines.append("| --- " * 7 + "|")
-        for v in (v for v in verdicts if v.id.split("/")[0] == paper):
-            effect = "" if v.effect is None else f"{v.effect:+.3g} {v.unit}"
-            interval = "" if v.interval is None else f"{v.interval[0]:.3g} to {v.interval[1]:.3g}"
-            statement = f"**{v.id.split('/', 1)[1]}** ({v.artifact.split('/')[1]}): {v.statement}"
-            seeds = str(v.n) if v.n else ""
-            row = (statement, v.verdict, effect, interval, seeds, v.paper_numbers, v.reason)
-            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
+    by_paper: dict[str, list[Verdict]] = {}
+    for v in verdicts:
+        by_paper.setdefault(v.id.split("/")[0], []).append(v)
+    totals: list[tuple[str, ...]] = [("paper", "claims", *VERDICTS)]
+    for paper, mine in [*by_paper.items(), ("all", verdicts)]:
+        counts = Counter(v.verdict for v in mine)
+        totals.append((paper, str(len(mine)), *(str(counts[name]) for name in VERDICTS)))
+    lines = _columns(totals)
+    for paper, mine in by_paper.items():
+        lines += ["", paper, "-" * len(paper)]
+        rows = [_row(v) for v in sorted(mine, key=lambda v: VERDICTS.index(v.verdict)) if v.verdict != "not run"]
+        if rows:
+            lines += _columns([("verdict", "claim", "effect", "95 % interval", "seeds", "printed", "why"), *rows])
+        idle: dict[str, list[str]] = {}
+        for v in mine:
+            if v.verdict == "not run":
+                idle.setdefault(v.reason, []).append(v.id.split("/", 1)[1])
+        lines += [f"not run, {reason}: {', '.join(names)}" for reason, names in idle.items()]
     return "\n".join(lines) + "\n"
+
+
+def _row(v: Verdict) -> tuple[str, ...]:
+    effect = "" if v.effect is None else f"{v.effect:+.3g} {v.unit}"
+    interval = "" if v.interval is None else f"{v.interval[0]:.3g} to {v.interval[1]:.3g}"
+    printed = "" if v.paper_numbers == "na" else v.paper_numbers
+    return (v.verdict, v.id.split("/", 1)[1], effect, interval, str(v.n) if v.n else "", printed, v.reason)
+
+
+def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def to_json(verdicts: Iterable[Verdict]) -> str:

@@ -1,0 +1,231 @@
+"""Claims: the grammar, the five files against the printed numbers and against complete cells, the scoreboard."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from reproduce.errors import UserError
+from reproduce.report.claims import Cells, ClaimsFile, claims_files, load_claims, merged
+from reproduce.report.demands import render_demands
+from reproduce.report.scoreboard import paper_numbers, render_scoreboard, scoreboard, to_json
+from reproduce.report.verdicts import VERDICTS
+
+ROOT = Path(__file__).parent.parent
+
+# --- the grammar ------------------------------------------------------------------------------------------------------
+
+FILE = {
+    "paper": "toy",
+    "metrics": {
+        "acc": {"unit": "points", "better": "higher", "text": "accuracy"},
+        "skew": {"unit": "1", "better": "none", "text": "skewness"},
+    },
+    "artifacts": {"table1": {"columns": {"n": [1, 2]}, "algorithms": ["a", "b"], "metrics": ["acc", "skew"]}},
+}
+CLAIM = {
+    "id": "one",
+    "artifact": "table1",
+    "statement": "a is better",
+    "where": "section 1",
+    "kind": "ordering",
+    "scales": ["reduced", "paper"],
+    "check": {"metric": "acc", "for": {"n": [1]}, "better": "a", "than": ["b"]},
+}
+
+
+def load(path: Path, **change: Any) -> ClaimsFile:
+    file = path / "claims.yaml"
+    file.write_text(yaml.safe_dump({**FILE, "claims": [{**CLAIM, **change}]}))
+    return load_claims(file)
+
+
+def test_a_claim_as_a_record(tmp_path: Path) -> None:
+    (claim,) = load(tmp_path, at={"reduced": {"for": {"n": None}, "margin": 2.0}}).claims
+    assert (claim.id, claim.artifact) == ("toy/one", "toy/table1")
+    assert claim.checks["paper"]["for"] == {"n": [1]}
+    assert claim.checks["reduced"]["for"] == {}
+    assert claim.checks["reduced"]["margin"] == 2.0
+    assert "margin" not in claim.checks["printed"]
+
+
+def test_merging_takes_keys_and_columns_away() -> None:
+    check = {"for": {"n": [1], "m": [2]}, "exact": True}
+    assert merged(check, {"for": {"n": None, "k": [3]}, "exact": None}) == {"for": {"m": [2], "k": [3]}}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"artifact": "tabel1"}, "unknown artifact 'tabel1'; did you mean table1"),
+        ({"kind": "order"}, "kind: 'order'"),
+        ({"scales": ["large"]}, "scale: 'large'"),
+        ({"printed": "yes"}, "printed: 'yes'"),
+        ({"caveat": "x"}, "unknown key 'caveat'"),
+        ({"check": {"metric": "acc", "bettr": "a", "than": ["b"]}}, "exactly one of"),
+        ({"check": {"metric": "acc", "better": "a", "than": ["b"], "is": "> 0"}}, "better and is"),
+        ({"check": {"metric": "acc", "better": "a"}}, "the key 'than' is missing"),
+        ({"check": {"metric": "acc", "better": "a", "than": ["b"], "margins": 1}}, "unknown key 'margins'"),
+        ({"check": {"better": "a", "than": ["b"]}}, "the key 'metric' is missing"),
+        ({"check": {"metric": "ac", "better": "a", "than": ["b"]}}, "unknown metric of the artifact 'ac'"),
+        ({"check": {"metric": "acc", "better": "a", "than": ["c"]}}, "unknown algorithm at paper scale 'c'"),
+        ({"check": {"metric": "acc", "for": {"m": [1]}, "is": "> 0"}}, "unknown column 'm'"),
+        ({"check": {"metric": "acc", "for": {"n": [3]}, "is": "> 0"}}, "unknown n at paper scale '3'"),
+        ({"check": {"metric": "acc", "for": {"n": {"mni": 3}}, "is": "> 0"}}, "unknown key 'mni'"),
+        ({"check": {"metric": "acc", "is": "about 3"}}, "is: 'about 3'"),
+        ({"check": {"metric": "acc", "is": [1, 2, 3]}}, "two ends"),
+        ({"check": {"metric": "acc", "better": "a", "than": ["b"], "margin": "wide"}}, "margin: wide"),
+        ({"check": {"metric": "acc", "equal": ["a", "b"]}}, "needs within or exact"),
+        ({"check": {"metric": "acc", "is": "> 0", "quantifier": "most"}}, "quantifier: 'most'"),
+        ({"check": {"metric": "acc", "is": "> 0", "quantifier": {"share": 1}}}, "unknown key 'share'"),
+        ({"check": {"metric": "skew", "better": "a", "than": ["b"]}}, "skew has no better side"),
+        ({"check": {"metric": "acc", "gap": {"of": "a"}, "is": "> 0"}}, "the key 'minus' is missing"),
+        (
+            {"check": {"metric": "acc", "gap": {"of": "a", "minus": {"bestof": "all"}}, "is": "> 0"}},
+            "unknown key 'bestof'",
+        ),
+        ({"check": {"metric": "acc", "all_of": [{"is": "> 0"}, {"is": "nothing"}]}}, "is: 'nothing'"),
+        ({"at": {"reduced": {"margin": "x"}}}, "margin: x"),
+        ({"check": {"metric": "acc", "with": ["table9"], "is": "> 0"}}, "unknown artifact 'table9'"),
+    ],
+)
+def test_what_breaks_the_grammar_is_refused_by_name(tmp_path: Path, change: dict[str, Any], words: str) -> None:
+    with pytest.raises(UserError) as error:
+        load(tmp_path, **change)
+    assert words in str(error.value)
+    assert "claims.yaml" in str(error.value)
+    assert "claim one" in str(error.value)
+
+
+def test_an_id_is_used_once_and_a_file_is_yaml(tmp_path: Path) -> None:
+    file = tmp_path / "claims.yaml"
+    file.write_text(yaml.safe_dump({**FILE, "claims": [CLAIM, CLAIM]}))
+    with pytest.raises(UserError, match="claim toy/one: the id is used twice"):
+        load_claims(file)
+    file.write_text("claims: [")
+    with pytest.raises(UserError, match="is not YAML"):
+        load_claims(file)
+    file.write_text("- a list")
+    with pytest.raises(UserError, match=r"claims\.yaml"):
+        load_claims(file)
+
+
+# --- the five files ---------------------------------------------------------------------------------------------------
+
+FILES = claims_files()
+
+NOT_PRINTED = {
+    "fedagrac/c37": "the paper prints no bytes; the statement follows from the algorithms",
+    "fiarse/t2_nested_holders": "a property of the masks, no printed number",
+    "fiarse/t3_config_matches": "table3 is the configuration itself",
+    "fiarse/f1_extraction_patterns": "a property of the masks, no printed number",
+}
+"""Claims that their authors annotate as true in print although no printed number can show it."""
+
+
+def test_all_claims_are_there() -> None:
+    counts = {file.paper: len(file.claims) for file in FILES}
+    assert counts == {"fedacs": 40, "dynamic_init": 40, "fedagrac": 40, "fiarse": 39, "defedavg": 33}
+    ids = [claim.id for file in FILES for claim in file.claims]
+    assert len(set(ids)) == len(ids) == 192
+
+
+def test_printed_numbers_agree_with_the_annotations() -> None:
+    words = {"reproduced": "holds", "contradicted": "fails"}
+    found, annotated = {}, {}
+    for file in FILES:
+        for claim in file.claims:
+            found[claim.id] = words.get(paper_numbers(claim, file).verdict, "na")
+            annotated[claim.id] = claim.printed
+    differ = {name for name, said in annotated.items() if said is not None and said != found[name]}
+    assert differ == set(NOT_PRINTED)
+    assert {found[name] for name in NOT_PRINTED} == {"na"}
+    assert Counter(found.values()) == {"holds": 102, "fails": 2, "na": 88}
+    assert {name for name, said in found.items() if said == "fails"} == {"fedagrac/c26", "fiarse/t4_margin_cifar100"}
+
+
+def complete(cells_of: Cells, rng: np.random.Generator) -> pd.DataFrame:
+    """Random cells with every setting, algorithm and metric that an artifact demands, three seeds."""
+    names = [*cells_of.columns, "algorithm", "metric"]
+    values = [*cells_of.columns.values(), cells_of.algorithms, cells_of.metrics]
+    frame = pd.DataFrame(list(product(*values, (0, 1, 2))), columns=[*names, "seed"])
+    point = frame["metric"].isin(cells_of.points)
+    frame = frame[~point | (frame["seed"] == 0)].copy()
+    frame.loc[frame["metric"].isin(cells_of.points), "seed"] = -1
+    return frame.assign(value=rng.uniform(1, 99, len(frame)))
+
+
+def test_complete_cells_leave_no_claim_unjudged(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for file in FILES:
+        for name, cells_of in file.artifacts.items():
+            path = tmp_path / "paper" / "cells" / f"{file.paper}_{name}.csv"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            complete(cells_of, rng).to_csv(path, index=False)
+    board = scoreboard("paper", tmp_path)
+    unjudged = {v.id: v.reason for v in board if v.verdict == "not run"}
+    meant = {c.id for f in FILES for c in f.claims if "paper" in c.scales}
+    assert not set(unjudged) & meant, unjudged
+    assert not [v.id for v in board if "incomplete" in v.reason]
+    assert len({v.verdict for v in board}) >= 3
+
+
+def test_without_cells_every_claim_says_what_to_do(tmp_path: Path) -> None:
+    board = scoreboard("reduced", tmp_path)
+    assert len(board) == 192
+    assert {v.verdict for v in board} == {"not run"}
+    assert all("render it first" in v.reason or v.reason.startswith("meant for scale") for v in board)
+    with pytest.raises(UserError, match="unknown scale 'large'"):
+        scoreboard("large", tmp_path)
+
+
+def test_the_tables_of_the_documentation_are_those_of_the_files() -> None:
+    text = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    assert render_demands(FILES) in text, "write render_demands(claims_files()) to the end of docs/claims.md"
+
+
+# --- the scoreboard ---------------------------------------------------------------------------------------------------
+
+
+def toy_board(path: Path) -> list[Any]:
+    folder = path / "results" / "paper" / "cells"
+    folder.mkdir(parents=True)
+    lines = [f"1,{a},{s},acc,{v + s}" for a, v in (("a", 9), ("b", 5)) for s in (0, 1)]
+    (folder / "toy_table1.csv").write_text("n,algorithm,seed,metric,value\n" + "\n".join(lines) + "\n")
+    printed = path / "reported" / "table1.csv"
+    printed.parent.mkdir()
+    printed.write_text("artifact,n,algorithm,metric,value,std\ntable1,1,a,acc,3,\ntable1,1,b,acc,4,\n")
+    file = load(path)
+    worse = {**CLAIM, "id": "two", "check": {**CLAIM["check"], "better": "b", "than": ["a"]}}  # type: ignore[dict-item]
+    other = {**CLAIM, "id": "three", "scales": ["smoke"]}
+    file.path.write_text(yaml.safe_dump({**FILE, "claims": [CLAIM, worse, other]}))
+    return scoreboard("paper", path / "results", [load_claims(file.path)])
+
+
+def test_scoreboard_as_data(tmp_path: Path) -> None:
+    one, two, three = json.loads(to_json(toy_board(tmp_path)))
+    assert {"id", "artifact", "verdict", "effect", "interval", "n"} <= set(one)
+    assert (one["verdict"], one["effect"], one["interval"], one["n"]) == ("reproduced", 4.0, [4.0, 4.0], 2)
+    assert one["paper_numbers"] == "fails"
+    assert (two["verdict"], two["effect"], two["paper_numbers"]) == ("contradicted", -4.0, "holds")
+    assert (three["verdict"], three["interval"], three["reason"]) == ("not run", None, "meant for scale smoke")
+
+
+def test_scoreboard_for_people(tmp_path: Path) -> None:
+    lines = [" ".join(line.split()) for line in render_scoreboard(toy_board(tmp_path)).splitlines()]
+    assert lines[:3] == ["paper claims " + " ".join(VERDICTS), "toy 3 1 1 0 1", "all 3 1 1 0 1"]
+    assert "reproduced one +4 points 4 to 4 2 fails a ahead of b: lead 4, 2 seeds" in lines
+    assert "not run, meant for scale smoke: three" in lines
+
+
+def test_cells_that_lack_something_say_what() -> None:
+    cells_of = Cells("toy/table1", {"n": ("1",)}, (), ("a",), ("acc",), (), "")
+    assert cells_of.lacking(["algorithm", "metric", "value"], []) == ["column n", "metric acc"]
