@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SCALES = ("smoke", "reduced", "paper")
 PACKAGE = Path(__file__).parent
-PLUMBING = ("data", "sources", "formats", "store", "download", "cost", "train", "__init__")
+PLUMBING = ("data", "sources", "formats", "store", "download", "cost", "__init__")
 """Files that bring data and results from and to the disk or count costs: they move numbers and make none.
 What a data set holds is pinned by its checksum instead."""
 

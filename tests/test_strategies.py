@@ -123,6 +123,18 @@ def test_runs_of_several_seeds_and_rates_share_a_stack(model: Model) -> None:
         torch.testing.assert_close(answer.update, alone.update, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("model", "strategy"), [(Softmax(64, 10), "kernel"), (Softmax(64, 10), "siblings"), (CONV, "auto")]
+)
+def test_every_client_may_have_its_own_rate(model: Model, strategy: str) -> None:
+    task = task_of(model, Shuffled(10))
+    rates = np.array([0.05, 0.02, 0.1, 0.3, 0.01])
+    together = Trainer(strategy=strategy).train([(task, request(task, Rule(), lr=rates))])[0].update
+    for row, rate in enumerate(rates):
+        alone = Trainer(strategy="reference").train([(task, request(task, Rule(), lr=float(rate)))])[0].update
+        torch.testing.assert_close(together[row], alone[row], rtol=0, atol=1e-10)
+
+
 @pytest.mark.parametrize("model", [Softmax(64, 10), CONV, MLP(64, 12, 10)])
 def test_bits_do_not_depend_on_threads_or_repetition(model: Model) -> None:
     task = task_of(model, Shuffled(10))

@@ -50,4 +50,3 @@ def dense_run(chunk: Chunk, arena: Arena) -> Rows:
         stepper.step(k, y, grads)
     mean, first = gradients.rows(chunk)
     return Rows(layout.rows(y) - start, mean, first)
-

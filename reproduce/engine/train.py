@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import sys
 import time
@@ -14,6 +13,7 @@ from tqdm import tqdm
 
 from reproduce.engine.cohort import Cohort, Run, prepare
 from reproduce.engine.cost import estimate
+from reproduce.engine.machine import keep_heap
 from reproduce.engine.store import Checkpoint, environment, write_results
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
@@ -101,16 +101,3 @@ class Progress:
     def update(self) -> None:
         done = sum(r.experiment.clock.length if r.done else r.state.get("round", 0) for r in self.runs)
         self.bar.update(done - self.bar.n)
-
-
-def keep_heap() -> None:
-    """Stop glibc from returning freed activations to the kernel: page faults cost up to a third of a stacked step."""
-    if not sys.platform.startswith("linux"):
-        return
-    try:
-        libc = ctypes.CDLL("libc.so.6")
-        libc.mallopt(-3, 32 << 20)  # M_MMAP_THRESHOLD
-        libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
-        libc.mallopt(-2, 256 << 20)  # M_TOP_PAD
-    except (OSError, AttributeError):  # another C library: slower, nothing else
-        return

@@ -29,6 +29,7 @@ from reproduce.engine.dense import dense_run
 from reproduce.engine.layout import Layout
 from reproduce.engine.linear import sibling_run
 from reproduce.engine.local import Rows, autograd_run
+from reproduce.engine.machine import fast_products
 from reproduce.engine.quadratic import Flat, quadratic_run
 from reproduce.engine.reference import reference_run
 from reproduce.engine.requests import Train, Trained
@@ -57,6 +58,8 @@ class Trainer:
         self.forced = strategy
         self.used: set[str] = set()
         torch.set_num_threads(1)
+        if fast_products():
+            self.used.add("onednn-products")
         self.pool = (
             ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) if threads > 1 else None
         )
