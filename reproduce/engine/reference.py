@@ -64,7 +64,7 @@ def _client(chunk: Chunk, a: int, arena: Arena) -> tuple[torch.Tensor, torch.Ten
         if correction is not None:
             d = d + correction
         velocity = rule.momentum * velocity + d
-        y = y - request.lr * (1 - rule.decay) ** k * velocity
+        y = y - slot.lr * (1 - rule.decay) ** k * velocity
     return y - start, total / max(slot.steps, 1), first
 
 

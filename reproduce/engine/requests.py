@@ -29,8 +29,9 @@ class Train:
     """Local training of C clients.
 
     clients [C]: whose data; steps [C]: local SGD steps (a client with 0 steps returns its start);
-    start [P] or [C, P]; lr: step size; round: which round's batches (the job index for asynchronous clients), one
-    number or [C]; offset [C]: batches done in earlier rounds; correction [P] or [C, P]: added to every gradient;
+    start [P] or [C, P]; lr: step size, one number or [C]; round: which round's batches (the job index for
+    asynchronous clients), one number or [C]; offset [C]: batches done in earlier rounds;
+    correction [P] or [C, P]: added to every gradient;
     anchor [P] or [C, P]: centre of the proximal pull, None = start; thresholds [C, T]: mask threshold per client and
     parameter tensor (0 keeps everything); teacher [P]: model to distil from;
     model: submodel to train instead of the task's; weights [M, C]: return M weighted sums of the updates instead of
@@ -40,7 +41,7 @@ class Train:
     clients: Ints
     steps: Ints
     start: Tensor
-    lr: float
+    lr: float | NDArray[np.float64]
     round: int | Ints
     rule: Rule = PLAIN
     offset: Ints | None = None

@@ -44,6 +44,11 @@ class Slot:
         return int(r if isinstance(r, int | np.integer) else r[self.row])
 
     @property
+    def lr(self) -> float:
+        lr = self.request.lr
+        return float(lr[self.row] if isinstance(lr, np.ndarray) else lr)
+
+    @property
     def offset(self) -> int:
         return 0 if self.request.offset is None else int(self.request.offset[self.row])
 
@@ -119,7 +124,7 @@ class Chunk:
 
     @cached_property
     def rates(self) -> list[float]:
-        return [s.request.lr for s in self.slots]
+        return [s.lr for s in self.slots]
 
     @cached_property
     def mus(self) -> list[float]:

@@ -1,0 +1,119 @@
+"""FedaGrac (Wu et al., TPDS 2023): local steps calibrated towards an estimate of the global gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reproduce.algorithms.base import Cohort, FedAvg, Now, State
+from reproduce.algorithms.fedlin import Measured, measured
+from reproduce.algorithms.rule import Rule
+from reproduce.engine.requests import Gradient, Ints, Request, Train, Trained
+
+if TYPE_CHECKING:
+    from reproduce.engine.task import Env
+
+
+class Rate(Protocol):
+    """A calibration rate lambda as a function of the round (from 0)."""
+
+    def at(self, round: int) -> float: ...
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The same lambda in every round."""
+
+    value: float
+
+    def at(self, round: int) -> float:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Increase:
+    """values[i] until `ends[i]` rounds are done, the last value from then on; the default is that of Fig. 2(b)."""
+
+    values: tuple[float, ...] = (0.1, 0.5, 1.0)
+    ends: tuple[int, ...] = (50, 150)
+
+    def at(self, round: int) -> float:
+        return self.values[sum(round >= end for end in self.ends)]
+
+
+@dataclass(frozen=True)
+class FedaGrac(FedAvg):
+    """y <- y - lr (g(y) + lambda (nu - nu_m)) locally (Algorithm 1);  nu = sum over the cohort of weight_m s_m.
+
+    nu_m is the mean gradient of the client's last local run, s_m what it sends: its mean or its first gradient.
+    scheme: who sends the first gradient (Sec. 4.2): "fedagrac" - clients with more steps than the weighted mean; "avg"
+        - nobody, which with lambda = 1 is SCAFFOLD; "first" - all; "reverse" - clients with at most the mean.
+    first_gradient: "single" - the first mini-batch gradient (Algorithm 1); "pass_mean" - replaced by the mean of the
+        gradients until the client's pass over its data ends within the round (published code); "full_local" - the
+        gradient on all data of the client.
+    start: nu and nu_m in the first round: "zeros" (published code) or "full_gradient" (the paper: at the first model).
+    own: nu_m of fast clients: "mean" (Algorithm 1 and the code) or "first" (eq. 4).
+    """
+
+    calibration: Rate = field(default=Constant(1.0))
+    scheme: Literal["fedagrac", "avg", "first", "reverse"] = "fedagrac"
+    first_gradient: Literal["single", "pass_mean", "full_local"] = "pass_mean"
+    start: Literal["zeros", "full_gradient"] = "zeros"
+    own: Literal["mean", "first"] = "mean"
+
+    def setup(self, env: Env, state: State) -> None:
+        state["nu_m"] = env.zeros(env.clients, env.parameters)
+        state["nu"] = env.zeros(env.parameters)
+
+    def probe(self, env: Env, state: State, now: Now) -> Generator[Request, Any, Any]:
+        if self.first_gradient == "full_local" or (now.round == 0 and self.start == "full_gradient"):
+            return (yield Gradient(now.members, state["x"], now.round))
+        return None
+
+    def choose(self, env: Env, now: Now, probe: Any) -> Cohort:
+        return measured(super().choose(env, now, probe), now, probe)
+
+    def rule(self) -> Rule:
+        first = "" if self.first_gradient == "full_local" else self.first_gradient
+        return replace(super().rule(), mean_gradient=True, first_gradient=first)
+
+    def local(self, env: Env, state: State, now: Now, cohort: Cohort) -> Train:
+        assert isinstance(cohort, Measured)
+        nu, own = state["nu"], state["nu_m"][cohort.ids]
+        if now.round == 0 and self.start == "full_gradient":
+            assert cohort.gradients is not None
+            nu, own = env.tensor(cohort.weight) @ cohort.gradients, cohort.gradients
+        correction = self.calibration.at(now.round) * (nu - own)
+        return replace(super().local(env, state, now, cohort), correction=correction)
+
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Cohort, trained: Trained) -> None:
+        super().aggregate(env, state, now, cohort, trained)
+        assert isinstance(cohort, Measured)
+        assert trained.mean_gradient is not None
+        mean = trained.mean_gradient
+        first = cohort.gradients if self.first_gradient == "full_local" else trained.first_gradient
+        first = mean if first is None else first
+        fast = ahead(env, cohort.ids, now.steps[cohort.ids])
+        senders = {"fedagrac": fast, "avg": fast & False, "first": fast | True, "reverse": ~fast}[self.scheme]
+        sent = mean.where(~_column(env, senders), first)
+        state["nu_m"][cohort.ids] = mean.where(~_column(env, fast), first) if self.own == "first" else mean
+        state["nu"] = env.tensor(cohort.weight) @ sent
+
+
+def ahead(env: Env, ids: Ints, steps: Ints) -> NDArray[np.bool_]:
+    """Which clients do more steps than the cohort's mean, weighted by data volume.
+
+    In whole numbers: rounding could make equal step counts exceed their own mean, and turn one scheme into another.
+    """
+    volume = env.samples[ids] if np.ptp(env.weights) else np.ones_like(steps)
+    return np.asarray(steps * volume.sum() > (volume * steps).sum())
+
+
+def _column(env: Env, flags: NDArray[np.bool_]) -> Any:
+    import torch
+
+    return torch.as_tensor(flags, device=env.tensor(0.0).device)[:, None]

@@ -1,0 +1,53 @@
+"""FedLin (Mitra et al., NeurIPS 2021): local steps along the gradient of the global objective, as seen from X."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from reproduce.algorithms.base import Cohort, FedAvg, Now, State
+from reproduce.engine.requests import Gradient, Request, Train
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from reproduce.engine.task import Env
+
+
+@dataclass
+class Measured(Cohort):
+    """A cohort whose mean gradients [C, P] at the server model are known."""
+
+    gradients: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class FedLin(FedAvg):
+    """y <- y - lr_m (g(y) - grad F_m(X) + sum over the cohort of weight_m grad F_m(X)), lr_m = lr * mean(K) / K_m.
+
+    The rate divides by the client's steps as in the paper; the mean of the cohort's steps, weighted, makes `lr` mean
+    the same as in the other algorithms. Nothing is sparsified.
+    """
+
+    def probe(self, env: Env, state: State, now: Now) -> Generator[Request, Any, Any]:
+        return (yield Gradient(now.members, state["x"], now.round))
+
+    def choose(self, env: Env, now: Now, probe: Any) -> Cohort:
+        return measured(super().choose(env, now, probe), now, probe)
+
+    def local(self, env: Env, state: State, now: Now, cohort: Cohort) -> Train:
+        assert isinstance(cohort, Measured)
+        assert cohort.gradients is not None
+        request = super().local(env, state, now, cohort)
+        mean = env.tensor(cohort.weight) @ cohort.gradients
+        scale = (cohort.weight * request.steps).sum() / request.steps
+        return replace(request, lr=request.lr * scale, correction=mean - cohort.gradients)
+
+
+def measured(cohort: Cohort, now: Now, gradients: Tensor | None) -> Measured:
+    """The cohort with its rows of the members' gradients."""
+    import numpy as np
+
+    rows = None if gradients is None else gradients[np.searchsorted(now.members, cohort.ids)]
+    return Measured(cohort.ids, cohort.weight, rows)
