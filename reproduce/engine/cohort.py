@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+import numpy as np
 import torch
 
 from reproduce.engine.evaluate import evaluate
@@ -88,7 +90,14 @@ class Cohort:
             return
 
     def execute(self, jobs: Sequence[tuple[Task, Request]]) -> list[Any]:
-        """Answers in the order of the requests."""
+        """Answers in the order of the requests; what several runs ask for in the same words is computed once."""
+        first = _first_equal(jobs)
+        asked = sorted(set(first))
+        answers = dict(zip(asked, self._execute([jobs[i] for i in asked]), strict=True))
+        # Copies, because a run may change its answer in place.
+        return [answers[f] if f == i else deepcopy(answers[f]) for i, f in enumerate(first)]
+
+    def _execute(self, jobs: Sequence[tuple[Task, Request]]) -> list[Any]:
         answers: list[Any] = [None] * len(jobs)
         train = [i for i, (_, r) in enumerate(jobs) if isinstance(r, Train)]
         with _timed(self.seconds, "train"):
@@ -110,6 +119,34 @@ class Cohort:
                 for i, evaluated in zip(members, evaluate(task, requests), strict=True):
                     answers[i] = evaluated
         return answers
+
+
+def _first_equal(jobs: Sequence[tuple[Task, Request]]) -> list[int]:
+    """For each request the position of the first that equals it: same task, same numbers, same tensors to the bit.
+
+    Runs with common random numbers ask for the same until their algorithms differ.
+    """
+    candidates: dict[Any, list[tuple[int, list[torch.Tensor]]]] = defaultdict(list)
+    first = []
+    for i, (task, request) in enumerate(jobs):
+        values = [getattr(request, f.name) for f in fields(request)]
+        tensors = [v for v in values if isinstance(v, torch.Tensor)]
+        group = candidates[(id(task), type(request), *map(_word, values))]
+        for j, others in group:
+            if all(map(torch.equal, tensors, others)):
+                first.append(j)
+                break
+        else:
+            group.append((i, tensors))
+            first.append(i)
+    return first
+
+
+def _word(value: Any) -> Any:
+    """What two equal values have in common and can be looked up."""
+    if isinstance(value, torch.Tensor):
+        return tuple(value.shape)
+    return value.tobytes() if isinstance(value, np.ndarray) else value
 
 
 def _evaluation_key(task: Task, request: Evaluate) -> Any:

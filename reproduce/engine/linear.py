@@ -3,12 +3,14 @@
 Slots that walk through the same batches (the same client of the same seed under other algorithms or sweep points)
 are siblings: the batch is gathered once, and one matrix product serves all of them.
 
-    z = x W' + b;  d = (softmax(z) - onehot(y)) * weight;  grad W = d' x, grad b = sum d
+z = W x' + b;  d = (softmax(z) - onehot(y)) / B;  grad W = d x, grad b = sum d
+
+Models lie above each other, W [S*classes, features], samples beside each other, z and d [S*classes, B]: both products
+then read their operands as they lie in memory, which for so few rows is up to three times faster than the transpose.
 """
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,40 +20,39 @@ from reproduce.engine.task import Arena
 
 
 def sibling_run(chunk: Chunk, arena: Arena) -> Rows:
-    """Train a chunk whose slots all share one batch plan; W as [S*classes, features]."""
+    """Train a chunk whose slots all share one batch plan."""
     layout, rule = chunk.layout, chunk.rule
     start = chunk.stack("start")
     assert start is not None
     y = layout.blocks(start)
     stepper, gradients = Stepper(chunk, y), Gradients(chunk, y)
-    weight, bias = y
-    s, classes, features = weight.shape
-    x_all = arena.train_x.flatten(1)
-    onehot_all = torch.nn.functional.one_hot(arena.train_y, classes).to(arena.dtype)
-    index = chunk.plans.get(chunk.slots[0])
-    targets = _teacher_probabilities(chunk, arena, x_all, index) if rule.distill else None
-    for k in range(len(index)):
-        where = torch.from_numpy(index[k][index[k] >= 0]).to(arena.device)
-        x = x_all[where]
-        z = torch.addmm(bias.view(1, -1), x, weight.view(s * classes, features).t())
-        p = z.view(-1, s, classes).softmax(2)
-        d = p - onehot_all[where][:, None, :]
-        if targets is not None:
-            d += rule.distill * (p - targets[k][:, None, :])
-        d = d.view(-1, s * classes).div_(len(where))
-        grads = [(d.t() @ x).view(s, classes, features), d.sum(0).view(s, classes)]
+    s, classes, features = y[0].shape
+    weight, bias = y[0].view(s * classes, features), y[1].view(s * classes, 1)
+    plan = chunk.plans.get(chunk.slots[0])
+    sizes = (plan >= 0).sum(1).tolist()
+    index = torch.from_numpy(plan[plan >= 0]).to(arena.device)
+    # torch.index_select: gathering by x[index] takes five times as long.
+    steps = [arena.flat_x.index_select(0, where) for where in index.split(sizes)]
+    targets = [t.t().contiguous() for t in arena.onehot.index_select(0, index).split(sizes)]
+    teacher = _teacher(chunk) if rule.distill else None
+    for k, (x, target) in enumerate(zip(steps, targets, strict=True)):
+        d = torch.addmm(bias, weight, x.t()).view(s, classes, -1).softmax(1)
+        if teacher is not None:
+            soft = torch.addmm(teacher[1][:, None], teacher[0], x.t()).softmax(0)
+            d = d * (1 + rule.distill) - (target + rule.distill * soft)
+        else:
+            d -= target
+        d = d.view(s * classes, -1).div_(sizes[k])
+        grads = [torch.mm(d, x).view(s, classes, features), d.sum(1).view(s, classes)]
         gradients.add(k, grads)
         stepper.step(k, y, grads)
     mean, first = gradients.rows(chunk)
     return Rows(layout.rows(y) - start, mean, first)
 
 
-def _teacher_probabilities(chunk: Chunk, arena: Arena, x: Tensor, index: np.ndarray) -> list[Tensor]:
-    """softmax(teacher(x)) for every step's batch; siblings in one chunk share their teacher."""
+def _teacher(chunk: Chunk) -> tuple[Tensor, Tensor]:
+    """W [classes, features] and b [classes] of the model that all slots of the chunk learn from."""
     teacher = chunk.slots[0].request.teacher
     assert teacher is not None
     p = chunk.layout.named(teacher)
-    return [
-        torch.addmm(p["fc.bias"], x[torch.from_numpy(rows[rows >= 0]).to(arena.device)], p["fc.weight"].t()).softmax(1)
-        for rows in index
-    ]
+    return p["fc.weight"], p["fc.bias"]

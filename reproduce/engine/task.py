@@ -48,6 +48,16 @@ class Arena:
     def dtype(self) -> torch.dtype:
         return self.train_x.dtype
 
+    @cached_property
+    def flat_x(self) -> Tensor:
+        """Training samples as vectors [n, D]."""
+        return self.train_x.flatten(1)
+
+    @cached_property
+    def onehot(self) -> Tensor:
+        """Training labels as unit vectors [n, classes]."""
+        return torch.nn.functional.one_hot(self.train_y, self.classes).to(self.dtype)
+
     def _features(self, x: Any, dtype: torch.dtype) -> Tensor:
         """Images [n, H, W, ch] uint8 -> normalised [n, ch, H, W]; features as they are."""
         if x.dtype != np.uint8:
