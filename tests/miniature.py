@@ -16,7 +16,7 @@ REAL = (
     "Snakefile",
     "config",
     "profiles",
-    *(f"reproduce/{name}.py" for name in ("__init__", "__main__", "errors", "experiment", "plan", "settings")),
+    *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "reproduce").glob("*.py"))),
     "reproduce/commands",
     "reproduce/papers/__init__.py",
 )

@@ -24,8 +24,11 @@ def _declared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def panel(name: str, *requires: str) -> Panel:
         return Panel(name, (Experiment({"algorithm": "fedavg"}, Toy(requires), 1, 2, 3),), (0,))
 
+    def draw(histories: object, cells: object) -> None:
+        raise AssertionError("nothing to draw from")
+
     panels = (panel("toy"), panel("digits", "mnist"))
-    figure = Artifact("fedacs", "fig1", "Title", lambda scale: panels, cells=lambda histories: histories.frame)
+    figure = Artifact("fedacs", "fig1", "Title", lambda scale: panels, lambda histories: histories.frame, draw)
     monkeypatch.setattr(plan, "artifacts", lambda: (figure,))
     monkeypatch.setenv("REPRODUCE_DATA", str(tmp_path / "nowhere"))
     monkeypatch.chdir(tmp_path)
