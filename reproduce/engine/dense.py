@@ -16,7 +16,7 @@ from reproduce.engine.task import Arena
 
 
 def dense_run(chunk: Chunk, arena: Arena) -> Rows:
-    """Train a stack of A networks with one hidden layer; blocks fc1.weight [A, H, F], fc1.bias, fc2.weight, fc2.bias."""
+    """Train a stack of A networks with one hidden layer of H units; fc1.weight is a block [A, H, F], and so on."""
     layout = chunk.layout
     start = chunk.stack("start")
     assert start is not None

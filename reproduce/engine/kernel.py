@@ -33,8 +33,8 @@ def _local_runs(  # type: ignore[no-untyped-def]
     """For every slot a: out[a] <- the end point of its local run from out[a]; see `algorithms.rule` for the formula.
 
     x [n, D] with a column of ones for the bias and zeros up to a multiple of LANES; y [n]; plan [G, K, B];
-    plan_of, steps, mu, lr, first_count [A]; out, correction, anchor, total, first [A, classes, D]. correction and anchor
-    may be empty (absent), and so may total and first (not wanted).
+    plan_of, steps, mu, lr, first_count [A]; out, correction, anchor, total, first [A, classes, D], of which the last
+    four may be empty (absent, or not wanted).
     """
     slots, classes, width = out.shape
     g = np.empty((classes, width), out.dtype)
