@@ -10,6 +10,8 @@ from reproduce.algorithms.rule import Rule
 from reproduce.engine.requests import Train, Trained
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from reproduce.engine.task import Env
 
 
@@ -18,22 +20,50 @@ class Scaffold(FedAvg):
     """y <- y - lr (g(y) + c - c_m) locally;  X <- X + server_lr * sum weight_m U_m;  c = sum over all of w_m c_m.
 
     c_m is the mean of the client's raw gradients in its last local run. That is Option II of the paper's Algorithm 1,
-    c_m - c + (X - y_K) / (lr K), for plain SGD; in this form it holds for every local rule. All c_m are 0 at the start;
-    the weights of the objective stand in for the paper's 1/N.
+    c_m - c + (X - y_K) / (lr K), for plain SGD; in this form it holds for every local rule. With control "displacement"
+    Option II is taken literally, the accumulation norm A_m in place of K: for momentum that is the mean with the
+    weights that the rule gives the gradients. All c_m are 0 at the start; the weights of the objective (among the
+    clients that exist in the round) stand in for the paper's 1/N.
     """
+
+    control: str = "mean_gradient"
+
+    def __post_init__(self) -> None:
+        if self.control not in ("mean_gradient", "displacement"):
+            raise ValueError(f"unknown control variate '{self.control}'")
 
     def setup(self, env: Env, state: State) -> None:
         state["c_m"] = env.zeros(env.clients, env.parameters)
         state["c"] = env.zeros(env.parameters)
 
     def rule(self) -> Rule:
-        return replace(super().rule(), mean_gradient=True)
+        return replace(super().rule(), mean_gradient=self.control == "mean_gradient")
+
+    def reduction(self, env: Env, now: Now, cohort: Cohort) -> Tensor | None:
+        return None if self.control == "displacement" else super().reduction(env, now, cohort)
 
     def local(self, env: Env, state: State, now: Now, cohort: Cohort) -> Train:
         return replace(super().local(env, state, now, cohort), correction=state["c"] - state["c_m"][cohort.ids])
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Cohort, trained: Trained) -> None:
+        if self.control == "displacement":
+            length = env.tensor(self.learning_rate(env, now) * now.norm[cohort.ids])[:, None]
+            mean_gradient = state["c_m"][cohort.ids] - state["c"] - trained.update / length
+            weights = env.tensor(self.message_weights(env, now, cohort) * now.arrived[cohort.ids])[None, :]
+            trained = Trained(weights @ trained.update, mean_gradient)
         super().aggregate(env, state, now, cohort, trained)
         assert trained.mean_gradient is not None
         state["c_m"][cohort.ids] = trained.mean_gradient
-        state["c"] = env.tensor(env.weights) @ state["c_m"]
+        w = env.weights[now.members] / env.weights[now.members].sum()
+        state["c"] = env.tensor(w) @ state["c_m"][now.members]
+
+
+@dataclass(frozen=True)
+class ScaffoldAsReleased(FedAvg):
+    """X <- X + lr_t sum weight_m U_m: what the code of arXiv 2410.05662 runs under the name SCAFFOLD.
+
+    Its control variates are computed but never applied, and the local learning rate of the round is the server's step.
+    """
+
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Cohort, trained: Trained) -> None:
+        state["x"] = state["x"] + self.learning_rate(env, now) * trained.update[0]
