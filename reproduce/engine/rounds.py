@@ -54,11 +54,12 @@ class Rounds:
         return float(self.rounds * each.mean() * problem.clients * min(1.0, share))
 
     def play(self, env: Env, algorithm: FedAvg, state: State) -> Generator[Any, Any, None]:
-        """The requests of the run from `state["round"]` on."""
+        """The requests of the run from `state["round"]` on; `state["final"]`: is this evaluation the last?"""
         if "steps_done" not in state:
             state.update(steps_done=np.zeros(env.clients, dtype=np.int64), pending=True)
         while True:
             if state["pending"]:
+                state["final"] = state["round"] == self.rounds
                 yield from measure(env, algorithm, state, state["round"], self.view)
                 if self.work:
                     record(state, state["round"], "work", state["work"])
