@@ -42,7 +42,7 @@ def _classification(
     model = submodel or task.problem.model
     layout = layout_of(model)
     where = task.view(view)
-    features, labels = (arena.train_x, arena.train_y) if view == "train" else (arena.test_x, arena.test_y)
+    features, labels = (arena.train_x, arena.train_y) if view.startswith("train") else (arena.test_x, arena.test_y)
     losses = torch.zeros(len(x), dtype=torch.float64)
     correct = np.empty((len(x), len(where)), dtype=bool)
     together = len(x) if isinstance(model, Softmax) else (TOGETHER if forward_macs(model) < 3_000_000 else 1)

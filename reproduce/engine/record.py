@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reproduce.engine.requests import Evaluate
@@ -11,6 +12,28 @@ from reproduce.engine.requests import Evaluate
 if TYPE_CHECKING:
     from reproduce.algorithms.base import FedAvg, State
     from reproduce.engine.task import Env
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a run is after: the mean of the last `over` evaluations of `metric` (main key) is at least `value`.
+
+    With fewer evaluations the mean is over those there are, as in `report.metrics.smooth`.
+    """
+
+    metric: str
+    value: float
+    over: int = 1
+
+    def reached(self, state: State) -> bool:
+        """Is it reached by the latest evaluation?"""
+        latest: list[float] = []
+        for _, _, metric, key, value in reversed(state["history"]):
+            if metric == self.metric and key == "":
+                latest.append(value)
+                if len(latest) == self.over:
+                    break
+        return bool(latest) and sum(latest) / len(latest) >= self.value
 
 
 def record(state: State, round: int, metric: str, value: float, key: str = "", time: float = math.nan) -> None:

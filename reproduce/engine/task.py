@@ -129,10 +129,15 @@ class ClassificationTask:
         return self.problem.batches.plan(self.indices[client], steps, self.seed, round, client, offset)
 
     def view(self, name: str) -> Indices:
-        """Sample indices of an evaluation view: "test", "train", or "labels:a,b,..." (test samples of some labels).
+        """Sample indices of an evaluation view.
 
-        A split test set is read client after client, since batch statistics depend on the company of a sample.
+        "test" or "train"; "train:n" - a fixed random n of the training samples, the same for all seeds; "labels:a,b" -
+        the test samples of some labels. A split test set is read client after client, since batch statistics depend on
+        the company of a sample.
         """
+        if name.startswith("train:"):
+            order = rng("subset", "train view", self.problem.subset_seed).permutation(len(self.arena.labels))
+            return np.sort(order[: int(name[6:])])
         if name.startswith("labels:"):
             return np.flatnonzero(np.isin(self.arena.test_labels, [int(v) for v in name[7:].split(",")]))
         if name == "test" and self.test_indices is not None:

@@ -1,0 +1,112 @@
+"""Server rules of asynchronous training: what the server makes of the updates of one aggregation.
+
+Which updates these are, and from which models they started, is decided by the clock alone (`systems.policies`). So one
+rule serves FedAvg, DeFedAvg-nIID, DeFedAvg-IID, FedBuff and AsySG; FAVANO averages models instead of updates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from reproduce.algorithms.base import FedAvg, Floats, Play, State
+from reproduce.engine.requests import Ints, Train, Trained
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from reproduce.engine.task import Env
+
+
+@dataclass
+class Arrivals:
+    """The C updates of one aggregation; a client may occur twice.
+
+    clients, jobs, steps, staleness [C]; weight [C]: shares given by the schedule; start [P] or [C, P]: the models that
+    the clients started from; limit: K, the local steps of a complete job.
+    """
+
+    clients: Ints
+    jobs: Ints
+    steps: Ints
+    staleness: Ints
+    weight: Floats
+    start: Tensor
+    limit: int
+
+
+@dataclass(frozen=True)
+class Asynchronous(FedAvg):
+    """w <- w - server_lr * sum_i weight_i Delta_i with Delta_i = start - end of client i's job.
+
+    FedAvg (DeFedAvg, eqs. 2-3 with the sign of eqs. 5-6), DeFedAvg-nIID (Alg. 1, eqs. 4-8), DeFedAvg-IID (Alg. 2),
+    FedBuff (Nguyen et al., AISTATS 2022, Alg. 1), and AsySG-con (Lian et al., NeurIPS 2015, Alg. 1) as jobs of one
+    step with lr = 1 and the mean of the gradients instead of their sum.
+
+    staleness_power: a weight is divided by (1 + staleness)^power (FedBuff's experiments: 0.5); 0 leaves it.
+    """
+
+    staleness_power: float = 0.0
+
+    def aggregation(self, env: Env, state: State, arrivals: Arrivals) -> Play:
+        """One server step as a generator of requests; `state` changes only after the last one."""
+        trained = yield Train(
+            clients=arrivals.clients,
+            steps=arrivals.steps,
+            start=arrivals.start,
+            lr=self.lr,
+            round=arrivals.jobs,
+            rule=self.rule(),
+            weights=env.tensor(self.shares(state, arrivals)[None, :]),
+        )
+        self.combine(env, state, arrivals, trained)
+        state["work"] += env.processed(arrivals.clients, arrivals.steps)
+
+    def shares(self, state: State, arrivals: Arrivals) -> Floats:
+        """Factors [C] of the updates end - start in the server's step."""
+        return self.server_lr * arrivals.weight / (1.0 + arrivals.staleness) ** self.staleness_power
+
+    def combine(self, env: Env, state: State, arrivals: Arrivals, trained: Trained) -> None:
+        """The server step; changes `state` in place."""
+        state["x"] = state["x"] + trained.update[0]
+
+
+@dataclass(frozen=True)
+class Favano(Asynchronous):
+    """w <- (w + sum_i u_i) / (n + 1), u_i = start_i + (end_i - start_i) / alpha_i (Leconte et al., arXiv 2305.16099).
+
+    q_i <= K is how many steps client i has completed since the server last contacted it. normalisation: "none" -
+    alpha_i = 1; "deterministic" - an estimate of E[min(q_i, K)]; "stochastic" - an estimate of P(q_i > 0), times q_i.
+    The estimates are client i's means over its earlier contacts, to which one contact with q = K is added.
+    """
+
+    normalisation: Literal["none", "deterministic", "stochastic"] = "none"
+
+    def setup(self, env: Env, state: State) -> None:
+        state.update(contacts=np.ones(env.clients), positive=np.ones(env.clients), completed=np.zeros(env.clients))
+
+    def shares(self, state: State, arrivals: Arrivals) -> Floats:
+        return arrivals.weight / self.alpha(state, arrivals)
+
+    def alpha(self, state: State, arrivals: Arrivals) -> Floats:
+        """What the clients' progress is divided by [C]; 1 where there is none."""
+        who, q = arrivals.clients, arrivals.steps.astype(float)
+        if self.normalisation == "none":
+            return np.ones(len(who))
+        if self.normalisation == "deterministic":
+            expected: Floats = (arrivals.limit + state["completed"][who]) / state["contacts"][who]
+            return expected
+        return np.where(q > 0, state["positive"][who] / state["contacts"][who] * q, 1.0)
+
+    def combine(self, env: Env, state: State, arrivals: Arrivals, trained: Trained) -> None:
+        weight, start = env.tensor(arrivals.weight), arrivals.start
+        starts = weight.sum() * start if start.dim() == 1 else weight @ start
+        state["x"] = (1 - weight.sum()) * state["x"] + starts + trained.update[0]
+        # Clients of a FAVANO round are distinct (drawn without replacement).
+        memory = {name: state[name].copy() for name in ("contacts", "positive", "completed")}
+        memory["contacts"][arrivals.clients] += 1
+        memory["positive"][arrivals.clients] += arrivals.steps > 0
+        memory["completed"][arrivals.clients] += arrivals.steps
+        state.update(memory)

@@ -1,0 +1,211 @@
+"""The event clock: what is trained from what, when it is evaluated, when it ends, and that it resumes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from reproduce.algorithms.asynchronous import Asynchronous, Favano
+from reproduce.engine.cohort import Cohort, Run, prepare
+from reproduce.engine.events import Events, Script
+from reproduce.engine.record import Target
+from reproduce.engine.requests import Evaluate
+from reproduce.engine.store import Checkpoint
+from reproduce.engine.task import ClassificationTask, Tasks
+from reproduce.engine.trainer import Trainer
+from reproduce.experiment import Experiment
+from reproduce.problems import Classification
+from reproduce.problems.batches import WithReplacement
+from reproduce.problems.embedded import GaussianClasses
+from reproduce.problems.models import ConvNet, Softmax
+from reproduce.problems.partitions import IID
+from reproduce.settings import settings
+from reproduce.systems import policies
+from reproduce.systems.schedule import EventClock, Policy
+from reproduce.systems.speeds import Costs
+
+COSTS = Costs(step=0.017, upload=0.044, download=0.044)
+GAUSSIAN = Classification(
+    GaussianClasses(10, 20, 60, 20, 1.0, 0, mean_scale=2.0), Softmax(20, 10), IID(), 10, WithReplacement(10)
+)
+DIGITS = Classification(
+    "digits", ConvNet(1, 8, (2, 3), (6,), kernel=3, padding=1, dropout=0.3), IID(), 10, WithReplacement(4),
+    train_samples=120, test_samples=60,
+)  # fmt: skip
+
+
+def schedule(policy: Policy, steps: int = 5) -> EventClock:
+    return EventClock(policy, 10, steps, COSTS)
+
+
+def experiment(clock: Events, algorithm: Asynchronous, problem: Classification = GAUSSIAN) -> Experiment:
+    return Experiment({"algorithm": "x"}, problem, None, algorithm, clock)
+
+
+def play(e: Experiment, seeds: tuple[int, ...] = (0,)) -> list[Run]:
+    runs = prepare([e], seeds, Tasks(settings()))
+    Cohort(runs, Trainer()).run()
+    return runs
+
+
+def history(run: Run, metric: str) -> list[tuple[int, float, float]]:
+    return [(r, t, v) for r, t, m, _, v in run.state["history"] if m == metric]
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("policy", "algorithm"),
+    [
+        (policies.DeFedAvgIID(3), Asynchronous(0.1, server_lr=0.5)),
+        (policies.DeFedAvgNIID(3, variant="hold"), Asynchronous(0.1)),
+        (policies.Favano(3), Favano(0.1, normalisation="stochastic")),
+    ],
+)
+def test_resume_at_every_tick_gives_the_same_bits(tmp_path: Path, policy: Policy, algorithm: Asynchronous) -> None:
+    clock = Events(schedule(policy, 4), aggregations=6, every=2, train_view="train:40", train_every=2)
+    whole = play(experiment(clock, algorithm, DIGITS), (0, 1))
+    ticks = [0]
+
+    def count() -> None:
+        ticks[0] += 1
+
+    Cohort(prepare([experiment(clock, algorithm, DIGITS)], (0, 1), Tasks(settings())), Trainer(), count).run()
+    assert ticks[0] >= 6 + 4
+    path = tmp_path / "job.pt"
+    for stop in range(1, ticks[0] + 1):
+        first = prepare([experiment(clock, algorithm, DIGITS)], (0, 1), Tasks(settings()))
+        checkpoint = Checkpoint(path, first)
+        left = [stop]
+
+        def tick(checkpoint: Checkpoint = checkpoint, left: list[int] = left) -> None:
+            checkpoint.save()
+            left[0] -= 1
+            if not left[0]:
+                raise Killed
+
+        with pytest.raises(Killed):
+            Cohort(first, Trainer(), tick).run()
+        again = prepare([experiment(clock, algorithm, DIGITS)], (0, 1), Tasks(settings()))
+        assert Checkpoint(path, again).restore()
+        Cohort(again, Trainer()).run()
+        for a, b in zip(whole, again, strict=True):
+            assert a.state["x"].equal(b.state["x"])
+            assert repr(a.state["history"]) == repr(b.state["history"])
+
+
+def test_evaluations_on_the_grid_of_virtual_times() -> None:
+    """At j * grid the newest version is evaluated, once: against a walk over the grid."""
+    clock = Events(schedule(policies.FedAvg(2)), horizon=3.1, grid=0.25)
+    made = [0.0, *(a.time for a in clock.schedule.simulate(0, horizon=3.1))]
+    expected = []
+    for j in range(13):
+        version = sum(t <= j * 0.25 for t in made) - 1
+        if not expected or version != expected[-1][0]:
+            expected.append((version, j * 0.25))
+    run = play(experiment(clock, Asynchronous(0.1)))[0]
+    seen = [(r, t) for r, t, _ in history(run, "accuracy")]
+    assert [r for r, _ in seen] == [r for r, _ in expected]
+    assert [t for _, t in seen] == pytest.approx([t for _, t in expected])
+    assert len(made) - 1 > len(seen) - 2, "several versions fall between two points of the grid"
+    fine = Events(schedule(policies.FedAvg(2)), horizon=3.1, grid=0.05)
+    assert len(history(play(experiment(fine, Asynchronous(0.1)))[0], "accuracy")) == len(made)
+
+
+def test_evaluations_every_k_aggregations_and_at_the_end() -> None:
+    clock = Events(schedule(policies.DeFedAvgIID(3)), aggregations=11, every=4, train_view="train:100", train_every=2)
+    run = play(experiment(clock, Asynchronous(0.1)))[0]
+    times = [0.0, *(a.time for a in clock.schedule.simulate(0, 11))]
+    assert [(r, t) for r, t, _ in history(run, "loss")] == [(r, times[r]) for r in (0, 4, 8, 11)]
+    assert [r for r, _, _ in history(run, "train_loss")] == [0, 8]
+    assert clock.length == 11
+    assert clock.samples(experiment(clock, Asynchronous())) == 11 * 3 * 5 * 10
+
+
+def test_only_the_models_that_are_still_needed_are_kept() -> None:
+    """In every state that could be saved: exactly the start versions of later updates up to the present one."""
+    clock = Events(schedule(policies.DeFedAvgNIID(3, variant="hold")), aggregations=40, every=100)
+    drawn = clock.schedule.simulate(0, 40)
+    runs = prepare([experiment(clock, Asynchronous(0.1))], (0,), Tasks(settings()))
+    seen = []
+
+    def tick() -> None:
+        state = runs[0].state
+        if "starts" in state and state["round"] < 40:
+            needed = {u.start_version for a in drawn[state["round"] :] for u in a.updates}
+            assert set(state["starts"]) == {v for v in needed if v <= state["round"]}
+            seen.append(len(state["starts"]))
+
+    Cohort(runs, Trainer(), tick).run()
+    assert len(seen) >= 40
+    assert max(seen) > 4
+    assert runs[0].state["starts"] == {}
+
+
+def test_a_run_ends_at_its_target_but_not_before_its_least_time() -> None:
+    clock = Events(schedule(policies.DeFedAvgIID(3)), horizon=20.0, grid=0.1)
+    full = history(play(experiment(clock, Asynchronous(0.1)))[0], "accuracy")
+    means = [np.mean([v for _, _, v in full[max(0, i - 2) : i + 1]]) for i in range(len(full))]
+    value = float(max(means[:20]))
+    hit = next(i for i, m in enumerate(means) if m >= value)
+    assert 0 < hit < len(full) - 5
+    target = Target("accuracy", value, over=3)
+    early = history(play(experiment(replace(clock, until=target), Asynchronous(0.1)))[0], "accuracy")
+    assert early == full[: hit + 1]
+    least = full[hit][1] + 1.05
+    late = history(play(experiment(replace(clock, until=target, least=least), Asynchronous(0.1)))[0], "accuracy")
+    assert late == full[: len(late)]
+    assert least - 0.2 < late[-1][1] <= least + 0.1
+
+
+def test_a_diverged_run_ends() -> None:
+    clock = Events(schedule(policies.FedBuff(3)), aggregations=30, every=1)
+    run = play(experiment(clock, Asynchronous(1e20)))[0]
+    assert run.state["status"] == "diverged"
+    assert run.state["round"] < 30
+
+
+def test_a_subset_of_the_training_data_is_a_view() -> None:
+    tasks = Tasks(settings(), torch.float64)
+    a, b = (tasks.get(GAUSSIAN, seed) for seed in (0, 1))
+    assert isinstance(a, ClassificationTask)
+    assert isinstance(b, ClassificationTask)
+    chosen = a.view("train:50")
+    assert len(set(chosen.tolist())) == 50
+    assert (chosen == b.view("train:50")).all()
+    assert (a.view(f"train:{len(a.arena.labels)}") == a.view("train")).all()
+    cohort = Cohort([], Trainer())
+    model, arena = a.initial(), a.arena
+    answer = cohort.execute([(a, Evaluate(model[None], "train:50"))])[0]
+    weight, bias = model[:200].view(10, 20), model[200:]
+    logits = arena.train_x[chosen] @ weight.T + bias
+    loss = torch.nn.functional.cross_entropy(logits, arena.train_y[chosen])
+    assert answer.metrics["loss"][0] == pytest.approx(float(loss), abs=1e-9)
+
+
+def test_a_script_is_the_schedule() -> None:
+    drawn = schedule(policies.DeFedAvgIID(4)).simulate(1, 30)
+    script = Script.of(drawn)
+    starts = {v: torch.full((2,), float(v)) for v in range(31)}
+    for a in drawn:
+        arrivals = script.arrivals(a.index, starts, 5)
+        assert arrivals.clients.tolist() == [u.client for u in a.updates]
+        assert arrivals.jobs.tolist() == [u.job for u in a.updates]
+        assert arrivals.staleness.tolist() == list(a.staleness)
+        assert arrivals.weight.tolist() == [u.weight for u in a.updates]
+        rows = arrivals.start.expand(4, 2)
+        assert rows[:, 0].tolist() == [u.start_version for u in a.updates]
+
+
+@pytest.mark.parametrize(
+    "change", [{"grid": 0.5}, {"every": 0}, {"every": -1, "grid": 1.0}, {"aggregations": None, "horizon": None}]
+)
+def test_nonsense_is_refused(change: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"evaluate on a grid|needs a number"):
+        replace(Events(schedule(policies.FedAvg(2)), aggregations=3, every=1), **change)  # type: ignore[arg-type]
