@@ -1,0 +1,110 @@
+"""Numbers of the quadratic experiments: distances of single runs, of the mean over seeds, and to the closed forms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reproduce.experiment import Problem
+from reproduce.papers.fedacs.closed_form import Floats, Ints, expected_step, fixed_point
+from reproduce.problems import Quadratic
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from reproduce.systems import System
+
+POINT = -1
+"""The seed of a number that belongs to all seeds together."""
+
+
+def minimisers(problem: Problem) -> Floats:
+    """e_m [N, d]; their mean is X* (the toys of the paper have identity Hessians)."""
+    from reproduce.engine import task
+
+    assert isinstance(problem, Quadratic)
+    return task.minimisers(problem)
+
+
+def draws(system: System, clients: int, rounds: int = 1000) -> tuple[Ints, Floats]:
+    """Steps and success probabilities [R, N] of the system's first rounds for seed 0; one row if it is static."""
+    steps = np.stack([system.work.amounts(0, r, clients) for r in range(rounds)])
+    success = np.stack([1 - system.link.failure(0, r, clients) for r in range(rounds)])
+    if (steps == steps[0]).all() and (success == success[0]).all():
+        return steps[:1], success[:1]
+    return steps, success
+
+
+def limit(algorithm: str, problem: Problem, system: System, lr: float, **options: Any) -> Floats:
+    """The closed-form point of an algorithm (options: see `closed_form.expected_step`)."""
+    e = minimisers(problem)
+    return fixed_point(*expected_step(algorithm, *draws(system, len(e)), lr, e, **options))
+
+
+def traces(frame: pd.DataFrame, labels: list[str]) -> Iterator[tuple[dict[str, Any], Floats, Ints, Floats]]:
+    """For every experiment (value of the labels): x [seeds, times, d], the rounds [times], and the seeds [seeds].
+
+    A run that diverged has no values where it stopped.
+    """
+    rows = frame[frame["metric"] == "x"]
+    rows = rows.assign(key=rows["key"].astype(int))
+    for values, group in rows.groupby(labels, sort=False, dropna=False):
+        table = group.pivot_table(index=["seed", "round"], columns="key", values="value", dropna=False)
+        seeds, rounds = (table.index.unique(level) for level in ("seed", "round"))
+        x = table.to_numpy().reshape(len(seeds), len(rounds), -1)
+        yield dict(zip(labels, values, strict=True)), x, rounds.to_numpy(), seeds.to_numpy()
+
+
+def last_fifth(rounds: Ints) -> NDArray[np.bool_]:
+    """Which of the rounds are in the plateau: the last 200 of 1000."""
+    return rounds > 0.8 * rounds.max()
+
+
+def mean_model(frame: pd.DataFrame, labels: list[str], problem: Problem) -> pd.DataFrame:
+    """`distance_of_mean_model`: plateau of ||mean over seeds of X_r - X*||, one row per experiment."""
+    optimum = minimisers(problem).mean(0)
+    return _points(
+        labels,
+        "distance_of_mean_model",
+        (
+            (names, np.linalg.norm(x.mean(0)[last_fifth(rounds)] - optimum, axis=1).mean())
+            for names, x, rounds, _ in traces(frame, labels)
+        ),
+    )
+
+
+def mean_to_limit(frame: pd.DataFrame, labels: list[str], limits: dict[tuple[Any, ...], Floats]) -> pd.DataFrame:
+    """`distance_of_mean_model_to_closed_form`: ||mean of X_r over seeds and plateau - limit||, where one is known."""
+    found = ((tuple(names.values()), names, x, rounds) for names, x, rounds, _ in traces(frame, labels))
+    return _points(
+        labels,
+        "distance_of_mean_model_to_closed_form",
+        (
+            (names, np.linalg.norm(x.mean(0)[last_fifth(rounds)].mean(0) - limits[key]))
+            for key, names, x, rounds in found
+            if key in limits
+        ),
+    )
+
+
+def tail_average(frame: pd.DataFrame, metric: str, targets: dict[str, Floats]) -> pd.DataFrame:
+    """||average of X_r over the second half of the run - target of the algorithm||, one row per run."""
+    import pandas as pd
+
+    labels = ["system", "algorithm"]
+    rows = [
+        {**names, "seed": int(seed), "metric": metric, "value": np.linalg.norm(end - targets[names["algorithm"]])}
+        for names, x, rounds, seeds in traces(frame, labels)
+        for seed, end in zip(seeds, x[:, rounds > rounds.max() / 2].mean(1), strict=True)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _points(labels: list[str], metric: str, values: Iterator[tuple[dict[str, Any], Any]]) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = [{**names, "seed": POINT, "metric": metric, "value": float(value)} for names, value in values]
+    return pd.DataFrame(rows, columns=[*labels, "seed", "metric", "value"])

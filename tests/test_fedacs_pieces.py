@@ -1,0 +1,98 @@
+"""The pieces of FedACS's experiments on their own: participation schemes, accumulation norms, probing."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from reproduce.algorithms.base import Full, Now, Uniform, WithReplacement
+from reproduce.algorithms.os_sampling import OptimalSampling
+from reproduce.algorithms.rule import Rule
+from reproduce.engine.requests import Gradient
+from reproduce.engine.task import Env, Tasks
+from reproduce.problems import Quadratic
+from reproduce.settings import settings
+from reproduce.systems import System
+
+M, D, K = 6, 3, 4
+W = np.full(M, 1 / M)
+DRAWS = WithReplacement(K)
+
+
+@pytest.mark.parametrize(
+    ("rule", "golden"),
+    [
+        (Rule(), (1, 15, 30)), (Rule(mu=1.0), (1, 14.895, 29.569)), (Rule(decay=0.005), (1, 14.486, 27.923)),
+        (Rule(momentum=0.3), (1, 20.816, 42.245)),
+    ],
+)  # fmt: skip
+def test_accumulation_norms(rule: Rule, golden: tuple[float, ...]) -> None:
+    """Golden values at rate 0.001, the closed forms of Fig. 4, and the coefficients a_t of the gradients."""
+    steps, lr = np.array([1, 15, 30]), 0.001
+    norms = rule.norms(steps, lr)
+    assert norms == pytest.approx(golden, abs=1e-3)
+    mu, rho, delta = rule.mu, rule.momentum, rule.decay
+    for t, norm in zip(steps, norms, strict=True):
+        if mu:
+            assert norm == pytest.approx((1 - (1 - lr * mu) ** t) / (lr * mu))
+        elif delta:
+            assert norm == pytest.approx((1 - (1 - delta) ** t) / delta)
+        else:
+            assert norm == pytest.approx((t - rho * (1 - rho**t) / (1 - rho)) / (1 - rho))
+        total = 0.0
+        for one in range(t):  # the coefficient of gradient number `one`, from a run in which it alone is not zero
+            y, v = 0.0, 0.0
+            for k in range(t):
+                v = rho * v + float(k == one) + mu * y
+                y -= lr * (1 - delta) ** k * v
+            total += -y / lr
+        assert norm == pytest.approx(total)
+
+
+def test_participation_schemes_have_one_expectation() -> None:
+    """Equations (18)-(21): E[aggregate] = sum w s U for all four; exact over all draws, links averaged by hand."""
+    w, s = np.array([0.2, 0.5, 0.3]), np.array([0.9, 0.6, 0.3])
+    updates = np.array([1.0, -2.0, 5.0])
+    truth = (w * s * updates).sum()
+    k = 2
+    assert (w * s * updates).sum() == pytest.approx(truth)  # full
+    for p, weight in ((w, np.ones(3)), (np.array([0.5, 0.1, 0.4]), w / np.array([0.5, 0.1, 0.4]))):
+        draws = list(itertools.product(range(3), repeat=k))
+        mean = sum(np.prod(p[list(d)]) * sum(weight[m] * s[m] * updates[m] / k for m in d) for d in draws)
+        assert mean == pytest.approx(truth)
+    pairs = list(itertools.combinations(range(3), k))
+    mean = sum(sum(3 / k * w[m] * s[m] * updates[m] for m in d) for d in pairs) / len(pairs)
+    assert mean == pytest.approx(truth)
+
+
+def env() -> Env:
+    return Env(Tasks(settings(), torch.float64).get(Quadratic(M, D), 7), System(), 7)
+
+
+def test_schemes_draw_with_these_weights() -> None:
+    """The records that the engine uses, against the frequencies and weights of the derivation above."""
+    here = env()
+    zeros = np.zeros(M, dtype=np.int64)
+    everybody = np.ones(M, dtype=bool)
+    p = np.array([0.3, 0.1, 0.1, 0.2, 0.25, 0.05])
+    totals = {"is": np.zeros(M), "us": np.zeros(M), "full": np.zeros(M), "p": np.zeros(M)}
+    rounds = 4000
+    for r in range(rounds):
+        now = Now(r, np.arange(M), zeros + 1, np.ones(M), np.ones(M), everybody, zeros)
+        for name, scheme, q in (("is", DRAWS, None), ("us", Uniform(K), None), ("full", Full(), None), ("p", DRAWS, p)):
+            cohort = scheme.draw(here, now, q)
+            assert len(set(cohort.ids.tolist())) == len(cohort.ids)
+            totals[name][cohort.ids] += cohort.weight / rounds
+    for name in ("is", "us", "full"):
+        np.testing.assert_allclose(totals[name], W, atol=0.012)
+    np.testing.assert_allclose(totals["p"], p, atol=0.012)
+
+
+def test_probing_uses_the_declared_batch() -> None:
+    now = Now(3, np.arange(M), np.ones(M, dtype=np.int64), np.ones(M), np.ones(M), np.ones(M, bool), np.zeros(M, int))
+    request = next(OptimalSampling(0.1, DRAWS, probe_batch=5).probe(env(), {"x": torch.zeros(D)}, now))
+    assert isinstance(request, Gradient)
+    assert (request.batch, request.round, len(request.clients)) == (5, 3, M)
