@@ -81,6 +81,16 @@ def test_strategy_equals_reference(model: Model, strategy: str, rule: Rule, batc
     assert expected.update[0].abs().max() > 1e-4
 
 
+@pytest.mark.parametrize("model", [Softmax(64, 10), MLP(64, 12, 10), CONV])
+def test_masks_are_never_forgotten(model: Model) -> None:
+    """The fast paths of linear models know no masks; requests with one must not end there."""
+    task = task_of(model, Shuffled(10))
+    thresholds = torch.full((5, len(model.shapes)), 0.05, dtype=torch.float64)
+    jobs = [(task, request(task, Rule(mask="dynamic", amplify=True), thresholds=thresholds))]
+    expected = Trainer(strategy="reference").train(jobs)[0]
+    torch.testing.assert_close(Trainer().train(jobs)[0].update, expected.update, rtol=0, atol=1e-10)
+
+
 @pytest.mark.parametrize("rule", [Rule(mask="dynamic", amplify=True), Rule(mask="frozen"), Rule()])
 @pytest.mark.parametrize("strategy", ["stacked", "sequential"])
 def test_residual_network_with_masks(rule: Rule, strategy: str) -> None:

@@ -24,6 +24,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from reproduce.algorithms.rule import Rule
 from reproduce.engine import kernel
 from reproduce.engine.dense import dense_run
 from reproduce.engine.layout import Layout
@@ -103,7 +104,7 @@ class Trainer:
             self.used.add("quadratic")
             return [(chunk, lambda: quadratic_run(chunk, task), [owners[i] for i in order])]
         model = slots[0].request.model or task.problem.model
-        strategy = self.strategy(model, static(slots[0].request.rule).distill > 0, task.device)
+        strategy = self.strategy(model, slots[0].request.rule, task.device)
         self.used.add(strategy)
         run, key, size = self._recipe(strategy, model, slots, plans)
         if key is not None:
@@ -133,14 +134,14 @@ class Trainer:
             return autograd_run, lambda s: (plans.get(s) >= 0).sum(1).tobytes(), STACK
         return autograd_run, None, STACK
 
-    def strategy(self, model: Model, distilling: bool, device: torch.device) -> str:
-        """The strategy table above as code."""
+    def strategy(self, model: Model, rule: Rule, device: torch.device) -> str:
+        """The strategy table above as code; masks are known to automatic differentiation alone."""
         if self.forced != "auto":
             return self.forced
-        if isinstance(model, Softmax):
-            small = model.parameters <= SMALL and device.type == "cpu" and not distilling
+        if isinstance(model, Softmax) and not rule.mask:
+            small = model.parameters <= SMALL and device.type == "cpu" and not rule.distill
             return "kernel" if small and kernel.AVAILABLE else "siblings"
-        if isinstance(model, MLP) and not distilling:
+        if isinstance(model, MLP) and not rule.distill and not rule.mask:
             return "dense"
         return "sequential" if forward_macs(model) > LARGE else "stacked"
 
