@@ -1,0 +1,191 @@
+"""Asynchronous training against a loop in NumPy written from the paper: six policies, their options, identities."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from reproduce.algorithms.asynchronous import Asynchronous, Favano
+from reproduce.engine.cohort import Cohort, prepare
+from reproduce.engine.events import Events
+from reproduce.engine.task import ClassificationTask, Tasks
+from reproduce.engine.trainer import Trainer
+from reproduce.experiment import Experiment
+from reproduce.problems import Classification
+from reproduce.problems.batches import WithReplacement
+from reproduce.problems.embedded import GaussianClasses
+from reproduce.problems.models import Softmax
+from reproduce.problems.partitions import IID, TwoClasses
+from reproduce.settings import settings
+from reproduce.systems import policies
+from reproduce.systems.schedule import EventClock, Policy
+from reproduce.systems.speeds import Costs, Explicit
+
+CLIENTS, K, CLASSES, DIM = 10, 5, 10, 6
+COSTS = Costs(step=0.017, upload=0.044, download=0.044)
+DATA = GaussianClasses(CLASSES, DIM, 40, 10, 1.0, 3, mean_scale=2.0)
+Floats = NDArray[np.float64]
+
+
+def problem(iid: bool = True) -> Classification:
+    return Classification(DATA, Softmax(DIM, CLASSES), IID() if iid else TwoClasses(), CLIENTS, WithReplacement(4))
+
+
+def clock(policy: Policy, aggregations: int = 25, **changes: object) -> Events:
+    steps = 1 if isinstance(policy, policies.AsySG) else K
+    timed = replace(EventClock(policy, CLIENTS, steps, COSTS), **changes)  # type: ignore[arg-type]
+    return Events(timed, aggregations=aggregations, every=1)
+
+
+def train(events: Events, algorithm: Asynchronous, iid: bool = True, seed: int = 4) -> list[Floats]:
+    """The models before and after every aggregation."""
+    experiment = Experiment({}, problem(iid), None, algorithm, events)
+    run = prepare([experiment], [seed], Tasks(settings(), torch.float64))[0]
+    seen: dict[int, Floats] = {}
+
+    def tick() -> None:
+        seen[run.state["round"]] = run.state["x"].numpy().copy()
+
+    Cohort([run], Trainer(), tick).run()
+    assert run.state["status"] == "ok"
+    return [seen[t] for t in sorted(seen)]
+
+
+class Naive:
+    """Clients of a softmax problem: plain SGD on the mean cross-entropy of mini-batches, one sample at a time."""
+
+    def __init__(self, iid: bool, seed: int = 4) -> None:
+        task = Tasks(settings(), torch.float64).get(problem(iid), seed)
+        assert isinstance(task, ClassificationTask)
+        self.task, self.x, self.y = task, task.arena.train_x.numpy(), task.arena.labels
+
+    def gradient(self, w: Floats, batch: NDArray[np.int64]) -> Floats:
+        weight, bias = w[: CLASSES * DIM].reshape(CLASSES, DIM), w[CLASSES * DIM :]
+        dw, db = np.zeros_like(weight), np.zeros_like(bias)
+        for i in batch:
+            z = weight @ self.x[i] + bias
+            p = np.exp(z - z.max()) / np.exp(z - z.max()).sum()
+            p[self.y[i]] -= 1
+            dw += np.outer(p, self.x[i]) / len(batch)
+            db += p / len(batch)
+        return np.concatenate([dw.ravel(), db])
+
+    def job(self, start: Floats, client: int, job: int, steps: int, lr: float) -> Floats:
+        """The model at the end of a job."""
+        y = start.copy()
+        if steps:
+            for batch in self.task.plan(client, steps, job, 0):
+                y -= lr * self.gradient(y, batch)
+        return y
+
+    def replay(self, events: Events, algorithm: Asynchronous, seed: int = 4) -> list[Floats]:
+        """All versions of the server model."""
+        w = [self.task.initial().numpy().astype(float)]
+        contacts: dict[int, list[int]] = {i: [K] for i in range(CLIENTS)}
+        for a in events.schedule.simulate(seed, events.aggregations):
+            new, n = w[-1].copy(), len(a.updates)
+            if isinstance(algorithm, Favano):
+                new /= n + 1
+            for u in a.updates:
+                start = w[u.start_version]
+                end = self.job(start, u.client, u.job, u.steps, algorithm.lr)
+                if isinstance(algorithm, Favano):
+                    history = contacts[u.client]
+                    alpha = {
+                        "none": 1.0,
+                        "deterministic": float(np.mean(history)),
+                        "stochastic": float(np.mean([q > 0 for q in history])) * u.steps,
+                    }[algorithm.normalisation]
+                    new += (start if u.steps == 0 else start + (end - start) / alpha) / (n + 1)
+                    contacts[u.client] = [*history, u.steps]
+                else:
+                    scale = 1 / np.sqrt(1 + a.index - u.start_version) if algorithm.staleness_power else 1.0
+                    new -= algorithm.server_lr * u.weight * scale * (start - end)
+            w.append(new)
+        return w
+
+
+CASES = [
+    (policies.FedAvg(4), Asynchronous(0.1, server_lr=0.5)),
+    (policies.DeFedAvgNIID(4), Asynchronous(0.1, server_lr=0.5)),
+    (policies.DeFedAvgNIID(4, variant="hold"), Asynchronous(0.1, server_lr=0.5)),
+    (policies.DeFedAvgIID(4), Asynchronous(0.1, server_lr=0.5)),
+    (policies.FedBuff(4), Asynchronous(0.1, server_lr=0.5)),
+    (policies.FedBuff(4), Asynchronous(0.1, server_lr=0.5, staleness_power=0.5)),
+    (policies.AsySG(4), Asynchronous(1.0, server_lr=0.1)),
+    (policies.Favano(4), Favano(0.1)),
+    (policies.Favano(4, contact="parallel", wait=4 / 3), Favano(0.1, normalisation="deterministic")),
+    (policies.Favano(4, contact="parallel"), Favano(0.1, normalisation="stochastic")),
+]
+
+
+@pytest.mark.parametrize(("policy", "algorithm"), CASES)
+@pytest.mark.parametrize("iid", [True, False])
+def test_training_is_the_naive_replay(policy: Policy, algorithm: Asynchronous, iid: bool) -> None:
+    events = clock(policy)
+    ours, theirs = train(events, algorithm, iid), Naive(iid).replay(events, algorithm)
+    assert len(ours) == len(theirs) == 26
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-11)
+    assert np.abs(ours[-1] - ours[0]).max() > 0.02
+
+
+def test_the_cases_meet_staleness_and_lost_steps() -> None:
+    """Otherwise the comparison above would say less than it seems to."""
+    for policy, algorithm in CASES:
+        drawn = clock(policy).schedule.simulate(4, 25)
+        stale = max(s for a in drawn for s in a.staleness)
+        assert (stale == 0) == isinstance(policy, policies.FedAvg)
+        if isinstance(algorithm, Favano) and policy.contact == "parallel":  # type: ignore[attr-defined]
+            steps = {u.steps for a in drawn for u in a.updates}
+            assert 0 in steps
+            assert len(steps) > 2
+
+
+def test_fedavg_with_rate_one_is_the_mean_of_the_local_models() -> None:
+    """With multiplicity: this fixes the sign that eq. (3) has wrong."""
+    events, naive = clock(policies.FedAvg(12), aggregations=3), Naive(iid=False)
+    w = train(events, Asynchronous(0.1, server_lr=1.0), iid=False)
+    for a in events.schedule.simulate(4, 3):
+        assert any(u.weight > 1 / 12 for u in a.updates), "a client drawn twice"
+        draws = [u for u in a.updates for _ in range(round(u.weight * 12))]
+        ends = [naive.job(w[a.index], u.client, u.job, K, 0.1) for u in draws]
+        assert len(ends) == 12
+        np.testing.assert_allclose(w[a.index + 1], np.mean(ends, axis=0), rtol=0, atol=1e-12)
+
+
+def test_defedavg_iid_of_equal_clients_is_fedavg_with_all_of_them() -> None:
+    equal = {"costs": Costs(0.017, 0.0, 0.0), "speeds": Explicit((1.0,) * CLIENTS)}
+    everybody = (tuple(range(CLIENTS)),)
+    rule = Asynchronous(0.1, server_lr=0.7)
+    a = train(clock(policies.DeFedAvgIID(CLIENTS), **equal), rule)
+    b = train(clock(policies.FedAvg(CLIENTS, selections=everybody), **equal), rule)
+    np.testing.assert_allclose(a, b, rtol=0, atol=1e-13)
+
+
+def test_asysg_of_all_clients_is_fedbuff_of_one_step() -> None:
+    asysg = train(clock(policies.AsySG(4, concurrency="N")), Asynchronous(1.0, server_lr=0.1))
+    fedbuff = train(clock(policies.FedBuff(4), steps=1), Asynchronous(0.2, server_lr=0.5))
+    np.testing.assert_allclose(asysg, fedbuff, rtol=0, atol=1e-12)
+
+
+def test_favano_keeps_a_model_that_nobody_changes() -> None:
+    """The weights of the server's own and of the clients' models sum to one."""
+    w = train(clock(policies.Favano(4)), Favano(0.0))
+    np.testing.assert_allclose(w, np.broadcast_to(w[0], np.shape(w)), rtol=0, atol=1e-12)
+    rate = train(clock(policies.Favano(4)), replace(Favano(0.1), server_lr=5.0))
+    np.testing.assert_array_equal(rate, train(clock(policies.Favano(4)), Favano(0.1)), "it has no global rate")
+
+
+def test_favano_profiles_differ() -> None:
+    """Dividing by the number of steps makes a contact worth one averaged gradient: K times slower."""
+    moved = []
+    for kind in ("none", "deterministic"):
+        w = train(clock(policies.Favano(4), aggregations=2), Favano(0.1, normalisation=kind))
+        moved.append(np.abs(w[2] - w[0]).max())
+    assert moved[1] > 1e-4
+    assert moved[0] == pytest.approx(K * moved[1])
