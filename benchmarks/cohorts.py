@@ -1,0 +1,55 @@
+"""What sharing a cohort is worth: seeds, sweep points, submodels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.measure import compare, engine_round, seconds
+from benchmarks.works import WORKS, Work
+from reproduce.engine.requests import Train
+from reproduce.engine.task import ClassificationTask, Tasks
+from reproduce.engine.trainer import Trainer
+from reproduce.problems.models import ResNet
+from reproduce.settings import settings
+
+LOGISTIC = WORKS[1]
+
+
+def seeds() -> None:
+    """Time of a round with five seeds in one cohort, as a multiple of one seed's (two threads)."""
+    r = compare(engine_round(LOGISTIC, 2, seeds=1), engine_round(LOGISTIC, 2, seeds=5))
+    print(f"five seeds cost {1 / r.median:.2f} x one seed (range {1 / r.high:.2f}-{1 / r.low:.2f})")
+
+
+def sweep() -> None:
+    """42 learning rates of logistic regression, 20 clients: one cohort against one after another (two threads)."""
+    task = Tasks(settings()).get(LOGISTIC.problem, 0)
+    assert isinstance(task, ClassificationTask)
+    trainer = Trainer(2)
+    clients = np.arange(LOGISTIC.clients)
+    steps = np.full(LOGISTIC.clients, LOGISTIC.steps)
+    start = task.initial()
+    counter = iter(range(10**9))
+
+    def requests() -> list[tuple[ClassificationTask, Train]]:
+        r = next(counter)
+        return [(task, Train(clients, steps, start, 0.001 * (i + 1), r)) for i in range(42)]
+
+    def one_by_one() -> None:
+        for job in requests():
+            trainer.train([job])
+
+    r = compare(one_by_one, lambda: trainer.train(requests()), 3, 1.0)
+    points = 42 * LOGISTIC.samples_per_round
+    print(f"one cohort is {r.median:.2f} x as fast (range {r.low:.2f}-{r.high:.2f}); {points / r.b:,.0f} samples/s")
+
+
+def width() -> None:
+    """Seconds per step of a ResNet-18 client, batch 20, full width against widths 1/2, 1/4, 1/8 (one thread)."""
+    full = Work("full", ResNet(), (3, 32, 32), 1, 1, 40, 20, 2)
+    base = seconds(engine_round(full, 1), 2.0) / full.steps
+    print(f"width 1: {base:.3f} s per step")
+    for w in (0.5, 0.25, 0.125):
+        narrow = Work("narrow", ResNet(width=w), (3, 32, 32), 1, 1, 40, 20, 2)
+        time = seconds(engine_round(narrow, 1), 1.0) / narrow.steps
+        print(f"width {w}: {time:.4f} s per step, {base / time:.1f} x cheaper")

@@ -1,0 +1,77 @@
+"""A whole job: how much of its time is not training, and how much memory it takes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+from benchmarks.works import CNN28, Synthetic
+from reproduce.algorithms.base import FedAvg, WithReplacement
+from reproduce.engine.cohort import Cohort, prepare
+from reproduce.engine.rounds import Rounds
+from reproduce.engine.task import Tasks
+from reproduce.engine.trainer import Trainer
+from reproduce.experiment import Experiment
+from reproduce.problems import Classification
+from reproduce.problems.batches import Shuffled
+from reproduce.problems.models import MLP, Model, Softmax
+from reproduce.problems.partitions import IID
+from reproduce.settings import settings
+from reproduce.systems import System
+from reproduce.systems.work import Steps
+
+
+def overhead() -> None:
+    """Share of a reduced-scale job's time outside the local training steps, evaluation apart (one thread)."""
+    works: list[tuple[str, Model, tuple[int, ...], int, int]] = [
+        ("logistic regression, 20 clients x 50 steps", Softmax(123, 2), (123,), 50, 20),
+        ("MLP 784-64-10, 10 of 100 clients x 10 steps", MLP(784, 64, 10), (784,), 10, 10),
+        ("two-layer CNN, 10 of 100 clients x 24 steps", CNN28, (1, 28, 28), 24, 10),
+    ]
+    print("| job | seconds | training | evaluation | rest | rest / training |\n| --- | --- | --- | --- | --- | --- |")
+    for name, model, shape, steps, per_round in works:
+        clients = 20 if per_round == 20 else 100
+        problem = Classification(
+            Synthetic(clients * 200, shape, 2 if shape == (123,) else 10), model, IID(), clients, Shuffled(20)
+        )
+        algorithm = FedAvg(lr=0.01, participation=WithReplacement(per_round))
+        experiment = Experiment({"algorithm": "fedavg"}, problem, System(work=Steps(steps)), algorithm, Rounds(40, 5))
+        runs = prepare([experiment], [0, 1], Tasks(settings()))
+        cohort = Cohort(runs, Trainer(1))
+        warm = prepare([experiment], [2], Tasks(settings()))
+        Cohort(warm, Trainer(1)).run()
+        start = time.perf_counter()
+        cohort.run()
+        total = time.perf_counter() - start
+        train, evaluate = cohort.seconds["train"], cohort.seconds["evaluate"]
+        rest = total - train - evaluate
+        print(f"| {name} | {total:.2f} | {train:.2f} | {evaluate:.2f} | {rest:.3f} | {100 * rest / train:.1f} % |")
+
+
+MEMORY = """
+import gc
+from pathlib import Path
+from benchmarks.works import Work
+from benchmarks.measure import engine_round
+from reproduce.problems.models import ResNet
+work = Work("memory", ResNet(), (3, 32, 32), 100, 100, 20, 20, 1)
+data = 100 * 20 * 3 * 32 * 32 * 4
+call = engine_round(work, 1)
+def status(field):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
+gc.collect()
+Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+before = status("VmRSS")
+call()
+after = status("VmHWM")
+model = work.model.parameters * 4
+print(f"model {model / 2**20:.0f} MiB, data {data / 2**20:.0f} MiB; training 100 clients adds"
+      f" {(after - before) / 2**20:.0f} MiB to {before / 2**20:.0f} MiB: {(after - before) / model:.1f} x the model")
+"""
+
+
+def memory() -> None:
+    """Peak resident memory that one round of 100 ResNet-18 clients adds, in a process of its own (Linux)."""
+    subprocess.run([sys.executable, "-c", MEMORY], check=True)

@@ -1,0 +1,101 @@
+"""The pieces of work that are measured: synthetic data of the right shapes, a model, clients per round, local work.
+
+W1 and W2 are the two workloads of the comparison with other simulators; the rest are the models of the five papers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from reproduce.problems import Classification
+from reproduce.problems.batches import Batches, Shuffled
+from reproduce.problems.models import MLP, AlexNet, ConvNet, Model, ResNet, Softmax
+from reproduce.problems.partitions import IID
+
+
+@dataclass(frozen=True)
+class Synthetic:
+    """Random images or features with random labels: only their shapes matter."""
+
+    samples: int
+    shape: tuple[int, ...]
+    classes: int = 10
+
+    def load(self) -> Raw:
+        stream = np.random.default_rng(0)
+        x = stream.standard_normal((self.samples, *self.shape), dtype=np.float32)
+        if self.shape == (123,):
+            x = (x > 1.2).astype(np.float32)
+        return Raw(x, stream.integers(0, self.classes, self.samples), self.classes)
+
+
+@dataclass(frozen=True)
+class Raw:
+    """The part of a data set that an arena reads."""
+
+    train_x: np.ndarray
+    train_y: np.ndarray
+    n_classes: int
+    sha256: str = "synthetic"
+    source: str = "synthetic"
+
+    @property
+    def test_x(self) -> np.ndarray:
+        return self.train_x[:1000]
+
+    @property
+    def test_y(self) -> np.ndarray:
+        return self.train_y[:1000]
+
+
+@dataclass(frozen=True)
+class Work:
+    """`clients` clients in all, `per_round` of them train `steps` batches of `batch` in a round."""
+
+    name: str
+    model: Model
+    shape: tuple[int, ...]
+    clients: int
+    per_round: int
+    samples: int
+    batch: int
+    steps: int
+    classes: int = 10
+
+    @property
+    def problem(self) -> Classification:
+        data = Synthetic(self.clients * self.samples, self.shape, self.classes)
+        batches: Batches = Shuffled(self.batch)
+        return Classification(data, self.model, IID(), self.clients, batches)
+
+    def tensors(self) -> list[tuple[Tensor, Tensor]]:
+        """One (x, y) per client, for the naive loop and the peers."""
+        raw = Synthetic(self.clients * self.samples, self.shape, self.classes).load()
+        x, y = torch.from_numpy(raw.train_x), torch.from_numpy(raw.train_y)
+        return list(zip(x.split(self.samples), y.split(self.samples), strict=True))
+
+    @property
+    def samples_per_round(self) -> int:
+        return self.per_round * self.steps * self.batch
+
+
+CNN28 = ConvNet(1, 28, (10, 20), (50,), dropout=0.5, dropout_at="last", channel_dropout=0.5)
+CNN_CIFAR = ConvNet(3, 32, (32, 32), (256, 64), kernel=3, padding=1)
+RESNET10N = ResNet(1, 10, (16, 32, 64, 128), (1, 1, 1, 1), stem_stride=2)
+
+WORKS = (
+    Work("W1 two-layer CNN", CNN28, (1, 28, 28), 100, 10, 600, 25, 24),
+    Work("W2 logistic regression", Softmax(123, 2), (123,), 20, 20, 500, 20, 500, classes=2),
+    Work("softmax 784", Softmax(784, 10), (784,), 40, 20, 1000, 128, 5),
+    Work("MLP 784-200-10, 100 clients", MLP(784, 200, 10), (784,), 100, 100, 100, 25, 4),
+    Work("MLP 784-64-10", MLP(784, 64, 10), (784,), 100, 10, 100, 10, 10),
+    Work("defedavg CNN", ConvNet(1, 28, (32, 64), (512,)), (1, 28, 28), 100, 10, 100, 10, 10),
+    Work("fedacs CIFAR CNN, batch 512", CNN_CIFAR, (3, 32, 32), 6, 6, 1024, 512, 2),
+    Work("fiarse resnet10n", RESNET10N, (1, 28, 28), 8, 8, 160, 20, 8),
+    Work("ResNet-18, batch 20", ResNet(), (3, 32, 32), 2, 2, 40, 20, 2),
+    Work("AlexNet, batch 25", AlexNet(), (3, 32, 32), 2, 2, 100, 25, 4),
+)
