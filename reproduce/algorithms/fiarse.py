@@ -1,0 +1,110 @@
+"""FIARSE (Wu et al., NeurIPS 2024): submodels of the largest weights, with masks that are trained along.
+
+Of the N parameters those of convolutions and linear layers can be masked (weights and biases); normalisation is held
+and trained by all. A client of capacity gamma holds the coordinates with |x_j| >= theta, where theta is the k-th
+largest magnitude, k = floor(gamma d) of the d maskable ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from reproduce.algorithms.base import Cohort, Now, State
+from reproduce.algorithms.rule import Rule
+from reproduce.algorithms.submodels import Submodels, partial_average
+from reproduce.engine.requests import Evaluate, Train, Trained
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from reproduce.engine.task import Env
+
+Scope = Literal["model", "stage", "layer"]
+
+
+@dataclass(frozen=True)
+class FIARSE(Submodels):
+    """Algorithm 1: in every local step the mask is taken anew at the round's theta, the gradient follows eq. 3.
+
+    scope: one theta for the whole "model", for each "stage" (stem, groups of blocks, classifier: the layer-wise
+        variant of the published code) or for each "layer".
+    mask, amplify: "dynamic" with eq. 3 is FIARSE; "dynamic" without what the published code computes (its mask is
+        boolean, so that the second term of eq. 3 is never differentiated); "frozen" without is pruning-greedy (Zhou
+        et al., NeurIPS 2023): the mask stays what it was at the start of the round.
+    count: who enters the average of a coordinate: the clients whose update is not "nonzero" there (Sec. 3 and the
+        code), or those whose "mask" at the start of the round holds it (eq. 12).
+    """
+
+    scope: Scope = "model"
+    mask: Literal["dynamic", "frozen"] = "dynamic"
+    amplify: bool = True
+    count: Literal["nonzero", "mask"] = "nonzero"
+
+    def rule(self) -> Rule:
+        return Rule(momentum=self.momentum, mask=self.mask, amplify=self.amplify)
+
+    def local(self, env: Env, state: State, now: Now, cohort: Cohort) -> Train:
+        thetas = thresholds(env, state["x"], self.capacity(env)[cohort.ids].tolist(), self.scope)
+        return replace(super().local(env, state, now, cohort), thresholds=thetas)
+
+    def reduction(self, env: Env, now: Now, cohort: Cohort) -> Tensor | None:
+        return None
+
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Cohort, trained: Trained) -> None:
+        x, heard = state["x"], now.arrived[cohort.ids]
+        updates = trained.update[heard.nonzero()[0]]
+        if self.count == "nonzero":
+            count = (updates != 0).sum(0)
+        else:
+            count = env.zeros(env.parameters)
+            for theta in thresholds(env, x, self.capacity(env)[cohort.ids[heard]].tolist(), self.scope):
+                count += held(env, x, theta)
+        state["x"] = partial_average(x, updates.sum(0), count, self.server_lr)
+
+    def extract(self, env: Env, state: State, sizes: Sequence[float]) -> list[Tensor | Evaluate]:
+        x = state["x"]
+        return [x * held(env, x, theta) for theta in thresholds(env, x, sizes, self.scope)]
+
+
+def group(parameter: str, scope: Scope) -> str:
+    """Which parameters share a threshold: equal names do."""
+    layer = parameter.rsplit(".", 1)[0]
+    return {"model": "", "stage": layer.split(".")[0], "layer": layer}[scope]
+
+
+def maskable(env: Env) -> dict[str, slice]:
+    """The parameters of convolutions and linear layers: their layer's weight has at least two axes."""
+    shapes = env.task.problem.model.shapes  # type: ignore[union-attr]
+    return {n: w for n, w in env.blocks.items() if len(shapes[f"{n.rsplit('.', 1)[0]}.weight"]) > 1}
+
+
+def thresholds(env: Env, x: Tensor, sizes: Sequence[float], scope: Scope = "model") -> Tensor:
+    """theta [len(sizes), parameter tensors] of submodels of x [P]; 0 where all is held (size 1, normalisation)."""
+    table = env.zeros(len(sizes), len(env.blocks))
+    column = {name: i for i, name in enumerate(env.blocks)}
+    groups: dict[str, list[str]] = {}
+    where = maskable(env)
+    for name in where:
+        groups.setdefault(group(name, scope), []).append(name)
+    for names in groups.values():
+        magnitudes = x.new_empty(sum(where[n].stop - where[n].start for n in names))
+        at = 0
+        for n in names:
+            part = x[where[n]]
+            magnitudes[at : at + len(part)] = part.abs()
+            at += len(part)
+        ranked = magnitudes.sort(descending=True).values
+        for row, size in enumerate(sizes):
+            if size < 1:
+                table[row, [column[n] for n in names]] = ranked[max(1, int(size * at + 1e-9)) - 1]
+    return table
+
+
+def held(env: Env, x: Tensor, theta: Tensor) -> Tensor:
+    """The mask |x_j| >= theta as booleans [P], for thresholds [parameter tensors]."""
+    keep = x != x  # booleans of the right shape and place
+    for where, t in zip(env.blocks.values(), theta, strict=True):
+        keep[where] = x[where].abs() >= t
+    return keep

@@ -1,0 +1,79 @@
+"""One model in several sizes: every client trains the part that fits it (FIARSE, Wu et al., NeurIPS 2024, Sec. 3).
+
+gamma_m is the capacity of client m, the share of the parameters that it can hold; sizes are the distinct capacities.
+Subclasses say which part has which size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reproduce.algorithms.base import FedAvg, Floats, State
+from reproduce.engine.requests import Evaluate, Evaluated
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from reproduce.engine.task import Env
+
+
+@dataclass(frozen=True)
+class Submodels(FedAvg):
+    """Evaluation of submodels; the server step is `partial_average`.
+
+    sweep: further sizes that are evaluated at the end of the run.
+
+    Recorded are, per size, `accuracy` on the whole test set and `local_accuracy`, the mean over the clients of that
+    size on their own test sets; at the end also `client_accuracy` of every client with the submodel of its size.
+    """
+
+    sweep: tuple[float, ...] = ()
+
+    def capacity(self, env: Env) -> Floats:
+        """gamma [N]."""
+        return np.asarray(env.system.capacity.capacities(env.clients), dtype=float)
+
+    def extract(self, env: Env, state: State, sizes: Sequence[float]) -> list[Tensor | Evaluate]:
+        """The submodels of the given sizes, as models to evaluate."""
+        raise NotImplementedError
+
+    def models(self, env: Env, state: State) -> Mapping[str, Tensor | Evaluate]:
+        sizes = set(env.system.capacity.sizes) | (set(self.sweep) if state.get("final") else set())
+        ordered = sorted(sizes, reverse=True)
+        return dict(zip(map(size_key, ordered), self.extract(env, state, ordered), strict=True))
+
+    def metrics(self, env: Env, state: State, answers: Mapping[str, Evaluated]) -> Iterator[tuple[str, str, float]]:
+        for key, answer in answers.items():
+            yield "accuracy", key, float(answer.metrics["accuracy"][0])
+        tests = getattr(env.task, "test_indices", None)
+        if tests is None:
+            return
+        ends = np.cumsum([len(test) for test in tests])
+        keys = [size_key(size) for size in self.capacity(env)]
+        own: list[float] = []
+        for client, key in enumerate(keys):
+            correct = answers[key].correct
+            assert correct is not None
+            own.append(100 * float(correct[0, ends[client] - len(tests[client]) : ends[client]].mean()))
+        for key in dict.fromkeys(keys):
+            yield "local_accuracy", key, float(np.mean([a for a, k in zip(own, keys, strict=True) if k == key]))
+        if state.get("final"):
+            yield from (("client_accuracy", str(client), accuracy) for client, accuracy in enumerate(own))
+
+
+def size_key(size: float) -> str:
+    """How a size is written in the results."""
+    return format(float(size), ".10g")
+
+
+def partial_average(x: Tensor, total: Tensor, count: Tensor, server_lr: float) -> Tensor:
+    """x + server_lr * total / count, [P] each; where count is 0 the coordinate of x stays as it is, bit for bit.
+
+    total: sum of the clients' updates; count: how many clients held the coordinate (FIARSE Sec. 3 and eq. 12; with
+    the sign of Algorithm 1, line 13 - the display in Sec. 3 has the opposite one).
+    """
+    return (x + server_lr * total / count.clamp(min=1)).where(count > 0, x)

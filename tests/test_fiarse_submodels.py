@@ -1,0 +1,244 @@
+"""Masks, slices and windows of residual networks: sizes, nesting, equalities between methods (float64)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from reproduce.algorithms.base import FedAvg, Uniform
+from reproduce.algorithms.fiarse import FIARSE, held, thresholds
+from reproduce.algorithms.heterofl import HeteroFL
+from reproduce.algorithms.submodels import partial_average
+from reproduce.engine.cohort import Cohort, Run, prepare
+from reproduce.engine.local import Masks
+from reproduce.engine.ops import One
+from reproduce.engine.rounds import Rounds
+from reproduce.engine.task import Tasks
+from reproduce.engine.trainer import Trainer, layout_of
+from reproduce.experiment import Experiment
+from reproduce.papers.fiarse import panels
+from reproduce.problems.models import ResNet
+from reproduce.problems.submodels import positions
+from reproduce.settings import settings
+from reproduce.systems import Epochs, System
+from reproduce.systems.capacity import SplitCapacity
+
+SMOKE = panels.settings("smoke")["image_blobs"].problem
+FOUR = SplitCapacity(panels.FOUR)
+MODEL = SMOKE.model
+
+
+@pytest.fixture(scope="module")
+def tasks() -> Tasks:
+    return Tasks(settings(), torch.float64)
+
+
+def finished(
+    tasks: Tasks, algorithm: FedAvg, capacity: SplitCapacity, rounds: int = 3, problem: Any = SMOKE, seed: int = 0
+) -> Run:
+    experiment = Experiment({}, problem, System(Epochs(1), capacity=capacity), algorithm, Rounds(rounds))
+    run = prepare([experiment], [seed], tasks)[0]
+    Cohort([run], Trainer()).run()
+    return run
+
+
+def forward(model: ResNet, flat: Tensor, x: Tensor) -> Tensor:
+    return model.forward(One(), layout_of(model).named(flat), x)
+
+
+# --- masks ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scope", ["model", "stage", "layer"])
+def test_masks_have_the_right_size_and_are_nested(tasks: Tasks, scope: Any) -> None:
+    env = finished(tasks, FIARSE(0.1, Uniform(4)), FOUR, rounds=0).env
+    x = env.initial()
+    d = 72 + 72 * 8 + 8 * 16 * 9 + 16 * 16 * 9 + 8 * 16 + 72 * 8 + 16 * 4 + 4
+    free = MODEL.parameters - d
+    assert free == 2 * (8 * 3 + 16 * 3)
+    masks = [held(env, x, t) for t in thresholds(env, x, panels.SWEEP, scope)]
+    for size, mask in zip(panels.SWEEP, masks, strict=True):
+        assert mask.sum() - free == (d if size == 1 else pytest.approx(int(size * d), abs=8 if scope != "model" else 0))
+    assert all(not (a & ~b).any() for a, b in pairwise(masks))
+    assert masks[-1].all()
+    normalisation = torch.cat([torch.full((w.stop - w.start,), "bn" in n) for n, w in env.blocks.items()])
+    assert normalisation.sum() == free
+    assert all(m[normalisation].all() for m in masks)
+
+
+def test_a_mask_keeps_at_least_one_weight(tasks: Tasks) -> None:
+    env = finished(tasks, FIARSE(0.1, Uniform(4)), FOUR, rounds=0).env
+    x = env.initial()
+    mask = held(env, x, thresholds(env, x, [1e-9])[0])
+    weight = torch.cat([torch.full((w.stop - w.start,), "bn" not in n) for n, w in env.blocks.items()])
+    assert (mask & weight).sum() == 1
+    assert x[mask & weight].abs() == x[weight].abs().max()
+
+
+def test_amplification_factor(tasks: Tasks) -> None:
+    """Eq. 3: between 1 and 1.5, 1.5 at the threshold, 1 far above it and without threshold."""
+    masks = object.__new__(Masks)
+    masks.rule = FIARSE().rule()
+    y = torch.tensor([[1e-9, 0.05, 0.1, 0.2, 0.3, 1e6], [0.0, 0.05, 0.1, 0.2, 0.3, 1e6]], dtype=torch.float64)
+    masks.t = [torch.tensor([[0.1], [0.0]], dtype=torch.float64)]
+    masks.masks = [torch.ones_like(y)]
+    factor = masks.gradient([-y], [torch.ones_like(y)])[0]
+    assert ((factor >= 1) & (factor <= 1.5 + 1e-15)).all()
+    expected = [1 + 2 * a * 0.1 / (a + 0.1) ** 2 for a in y[0].tolist()]
+    torch.testing.assert_close(factor[0], torch.tensor(expected, dtype=torch.float64))
+    assert factor[0, 2] == pytest.approx(1.5)
+    assert factor[0, -1] == pytest.approx(1.0, abs=1e-6)
+    assert (factor[1] == 1).all()
+
+
+def test_active_weights_only_ever_leave(tasks: Tasks) -> None:
+    """Plain SGD: a weight outside the mask has gradient zero, so after k + 1 steps fewer are active than after k."""
+    run = finished(tasks, FIARSE(0.3, Uniform(8, average=True)), FOUR, rounds=0)
+    algorithm, env = run.experiment.algorithm, run.env
+    x = run.state["x"]
+    theta = thresholds(env, x, [1 / 16])[0]
+    active = [held(env, x, theta)]
+    for k in range(1, 7):
+        now = _now(env, steps=k)
+        cohort = algorithm.choose(env, now, None)
+        request = replace(algorithm.local(env, run.state, now, cohort), weights=None)
+        end = x + Trainer().train([(env.task, request)])[0].update[5]  # clients 4 and 5 are those of size 1/16
+        active.append(held(env, end, theta))
+        assert torch.equal(end[~active[0]], x[~active[0]])
+    assert all(not (b & ~a).any() for a, b in pairwise(active))
+    assert active[-1].sum() < active[0].sum()
+
+
+def _now(env: Any, steps: int) -> Any:
+    from reproduce.engine.rounds import observe
+
+    now = observe(env, FIARSE(), 0, np.zeros(env.clients, dtype=np.int64))
+    return replace(now, steps=np.full(env.clients, steps))
+
+
+# --- the server step --------------------------------------------------------------------------------------------------
+
+
+def test_partial_average_leaves_the_rest_untouched() -> None:
+    x = torch.tensor([1.0, -0.0, 3.0, 4.0])
+    total, count = torch.tensor([3.0, 0.0, -2.0, 0.0]), torch.tensor([2, 0, 1, 0])
+    new = partial_average(x, total, count, 0.5)
+    assert torch.equal(new, torch.tensor([1.75, -0.0, 2.0, 4.0]))
+    assert torch.signbit(new).tolist() == [False, True, False, False]
+    assert (
+        partial_average(x, torch.tensor([float("nan"), 0, 0, 0]), count, 1.0).isnan().tolist() == [True] + [False] * 3
+    )
+
+
+SMALL = SplitCapacity((1 / 4, 1 / 16))
+
+
+@pytest.mark.parametrize("algorithm", [FIARSE, HeteroFL])
+def test_what_nobody_held_is_bit_identical(tasks: Tasks, algorithm: Any) -> None:
+    run = finished(tasks, algorithm(0.1, Uniform(4, average=True)), SMALL, rounds=1)
+    before, after = run.env.initial(), run.state["x"]
+    if algorithm is FIARSE:
+        mine = held(run.env, before, thresholds(run.env, before, [1 / 4])[0])
+    else:
+        mine = torch.zeros_like(before, dtype=torch.bool)
+        mine[positions(MODEL.shapes, replace(MODEL, width=0.5).shapes)] = True
+    assert torch.equal(before[~mine], after[~mine])
+    assert (before[mine] != after[mine]).double().mean() > 0.9
+
+
+def test_one_round_of_heterofl_by_hand(tasks: Tasks) -> None:
+    """Every coordinate is the mean over the participants whose slice has it, trained one by one."""
+    algorithm = HeteroFL(0.1, Uniform(5, average=True))
+    run = finished(tasks, algorithm, FOUR, rounds=1)
+    env, x = run.env, run.env.initial()
+    now = _now(env, steps=2)
+    sums, counts = torch.zeros_like(x), torch.zeros_like(x)
+    cohort = algorithm.choose(env, now, None)
+    for client in cohort.ids.tolist():
+        width = (1.0, 0.5, 0.25, 0.125)[client // 2]
+        model = replace(MODEL, width=width)
+        at = positions(MODEL.shapes, model.shapes)
+        request = replace(
+            FedAvg(0.1).local(env, {"x": x}, now, type(cohort)(np.array([client]), np.ones(1))),
+            model=model,
+            start=x[at],
+            weights=None,
+        )
+        sums[at] += x[at] + Trainer(strategy="reference").train([(env.task, request)])[0].update[0]
+        counts[at] += 1
+    expected = torch.where(counts > 0, sums / counts.clamp(min=1), x)
+    torch.testing.assert_close(run.state["x"], expected, rtol=0, atol=1e-10)
+    assert len(set(counts.tolist())) >= 3
+
+
+# --- equalities between methods ---------------------------------------------------------------------------------------
+
+
+def test_full_capacities_make_all_methods_federated_averaging(tasks: Tasks) -> None:
+    """4 participants: weighing by 1/4 before or after the sum gives the same bits."""
+    draw = Uniform(4, average=True)
+    methods = [FIARSE(0.1, draw), FIARSE(0.1, draw, mask="frozen", amplify=False, count="mask"), HeteroFL(0.1, draw)]
+    methods += [HeteroFL(0.1, draw, rolling=True), FIARSE(0.1, draw, scope="stage", amplify=False)]
+    expected = finished(tasks, FedAvg(0.1, draw), SplitCapacity((1.0,))).state["x"]
+    for method in methods:
+        assert torch.equal(finished(tasks, method, SplitCapacity((1.0,))).state["x"], expected)
+    assert not torch.equal(expected, tasks.get(SMOKE, 0).initial())
+
+
+def test_fedrolex_starts_as_heterofl(tasks: Tasks) -> None:
+    draw = Uniform(4, average=True)
+    one, other = (finished(tasks, HeteroFL(0.1, draw, rolling=r), FOUR, rounds=1).state["x"] for r in (False, True))
+    assert torch.equal(one, other)
+    one, other = (finished(tasks, HeteroFL(0.1, draw, rolling=r), FOUR, rounds=2).state["x"] for r in (False, True))
+    assert not torch.equal(one, other)
+
+
+def test_fedrolex_keeps_every_channel_equally_often() -> None:
+    """In c rounds a window of k of c channels has every channel k times; both ends of a layer move together."""
+    whole, part = MODEL.shapes, replace(MODEL, width=0.25).shapes
+    name = "layer2.0.conv2.weight"
+    start = sum(int(np.prod(s)) for n, s in list(whole.items())[: list(whole).index(name)])
+    first = sum(int(np.prod(s)) for n, s in list(part.items())[: list(part).index(name)])
+    size = int(np.prod(part[name]))
+    times = np.zeros((2, 16), dtype=int)
+    for t in range(16):
+        at = positions(whole, part, t)[first : first + size] - start
+        outputs, inputs = np.unique(at // 144), np.unique(at % 144 // 9)
+        assert set(outputs) == set(inputs) == {(t + s) % 16 for s in range(4)}
+        times[0, outputs] += 1
+        times[1, inputs] += 1
+    assert (times == 4).all()
+    assert sorted(positions(whole, whole, 3)) == list(range(MODEL.parameters))
+
+
+@pytest.mark.parametrize("offset", [0, 3, 13])
+@pytest.mark.parametrize("width", [0.125, 0.5, 0.6])
+def test_a_slice_is_the_whole_model_with_zeros(tasks: Tasks, offset: int, width: float) -> None:
+    """Channels and their normalisation set to 0 outside the slice: the same logits, without and with the scaler."""
+    run = finished(tasks, HeteroFL(0.1, Uniform(4, average=True)), FOUR, rounds=2)
+    x, images = run.state["x"], run.env.task.arena.test_x[:20]
+    model = replace(MODEL, width=width)
+    plain = replace(MODEL, widths=tuple(map(model.kept_channels, MODEL.widths)))
+    assert plain.shapes == model.shapes
+    at = positions(MODEL.shapes, model.shapes, offset)
+    assert len(set(at.tolist())) == model.parameters
+    masked = torch.zeros_like(x)
+    masked[at] = x[at]
+    expected = forward(MODEL, masked, images)
+    torch.testing.assert_close(forward(plain, x[at], images), expected, rtol=0, atol=1e-10)
+    difference = (forward(model, x[at], images) - expected).abs().max()
+    assert 0 < difference < 1e-3
+
+
+def test_fedrolex_is_evaluated_in_the_window_of_the_last_round(tasks: Tasks) -> None:
+    run = finished(tasks, HeteroFL(0.1, Uniform(4, average=True), rolling=True), FOUR, rounds=3)
+    request: Any = run.experiment.algorithm.extract(run.env, run.state, [1 / 16])[0]
+    model = replace(MODEL, width=0.25)
+    assert request.model == model
+    assert torch.equal(request.x[0], run.state["x"][positions(MODEL.shapes, model.shapes, 2)])
