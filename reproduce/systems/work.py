@@ -145,9 +145,9 @@ class Gaussian(Work):
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
         if self.variance == 0:
             return np.full(clients, max(1, int(self.mean)), dtype=np.int64)
-        draws, deviation = _draws(self.mode, round), self.variance**0.5
-        last = [_published_stream(m + 1).normal(self.mean, deviation, draws)[-1] for m in range(clients)]
-        return np.array([max(1, int(abs(x))) for x in last], dtype=np.int64)
+        at = 0 if self.mode == "fixed" else round
+        x = _published("normal", self.mean, self.variance**0.5, clients, _enough(at))[:, at]
+        return np.maximum(1, np.abs(x).astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -164,9 +164,8 @@ class Uniform(Work):
         _check_mode(self.mode)
 
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
-        draws = _draws(self.mode, round)
-        streams = (_published_stream(m + 1) for m in range(clients))
-        return np.array([stream.randint(self.low, self.high + 1, draws)[-1] for stream in streams], dtype=np.int64)
+        at = 0 if self.mode == "fixed" else round
+        return _published("randint", self.low, self.high + 1, clients, _enough(at))[:, at].astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -216,9 +215,15 @@ def _published_stream(client: int) -> np.random.RandomState:
     return np.random.RandomState(_published_seed(client))
 
 
-def _draws(mode: Mode, round: int) -> int:
-    """How many numbers of a client's stream are needed until the one of `round`."""
-    return 1 if mode == "fixed" else round + 1
+@cache
+def _published(method: str, a: float, b: float, clients: int, draws: int) -> np.ndarray:
+    """The first draws of `RandomState.<method>(a, b)` of every client [clients, draws]."""
+    return np.array([getattr(_published_stream(m + 1), method)(a, b, draws) for m in range(clients)])
+
+
+def _enough(index: int) -> int:
+    """A power of two above `index`: all rounds of a run share few arrays."""
+    return 1 << index.bit_length()
 
 
 def _nearest(x: float) -> int:
