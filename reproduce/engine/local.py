@@ -198,7 +198,7 @@ def autograd_run(chunk: Chunk, arena: Arena) -> Rows:
             gradients.add(k, grads)
             stepper.step(k, y, grads)
     mean, first = gradients.rows(chunk)
-    return Rows(layout.rows(y) - start, mean, first)
+    return Rows(layout.rows(y).sub_(start), mean, first)
 
 
 def _loss(

@@ -117,7 +117,7 @@ class Chunk:
                 start = slot.row_of(slot.request.start)
                 value = start if field == "anchor" else torch.zeros_like(start)
             rows.append(slot.row_of(value))
-        return torch.stack(rows)
+        return rows[0][None] if len(rows) == 1 else torch.stack(rows)  # a large model is not copied
 
     def numbers(self, values: Sequence[float], like: Tensor) -> Tensor:
         return torch.tensor(values, dtype=like.dtype, device=like.device)
