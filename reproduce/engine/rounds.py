@@ -22,6 +22,7 @@ class Rounds:
     every: evaluate after every so many rounds, at the start (round 0) and at the end; `dense_last`: in the last so
     many rounds evaluate after each. trace: record the model's coordinates every so many rounds (toys only).
     work: record the samples processed so far by all clients that trained. view: which data the evaluation uses.
+    until: ("accuracy", 80.0) ends the run with the first evaluation whose metric is at or above the number.
     """
 
     rounds: int
@@ -30,6 +31,7 @@ class Rounds:
     trace: int = 0
     work: bool = False
     view: str = "test"
+    until: tuple[str, float] | None = None
 
     def due(self, done: int) -> bool:
         """Is there an evaluation after `done` rounds?"""
@@ -53,6 +55,14 @@ class Rounds:
         share = getattr(experiment.algorithm.participation, "k", problem.clients) / problem.clients
         return float(self.rounds * each.mean() * problem.clients * min(1.0, share))
 
+    def _reached(self, state: State) -> bool:
+        """Has the last evaluation met the target?"""
+        if self.until is None:
+            return False
+        metric, target = self.until
+        value = next((v for r, _, m, key, v in reversed(state["history"]) if m == metric and key == ""), -np.inf)
+        return bool(value >= target)
+
     def play(self, env: Env, algorithm: FedAvg, state: State) -> Generator[Any, Any, None]:
         """The requests of the run from `state["round"]` on; `state["final"]`: is this evaluation the last?"""
         if "steps_done" not in state:
@@ -64,7 +74,7 @@ class Rounds:
                 if self.work:
                     record(state, state["round"], "work", state["work"])
                 state["pending"] = False
-            if state["round"] == self.rounds or state["status"] != "ok":
+            if state["round"] == self.rounds or state["status"] != "ok" or self._reached(state):
                 return
             now = observe(env, algorithm, state["round"], state["steps_done"])
             yield from algorithm.round(env, state, now)
