@@ -123,13 +123,16 @@ class Sessions:
 
     def _open(self, env: Env, algorithm: FedAvg, state: State, session: int) -> Play:
         """Make the initial model of a session. All requests come first; then the state changes at once."""
-        fingerprint, mixture = None, {}
+        fingerprint, mixture = None, {}  # mixture: metric -> one number per stored model
         if session >= self.pilots and self.start.pilot:
             fingerprint = yield from self._fingerprint(env, algorithm, state, session)
         state["opened"] = session
         if fingerprint is not None:
             state["fingerprints"].append(fingerprint)
             mixture["distance"] = self.start.distances(state["fingerprints"], env.blocks)
+        if session == self.pilots:
+            # Batches are counted from here on: schemes with and without pilot sessions then ask for the same ones.
+            state["steps_done"] = np.zeros(env.clients, dtype=np.int64)
         if session == self.pilots and not self.start.carry:
             state["x"] = state["random"]
         elif session > self.pilots:

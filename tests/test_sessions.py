@@ -1,0 +1,365 @@
+"""The session clock and the schemes of initial models, against a plain NumPy loop of the paper's algorithm."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from reproduce.algorithms.base import FedAvg
+from reproduce.algorithms.distillation import Distillation
+from reproduce.algorithms.fedacg import FedACG
+from reproduce.algorithms.fedprox import FedProx
+from reproduce.algorithms.scaffold import Scaffold, ScaffoldAsReleased
+from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot, Start
+from reproduce.engine.cohort import Cohort, Run, prepare
+from reproduce.engine.sessions import Sessions
+from reproduce.engine.task import ClassificationTask, Tasks
+from reproduce.engine.trainer import Trainer
+from reproduce.experiment import Experiment
+from reproduce.problems import Classification
+from reproduce.problems.batches import Walk
+from reproduce.problems.models import Softmax
+from reproduce.problems.partitions import GroupedDirichlet
+from reproduce.settings import settings
+from reproduce.streams import rng
+from reproduce.systems import Steps, System
+from reproduce.systems.membership import Alternating
+
+N, S, T, P, B, K, LR, FLOOR = 3, 5, 3, 1, 32, 4, 0.05, 0.4
+MOMENTUM = 0.9
+GROUPS = ((0, 1, 2, 3, 4), (5, 6, 7, 8, 9))
+VIEWS = tuple("labels:" + ",".join(map(str, g)) for g in GROUPS)
+# 700 samples: some of the 120 per client make fewer than K batches of 32, the last one short.
+PROBLEM = Classification(
+    "gaussian", Softmax(20, 10), GroupedDirichlet(0.3), clients=2 * N, batches=Walk(B), train_samples=650
+)
+
+
+def clock(start: Start, **changes: Any) -> Sessions:
+    return replace(Sessions(S, T, Alternating(2, N), VIEWS, start, P, FLOOR), **changes)
+
+
+def play(algorithm: FedAvg, start: Start, tasks: Tasks | None = None, **changes: Any) -> tuple[Run, ClassificationTask]:
+    tasks = tasks or Tasks(settings(), torch.float64)
+    experiment = Experiment({"algorithm": "a"}, PROBLEM, System(work=Steps(K)), algorithm, clock(start, **changes))
+    (run,) = prepare([experiment], [2], tasks)
+    Cohort([run], Trainer()).run()
+    task = tasks.get(PROBLEM, 2)
+    assert isinstance(task, ClassificationTask)
+    return run, task
+
+
+def values(run: Run, metric: str) -> dict[Any, float]:
+    """round -> accuracy, or key -> alpha, distance."""
+    rows = [row for row in run.state["history"] if row[2] == metric]
+    return {row[3] or row[0]: row[4] for row in rows}
+
+
+# --- the plain loop ---------------------------------------------------------------------------------------------------
+
+
+def probabilities(w: np.ndarray, x: np.ndarray) -> np.ndarray:
+    z = x @ w[:200].reshape(10, 20).T + w[200:]
+    e = np.exp(z - z.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+class Plain:
+    """One trajectory; `kind` names the algorithm."""
+
+    def __init__(self, kind: str, task: ClassificationTask) -> None:
+        self.kind, self.task = kind, task
+        self.x, self.y = task.arena.train_x.numpy(), task.arena.labels
+        self.fresh(None)
+
+    def fresh(self, teacher: np.ndarray | None) -> None:
+        """Memories at the start of a session."""
+        self.m = np.zeros(210)
+        self.c, self.c_k = np.zeros(210), np.zeros((2 * N, 210))
+        self.teacher = np.zeros(210) if teacher is None else teacher
+
+    def local(self, w: np.ndarray, client: int, number: int, lr: float) -> tuple[np.ndarray, int]:
+        """End point and number of steps of one client."""
+        order = rng("batches", 2, number, client).permutation(self.task.indices[client])
+        y, v, steps = w.copy(), np.zeros(210), 0
+        for at in range(0, min(len(order), K * B), B):
+            batch = order[at : at + B]
+            p, onehot = probabilities(y, self.x[batch]), np.eye(10)[self.y[batch]]
+            d = (p - onehot) / len(batch)
+            if self.kind == "continuous":
+                d += 0.7 * (p - probabilities(self.teacher, self.x[batch])) / len(batch)
+            g = np.concatenate([(d.T @ self.x[batch]).ravel(), d.sum(0)])
+            if self.kind == "fedprox":
+                g += 1.0 * (y - w)
+            if self.kind == "fedacg":
+                g += 0.3 * (y - w)
+            if self.kind == "scaffold":
+                g += self.c - self.c_k[client]
+            v = MOMENTUM * v + g
+            y = y - lr * v
+            steps += 1
+        return y, steps
+
+    def round(self, w: np.ndarray, session: int, number: int, lr: float) -> np.ndarray:
+        members = range(N) if session % 2 == 0 else range(N, 2 * N)
+        sizes = np.array([len(self.task.indices[k]) for k in members])
+        p = sizes / sizes.sum()
+        start = w + 0.85 * self.m if self.kind == "fedacg" else w
+        ends = [self.local(start, k, number, lr) for k in members]
+        delta = sum(share * (y - start) for share, (y, _) in zip(p, ends, strict=True))
+        if self.kind == "fedacg":
+            self.m = 0.85 * self.m + delta
+            return w + self.m
+        if self.kind == "as_released":
+            return w + lr * delta
+        if self.kind == "scaffold":
+            c = self.c.copy()
+            for share, k, (y, steps) in zip(p, members, ends, strict=True):
+                length = sum((1 - MOMENTUM**i) / (1 - MOMENTUM) for i in range(1, steps + 1))
+                new = self.c_k[k] - c + (start - y) / (length * lr)
+                self.c = self.c + share * (new - self.c_k[k])
+                self.c_k[k] = new
+        return w + delta
+
+    def trajectory(
+        self, scheme: str, R: float = 10.0, V: int = 1
+    ) -> tuple[np.ndarray, dict[int, float], dict[str, float]]:
+        """Final model, accuracy per global round, alpha(s, z)."""
+        random = self.task.initial().numpy()
+        w, accuracy, alphas, final, prints = random, {}, {}, {}, {}
+        pilot = self.task.initial("pilot").numpy()
+        if scheme == "proposed":
+            for s in range(P):
+                self.fresh(None)
+                for t in range(T):
+                    w = self.round(w, s, s * T + t, rate(t))
+                final[s] = w
+            pilot = np.mean([final.pop(s) for s in range(P)], axis=0)
+        for s in range(P, S):
+            if scheme in ("proposed", "random_pilot"):
+                u = pilot
+                self.fresh(final.get(s - 1))
+                for v in range(V):
+                    u = self.round(u, s, S * T + s * V + v, LR / 2)
+                prints[s] = u - pilot
+            if s == P:
+                w = random
+            elif scheme == "average":
+                w = np.mean(list(final.values()), axis=0)
+            elif scheme in ("proposed", "random_pilot"):
+                e = {z: np.exp(-R * unit_distance(prints[s], prints[z])) for z in range(P, s)}
+                alpha = {z: e[z] / sum(e.values()) for z in e}
+                alphas |= {f"{s}:{z}": a for z, a in alpha.items()}
+                w = sum(alpha[z] * final[z] for z in alpha)
+            self.fresh(final.get(s - 1))
+            for t in range(T):
+                w = self.round(w, s, s * T + t, rate(t))
+                accuracy[s * T + t + 1] = self.accuracy(w, GROUPS[s % 2])
+            final[s] = w
+        return w, accuracy, alphas
+
+    def accuracy(self, w: np.ndarray, labels: tuple[int, ...]) -> float:
+        x, y = self.task.arena.test_x.numpy(), self.task.arena.test_labels
+        here = np.isin(y, labels)
+        return float(100 * (probabilities(w, x[here]).argmax(1) == y[here]).mean())
+
+
+def rate(t: int) -> float:
+    return FLOOR * LR + (LR - FLOOR * LR) * (1 - t / T) ** 0.9
+
+
+def unit_distance(a: np.ndarray, b: np.ndarray) -> float:
+    """The biases do not count, so one tensor is left."""
+    u, v = a[:200], b[:200]
+    return float(np.linalg.norm(u / np.linalg.norm(u) - v / np.linalg.norm(v)))
+
+
+ALGORITHMS: dict[str, FedAvg] = {
+    "fedavg": FedAvg(LR, momentum=MOMENTUM),
+    "fedprox": FedProx(LR, momentum=MOMENTUM, mu=1.0),
+    "fedacg": FedACG(LR, momentum=MOMENTUM, lam=0.85, beta=0.3),
+    "as_released": ScaffoldAsReleased(LR, momentum=MOMENTUM),
+    "scaffold": Scaffold(LR, momentum=MOMENTUM, control="displacement"),
+    "continuous": Distillation(LR, momentum=MOMENTUM, kappa=0.7),
+}
+STARTS: dict[str, Start] = {
+    "previous": Previous(),
+    "average": Average(),
+    "proposed": Proposed(R=3.0, V=2),
+    "random_pilot": RandomPilot(R=3.0, V=2),
+}
+
+
+@pytest.mark.parametrize("scheme", STARTS)
+@pytest.mark.parametrize("kind", ALGORITHMS)
+def test_every_scheme_with_every_algorithm_equals_the_plain_loop(kind: str, scheme: str) -> None:
+    run, task = play(ALGORITHMS[kind], STARTS[scheme])
+    x, accuracy, alphas = Plain(kind, task).trajectory(scheme, R=3.0, V=2)
+    np.testing.assert_allclose(run.state["x"].numpy(), x, rtol=0, atol=1e-10)
+    measured = values(run, "accuracy")
+    assert measured.pop(0) == pytest.approx(Plain(kind, task).accuracy(task.initial().numpy(), tuple(range(10))))
+    assert measured == pytest.approx(accuracy, abs=1e-9)
+    if alphas:
+        assert {k: v for k, v in values(run, "alpha").items() if k in alphas} == pytest.approx(alphas, abs=1e-9)
+        assert 0.01 < min(alphas.values()) < 0.45, "the test must see weights that matter"
+
+
+# --- identities -------------------------------------------------------------------------------------------------------
+
+
+def test_schemes_coincide_until_there_are_two_models_to_mix() -> None:
+    """Through session P + 1 the curves are equal to the bit, afterwards they are not."""
+    tasks = Tasks(settings())
+    curves = {name: values(play(ALGORITHMS["fedavg"], start, tasks)[0], "accuracy") for name, start in STARTS.items()}
+    end = (P + 2) * T
+    for name in ("average", "proposed", "random_pilot"):
+        common = [curves[name][g] == curves["previous"][g] for g in range(P * T + 1, S * T + 1)]
+        assert all(common[: end - P * T]), name
+        assert not all(common[end - P * T :]), name
+
+
+def test_without_similarity_scale_the_proposed_mixture_is_the_average() -> None:
+    average, _ = play(ALGORITHMS["fedacg"], Average())
+    proposed, _ = play(ALGORITHMS["fedacg"], Proposed(R=0.0))
+    torch.testing.assert_close(proposed.state["x"], average.state["x"], rtol=0, atol=1e-12)
+
+
+def test_the_printed_gradient_index_makes_all_weights_equal() -> None:
+    """Eq. (4) stops at w^(V-1), which for V = 1 is the pilot model itself."""
+    run, _ = play(ALGORITHMS["fedavg"], Proposed(gradient_index="V-1"))
+    average, _ = play(ALGORITHMS["fedavg"], Average())
+    assert values(run, "alpha") == values(average, "alpha")
+    assert set(values(run, "distance").values()) == {0.0}
+
+
+def test_weights_sum_to_one_and_concentrate_on_the_same_group() -> None:
+    run, _ = play(ALGORITHMS["fedavg"], Proposed())
+    alpha = values(run, "alpha")
+    for s in range(P + 1, S):
+        assert sum(alpha[f"{s}:{z}"] for z in range(P, s)) == pytest.approx(1.0, abs=1e-12)
+    assert min(alpha["3:1"], alpha["4:2"]) > 0.95
+
+
+def test_the_first_session_may_carry_on_from_the_pilot_model() -> None:
+    """`carry` goes on from the pilot sessions: with one long-lived group this is one uninterrupted training."""
+    run, task = play(ALGORITHMS["fedavg"], Proposed(session_p_start="carry"), sessions=2)
+    plain = Plain("fedavg", task)
+    w = task.initial().numpy()
+    for g in range(2 * T):
+        w = plain.round(w, g // T, g, rate(g % T))
+    np.testing.assert_allclose(run.state["x"].numpy(), w, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "changes"),
+    [
+        (FedProx(LR, momentum=MOMENTUM, mu=0.0), {}),
+        (FedACG(LR, momentum=MOMENTUM, lam=0.0, beta=0.0), {}),
+        (Distillation(LR, momentum=MOMENTUM, kappa=0.0), {}),
+        (ScaffoldAsReleased(1.0, momentum=MOMENTUM), {"floor": 1.0}),
+    ],
+)
+def test_reductions_to_fedavg(algorithm: FedAvg, changes: dict[str, Any]) -> None:
+    run, _ = play(algorithm, Previous(), **changes)
+    plain, _ = play(FedAvg(algorithm.lr, momentum=MOMENTUM), Previous(), **changes)
+    torch.testing.assert_close(run.state["x"], plain.state["x"], rtol=0, atol=1e-12)
+
+
+def test_learning_rate_schedule() -> None:
+    """The endpoints of the polynomial: lr at the start, slightly above the floor in the last round."""
+    poly = clock(Previous(), rounds=50, floor=0.6)
+    assert poly.rate(0.001, 0) == pytest.approx(0.001)
+    assert poly.rate(0.001, 49) == pytest.approx(0.0006 + 0.0004 * 0.02**0.9)
+    assert poly.rate(0.001, 50) == pytest.approx(0.0006)
+
+
+# --- the engine around it ---------------------------------------------------------------------------------------------
+
+
+def panel(tasks: Tasks) -> list[Run]:
+    pairs = [
+        (ALGORITHMS["fedacg"], Proposed(V=2)),
+        (ALGORITHMS["scaffold"], Average()),
+        (ALGORITHMS["continuous"], Previous()),
+        (ALGORITHMS["fedacg"], RandomPilot()),
+    ]
+    experiments = [
+        Experiment({"algorithm": str(i)}, PROBLEM, System(Steps(K)), a, clock(s)) for i, (a, s) in enumerate(pairs)
+    ]
+    return prepare(experiments, [2], tasks)
+
+
+def test_resume_at_every_tick_gives_the_same_bits() -> None:
+    """The pickled states of any moment, continued, end where the undisturbed runs end."""
+    tasks = Tasks(settings())
+    whole, moments = panel(tasks), []
+    Cohort(whole, Trainer(), lambda: moments.append(pickle.dumps([r.state for r in whole]))).run()
+    assert len(moments) > 4 * T * S / 2
+    for moment in moments:
+        again = panel(tasks)
+        for run, state in zip(again, pickle.loads(moment), strict=True):
+            run.state.update(state)
+        Cohort(again, Trainer()).run()
+        for a, b in zip(whole, again, strict=True):
+            assert a.state["x"].equal(b.state["x"])
+            assert repr(a.state["history"]) == repr(b.state["history"])
+
+
+class Spy(Trainer):
+    """Remembers how many requests it got at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: list[int] = []
+
+    def train(self, jobs: Any) -> Any:
+        if jobs:
+            self.sizes.append(len(jobs))
+        return super().train(jobs)
+
+
+def test_runs_that_skip_the_pilot_sessions_wait_and_share() -> None:
+    """Pilot rounds train one run; then all three ask for the same until session P + 2, and that is trained once.
+
+    In the first round of a session the proposed scheme takes its fingerprint while the others train already.
+    """
+    experiments = [
+        Experiment({"algorithm": name}, PROBLEM, System(Steps(K)), ALGORITHMS["fedavg"], clock(STARTS[name]))
+        for name in ("previous", "average", "proposed")
+    ]
+    spy = Spy()
+    Cohort(prepare(experiments, [2], Tasks(settings())), spy).run()
+    trained = sum(spy.sizes)
+    alone = P * T + 2 * (S - P)  # pilot rounds, two rounds per fingerprint
+    shared = 2 * (T + 1)  # sessions P and P + 1, the first round twice
+    apart = (S - P - 2) * 3 * T
+    assert trained == alone + shared + apart
+
+
+def test_a_diverged_run_ends_and_says_so() -> None:
+    run, _ = play(FedAvg(1e30, momentum=MOMENTUM), Previous(), Tasks(settings()))
+    assert run.state["status"] == "diverged"
+    assert run.state["round"] == P * T + 1
+    assert list(values(run, "accuracy")) == [0]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: clock(Previous(), views=VIEWS[:1]), "1 evaluation views for 2 groups"),
+        (lambda: clock(Previous(), pilots=S), "5 pilot sessions do not leave any of 5"),
+        (lambda: Proposed(V=0), "V = 0 < 1"),
+        (lambda: Proposed(distance="cosine"), "unknown distance 'cosine'"),
+        (lambda: Proposed(session_p_start="zero"), "unknown start 'zero'"),
+        (lambda: Scaffold(control="none"), "unknown control variate 'none'"),
+    ],
+)
+def test_declarations_that_make_no_sense(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
