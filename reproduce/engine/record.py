@@ -42,13 +42,26 @@ def record(state: State, round: int, metric: str, value: float, key: str = "", t
 
 
 def measure(
-    env: Env, algorithm: FedAvg, state: State, round: int, view: str = "test", time: float = math.nan
+    env: Env,
+    algorithm: FedAvg,
+    state: State,
+    round: int,
+    view: str = "test",
+    time: float = math.nan,
+    by_class: bool = False,
 ) -> Generator[Any, Any, None]:
-    """Evaluate the algorithm's models and record its metrics (`FedAvg.models`, `FedAvg.metrics`)."""
+    """Evaluate the algorithm's models and record its metrics (`FedAvg.models`, `FedAvg.metrics`).
+
+    by_class: also the first model's accuracy on the samples of each label, as `class_accuracy` with the label as key.
+    """
     models = algorithm.models(env, state)
     answers = yield [m if isinstance(m, Evaluate) else Evaluate(m[None], view) for m in models.values()]
     for metric, key, value in algorithm.metrics(env, state, dict(zip(models, answers, strict=True))):
         record(state, round, metric, value, key, time)
+    if by_class:
+        labels, correct = env.task.labels(view), answers[0].correct[0]  # type: ignore[union-attr]
+        for label in sorted(set(labels.tolist())):
+            record(state, round, "class_accuracy", 100 * correct[labels == label].mean(), str(label), time)
 
 
 def diverged(state: State) -> bool:

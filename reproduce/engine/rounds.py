@@ -22,6 +22,7 @@ class Rounds:
     every: evaluate after every so many rounds, at the start (round 0) and at the end; `dense_last`: in the last so
     many rounds evaluate after each. trace: record the model's coordinates every so many rounds (toys only).
     work: record the samples processed so far by all clients that trained. view: which data the evaluation uses.
+    by_class: also record the accuracy on each label.
     until: ("accuracy", 80.0) ends the run with the first evaluation whose metric is at or above the number.
     """
 
@@ -32,6 +33,7 @@ class Rounds:
     work: bool = False
     view: str = "test"
     until: tuple[str, float] | None = None
+    by_class: bool = False
 
     def due(self, done: int) -> bool:
         """Is there an evaluation after `done` rounds?"""
@@ -70,7 +72,7 @@ class Rounds:
         while True:
             if state["pending"]:
                 state["final"] = state["round"] == self.rounds
-                yield from measure(env, algorithm, state, state["round"], self.view)
+                yield from measure(env, algorithm, state, state["round"], self.view, by_class=self.by_class)
                 if self.work:
                     record(state, state["round"], "work", state["work"])
                 state["pending"] = False

@@ -144,6 +144,10 @@ class ClassificationTask:
             return np.concatenate(self.test_indices)
         return np.arange(len(self.arena.labels if name == "train" else self.arena.test_labels))
 
+    def labels(self, name: str) -> Indices:
+        """Labels of the samples of an evaluation view."""
+        return (self.arena.labels if name.startswith("train") else self.arena.test_labels)[self.view(name)]
+
 
 class QuadraticTask:
     """The quadratics of all clients as stacked tensors: minimisers e [N, d], Hessians h [N, d, d] or None."""

@@ -1,0 +1,47 @@
+"""The network experiments of FedACS: what is recorded, and what the tables make of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from reproduce.algorithms.base import FedAvg, WithReplacement
+from reproduce.engine.cohort import Cohort, prepare
+from reproduce.engine.rounds import Rounds
+from reproduce.engine.task import Tasks
+from reproduce.engine.trainer import Trainer
+from reproduce.experiment import Experiment
+from reproduce.problems import Classification
+from reproduce.problems.batches import Shuffled
+from reproduce.problems.models import Softmax
+from reproduce.problems.partitions import ClassPerClient
+from reproduce.settings import settings
+from reproduce.systems import System, link, work
+
+
+def test_accuracy_by_class_and_work_are_recorded() -> None:
+    """The class accuracies are those of the final model, and their weighted mean is the accuracy; the work is what the
+    sampled clients, arrived or not, went through."""
+    problem = Classification("digits", Softmax(64, 10), ClassPerClient(), clients=10, batches=Shuffled(20))
+    system = System(work.PerClient(tuple(range(1, 11)), "epochs"), link.Same(0.5))
+    clock = Rounds(4, every=2, work=True, by_class=True)
+    runs = prepare([Experiment({}, problem, system, FedAvg(0.1, WithReplacement(4)), clock)], [3], Tasks(settings()))
+    Cohort(runs, Trainer()).run()
+    run = runs[0]
+    task = run.env.task
+    x, y = task.arena.test_x.flatten(1), task.arena.test_y
+    weight, bias = run.state["x"].split([640, 10])
+    right = ((x @ weight.view(10, 64).T + bias).argmax(1) == y).numpy()
+    rows = {(r, m, k): v for r, _, m, k, v in run.state["history"]}
+    for c in range(10):
+        assert np.isclose(rows[4, "class_accuracy", str(c)], 100 * right[y.numpy() == c].mean())
+    assert np.isclose(rows[4, "accuracy", ""], 100 * right.mean())
+    assert (1, "accuracy", "") not in rows
+    expected, sizes = 0.0, task.samples
+    from reproduce.streams import rng
+
+    for r in range(4):
+        drawn = set(rng("sampling", 3, r).choice(10, size=4, p=task.weights).tolist())
+        expected += sum((m + 1) * sizes[m] for m in drawn)
+    assert rows[4, "work", ""] == expected
+    assert torch.isfinite(run.state["x"]).all()
