@@ -173,7 +173,7 @@ def sources(scale: str, name: str) -> list[tuple[str, Path | None, str]]:
     """
     found: list[tuple[str, Path | None, str]] = []
     for j in artifact_jobs(scale, name):
-        reason = "" if Path(j.output).exists() else missing(j) or "not trained"
+        reason = "" if Path(j.output).exists() else missing(j) or "no results yet"
         found.append((j.panel.name, None if reason else Path(j.output), reason))
     return found
 
