@@ -117,6 +117,19 @@ def test_distillation(model: Model, strategy: str) -> None:
     torch.testing.assert_close(Trainer(strategy=strategy).train(jobs)[0].update, expected.update, rtol=0, atol=1e-10)
 
 
+def test_siblings_with_different_teachers_and_without() -> None:
+    """Four runs on the same batches: two that learn from one teacher, one from another, one from none."""
+    task = task_of(Softmax(64, 10), Shuffled(10))
+    one, two = task.initial() * 2, task.initial() * -1
+    jobs = [
+        (task, request(task, Rule(momentum=0.5, distill=strength), lr=lr, teacher=teacher))
+        for lr, strength, teacher in ((0.05, 0.7, one), (0.05, 0.0, None), (0.1, 0.2, two), (0.1, 1.0, one))
+    ]
+    for job, answer in zip(jobs, Trainer(strategy="siblings").train(jobs), strict=True):
+        alone = Trainer(strategy="reference").train([job])[0]
+        torch.testing.assert_close(answer.update, alone.update, rtol=0, atol=1e-10)
+
+
 @pytest.mark.parametrize("model", [Softmax(64, 10), CONV, MLP(64, 12, 10)])
 def test_runs_of_several_seeds_and_rates_share_a_stack(model: Model) -> None:
     """Rows of different requests (seeds, learning rates, proximal strengths) come out as if trained alone."""

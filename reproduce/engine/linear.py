@@ -20,28 +20,27 @@ from reproduce.engine.task import Arena
 
 
 def sibling_run(chunk: Chunk, arena: Arena) -> Rows:
-    """Train a chunk whose slots all share one batch plan."""
-    layout, rule = chunk.layout, chunk.rule
+    """Train a chunk whose slots all share one batch plan; the teachers of distillation are models that do not move."""
+    layout = chunk.layout
     start = chunk.stack("start")
     assert start is not None
-    y = layout.blocks(start)
+    teachers, learners = _teachers(chunk)
+    models = layout.blocks(torch.cat([start, *teachers]))
+    s, classes, features = len(start), *models[0].shape[1:]
+    weight, bias = models[0].view(-1, features), models[1].view(-1, 1)
+    y = [block[:s] for block in models]
     stepper, gradients = Stepper(chunk, y), Gradients(chunk, y)
-    s, classes, features = y[0].shape
-    weight, bias = y[0].view(s * classes, features), y[1].view(s * classes, 1)
     plan = chunk.plans.get(chunk.slots[0])
     sizes = (plan >= 0).sum(1).tolist()
     index = torch.from_numpy(plan[plan >= 0]).to(arena.device)
     # torch.index_select: gathering by x[index] takes five times as long.
-    steps = [arena.flat_x.index_select(0, where) for where in index.split(sizes)]
+    steps = arena.flat_x.index_select(0, index).split(sizes)
     targets = [t.t().contiguous() for t in arena.onehot.index_select(0, index).split(sizes)]
-    teacher = _teacher(chunk) if rule.distill else None
     for k, (x, target) in enumerate(zip(steps, targets, strict=True)):
-        d = torch.addmm(bias, weight, x.t()).view(s, classes, -1).softmax(1)
-        if teacher is not None:
-            soft = torch.addmm(teacher[1][:, None], teacher[0], x.t()).softmax(0)
-            d = d * (1 + rule.distill) - (target + rule.distill * soft)
-        else:
-            d -= target
+        p = torch.addmm(bias, weight, x.t()).view(-1, classes, sizes[k]).softmax(1)
+        d = p[:s] - target
+        for a, teacher, strength in learners:
+            d[a].add_(p[a] - p[teacher], alpha=strength)
         d = d.view(s * classes, -1).div_(sizes[k])
         grads = [torch.mm(d, x).view(s, classes, features), d.sum(1).view(s, classes)]
         gradients.add(k, grads)
@@ -50,9 +49,13 @@ def sibling_run(chunk: Chunk, arena: Arena) -> Rows:
     return Rows(layout.rows(y) - start, mean, first)
 
 
-def _teacher(chunk: Chunk) -> tuple[Tensor, Tensor]:
-    """W [classes, features] and b [classes] of the model that all slots of the chunk learn from."""
-    teacher = chunk.slots[0].request.teacher
-    assert teacher is not None
-    p = chunk.layout.named(teacher)
-    return p["fc.weight"], p["fc.bias"]
+def _teachers(chunk: Chunk) -> tuple[list[Tensor], list[tuple[int, int, float]]]:
+    """The distinct teachers [1, P], and (slot, position of its teacher behind the slots, strength) of who has one."""
+    found: dict[int, Tensor] = {}
+    learners = []
+    for a, slot in enumerate(chunk.slots):
+        teacher, strength = slot.request.teacher, slot.request.rule.distill
+        if strength and teacher is not None:
+            found.setdefault(id(teacher), teacher[None])
+            learners.append((a, len(chunk.slots) + list(found).index(id(teacher)), strength))
+    return list(found.values()), learners

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -88,7 +89,10 @@ class Trainer:
         for i, (task, request) in enumerate(jobs):
             shared = id(request.teacher) if request.teacher is not None else None
             home = task.problem if isinstance(task, QuadraticTask) else id(task.arena)
-            owners, slots = buckets[(home, request.model, static(request.rule), shared)]
+            rule = static(request.rule)
+            if rule.distill and self._strategy_of(task, request) == "siblings":
+                rule, shared = replace(rule, distill=0.0), None  # siblings may have different teachers, or none
+            owners, slots = buckets[(home, request.model, rule, shared)]
             for row in np.flatnonzero(np.asarray(request.steps) > 0):
                 owners.append(i)
                 slots.append(Slot(task, request, int(row)))
@@ -104,7 +108,7 @@ class Trainer:
             self.used.add("quadratic")
             return [(chunk, lambda: quadratic_run(chunk, task), [owners[i] for i in order])]
         model = slots[0].request.model or task.problem.model
-        strategy = self.strategy(model, slots[0].request.rule, task.device)
+        strategy = self._strategy_of(task, slots[0].request)
         self.used.add(strategy)
         run, key, size = self._recipe(strategy, model, slots, plans)
         if key is not None:
@@ -133,6 +137,11 @@ class Trainer:
         if model.batch_statistics:
             return autograd_run, lambda s: (plans.get(s) >= 0).sum(1).tobytes(), STACK
         return autograd_run, None, STACK
+
+    def _strategy_of(self, task: Task, request: Train) -> str:
+        if isinstance(task, QuadraticTask):
+            return "quadratic"
+        return self.strategy(request.model or task.problem.model, request.rule, task.device)
 
     def strategy(self, model: Model, rule: Rule, device: torch.device) -> str:
         """The strategy table above as code; masks are known to automatic differentiation alone."""
