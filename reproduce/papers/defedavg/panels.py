@@ -140,29 +140,42 @@ def times_panel(scale: str, setting: Setting, distribution: str, n: int) -> Pane
     return Panel(f"{setting.slug}-{distribution}-n{n}", experiments, setting.seeds, setting.substitute)
 
 
-def rounds_panel(scale: str, setting: Setting, distribution: str, n: int, k: int) -> Panel:
-    """One line of Figs. 6 and 7: DeFedAvg over aggregations. Where Table II changes the rates with n, a second run with
-    those of most n."""
+def rounds_panel(scale: str, setting: Setting, distribution: str) -> Panel:
+    """Fig. 6: DeFedAvg over aggregations with different n."""
+    runs = [run for n in setting.few for run in rounds_runs(scale, setting, distribution, n, setting.steps)]
+    return Panel(f"rounds-{setting.slug}-{distribution}", tuple(runs), setting.seeds, setting.substitute)
+
+
+def steps_panel(scale: str, setting: Setting, distribution: str) -> Panel:
+    """Fig. 7: with different K, those that are not in Fig. 6."""
+    others = [k for k in setting.ks if k != setting.steps]
+    runs = [run for k in others for run in rounds_runs(scale, setting, distribution, middle(setting), k)]
+    return Panel(f"steps-{setting.slug}-{distribution}", tuple(runs), setting.seeds, setting.substitute)
+
+
+def middle(setting: Setting) -> int:
+    """The n of Fig. 7: 10, or what stands in for it."""
+    return 10 if 10 in setting.few else setting.few[1]
+
+
+def rounds_runs(scale: str, setting: Setting, distribution: str, n: int, k: int) -> list[Experiment]:
+    """One line of Figs. 6 and 7. Where the rates of Table II differ from (0.1, 0.05), a second run has these."""
     name = PROPOSED[distribution]
-    pairs = {name: rates.small(scale, distribution)[name]}
+    pairs = {} if scale == "paper" else {name: rates.small(scale, distribution)[name]}
     if scale == "paper":
         pairs = {name: rates.PRINTED[setting.dataset, distribution, name, n]}
         common = rates.PRINTED["fashion_mnist", distribution, name, 10]
         if pairs[name] != common:
             pairs[f"{name}_fixed"] = common
+    clock = Events(
+        replace(schedule(setting, name, n), steps=k),
+        aggregations=setting.rounds,
+        every=setting.every,
+        train_view=LOSS_VIEW,
+        train_every=LOSS_EVERY,
+    )
     labels: dict[str, Label] = {"distribution": distribution, "dataset": setting.dataset, "n": n, "K": k}
-    experiments = []
-    for algorithm, pair in pairs.items():
-        clock = Events(
-            replace(schedule(setting, name, n), steps=k),
-            aggregations=setting.rounds,
-            every=setting.every,
-            train_view=LOSS_VIEW,
-            train_every=LOSS_EVERY,
-        )
-        experiments.append(experiment(setting, {**labels, "algorithm": algorithm}, pair, clock))
-    label = f"rounds-{setting.slug}-{distribution}-n{n}-k{k}"
-    return Panel(label, tuple(experiments), setting.seeds, setting.substitute)
+    return [experiment(setting, {**labels, "algorithm": a}, pair, clock) for a, pair in pairs.items()]
 
 
 def experiment(setting: Setting, labels: Mapping[str, Label], pair: Pair, clock: Events) -> Experiment:
