@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from reproduce.engine.augment import Augmentation
 from reproduce.engine.ops import One, Stacked
 from reproduce.engine.slots import Chunk
 from reproduce.engine.task import Arena
@@ -158,6 +159,7 @@ class Data:
         self.index = chunk.batches()
         self.counts = (self.index >= 0).sum(2)
         self.full = self.index.shape[2]
+        self.augment = Augmentation(list(chunk.slots), arena, self.full)
 
     def step(self, k: int, active: int) -> tuple[Tensor, Tensor, Tensor | None]:
         """x, y and, where batches of different size meet, the weights 1/b of the samples (0 for padding)."""
@@ -170,7 +172,7 @@ class Data:
             weight = torch.from_numpy(keep / counts[:, None]).to(self.arena.device, self.arena.dtype)
             index = np.where(keep, index, 0)
         where = torch.from_numpy(np.ascontiguousarray(index[0] if self.plain else index)).to(self.arena.device)
-        return self.arena.train_x[where], self.arena.train_y[where], weight
+        return self.augment(self.arena.train_x[where]), self.arena.train_y[where], weight
 
 
 def autograd_run(chunk: Chunk, arena: Arena) -> Rows:

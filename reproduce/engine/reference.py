@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import torch
 
+from reproduce.engine.augment import Augmentation
 from reproduce.engine.layout import Layout
 from reproduce.engine.local import Rows
 from reproduce.engine.ops import One
@@ -36,6 +37,7 @@ def _client(chunk: Chunk, a: int, arena: Arena) -> tuple[torch.Tensor, torch.Ten
     generator = torch.Generator(arena.device).manual_seed(int(rng("dropout", *slot.key).integers(2**62)))
     first_count = int(chunk.first_counts()[a])
     plan = chunk.plans.get(slot)
+    augment = Augmentation([slot], arena, plan.shape[1])
     y = start.clone()
     velocity, total, first = torch.zeros_like(y), torch.zeros_like(y), torch.zeros_like(y)
     frozen = _keep(layout, y, request, slot.row)
@@ -44,7 +46,7 @@ def _client(chunk: Chunk, a: int, arena: Arena) -> tuple[torch.Tensor, torch.Ten
         keep = _keep(layout, y, request, slot.row) if rule.mask == "dynamic" else frozen
         leaf = (y * keep).requires_grad_() if rule.mask else y.clone().requires_grad_()
         ops = One([generator], plan.shape[1])
-        x = ops.images(arena.train_x[index])
+        x = ops.images(augment(arena.train_x[index]))
         logits = layout.model.forward(ops, layout.named(leaf), x)
         loss = torch.nn.functional.cross_entropy(logits, arena.train_y[index])
         if rule.distill and request.teacher is not None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reproduce.problems.batches import Batches, Fixed
-from reproduce.problems.models import Model
+from reproduce.problems.models import MLP, Model, Softmax
 
 Matrix = tuple[tuple[float, ...], ...]
 
@@ -70,6 +70,12 @@ class Classification:
     augment: str = "none"
     pad: int = 0
     evaluation_batch: int = 500
+
+    def __post_init__(self) -> None:
+        if self.augment not in ("none", "crop_flip"):
+            raise ValueError(f"augmentation '{self.augment}': use 'none' or 'crop_flip'")
+        if self.augment != "none" and isinstance(self.model, MLP | Softmax):
+            raise ValueError("models of plain features have no images to crop")
 
     @property
     def requires(self) -> tuple[str, ...]:
