@@ -57,9 +57,9 @@ def test_black_is_the_normalised_zero() -> None:
 
 @pytest.mark.parametrize("strategy", ["stacked", "sequential"])
 def test_strategies_equal_the_reference(strategy: str) -> None:
-    """Unequal steps and short batches."""
+    """Unequal steps, and short batches of unequal lengths (7 and 6 samples) that are not the last."""
     task = task_of("crop_flip")
-    request = Train(np.arange(5), np.array([3, 7, 1, 0, 5]), task.initial(), 0.1, 4)
+    request = Train(np.arange(5), np.array([3, 7, 1, 7, 0]), task.initial(), 0.1, 4)
     expected = Trainer(strategy="reference").train([(task, request)])[0].update
     actual = Trainer(strategy=strategy).train([(task, request)])[0].update
     torch.testing.assert_close(actual, expected, rtol=0, atol=1e-10)
