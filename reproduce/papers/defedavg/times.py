@@ -50,7 +50,7 @@ def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
         frame = frame[(frame["dataset"] == setting.dataset) & (frame["distribution"] == distribution)]
         frame = frame[frame["time"] <= setting.shown[where]]
         order = [*GROUPS[distribution], *sorted(set(frame["algorithm"]) - set(GROUPS[distribution]))]
-        looks = figures.lines(order)
+        looks = figures.lines([*order[:4], *GROUPS["iid"][:3], *GROUPS["noniid"][:3], *order[4:]])
         for row, (metric, label) in enumerate(ROWS):
             ax = axes[row, column]
             rows = frame[frame["metric"] == metric]
