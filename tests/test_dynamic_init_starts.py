@@ -1,0 +1,116 @@
+"""dynamic_init: distances and weights of the session starts, work and models of its experiments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot
+from reproduce.engine.layout import Layout
+from reproduce.engine.ops import One
+from reproduce.problems.batches import Walk
+from reproduce.problems.models import Softmax
+from reproduce.problems.normalised import NormConvNet
+
+BLOCKS = {"fc1.weight": slice(0, 3), "fc1.bias": slice(3, 5), "fc2.weight": slice(5, 7)}
+
+
+def vector(*values: float) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def test_distance_of_unit_vectors_per_weight_tensor() -> None:
+    """By hand: tensors (3,4,0)/5 against (0,4,3)/5 and (0,2)/2 against (5,0)/5; biases do not count."""
+    a, b = vector(3, 4, 0, 100, 7, 0, 2), vector(0, 4, 3, -9, 0, 5, 0)
+    expected = (np.sqrt(2) * 3 / 5 + np.sqrt(2)) / 2
+    assert Proposed().distances([b, a], BLOCKS) == pytest.approx([expected])
+    assert Proposed().distances([10 * b, 0.1 * a], BLOCKS) == pytest.approx([expected])
+    assert Proposed().distances([b, -b, a], BLOCKS)[0] == pytest.approx(expected)
+    assert Proposed().distances([-b, b], BLOCKS) == pytest.approx([2.0])
+
+
+def test_distance_as_printed_is_one_norm_of_the_difference() -> None:
+    a, b = vector(3, 4, 0, 1, 0, 0, 2), vector(0, 0, 0, 1, 0, 0, 2)
+    assert Proposed(distance="global_l2").distances([b, a], BLOCKS) == pytest.approx([5.0])
+
+
+def test_a_vanishing_gradient_has_no_direction() -> None:
+    zero, a = torch.zeros(7, dtype=torch.float64), vector(3, 4, 0, 0, 0, 0, 2)
+    assert Proposed().distances([zero, a], BLOCKS) == pytest.approx([1.0])
+    assert Proposed().distances([zero, zero], BLOCKS) == pytest.approx([0.0])
+
+
+@pytest.mark.parametrize(
+    ("distances", "expected"),
+    [
+        ((0.03, 1.64), (1, 0)),
+        ((1.63, 0.20, 1.63), (0, 1, 0)),
+        ((0.03, 1.64, 0.03, 1.63), (0.5, 0, 0.5, 0)),
+        ((0.5, 0.6), (1 / (1 + np.exp(-1)), 1 / (1 + np.exp(1)))),
+    ],
+)
+def test_weights_for_known_distances(distances: tuple[float, ...], expected: tuple[float, ...]) -> None:
+    """The distances measured on MNIST give the weights 1 and 0, or 1/2 for two equally near models."""
+    alpha = Proposed(R=10.0).weights(len(distances), np.array(distances))
+    assert alpha == pytest.approx(expected, abs=1e-5)
+    assert alpha.sum() == pytest.approx(1.0, abs=1e-15)
+
+
+def test_large_similarity_scales_do_not_underflow() -> None:
+    """exp(-800 * 1.9) is zero in float64; relative to the nearest model it is not needed."""
+    alpha = Proposed(R=800.0).weights(3, np.array([1.95, 1.9, 1.9 + 1e-3]))
+    assert alpha == pytest.approx([0, 1 / (1 + np.exp(-0.8)), 1 / (1 + np.exp(0.8))], abs=1e-12)
+
+
+def test_history_keeps_the_latest_sessions() -> None:
+    alpha = Proposed(R=10.0, history=2).weights(4, np.array([0.0, 0.1, 0.3, 0.3]))
+    assert alpha == pytest.approx([0, 0, 0.5, 0.5])
+
+
+def test_weights_of_the_baselines() -> None:
+    assert Previous().weights(3, np.empty(0)).tolist() == [0, 0, 1]
+    assert Average().weights(4, np.empty(0)).tolist() == [0.25] * 4
+    assert (Proposed().pilot, RandomPilot().pilot, Average().pilot) == ("trained", "random", "")
+
+
+@pytest.mark.parametrize(
+    ("samples", "sizes"),
+    [(306, [128, 128, 50]),
+     (453, [128, 128, 128, 69]), (279, [128, 128, 23]), (250, [128, 122]), (600, [128] * 4 + [88]),
+     (1250, [128] * 5), (555, [128] * 4 + [43])],
+)  # fmt: skip
+def test_a_client_walks_once_through_its_data_for_at_most_five_steps(samples: int, sizes: list[int]) -> None:
+    batches = Walk(128)
+    steps = batches.steps(5, "steps", samples)
+    plan = batches.plan(np.arange(1000, 1000 + samples), steps, 0, 0, 0, 0)
+    assert (plan >= 0).sum(1).tolist() == sizes
+    drawn = plan[plan >= 0]
+    assert len(set(drawn.tolist())) == len(drawn)
+    assert drawn.min() >= 1000
+
+
+def test_parameter_counts() -> None:
+    assert Softmax(784, 10).parameters == 7_850
+    assert NormConvNet().parameters == 667_178
+    weights = [name for name in NormConvNet().shapes if "bias" not in name]
+    assert len(weights) == 12
+
+
+def test_normalised_network_equals_torch_modules() -> None:
+    """The same network out of torch.nn, normalising with the statistics of the batch."""
+    nn = torch.nn
+    model = NormConvNet(3, 8, ((4, 4), (6,)), hidden=5, dropout=0.0)
+    parts: list[torch.nn.Module] = []
+    for inputs, width, last in ((3, 4, False), (4, 4, True), (4, 6, True)):
+        parts += [nn.Conv2d(inputs, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU()]
+        parts += [nn.MaxPool2d(2)] if last else []
+    network = nn.Sequential(*parts, nn.Flatten(), nn.Linear(24, 5), nn.ReLU(), nn.Linear(5, 10)).double().train()
+    layout = Layout(model)
+    flat = torch.randn(layout.total, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    for parameter, value in zip(network.parameters(), layout.named(flat).values(), strict=True):
+        assert parameter.shape == value.shape
+        parameter.data.copy_(value)
+    x = torch.randn(7, 3, 8, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    ops = One()
+    torch.testing.assert_close(model.forward(ops, layout.named(flat), ops.images(x)), network(x), rtol=0, atol=1e-10)
