@@ -1,0 +1,234 @@
+"""FedaGrac, its schemes and its baselines against a naive loop, one client and one gradient after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from reproduce.algorithms.base import FedAvg
+from reproduce.algorithms.fedagrac import Constant, FedaGrac, Increase
+from reproduce.algorithms.fedlin import FedLin
+from reproduce.algorithms.fednova import FedNova
+from reproduce.algorithms.fedprox import FedProx
+from reproduce.algorithms.scaffold import Scaffold
+from reproduce.engine.cohort import Cohort, prepare
+from reproduce.engine.rounds import Rounds
+from reproduce.engine.task import ClassificationTask, Tasks
+from reproduce.engine.trainer import Trainer
+from reproduce.experiment import Experiment
+from reproduce.problems import Classification
+from reproduce.problems.batches import Cyclic
+from reproduce.problems.embedded import GaussianClasses
+from reproduce.problems.models import Softmax
+from reproduce.problems.partitions import CappedDirichlet
+from reproduce.settings import settings
+from reproduce.systems import System
+from reproduce.systems.work import Gaussian
+
+PROBLEM = Classification(
+    GaussianClasses(3, 6, 30, 5, noise=1.0, seed=4), Softmax(6, 3), CappedDirichlet(0.5), clients=5, batches=Cyclic(7)
+)
+WORK = Gaussian(6, 25, "random")
+ROUNDS, LR = 6, 0.2
+
+
+class Client:
+    """A client's data, and its stream of batches in a fixed order that is never reset."""
+
+    def __init__(self, x: np.ndarray, y: np.ndarray, batch: int) -> None:
+        self.x, self.y = x, y
+        self.starts = list(range(0, len(y), batch))
+        self.batch = batch
+        self.todo: list[int] = list(self.starts)
+        self.fresh = True
+
+    def gradient(self, model: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
+        x, y = self.x[rows], self.y[rows]
+        weight, bias = model[:18].reshape(3, 6), model[18:]
+        z = x @ weight.T + bias
+        p = np.exp(z) / np.exp(z).sum(1, keepdims=True)
+        p[np.arange(len(y)), y] -= 1
+        return np.concatenate([(p.T @ x / len(y)).ravel(), p.mean(0)])
+
+    def step(self, model: np.ndarray) -> tuple[np.ndarray, bool]:
+        """The gradient on the next batch, and whether the stream had come to its end before it."""
+        ended = not self.todo
+        if ended:
+            self.todo = list(self.starts)
+        at = self.todo.pop(0)
+        return self.gradient(model, slice(at, at + self.batch)), ended
+
+
+def naive(
+    clients: list[Client],
+    x: np.ndarray,
+    lam: Callable[[int], float] = lambda t: 0.0,
+    fast_sends: str = "mean",
+    slow_sends: str = "mean",
+    estimate: str = "pass_mean",
+    start: str = "zeros",
+    fast_keeps: str = "mean",
+    mu: float = 0.0,
+    nova: bool = False,
+    lin: bool = False,
+) -> list[np.ndarray]:
+    """The server's models; every algorithm of the paper is a choice of the options."""
+    n = np.array([len(c.y) for c in clients])
+    w = n / n.sum()
+    zero = np.zeros_like(x)
+    own, nu = [zero] * len(clients), zero
+    if start == "full_gradient":
+        own = [c.gradient(x) for c in clients]
+        nu = sum(wi * g for wi, g in zip(w, own, strict=True))
+    path = [x]
+    for t in range(ROUNDS):
+        steps = WORK.amounts(0, t, len(clients)).tolist()
+        average = sum(wi * k for wi, k in zip(w, steps, strict=True))
+        full = [c.gradient(x) for c in clients]
+        if lin:
+            own, nu = full, sum(wi * g for wi, g in zip(w, full, strict=True))
+        ends, sent, kept = [], [], []
+        for i, client in enumerate(clients):
+            z, gradients, ended_before = x.copy(), [], False
+            first = None
+            for k in range(steps[i]):
+                g, ended = client.step(z)
+                if ended and not ended_before:
+                    ended_before = True
+                    if k >= 1:
+                        first = np.mean(gradients, axis=0)
+                gradients.append(g)
+                rate = LR * average / steps[i] if lin else LR
+                factor = 1.0 if lin else lam(t)
+                z = z - rate * (g + factor * (nu - own[i]) + mu * (z - x))
+            if first is None or estimate == "single":
+                first = gradients[0]
+            if estimate == "full_local":
+                first = full[i]
+            values = {"mean": np.mean(gradients, axis=0), "first": first}
+            fast = steps[i] > average + 1e-9
+            ends.append(z)
+            sent.append(values[fast_sends if fast else slow_sends])
+            kept.append(values[fast_keeps if fast else "mean"])
+        if nova:
+            x = x + average * sum(wi * (z - x) / k for wi, z, k in zip(w, ends, steps, strict=True))
+        else:
+            x = sum(wi * z for wi, z in zip(w, ends, strict=True))
+        own, nu = kept, sum(wi * s for wi, s in zip(w, sent, strict=True))
+        path.append(x)
+    return path
+
+
+def trained(algorithm: FedAvg, rounds: int = ROUNDS) -> np.ndarray:
+    experiment = Experiment({}, PROBLEM, System(work=WORK), algorithm, Rounds(rounds, every=rounds))
+    run = prepare([experiment], (0,), Tasks(settings(), torch.float64))[0]
+    Cohort([run], Trainer()).run()
+    return np.asarray(run.state["x"])
+
+
+def start() -> tuple[list[Client], np.ndarray]:
+    task = Tasks(settings(), torch.float64).get(PROBLEM, 0)
+    assert isinstance(task, ClassificationTask)
+    x, y = task.arena.train_x.numpy(), task.arena.labels
+    return [Client(x[i], y[i], 7) for i in task.indices], task.initial().numpy()
+
+
+SENDS = {
+    "fedagrac": ("first", "mean"),
+    "avg": ("mean", "mean"),
+    "first": ("first", "first"),
+    "reverse": ("mean", "first"),
+}
+CASES: list[tuple[FedAvg, dict[str, Any]]] = [
+    (FedAvg(LR), {}),
+    (FedProx(LR, mu=0.3), {"mu": 0.3}),
+    (FedNova(LR), {"nova": True}),
+    (FedNova(LR, effective_steps="received"), {"nova": True}),
+    (Scaffold(LR), {"lam": lambda t: 1.0}),
+    (FedLin(LR), {"lin": True}),
+    (FedaGrac(LR, calibration=Increase((0.1, 0.5, 1.0), (2, 4))), {
+        "lam": lambda t: 0.1 if t < 2 else 0.5 if t < 4 else 1.0, "fast_sends": "first",
+    }),
+    (FedaGrac(LR, calibration=Constant(0.7), own="first"), {
+        "lam": lambda t: 0.7, "fast_sends": "first", "fast_keeps": "first",
+    }),
+    *[
+        (FedaGrac(LR, calibration=Constant(0.4), scheme=s, first_gradient=f, start=b), {
+            "lam": lambda t: 0.4, "fast_sends": SENDS[s][0], "slow_sends": SENDS[s][1], "estimate": f, "start": b,
+        })
+        for s in SENDS for f in ("single", "pass_mean", "full_local") for b in ("zeros", "full_gradient")
+    ],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("algorithm", "options"), CASES, ids=lambda v: type(v).__name__)
+def test_an_algorithm_equals_the_naive_loop(algorithm: FedAvg, options: dict[str, Any]) -> None:
+    """Batches in a cycle across rounds, short last batches, step counts that change from round to round."""
+    clients, x = start()
+    expected = naive(clients, x, **options)[-1]
+    np.testing.assert_allclose(trained(algorithm), expected, rtol=0, atol=1e-10)
+    assert np.abs(expected - x).max() > 0.1
+
+
+def test_the_schemes_differ_here() -> None:
+    """Otherwise the comparison above could not tell them apart."""
+    found = [
+        trained(FedaGrac(LR, scheme=s, first_gradient=f))
+        for s in SENDS
+        for f in (("single", "pass_mean") if s != "avg" else ("single",))
+    ]
+    for i, a in enumerate(found):
+        for b in found[:i]:
+            assert np.abs(a - b).max() > 1e-4
+
+
+def test_the_server_step_in_closed_form() -> None:
+    """x' - x = -lr sum w_m sum_k g - lr lambda Kbar nu + lr lambda sum w_m K_m nu_m (Sec. 5.1)."""
+    lam = 0.6
+    algorithm = FedaGrac(LR, calibration=Constant(lam))
+    run = _state_after(algorithm, 3)
+    before = {k: run.state[k].clone() for k in ("x", "nu", "nu_m")}
+    after = _state_after(algorithm, 4)
+    w = torch.tensor(run.env.weights)
+    k = torch.tensor(WORK.amounts(0, 3, 5), dtype=torch.float64)
+    sums = after.state["nu_m"] * k[:, None]  # mean gradients times their number
+    kbar = (w * k).sum()
+    step = -LR * w @ sums - LR * lam * kbar * before["nu"] + LR * lam * (w * k) @ before["nu_m"]
+    torch.testing.assert_close(after.state["x"] - before["x"], step, rtol=0, atol=1e-12)
+
+
+def test_slow_clients_need_not_send_their_mean_gradient() -> None:
+    """gbar_m = (x - z_m) / (lr K_m) - lambda (nu - nu_m): the server can work it out (Sec. 4.2)."""
+    lam = 0.6
+    algorithm = FedaGrac(LR, calibration=Constant(lam))
+    run, after = _state_after(algorithm, 3), _state_after(algorithm, 4)
+    clients, x = start()
+    path = naive(clients, x, lam=lambda t: lam, fast_sends="first")
+    np.testing.assert_allclose(run.state["x"], path[3], atol=1e-10)
+    k = WORK.amounts(0, 3, 5)
+    for i in range(5):  # the end of client i alone: a cohort in which only its update is added
+        experiment = run.experiment
+        one = replace(_local(run, experiment), weights=None)
+        end = Trainer().train([(run.env.task, one)])[0].update[i]
+        mean = -end / (LR * k[i]) - lam * (run.state["nu"] - run.state["nu_m"][i])
+        torch.testing.assert_close(mean, after.state["nu_m"][i], rtol=0, atol=1e-10)
+
+
+def _state_after(algorithm: FedAvg, rounds: int) -> Any:
+    experiment = Experiment({}, PROBLEM, System(work=WORK), algorithm, Rounds(rounds, every=rounds))
+    run = prepare([experiment], (0,), Tasks(settings(), torch.float64))[0]
+    Cohort([run], Trainer()).run()
+    return run
+
+
+def _local(run: Any, experiment: Experiment) -> Any:
+    from reproduce.engine.rounds import observe
+
+    algorithm = experiment.algorithm
+    now = observe(run.env, algorithm, run.state["round"], run.state["steps_done"])
+    return algorithm.local(run.env, run.state, now, algorithm.choose(run.env, now, None))
