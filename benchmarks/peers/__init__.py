@@ -1,0 +1,115 @@
+"""W1 and W2 in other simulators, in turn with the engine: A B A B, each peer in its own interpreter.
+
+BENCHMARK_PEERS names a Python that has the peers installed: pfl, flwr[simulation], fedlab, torch (nothing here installs
+anything). Every script also runs alone there, with the repository on PYTHONPATH:
+
+    python -m benchmarks.peers.pfl_work W1 --rounds 20 --warm 3 [--count]
+
+`--count` counts local steps and samples instead of being fast: 240 and 6,000 per round of W1, 10,000 and 200,000 of W2.
+
+| peer | processes x threads | how it is configured |
+| --- | --- | --- |
+| pfl 0.6 | 2 x 1, torchrun and gloo | SimulatedBackend, FederatedAveraging, tensors in memory, batches unshuffled |
+| Flower 1.41 | 2 Ray actors x 1 | FedAvg, resident model and data per actor, shuffled slices, no DataLoader |
+| FedLab 1.3 | 1 x 2 (W1), 1 x 1 (W2) | StandalonePipeline, SGDSerialClientTrainer, whole batches from a DataLoader |
+| FedJAX 0.0.17 | - | imports on JAX 0.10, but calls jax.tree_map, which JAX removed: does not run |
+
+All: plain SGD, rate 0.01, float32, CPU, uniform mean, no evaluation (pfl always evaluates its first round, a warm one),
+no files that stay. Choices favour the peer where its interface leaves one: threads as were fastest on two idle cores,
+data loaded once. pfl's missing shuffle is its own. Times run from the end of one round to the end of a later one, so
+that starting processes does not count.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.peers.launch import PeerError, execute, interpreter
+
+WORK_NAMES = ("W1", "W2")
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A script of this folder; `options` by work."""
+
+    name: str
+    module: str
+    options: dict[str, tuple[str, ...]]
+
+
+PEERS = (
+    Peer("pfl", "pfl_work", {}),
+    Peer("Flower", "flower_work", {}),
+    Peer("FedLab", "fedlab_work", {"W1": ("--threads", "2"), "W2": ("--threads", "1")}),
+)
+FEDJAX = """
+try:
+    import fedjax, jax
+    print("no script" if hasattr(jax, "tree_map") else f"does not run on JAX {jax.__version__}")
+except ModuleNotFoundError:
+    print("not installed")
+except Exception:
+    print("does not run on this JAX")
+"""
+
+
+def run(peer: Peer, work: str, rounds: int, warm: int, *options: str) -> dict[str, object]:
+    """One process of a peer: its line of JSON."""
+    arguments = ["-m", f"benchmarks.peers.{peer.module}", work, "--rounds", str(rounds), "--warm", str(warm)]
+    output = execute(interpreter(), [*arguments, *peer.options.get(work, ()), *options])
+    lines = [line for line in output.splitlines() if line.startswith("{")]
+    if not lines:
+        raise PeerError("printed no result")
+    answer: dict[str, object] = json.loads(lines[-1])
+    return answer
+
+
+def compare(peer: Peer, work: str, ours: Callable[[], object], repeats: int, rounds: int, warm: int) -> str:
+    """A Markdown row: peer and engine in turn; medians, and the ratio with its smallest and largest value."""
+    from benchmarks.measure import seconds
+
+    pairs, answer = [], {}
+    for _ in range(repeats):
+        try:
+            answer = run(peer, work, rounds, warm)
+        except PeerError as error:
+            return f"| {work} | {peer.name} | {error} | - | - |"
+        pairs.append((float(str(answer["rounds_per_second"])), 1 / seconds(ours, 2.0)))
+    ratios = [b / a for a, b in pairs]
+    a, b = np.median(pairs, axis=0)
+    name = f"{peer.name} {answer['version']}, {answer['processes']} x {answer['threads']}, torch {answer['torch']}"
+    return f"| {work} | {name} | {a:.2f} | {b:.1f} | {np.median(ratios):.1f} [{min(ratios):.1f}, {max(ratios):.1f}] |"
+
+
+def table(repeats: int = 3, rounds: int = 20, warm: int = 3) -> str:
+    """Markdown: work, peer, rounds/s of the peer and of the engine, ratio engine / peer."""
+    from benchmarks.measure import engine_round
+    from benchmarks.works import WORKS
+
+    rows = ["| work | peer | rounds/s | ours rounds/s | ratio |", "| --- | --- | --- | --- | --- |"]
+    for name in WORK_NAMES:
+        ours = engine_round(next(w for w in WORKS if w.name.startswith(name)), threads=2)
+        ours()
+        rows += [compare(peer, name, ours, repeats, rounds, warm) for peer in PEERS]
+    try:
+        fedjax = execute(interpreter(), ["-c", FEDJAX]).strip().splitlines()[-1]
+    except PeerError as error:
+        fedjax = str(error)
+    return "\n".join([*rows, f"| W1, W2 | FedJAX | {fedjax} | - | - |"])
+
+
+def main() -> int:
+    """Print the table; 2 without an interpreter."""
+    try:
+        interpreter()
+    except PeerError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(table())
+    return 0

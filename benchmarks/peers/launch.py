@@ -1,0 +1,68 @@
+"""Runs something in the peers' interpreter: environment, time limit, reasons for a missing result."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+VARIABLE = "BENCHMARK_PEERS"
+LIMIT = 600.0
+
+
+class PeerError(Exception):
+    """A peer gave no result; the message is the reason in a few words."""
+
+
+def interpreter() -> str:
+    """The peers' Python."""
+    python = os.environ.get(VARIABLE)
+    if not python:
+        raise PeerError(f"set {VARIABLE} to a Python interpreter that has the peers installed")
+    return python
+
+
+def execute(python: str, arguments: list[str]) -> str:
+    """Standard output of the peers' Python; its files go to a folder that is deleted."""
+    with tempfile.TemporaryDirectory(prefix="p") as folder:
+        environment = os.environ | {
+            "PYTHONPATH": str(ROOT),
+            "PYTHONWARNINGS": "ignore",
+            "CUDA_VISIBLE_DEVICES": "",
+            "PFL_PYTORCH_DEVICE": "cpu",
+            "FLWR_HOME": folder,
+            "FLWR_TELEMETRY_ENABLED": "0",
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_TMPDIR": folder,
+        }
+        try:
+            process = subprocess.Popen(
+                [python, *arguments],
+                cwd=folder,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise PeerError(f"{python}: {error.strerror}") from None
+        before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        try:
+            output, errors = process.communicate(timeout=LIMIT)
+        except BaseException as error:  # whoever stops this process also stops the peer and its workers
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise PeerError(f"no result within {LIMIT:.0f} s") from None
+            raise
+        finally:
+            signal.signal(signal.SIGTERM, before)
+    if process.returncode:
+        lines = [line for line in errors.splitlines() if "Error" in line] or ["failed"]
+        raise PeerError("not installed" if "ModuleNotFoundError" in lines[0] else lines[0][:120])
+    return output
