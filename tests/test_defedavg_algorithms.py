@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -159,7 +160,7 @@ def test_fedavg_with_rate_one_is_the_mean_of_the_local_models() -> None:
 
 
 def test_defedavg_iid_of_equal_clients_is_fedavg_with_all_of_them() -> None:
-    equal = {"costs": Costs(0.017, 0.0, 0.0), "speeds": Explicit((1.0,) * CLIENTS)}
+    equal: dict[str, Any] = {"costs": Costs(0.017, 0.0, 0.0), "speeds": Explicit((1.0,) * CLIENTS)}
     everybody = (tuple(range(CLIENTS)),)
     rule = Asynchronous(0.1, server_lr=0.7)
     a = train(clock(policies.DeFedAvgIID(CLIENTS), **equal), rule)

@@ -104,7 +104,7 @@ def test_evaluations_on_the_grid_of_virtual_times() -> None:
     """At j * grid the newest version is evaluated, once: against a walk over the grid."""
     clock = Events(schedule(policies.FedAvg(2)), horizon=3.1, grid=0.25)
     made = [0.0, *(a.time for a in clock.schedule.simulate(0, horizon=3.1))]
-    expected = []
+    expected: list[tuple[int, float]] = []
     for j in range(13):
         version = sum(t <= j * 0.25 for t in made) - 1
         if not expected or version != expected[-1][0]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.engine.record import diverged, measure, record
+from reproduce.engine.record import Target, diverged, measure, record
 
 if TYPE_CHECKING:
     from reproduce.algorithms.base import FedAvg, Now, State
@@ -57,14 +57,6 @@ class Rounds:
         share = getattr(experiment.algorithm.participation, "k", problem.clients) / problem.clients
         return float(self.rounds * each.mean() * problem.clients * min(1.0, share))
 
-    def _reached(self, state: State) -> bool:
-        """Has the last evaluation met the target?"""
-        if self.until is None:
-            return False
-        metric, target = self.until
-        value = next((v for r, _, m, key, v in reversed(state["history"]) if m == metric and key == ""), -np.inf)
-        return bool(value >= target)
-
     def play(self, env: Env, algorithm: FedAvg, state: State) -> Generator[Any, Any, None]:
         """The requests of the run from `state["round"]` on; `state["final"]`: is this evaluation the last?"""
         if "steps_done" not in state:
@@ -76,7 +68,8 @@ class Rounds:
                 if self.work:
                     record(state, state["round"], "work", state["work"])
                 state["pending"] = False
-            if state["round"] == self.rounds or state["status"] != "ok" or self._reached(state):
+            met = self.until is not None and Target(*self.until).reached(state)
+            if state["round"] == self.rounds or state["status"] != "ok" or met:
                 return
             now = observe(env, algorithm, state["round"], state["steps_done"])
             yield from algorithm.round(env, state, now)
