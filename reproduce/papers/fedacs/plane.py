@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +14,18 @@ from reproduce.papers.fedacs.closed_form import Floats
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from reproduce.report.histories import Histories
 
 OPTIMUM, START = np.array([5 / 3, 1.0]), np.array([4.5, 3.0])
 SHOWN = 400
 """Rounds of a path that are drawn."""
+
+STAMP = (
+    "Thin line: 400 rounds of one run; thick line: its expectation; dot: the closed-form end point; arrows: how much "
+    "each client counts there. The paper's figure is a drawing without numbers; the three clients are ours."
+)
 
 
 def experiment(scale: str, system: str, algorithm: str = "fedavg") -> Experiment:
@@ -75,6 +82,27 @@ def ground(ax: Axes, system: str, short: bool = False) -> None:
         label="optimum $X^*$",
     )
     ax.set(xlim=(-0.45, 4.85), ylim=(-0.55, 3.55), xlabel="$x_1$", ylabel="$x_2$", aspect="equal")
+
+
+def schematic(histories: Histories, system: str, paths: Sequence[tuple[str, str, str]]) -> Figure:
+    """Paths (algorithm, label, colour) on the ground; the arrows are those of the first."""
+    from reproduce.report import figures
+
+    fig, axes = figures.sheet(1, 1, width=4.6, height=3.5)
+    ax = axes[0, 0]
+    ground(ax, system)
+    for algorithm, label, color in paths:
+        path(ax, histories, system, algorithm, label, color)
+    pulls(ax, system, *paths[0][::2])
+    figures.legend(fig)
+    return fig
+
+
+def sampling() -> Floats:
+    """The probabilities with which FedACS draws the clients of the plane (eq. 15)."""
+    steps, success = toy_cells.draws(experiment("paper", "toy2d").system, 3)
+    p = 1 / (success[0] * steps[0])
+    return np.asarray(p / p.sum())
 
 
 def path(ax: Axes, histories: Histories, system: str, algorithm: str, label: str, color: str) -> None:
