@@ -1,11 +1,14 @@
-"""Softmax regression with few parameters: the whole local run of a client in one compiled loop (numba).
+"""Softmax regression with few parameters: the local runs of a chunk's clients in one compiled loop (numba).
 
-Small models are bound by the interpreter, not by arithmetic; compiled, a local step of logistic regression on a9a
-costs less than one torch operator. Every slot is computed by itself, so its bits depend on nothing else.
+Small models are bound by the interpreter and by memory, not by arithmetic; compiled, a local step of logistic
+regression on a9a costs less than one torch operator. Slots that walk through the same batches (the same client under
+other algorithms or sweep points) take each step together: its samples are fetched once. Every slot is computed by
+itself all the same, so its bits depend on nothing else.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,11 +25,74 @@ except ImportError:  # the siblings strategy takes over, and the results' proven
 
 AVAILABLE = numba is not None
 
-
 LANES = 16
 """Rows are padded to a multiple of this many numbers: a remainder loop costs as much as the vectors before it."""
 
+FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums may be reordered; NaN and infinity stay what they are
 
+
+def _compiled(function: Callable[..., None]) -> Any:
+    if not AVAILABLE:
+        return function
+    return numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)(function)
+
+
+@_compiled
+def _products(v, x, count, z):  # type: ignore[no-untyped-def]
+    """z[j] = v . x[j] for j < count and up to the next multiple of 4: what is loaded of v serves four samples."""
+    for j in range(0, count, 4):
+        a = b = c = d = v[0] * 0
+        for f in range(len(v)):
+            a += v[f] * x[j, f]
+            b += v[f] * x[j + 1, f]
+            c += v[f] * x[j + 2, f]
+            d += v[f] * x[j + 3, f]
+        z[j], z[j + 1], z[j + 2], z[j + 3] = a, b, c, d
+
+
+@_compiled
+def _combination(z, x, count, g):  # type: ignore[no-untyped-def]
+    """g = sum over j < count of z[j] x[j]; z is zeroed behind `count`."""
+    g[:] = 0
+    for j in range(count, len(z)):
+        z[j] = 0
+    for j in range(0, count, 4):
+        a, b, c, d = z[j], z[j + 1], z[j + 2], z[j + 3]
+        for f in range(len(g)):
+            g[f] += a * x[j, f] + b * x[j + 1, f] + c * x[j + 2, f] + d * x[j + 3, f]
+
+
+@_compiled
+def _gradient(w, x, y, count, z, g):  # type: ignore[no-untyped-def]
+    """g [classes, D] <- gradient of the mean loss of the model w on samples x [.., D], y; z [classes, ..]: scratch."""
+    classes = len(w)
+    if classes == 2:  # the two logits enter through their difference only
+        for f in range(w.shape[1]):
+            g[0, f] = w[1, f] - w[0, f]
+        _products(g[0], x, count, z[1])
+        for j in range(count):
+            z[1, j] = (1 / (1 + np.exp(-z[1, j])) - y[j]) / count
+        _combination(z[1], x, count, g[1])
+        for f in range(w.shape[1]):
+            g[0, f] = -g[1, f]
+        return
+    for c in range(classes):
+        _products(w[c], x, count, z[c])
+    for j in range(count):
+        top = z[0, j]
+        for c in range(1, classes):
+            top = max(top, z[c, j])
+        norm = z[0, j] * 0
+        for c in range(classes):
+            z[c, j] = np.exp(z[c, j] - top)
+            norm += z[c, j]
+        for c in range(classes):
+            z[c, j] = (z[c, j] / norm - (1 if y[j] == c else 0)) / count
+    for c in range(classes):
+        _combination(z[c], x, count, g[c])
+
+
+@_compiled
 def _local_runs(  # type: ignore[no-untyped-def]
     x, y, plan, plan_of, steps, out, correction, anchor, mu, lr, momentum, decay, first_count, total, first
 ):
@@ -34,90 +100,56 @@ def _local_runs(  # type: ignore[no-untyped-def]
 
     x [n, D] with a column of ones for the bias and zeros up to a multiple of LANES; y [n]; plan [G, K, B];
     plan_of, steps, mu, lr, first_count [A]; out, correction, anchor, total, first [A, classes, D], of which the last
-    four may be empty (absent, or not wanted).
+    four may be empty (absent, or not wanted). Slots with the same plan stand together and have equally many steps.
     """
     slots, classes, width = out.shape
-    g = np.empty((classes, width), out.dtype)
-    v = np.empty((classes, width), out.dtype)
-    d = np.empty(classes, out.dtype)
-    between = np.empty(width, out.dtype)
-    for a in range(slots):
-        w = out[a]
-        rows = plan[plan_of[a]]
-        v[:] = 0
-        rate = lr[a]
-        for k in range(steps[a]):
-            g[:] = 0
+    most = -(-plan.shape[2] // 4) * 4
+    batch, labels = np.empty((most, width), out.dtype), np.empty(most, y.dtype)
+    z, g = np.empty((classes, most), out.dtype), np.empty((classes, width), out.dtype)
+    v = np.zeros(out.shape if momentum != 0 else (0, classes, width), out.dtype)
+    begin = 0
+    while begin < slots:
+        end = begin + 1
+        while end < slots and plan_of[end] == plan_of[begin]:
+            end += 1
+        shrink = decay * 0 + 1
+        for k in range(steps[begin]):
             count = 0
-            if classes == 2:  # one product per sample: the two logits enter through their difference only
-                for f in range(width):
-                    between[f] = w[1, f] - w[0, f]
-            for j in range(rows.shape[1]):
-                i = rows[k, j]
-                if i < 0:
-                    continue
-                count += 1
-                if classes == 2:
-                    z = between[0] * 0
+            for j in range(plan.shape[2]):
+                i = plan[plan_of[begin], k, j]
+                if i >= 0:
                     for f in range(width):
-                        z += between[f] * x[i, f]
-                    e = 1 / (1 + np.exp(-z)) - y[i]
-                    for f in range(width):
-                        g[1, f] += e * x[i, f]
-                    continue
-                top = -np.inf
+                        batch[count, f] = x[i, f]
+                    labels[count] = y[i]
+                    count += 1
+            for j in range(count, most):
+                batch[j] = 0
+            for a in range(begin, end):
+                w = out[a]
+                _gradient(w, batch, labels, count, z, g)
+                rate = lr[a] * shrink
                 for c in range(classes):
-                    z = between[0] * 0
-                    for f in range(width):
-                        z += w[c, f] * x[i, f]
-                    d[c] = z
-                    top = max(top, z)
-                norm = d[0] * 0
-                for c in range(classes):
-                    d[c] = np.exp(d[c] - top)
-                    norm += d[c]
-                for c in range(classes):
-                    e = d[c] / norm
-                    if y[i] == c:
-                        e -= 1
-                    for f in range(width):
-                        g[c, f] += e * x[i, f]
-            if classes == 2:
-                for f in range(width):
-                    g[0, f] = -g[1, f]
-            for c in range(classes):
-                for f in range(width):
-                    g[c, f] /= count
-            if total.shape[0]:
-                for c in range(classes):
-                    for f in range(width):
-                        total[a, c, f] += g[c, f]
-                if k + 1 == first_count[a] and first.shape[0]:
-                    for c in range(classes):
+                    if total.shape[0]:
                         for f in range(width):
-                            first[a, c, f] = total[a, c, f] / (k + 1)
-            for c in range(classes):
-                if correction.shape[0]:
-                    for f in range(width):
-                        g[c, f] += correction[a, c, f]
-                if mu[a] != 0:
-                    for f in range(width):
-                        g[c, f] += mu[a] * (w[c, f] - anchor[a, c, f])
-                if momentum != 0:
-                    for f in range(width):
-                        v[c, f] = momentum * v[c, f] + g[c, f]
-                        w[c, f] -= rate * v[c, f]
-                else:
-                    for f in range(width):
-                        w[c, f] -= rate * g[c, f]
-            rate *= 1 - decay
-
-
-FAST = {"reassoc", "contract", "nsz", "arcp"}  # sums may be reordered; NaN and infinity stay what they are
-
-_compiled: Any = (
-    numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)(_local_runs) if AVAILABLE else None
-)
+                            total[a, c, f] += g[c, f]
+                        if k + 1 == first_count[a] and first.shape[0]:
+                            for f in range(width):
+                                first[a, c, f] = total[a, c, f] / (k + 1)
+                    if correction.shape[0]:
+                        for f in range(width):
+                            g[c, f] += correction[a, c, f]
+                    if mu[a] != 0:
+                        for f in range(width):
+                            g[c, f] += mu[a] * (w[c, f] - anchor[a, c, f])
+                    if momentum != 0:
+                        for f in range(width):
+                            v[a, c, f] = momentum * v[a, c, f] + g[c, f]
+                            w[c, f] -= rate * v[a, c, f]
+                    else:
+                        for f in range(width):
+                            w[c, f] -= rate * g[c, f]
+            shrink *= 1 - decay
+        begin = end
 
 
 def kernel_run(chunk: Chunk, arena: Arena) -> Rows:
@@ -148,7 +180,7 @@ def kernel_run(chunk: Chunk, arena: Arena) -> Rows:
     first = np.zeros_like(out) if rule.first_gradient else pack(None)
     anchor = chunk.stack("anchor")
     plan, plan_of = _plans(chunk)
-    _compiled(
+    _local_runs(
         x,
         arena.labels,
         plan,

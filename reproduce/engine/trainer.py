@@ -110,33 +110,37 @@ class Trainer:
         model = slots[0].request.model or task.problem.model
         strategy = self._strategy_of(task, slots[0].request)
         self.used.add(strategy)
-        run, key, size = self._recipe(strategy, model, slots, plans)
+        run, key, mixed, size = self._recipe(strategy, model, slots, plans)
         if key is not None:
             order = sorted(order, key=lambda i: (-slots[i].steps, key(slots[i])))
         out: list[tuple[Chunk, Callable[[], Rows], list[int]]] = []
-        for part in _cut(order, size, None if key is None else (lambda i: key(slots[i]))):
+        for part in _cut(order, size, None if key is None or mixed else (lambda i: key(slots[i]))):
             chunk = Chunk([slots[i] for i in part], layout_of(model), plans)
             out.append((chunk, partial(run, chunk, task.arena), [owners[i] for i in part]))
         return out
 
     def _recipe(
         self, strategy: str, model: Model, slots: list[Slot], plans: Plans
-    ) -> tuple[Callable[..., Rows], Callable[[Slot], object] | None, int]:
-        """(function, key that a chunk must share, chunk size) of a strategy."""
+    ) -> tuple[Callable[..., Rows], Callable[[Slot], object] | None, bool, int]:
+        """(function, key by which slots are sorted, may a chunk mix keys, chunk size) of a strategy."""
+        ids: dict[object, int] = {}
+
+        def batches(slot: Slot) -> int:
+            return ids.setdefault(plans.key(slot), len(ids))
+
         if strategy == "kernel":
-            return kernel.kernel_run, None, max(4, -(-len(slots) // 8))
+            return kernel.kernel_run, batches, True, max(4, -(-len(slots) // 8))
         if strategy == "siblings":
-            ids: dict[object, int] = {}
-            return sibling_run, lambda s: ids.setdefault(plans.key(s), len(ids)), 64
+            return sibling_run, batches, False, 64
         if strategy == "dense":
-            return dense_run, None, STACK
+            return dense_run, None, True, STACK
         if strategy == "reference":
-            return reference_run, None, 1
+            return reference_run, None, True, 1
         if strategy == "sequential":
-            return autograd_run, None, 1
+            return autograd_run, None, True, 1
         if model.batch_statistics:
-            return autograd_run, lambda s: (plans.get(s) >= 0).sum(1).tobytes(), STACK
-        return autograd_run, None, STACK
+            return autograd_run, lambda s: (plans.get(s) >= 0).sum(1).tobytes(), False, STACK
+        return autograd_run, None, True, STACK
 
     def _strategy_of(self, task: Task, request: Train) -> str:
         if isinstance(task, QuadraticTask):
