@@ -151,7 +151,7 @@ def test_cells_of_the_figures_over_time(smoke: dict[str, Path]) -> None:
     assert set(Counter(numbers["metric"]).values()) == {2 * (4 + 5)}
     ours = numbers[numbers["algorithm"] == numbers["distribution"].map(rates.PROPOSED)]
     at_target = ours[ours["metric"] == "test_accuracy_pct_at_target_time"]
-    assert (at_target["value"] >= at_target["target_accuracy_pct"]).all()
+    assert (at_target["value"] >= at_target["distribution"].map({"iid": 80, "noniid": 70})).all()
     times = pd.DataFrame({"distribution": ["iid"], "dataset": "gaussian", "n": 3, "seed": 1, "at": [0.95]})
     loss = cells.at_times(all_of.frame, "train_loss", times, "x").set_index("algorithm")["value"]
     frame = all_of.frame

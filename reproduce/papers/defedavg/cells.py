@@ -59,7 +59,7 @@ def proposed_times(cells: pd.DataFrame) -> pd.DataFrame:
 
 def at_times(frame: pd.DataFrame, metric: str, times: pd.DataFrame, name: str) -> pd.DataFrame:
     """The last value of `metric` at or before `times["at"]` of the same column and seed, one row per run."""
-    by = [*COLUMNS, "target_accuracy_pct", "algorithm", "seed"]
+    by = [*COLUMNS, "algorithm", "seed"]
     rows = frame[frame["metric"] == metric].merge(times, on=[*COLUMNS, "seed"])
     rows = rows[rows["time"] <= rows["at"] + 1e-9].sort_values("round", kind="stable")
     value = rows.groupby(by, sort=False)["value"].last()
