@@ -124,10 +124,11 @@ def suspicious(name: str, column: str) -> str:
         plain = metric.removesuffix("_ratio_printed")
         ratio = values[setting, algorithm, plain]["paper"] / values[setting, "fedacs", plain]["paper"]
         if abs(ratio - row["paper"]) > 0.0051:
+            where = pretty(setting) if column == "dataset" else f"α = {setting}"
             what = "rounds" if plain == ROUNDS else "time"
             verdict = "truncated" if int(ratio * 100) / 100 == row["paper"] else "wrong"
             lines.append(
-                f"- {pretty(algorithm)}, {pretty(setting)}, {what}: printed {row['paper_text']}, the numbers give "
+                f"- {pretty(algorithm)}, {where}, {what}: printed {row['paper_text']}, the numbers give "
                 f"{ratio:.3f} ({verdict})"
             )
     head = "### Ratios printed in the paper that its own numbers do not give"

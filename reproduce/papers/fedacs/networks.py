@@ -78,8 +78,8 @@ SMOKE = {
     "image_blobs": Setting(
         ImageBlobs(4, 8, 40, 25, noise=60.0, seed=5),
         replace(CNN_MNIST, size=8, widths=(4, 8), hidden=(12,), classes=4),
-        0.1, 16, (), (), 2.43e-4, rounds=5, tail=2, clients=4, draws=2, seeds=(0, 1),
-        substitute="generated 8x8 images of 4 classes, 4 clients, 5 rounds",
+        0.1, 16, (), (), 2.43e-4, rounds=8, tail=2, clients=4, draws=2, seeds=(0, 1, 2),
+        substitute="generated 8x8 images of 4 classes, 4 clients, 8 rounds",
     )
 }  # fmt: skip
 SETTINGS = {"paper": PAPER, "reduced": REDUCED, "smoke": SMOKE}

@@ -1,0 +1,174 @@
+"""From histories to the numbers of FedACS's tables and figures, on made-up curves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from reproduce.papers.fedacs import fig4, fig7, network_cells, network_tables, networks, table3, theory, toy_cells, toys
+from reproduce.problems import Quadratic
+from reproduce.problems.models import Model
+from reproduce.report.histories import Histories
+
+SETTING = {"system": "dynamic", "dataset": "mnist", "dirichlet_alpha": networks.ONE_CLASS}
+
+
+def curve(
+    algorithm: str, seed: int, accuracy: list[float], work: float = 100.0, **setting: str
+) -> list[dict[str, Any]]:
+    """Evaluations of rounds 0, 1, ..., and the work done by then."""
+    run = {**SETTING, "algorithm": algorithm, "seed": seed, "time": np.nan, "key": "", "status": "ok"}
+    return [
+        {**run, "round": r, "metric": metric, "value": value}
+        for r, a in enumerate(accuracy)
+        for metric, value in (("accuracy", a), ("work", work * r))
+    ]
+
+
+def histories(*runs: list[dict[str, Any]], scale: str = "paper") -> Histories:
+    return Histories(pd.DataFrame([row for run in runs for row in run]), scale)
+
+
+def value(cells: pd.DataFrame, metric: str, algorithm: str, seed: int = 0) -> tuple[float, bool]:
+    row = cells[(cells["metric"] == metric) & (cells["algorithm"] == algorithm) & (cells["seed"] == seed)]
+    assert len(row) == 1
+    return float(row["value"].iloc[0]), bool(row["censored"].iloc[0])
+
+
+def test_rounds_time_and_ratios_to_the_target() -> None:
+    """Target 70: raw curve, first crossing; the work until then in seconds; missed targets are lower bounds."""
+    found = network_cells.to_target(
+        histories(
+            curve("fedacs", 0, [10, 50, 71, 60, 80], work=100),
+            curve("fedavg", 0, [10, 50, 60, 69.9, 70], work=300),
+            curve("os", 0, [10, 20, 30, 40, 50], work=200),
+            curve("fedacs", 1, [10, 20, 30, 40, 50]),
+            curve("fedavg", 1, [10, 75, 30, 40, 50]),
+        )
+    )
+    assert value(found, "rounds_to_target", "fedacs") == (2, False)
+    assert value(found, "rounds_to_target", "fedavg") == (4, False)
+    assert value(found, "rounds_to_target", "os") == (4, True)
+    assert value(found, "computation_time_to_target_s", "fedavg") == (pytest.approx(1200 * 2.43e-4), False)
+    assert value(found, "computation_time_to_target_s", "os") == (pytest.approx(800 * 2.43e-4), True)
+    assert value(found, "rounds_to_target_ratio_printed", "fedavg") == (2, False)
+    assert value(found, "rounds_to_target_ratio_printed", "os") == (2, True)
+    assert value(found, "computation_time_to_target_s_ratio_printed", "fedavg") == (pytest.approx(6), False)
+    assert np.isnan(value(found, "rounds_to_target_ratio_printed", "fedavg", seed=1)[0])
+    assert value(found, "work_per_round", "fedavg") == (300, False)
+    assert set(found["target_accuracy_pct"]) == {70.0}
+
+
+def test_smaller_scales_set_their_own_target() -> None:
+    runs = [curve(a, s, [10.0] * 20 + [60.0 + 10 * s] * 15) for a in ("fedacs", "fedavg") for s in (0, 1)]
+    found = network_cells.targets(histories(*runs, scale="reduced"))
+    assert found == {("dynamic", "mnist", networks.ONE_CLASS): 63.0}
+    final = network_cells.final_accuracy(histories(*runs, scale="reduced"))
+    assert sorted(final["value"]) == [60, 60, 70, 70]
+
+
+def test_accuracy_on_the_classes_of_slow_and_fast_clients() -> None:
+    rows = curve("fedavg", 0, [0.0] * 6)
+    for r in range(6):
+        for c in range(10):
+            rows.append({**rows[0], "round": r, "metric": "class_accuracy", "key": str(c), "value": float(c * (r > 0))})
+    found = network_cells.halves(histories(rows)).set_index("metric")["value"]
+    assert found.to_dict() == {"slow_class_accuracy": 2.0, "fast_class_accuracy": 7.0}
+
+
+def test_wrong_ratios_of_the_paper_are_named() -> None:
+    text = network_tables.suspicious("table1", "dataset")
+    assert "FedAvg, MNIST, time: printed 1.38, the numbers give 1.542 (wrong)" in text
+    assert "CA-FedAvg, MNIST, time: printed 1.51" in text
+    fifth = network_tables.suspicious("table5", "dirichlet_alpha")
+    assert "OS, α = 0.2, time: printed 1.18" in fifth
+    assert "OS, α = 0.35, time: printed 0.94" in fifth
+    assert "printed 1.37" not in text  # 93 / 68 is right
+
+
+def test_table_of_final_accuracies() -> None:
+    text = network_tables.accuracies(histories(curve("fedavg", 0, [50.0] * 6), curve("fedavg", 1, [60.0] * 6)))
+    assert "| MNIST, one class per client | 70 | FedAvg | 55.0 ± 7.1 |  |  |" in text
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters", "macs"),
+    [
+        (networks.CNN_MNIST, 51_480, 472_860), (networks.CNN_MNIST_5X5, 21_840, 480_500),
+        (networks.CNN_MNIST_LITERAL, 786_480, None), (networks.CNN_CIFAR10, 551_786, 3_785_344),
+        (networks.CNN_CINIC10, 1_193_130, 4_426_240),
+    ],
+)  # fmt: skip
+def test_networks_of_the_third_table(model: Model, parameters: int, macs: int | None) -> None:
+    assert model.parameters == parameters
+    if macs:
+        sample = (model.channels, model.size, model.size)  # type: ignore[attr-defined]
+        assert model.cost(sample).macs == macs
+
+
+def test_architecture_in_the_letters_of_the_paper() -> None:
+    assert table3.architecture(networks.CNN_CIFAR10) == "C(3,32) - RMC(32,32) - RML(256) - RL(64) - RL(10)"
+    assert table3.architecture(networks.CNN_CINIC10) == "C(3,32) - RMC(32,32) - RMDL(512) - RDL(256) - RDL(10)"
+    assert table3.architecture(networks.CNN_MNIST_LITERAL) == "C(1,10) - C(10,20) - DL(50) - L(10)"
+
+
+@pytest.mark.parametrize("scale", ["smoke", "reduced", "paper"])
+def test_panels(scale: str) -> None:
+    """Names are unique; every panel has the seven algorithms, calibrated where the appendix says so."""
+    panels = [*networks.comparison(scale, "dynamic"), *networks.comparison(scale, "static"), *networks.imbalance(scale)]
+    assert len({p.name for p in panels}) == len(panels)
+    for panel in panels:
+        by_name = {e.labels["algorithm"]: e.algorithm for e in panel.experiments}
+        assert set(toys.ALGORITHMS) < set(by_name)
+        for name in toys.CALIBRATED:
+            assert by_name[name].calibration.target == "local"
+        assert by_name["fedacs_uncalibrated"].calibration is None
+        assert by_name["fedacs_calibrated_at_server"].calibration.target == "server"
+        assert len({e.digest for e in panel.experiments}) == len(panel.experiments)
+
+
+def toy(value_of: Any, rounds: int = 10, seeds: int = 4, **labels: Any) -> pd.DataFrame:
+    rows = [
+        {**labels, "seed": s, "round": r, "time": np.nan, "metric": "x", "key": str(k), "status": "ok",
+         "value": value_of(s, r)[k]}
+        for s in range(seeds) for r in range(1, rounds + 1) for k in range(2)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_distance_of_the_mean_model_removes_what_averages_out() -> None:
+    problem = Quadratic(2, 2, minimisers=((0.0, 0.0), (2.0, 0.0)))  # the optimum is (1, 0)
+    frame = toy(lambda s, r: (1.0 + (-1) ** s, 3.0), system="static", calibrate=False, algorithm="fedavg")
+    found = toy_cells.mean_model(frame, fig7.LABELS, problem)
+    assert found[["seed", "value"]].to_numpy().tolist() == [[toy_cells.POINT, pytest.approx(3.0)]]
+
+
+def test_distance_to_the_closed_form_averages_the_plateau() -> None:
+    frame = toy(lambda s, r: (2.0 * (r % 2), float(s > 1) + (100.0 if r <= 8 else 0.0)), panel="left", algorithm="a")
+    found = toy_cells.mean_to_limit(frame, fig4.LABELS, {("left", "a"): np.array([0.0, 0.5])})
+    assert found["value"].tolist() == [pytest.approx(1.0)]  # rounds 9 and 10
+    assert toy_cells.mean_to_limit(frame, fig4.LABELS, {}).empty
+
+
+def test_tail_average_is_that_of_the_second_half() -> None:
+    frame = toy(lambda s, r: (float(s) if r > 5 else 50.0, 0.0), system="toy2d", algorithm="os")
+    found = toy_cells.tail_average(frame, "distance_of_tail_average", {"os": np.array([1.0, 0.0])})
+    assert found["value"].tolist() == [1.0, 0.0, 1.0, 2.0]
+
+
+def test_runs_that_calibration_leaves_alone_count_as_calibrated_too() -> None:
+    frame = pd.DataFrame({"algorithm": ["fedavg", "fedacs", "fedacs"], "calibrate": [False, False, True]})
+    assert sorted(fig7.both(frame)[["algorithm", "calibrate"]].itertuples(index=False, name=None)) == [
+        ("fedacs", False), ("fedacs", True), ("fedavg", False), ("fedavg", True),
+    ]  # fmt: skip
+
+
+def test_schemes_of_participation_have_the_same_exact_factors() -> None:
+    w, s, p = np.array([0.2, 0.5, 0.3]), np.array([0.9, 0.6, 0.3]), np.array([0.5, 0.1, 0.4])
+    for scheme in theory.SCHEMES:
+        np.testing.assert_allclose(theory.exact_factors(scheme, w, s, p, 2), w * s, atol=1e-14)
+    uneven = dict(theory.consistency())
+    assert max(uneven.values()) < 1e-12
