@@ -1,0 +1,147 @@
+"""Figure 1: sessions with changing clients and the mixture each starts from, drawn from a trained run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from reproduce.engine.sessions import Sessions
+from reproduce.experiment import Artifact, Panel
+from reproduce.papers.dynamic_init.panels import GAUSSIAN, MNIST, panel, reduced
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from reproduce.report.histories import Histories
+
+SCALES = {"smoke": GAUSSIAN, "reduced": reduced(MNIST), "paper": MNIST}
+SCHEMES = ("proposed", "previous", "average")
+
+
+def panels(scale: str) -> tuple[Panel, ...]:
+    """One of Table 3's: nothing more to train."""
+    return (panel(SCALES[scale], 0.0, 0.3),)
+
+
+def clock(scale: str) -> Sessions:
+    found = panels(scale)[0].experiments[0].clock
+    assert isinstance(found, Sessions)
+    return found
+
+
+def weights(histories: Histories) -> pd.DataFrame:
+    """alpha(s, z) of the proposed scheme with FedAvg: columns seed, session, stored, value."""
+    frame = histories.frame
+    alpha = frame[
+        (frame["metric"] == "alpha") & (frame["init_scheme"] == "proposed") & (frame["algorithm"] == "fedavg")
+    ]
+    keys = alpha["key"].str.split(":", expand=True).astype(int)
+    return alpha[["algorithm", "seed", "value"]].assign(session=keys[0], stored=keys[1])
+
+
+def cells(histories: Histories) -> pd.DataFrame:
+    """Per seed and session from the first recurrence on: do the weights sum to one, the least, those of the group."""
+    import pandas as pd
+
+    alpha, membership = weights(histories), clock(histories.scale).membership
+    rows = []
+    for (algorithm, seed, session), mix in alpha[alpha["session"] >= 3].groupby(["algorithm", "seed", "session"]):
+        same = mix["stored"].map(membership.group) == membership.group(int(str(session)))
+        numbers = {
+            "alpha_weights_sum_error": abs(mix["value"].sum() - 1),
+            "alpha_weights_min": mix["value"].min(),
+            "matching_group_weight": mix["value"][same].sum(),
+        }
+        labels = {"session": session, "algorithm": algorithm, "seed": seed}
+        rows += [{**labels, "metric": name, "value": float(value)} for name, value in numbers.items()]
+    return pd.DataFrame(rows)
+
+
+def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
+    from reproduce.report import figures
+
+    timing = clock(histories.scale)
+    fig, axes = figures.sheet(2, 1, height=1.9, sharex=True)
+    top, bottom = axes[:, 0]
+    means = weights(histories).groupby(["session", "stored"])["value"].mean()
+    mixtures = dict(zip(means.index.to_list(), means.to_list(), strict=True))
+    _timeline(top, mixtures, timing)
+    frame = histories.frame
+    curve = frame[(frame["metric"] == "accuracy") & (frame["algorithm"] == "fedavg") & (frame["round"] > 0)]
+    figures.curves(bottom, curve, series="init_scheme", order=SCHEMES, markers=14)
+    for session in range(1, timing.sessions):
+        bottom.axvline(session * timing.rounds, color="#404040", linewidth=0.6, linestyle=":")
+    bottom.set(xlabel="global round", ylabel="accuracy on the\nsession's labels (%)", xlim=(0, timing.length))
+    bottom.margins(x=0)
+    figures.legend(fig)
+    return fig
+
+
+def _timeline(ax: Axes, mixtures: Mapping[tuple[int, int], float], timing: Sessions) -> None:
+    """A lane per group of clients, filled where it is active; above, the stored models and what is mixed from them."""
+    from matplotlib.patches import FancyArrowPatch, Rectangle
+    from matplotlib.path import Path
+
+    from reproduce.report import figures
+
+    length, groups = timing.rounds, timing.membership.groups
+    colors = (figures.SKY, figures.ORANGE)
+    level = groups + 0.4  # of the stored models
+    for session in range(timing.sessions):
+        active = timing.membership.group(session)
+        pilot = session < timing.pilots
+        for group in range(groups):
+            on = group == active
+            face: dict[str, Any] = {
+                "facecolor": colors[group] if on else "#f2f2f2",
+                "edgecolor": "white",
+                "hatch": "////" if on and pilot else "",
+            }
+            ax.add_patch(Rectangle((session * length, groups - 1 - group + 0.08), length, 0.84, linewidth=1.2, **face))
+        where = (session + 0.5) * length
+        name = "pilot" if pilot else f"session {session}"
+        ax.text(where, groups - 1 - active + 0.5, name, ha="center", va="center", fontsize=figures.TEXT)
+        if not pilot:
+            end = (session + 1) * length
+            ax.plot(
+                end, level, "o", color=colors[active], markeredgecolor="#404040", markersize=5, zorder=4, clip_on=False
+            )
+            ax.annotate(f"$w_{session}$", (end, level), (-4, -2), textcoords="offset points", ha="right", va="top")
+    for (session, stored), weight in mixtures.items():
+        if weight < 0.01:
+            continue
+        lane = groups - timing.membership.group(session) - 0.08  # upper edge of the lane that the arrow ends in
+        rise = 1.3 * (session - stored - 1) ** 0.5
+        (x0, y0), (x1, y1) = ((stored + 1) * length, level), ((session + 0.1) * length, lane)
+        bow = ((x0 + x1) / 2, level + rise)
+        path = Path([(x0, y0), bow, (x1, y1)], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
+        look: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 7, "shrinkA": 0, "shrinkB": 0, "zorder": 3}
+        color = colors[timing.membership.group(stored)]
+        ax.add_patch(FancyArrowPatch(path=path, color=color, linewidth=0.4 + 1.8 * weight, **look))
+        if session > stored + 1:
+            x, y = (0.42 * a + 0.46 * b + 0.12 * c for a, b, c in zip((x0, y0), bow, (x1, y1), strict=True))
+            white = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+            ax.text(x, y, f"{weight:.2f}", ha="center", va="center", fontsize=figures.TEXT, bbox=white, zorder=4)
+    names = [f"group {chr(ord('A') + g)}" for g in range(groups)]
+    ax.set_yticks([level, *(groups - 0.5 - g for g in range(groups))], ["stored\nmodels", *names])
+    ax.set(ylim=(0, level + 0.95))
+    ax.tick_params(length=0)
+    ax.grid(visible=False)
+    ax.spines[:].set_visible(False)
+
+
+ARTIFACT = Artifact(
+    paper="dynamic_init",
+    name="fig1",
+    title="Sessions with changing clients, and the mixture of stored models that each starts from",
+    panels=panels,
+    cells=cells,
+    draw=draw,
+    options={
+        "stamp": "Top: which group trains, and the weight of each stored model in the initial model of a later session "
+        "(FedAvg, mean over seeds; weights below 0.01 are not drawn). Bottom: mean over seeds, band from least to "
+        "greatest."
+    },
+)
