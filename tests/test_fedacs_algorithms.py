@@ -280,14 +280,11 @@ def test_inclusion_probabilities() -> None:
 
 
 def test_local_solvers() -> None:
-    def rate(t: int, decay: float) -> float:
-        return ETA * (1 - decay) ** t
-
     def run(w: World, m: int, mu: float = 0.0, decay: float = 0.0, momentum: float = 0.0) -> np.ndarray:
         y, v = w.x.copy(), np.zeros(D)
         for t in range(int(w.t[m])):
             v = momentum * v + (y - POINTS[m]) + mu * (y - w.x)
-            y = y - rate(t, decay) * v
+            y = y - ETA * (1 - decay) ** t * v
         return y - w.x
 
     for algorithm, options in (
