@@ -74,16 +74,22 @@ def compare(peer: Peer, work: str, ours: Callable[[], object], repeats: int, rou
     """A Markdown row: peer and engine in turn; medians, and the ratio with its smallest and largest value."""
     from benchmarks.measure import seconds
 
-    pairs, answer = [], {}
-    for _ in range(repeats):
+    pairs, failed, answer = [], "", {}
+    for i in range(repeats):
         try:
             answer = run(peer, work, rounds, warm)
         except PeerError as error:
-            return f"| {work} | {peer.name} | {error} | - | - |"
+            failed = f" (run {i + 1} of {repeats} failed: {error})"
+            print(f"{peer.name} {work}{failed}", file=sys.stderr, flush=True)
+            continue
         pairs.append((float(str(answer["rounds_per_second"])), 1 / seconds(ours, 2.0)))
+    if not pairs:
+        return f"| {work} | {peer.name} | {failed.partition(': ')[2].removesuffix(')')} | - | - |"
     ratios = [b / a for a, b in pairs]
     a, b = np.median(pairs, axis=0)
-    name = f"{peer.name} {answer['version']}, {answer['processes']} x {answer['threads']}, torch {answer['torch']}"
+    name = (
+        f"{peer.name} {answer['version']}, {answer['processes']} x {answer['threads']}, torch {answer['torch']}{failed}"
+    )
     return f"| {work} | {name} | {a:.2f} | {b:.1f} | {np.median(ratios):.1f} [{min(ratios):.1f}, {max(ratios):.1f}] |"
 
 

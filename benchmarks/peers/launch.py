@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -63,6 +64,16 @@ def execute(python: str, arguments: list[str]) -> str:
         finally:
             signal.signal(signal.SIGTERM, before)
     if process.returncode:
-        lines = [line for line in errors.splitlines() if "Error" in line] or ["failed"]
-        raise PeerError("not installed" if "ModuleNotFoundError" in lines[0] else lines[0][:120])
+        raise PeerError(reason(errors, process.returncode))
     return output
+
+
+def reason(errors: str, code: int) -> str:
+    """The first exception of a failed process, else the signal that torchrun names, else the exit status."""
+    if "ModuleNotFoundError" in errors:
+        return "not installed"
+    raised = re.findall(
+        r"^(?:\[rank\d\]: )?((?!\S*ChildFailedError)[\w.]*(?:Error|Exception)\b.*)", errors, re.MULTILINE
+    )
+    signals = re.findall(r"Signal \d+ \(\w+\)|exitcode\s*: -?\d+", errors)
+    return str([*raised, *signals, f"exit status {code}"][0])[:120].replace("|", "/")
