@@ -34,5 +34,5 @@ ARTIFACT = Artifact(
         "FIARSE (layer-wise) has a threshold for each of six groups (stem, four stages, classifier; at the reduced "
         "scale the same six), as in the published code; the paper's text says per layer.",
     ),
-    options={"names": {"fiarse_released": "FIARSE (released)"}},
+    options={"extra_markdown": cells.leads, "names": cells.NAMES},
 )
