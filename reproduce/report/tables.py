@@ -138,21 +138,24 @@ def build(
 def reasons(panels: Sequence[Panel], missing: Sequence[tuple[str, str]], scale: str) -> Reason:
     """Why a cell was not run, from the labels of the experiments in the panels without results.
 
-    A cell belongs to a panel if one of its experiments agrees with it in every label that is also a setting.
+    A cell belongs to a panel if each of its settings that is a label there is the label of one of the experiments; not
+    necessarily of the same one, because an experiment may serve several cells.
     """
     absent = dict(reversed(missing))  # the first reason of a panel counts
-    labels = [
-        (absent[panel.name], {k: canonical(v) for k, v in experiment.labels.items()})
-        for panel in panels
-        if panel.name in absent
-        for experiment in panel.experiments
-    ]
+    labels: list[tuple[str, dict[str, set[str]]]] = []
+    for panel in panels:
+        if panel.name in absent:
+            values: dict[str, set[str]] = {}
+            for experiment in panel.experiments:
+                for k, v in experiment.labels.items():
+                    values.setdefault(k, set()).add(canonical(v))
+            labels.append((absent[panel.name], values))
     alone = {why for _, why in missing}
 
     def reason(settings: Mapping[str, str]) -> str:
         cell = {k: canonical(v) for k, v in settings.items()}
-        for why, experiment in labels:
-            if all(cell[k] == v for k, v in experiment.items() if k in cell):
+        for why, values in labels:
+            if all(cell[k] in known for k, known in values.items() if k in cell):
                 return why
         if not labels and len(alone) == 1:
             return next(iter(alone))
