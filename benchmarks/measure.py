@@ -11,6 +11,7 @@ import torch
 
 from benchmarks.naive import Module, naive_round
 from benchmarks.works import Work
+from reproduce.engine.machine import fast_products
 from reproduce.engine.requests import Train
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
@@ -88,6 +89,7 @@ def naive(work: Work, threads: int) -> Callable[[], object]:
 
 def peak(threads: int = 1, size: int = 2048) -> float:
     """GFLOP/s of a float32 matrix product: what the machine can do through this torch."""
+    fast_products()
     torch.set_num_threads(threads)
     a, b = torch.randn(size, size), torch.randn(size, size)
     torch.mm(a, b)

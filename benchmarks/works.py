@@ -97,5 +97,5 @@ WORKS = (
     Work("fedacs CIFAR CNN, batch 512", CNN_CIFAR, (3, 32, 32), 6, 6, 1024, 512, 2),
     Work("fiarse resnet10n", RESNET10N, (1, 28, 28), 8, 8, 160, 20, 8),
     Work("ResNet-18, batch 20", ResNet(), (3, 32, 32), 2, 2, 40, 20, 2),
-    Work("AlexNet, batch 25", AlexNet(), (3, 32, 32), 2, 2, 100, 25, 4),
+    Work("AlexNet, batch 25", AlexNet(), (3, 32, 32), 2, 2, 100, 25, 16),
 )

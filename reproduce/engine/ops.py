@@ -60,16 +60,17 @@ class One:
         return x + y
 
     def dropout(self, x: Tensor, p: float) -> Tensor:
-        return x * self._keep(0, x.shape[0], x.shape[1:], p, x) if self.generators else x
+        return x * self._keep(x.shape[0], x.shape[1:], p, x)[0] if self.generators else x
 
     def channel_dropout(self, x: Tensor, p: float) -> Tensor:
-        return x * self._keep(0, x.shape[0], (x.shape[1], 1, 1), p, x) if self.generators else x
+        return x * self._keep(x.shape[0], (x.shape[1], 1, 1), p, x)[0] if self.generators else x
 
-    def _keep(self, model: int, b: int, shape: Sequence[int], p: float, like: Tensor) -> Tensor:
-        """The mask [b, *shape] of one model, scaled by 1/(1-p)."""
-        generator = self.generators[model]
-        draw = torch.rand((self.batch, *shape), generator=generator, device=generator.device)[:b]
-        return (draw >= p).to(like.dtype).to(like.device) / (1 - p)
+    def _keep(self, b: int, shape: Sequence[int], p: float, like: Tensor) -> Tensor:
+        """Masks [models, b, *shape], scaled by 1/(1-p); one draw per model, everything else for all at once."""
+        draws = torch.empty((len(self.generators), self.batch, *shape), device=self.generators[0].device)
+        for draw, generator in zip(draws, self.generators, strict=True):
+            draw.uniform_(generator=generator)
+        return (draws[:, :b] >= p).to(like.device, like.dtype).mul_(1 / (1 - p))
 
     def losses(self, logits: Tensor, y: Tensor, weight: Tensor | None) -> Tensor:
         """Cross-entropy summed over models: the mean over the batch, or weighted by `weight` (see `Stacked`)."""
@@ -117,15 +118,13 @@ class Stacked(One):
         return x.mean((2, 3)).reshape(x.shape[0], self.models, -1).transpose(0, 1)
 
     def dropout(self, x: Tensor, p: float) -> Tensor:
-        if not self.generators:
-            return x
-        return x * torch.stack([self._keep(a, x.shape[1], x.shape[2:], p, x) for a in range(self.models)])
+        return x * self._keep(x.shape[1], x.shape[2:], p, x) if self.generators else x
 
     def channel_dropout(self, x: Tensor, p: float) -> Tensor:
         if not self.generators:
             return x
-        shape = (x.shape[1] // self.models, 1, 1)
-        return x * torch.cat([self._keep(a, x.shape[0], shape, p, x) for a in range(self.models)], dim=1)
+        keep = self._keep(x.shape[0], (x.shape[1] // self.models, 1, 1), p, x)
+        return x * keep.transpose(0, 1).flatten(1, 2)
 
     def losses(self, logits: Tensor, y: Tensor, weight: Tensor | None) -> Tensor:
         """Sum over models of the batch's mean loss; `weight` [A, B] replaces 1/B where batches are padded."""

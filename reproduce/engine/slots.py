@@ -109,6 +109,8 @@ class Chunk:
         A slot without the field gets zeros (its start, for the anchor).
         """
         values = [getattr(s.request, field) for s in self.slots]
+        if values[0] is not None and values[0].dim() == 1 and all(v is values[0] for v in values):
+            return values[0].expand(len(values), -1)
         if all(v is None for v in values):
             return None
         rows = []

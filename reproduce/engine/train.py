@@ -13,7 +13,6 @@ from tqdm import tqdm
 
 from reproduce.engine.cohort import Cohort, Run, prepare
 from reproduce.engine.cost import estimate
-from reproduce.engine.machine import keep_heap
 from reproduce.engine.store import Checkpoint, environment, write_results
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
@@ -32,7 +31,6 @@ def train_job(
     here = settings()
     if here.device == "cuda" and not torch.cuda.is_available():
         raise UserError("device is cuda, but torch sees no GPU: set device to cpu in the configuration")
-    keep_heap()
     started = time.monotonic()
     tasks = Tasks(here)
     runs = prepare(experiments, panel.seeds, tasks)

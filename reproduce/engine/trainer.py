@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache, partial
+from itertools import groupby
 
 import numpy as np
 import torch
@@ -31,7 +32,7 @@ from reproduce.engine.dense import dense_run
 from reproduce.engine.layout import Layout
 from reproduce.engine.linear import sibling_run
 from reproduce.engine.local import Rows, autograd_run
-from reproduce.engine.machine import fast_products
+from reproduce.engine.machine import fast_products, keep_heap
 from reproduce.engine.quadratic import Flat, quadratic_run
 from reproduce.engine.reference import reference_run
 from reproduce.engine.requests import Train, Trained
@@ -41,8 +42,8 @@ from reproduce.errors import UserError
 from reproduce.problems.models import MLP, Model, Softmax
 
 STRATEGIES = ("auto", "reference", "kernel", "siblings", "dense", "stacked", "sequential")
-STACK = 10
-LARGE = 6_000_000
+STACK = 5
+LARGE = 3_600_000
 SMALL = 2_000
 
 
@@ -60,6 +61,7 @@ class Trainer:
         self.forced = strategy
         self.used: set[str] = set()
         torch.set_num_threads(1)
+        keep_heap()
         if fast_products():
             self.used.add("onednn-products")
         self.pool = (
@@ -79,8 +81,9 @@ class Trainer:
             work += self._chunks(slots, owners, plans)
         run = self.pool.map(lambda w: w[1](), work) if self.pool else map(lambda w: w[1](), work)
         for (chunk, _, owners), rows in zip(work, run, strict=True):
-            for a, (slot, owner) in enumerate(zip(chunk.slots, owners, strict=True)):
-                collectors[owner].add(slot.row, rows, a)
+            for owner in dict.fromkeys(owners):
+                mine = [a for a, o in enumerate(owners) if o == owner]
+                collectors[owner].add([chunk.slots[a].row for a in mine], rows, mine)
         return [c.result() for c in collectors]
 
     def _buckets(self, jobs: Sequence[tuple[Task, Train]]) -> Iterator[tuple[list[int], list[Slot]]]:
@@ -133,7 +136,7 @@ class Trainer:
         if strategy == "siblings":
             return sibling_run, batches, False, 64
         if strategy == "dense":
-            return dense_run, None, True, STACK
+            return dense_run, None, True, 2 * STACK
         if strategy == "reference":
             return reference_run, None, True, 1
         if strategy == "sequential":
@@ -168,15 +171,11 @@ def forward_macs(model: Model) -> int:
 
 
 def _cut(order: list[int], size: int, key: Callable[[int], object] | None) -> Iterator[list[int]]:
-    """Consecutive parts of at most `size`, never across a change of `key`."""
-    part: list[int] = []
-    for i in order:
-        if part and (len(part) == size or (key is not None and key(i) != key(part[0]))):
-            yield part
-            part = []
-        part.append(i)
-    if part:
-        yield part
+    """Consecutive parts of at most `size` and nearly equal length, never across a change of `key`."""
+    for _, run in groupby(order, key or (lambda i: 0)):
+        alike = list(run)
+        for part in np.array_split(alike, -(-len(alike) // size)):
+            yield part.tolist()
 
 
 class Collector:
@@ -197,13 +196,15 @@ class Collector:
         self.mean = zeros(clients) if rule.mean_gradient or rule.first_gradient else None
         self.first = zeros(clients) if rule.first_gradient else None
 
-    def add(self, row: int, rows: Rows, a: int) -> None:
+    def add(self, row: list[int], rows: Rows, a: list[int]) -> None:
+        """Rows `a` of a chunk are the request's clients `row`."""
+        update = rows.update if len(a) == len(rows.update) else rows.update[a]
         if self.request.weights is None:
-            self.update[row] = rows.update[a]
+            self.update[row] = update
         else:
-            for m, weight in enumerate(self.request.weights[:, row].tolist()):
-                if weight != 0:
-                    self.update[m].add_(rows.update[a], alpha=weight)
+            for total, weight in zip(self.update, self.request.weights[:, row], strict=True):
+                heard = weight != 0  # what does not count must not count as NaN either
+                total += weight @ update if bool(heard.all()) else weight[heard] @ update[heard]
         if self.mean is not None and rows.mean_gradient is not None:
             self.mean[row] = rows.mean_gradient[a]
         if self.first is not None and rows.first_gradient is not None:
