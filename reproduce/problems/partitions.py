@@ -9,6 +9,7 @@
 | `Sharding`, `ShuffledBlocks`              | fedagrac 4.3 (DP2, i.i.d.)                 |
 | `BalancedDirichlet`                       | fiarse 4, CIFAR                            |
 | `label_groups`, `GroupedDirichlet`        | dynamic_init 4.2, 4.3                      |
+| `Head`                                    | fedagrac section 9                         |
 | `HalfLabels`, `PartialOverlap`, `TwoShard`, `DistinctLabels` | dynamic_init 4.6        |
 
 Each has `split(labels, clients, seed)`: one array of positions in `labels` per client, no client empty, the same for
@@ -28,6 +29,7 @@ from reproduce.problems.partition_groups import (
     label_groups,
 )
 from reproduce.problems.partition_labels import IID, ClassPerClient, Sharding, Shards, ShuffledBlocks, TwoClasses
+from reproduce.problems.partition_subset import Head
 from reproduce.problems.partition_tools import Indices, Labels, Partition
 
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "DistinctLabels",
     "GroupedDirichlet",
     "HalfLabels",
+    "Head",
     "Indices",
     "Labels",
     "PartialOverlap",

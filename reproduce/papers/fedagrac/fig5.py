@@ -58,7 +58,7 @@ def panels(scale: str) -> tuple[Panel, ...]:
         at = {"k_mean": mean, "k_variance": variance}
         if scale == "smoke":
             tiny = {"dataset": "image_blobs", "model": "tiny_cnn", "partition": "dp1", **at}
-            found.append(panel(tiny, settings.TINY_CNN, settings.algorithms(0.1, 0.3, 0.01), 5, "", (0, 1)))
+            found.append(panel(tiny, settings.TINY_CNN, settings.algorithms(0.3, 0.3, 0.01), 5, "", (0, 1)))
             tiny = {"dataset": "gaussian", "model": "lr", "partition": "dp1", **at}
             found.append(panel(tiny, settings.TINY_LR, settings.algorithms(0.1, 1.0, 0.1), 5, "", (0, 1)))
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from reproduce.algorithms.fedagrac import Constant, FedaGrac
 from reproduce.algorithms.fednova import FedNova
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.scaffold import Scaffold
+from reproduce.experiment import Panel
 from reproduce.problems import Classification
 from reproduce.problems.batches import Cyclic
 from reproduce.problems.embedded import GaussianClasses, ImageBlobs
@@ -38,13 +40,36 @@ TINY_LR = Classification(
     batches=Cyclic(8),
 )
 TINY_CNN = Classification(
-    ImageBlobs(4, 12, 60, 30, noise=60.0, seed=3),
-    ConvNet(1, 12, (4, 8), (), classes=4, kernel=3, dropout=0.5, channel_dropout=0.5),
-    CappedDirichlet(0.3),
+    ImageBlobs(4, 12, 60, 30, noise=40.0, seed=3),
+    ConvNet(1, 12, (4, 8), (), classes=4, kernel=3, dropout=0.1, channel_dropout=0.1),
+    CappedDirichlet(1.0),
     clients=4,
     batches=Cyclic(8),
+    mean=(0.5,),
+    std=(0.25,),
 )
 """Stand-ins at the smoke scale."""
+
+
+def tiny(model: str, partition: Any = DP1) -> Classification:
+    """The stand-in of a model at the smoke scale."""
+    return replace(TINY_LR if model == "lr" else TINY_CNN, partition=partition)
+
+
+def dataset(problem: Classification) -> str:
+    """The value of the column `dataset`."""
+    return problem.data if isinstance(problem.data, str) else "generated"
+
+
+def seeds(scale: str) -> tuple[int, ...]:
+    """Three seeds; two at the smoke scale."""
+    return SEEDS[:2] if scale == "smoke" else SEEDS
+
+
+def together(name: str, panels: Iterable[Panel]) -> tuple[Panel, ...]:
+    """The experiments of several panels as one: at the smoke scale starting a job costs more than the job."""
+    found = list(panels)
+    return (replace(found[0], name=name, experiments=tuple(e for p in found for e in p.experiments)),)
 
 
 def fashion(model: Model, partition: Any = NON_IID, clients: int = 10) -> Classification:
