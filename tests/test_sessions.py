@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from plain_sessions import FLOOR, LR, MOMENTUM, PROBLEM, VIEWS, K, N, P, Plain, S, T, rate
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.distillation import Distillation
@@ -22,23 +23,24 @@ from reproduce.engine.sessions import Sessions
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
-from reproduce.problems import Classification
-from reproduce.problems.batches import Walk
-from reproduce.problems.models import Softmax
-from reproduce.problems.partitions import GroupedDirichlet
 from reproduce.settings import settings
-from reproduce.streams import rng
 from reproduce.systems import Steps, System
 from reproduce.systems.membership import Alternating
 
-N, S, T, P, B, K, LR, FLOOR = 3, 5, 3, 1, 32, 4, 0.05, 0.4
-MOMENTUM = 0.9
-GROUPS = ((0, 1, 2, 3, 4), (5, 6, 7, 8, 9))
-VIEWS = tuple("labels:" + ",".join(map(str, g)) for g in GROUPS)
-# 700 samples: some of the 120 per client make fewer than K batches of 32, the last one short.
-PROBLEM = Classification(
-    "gaussian", Softmax(20, 10), GroupedDirichlet(0.3), clients=2 * N, batches=Walk(B), train_samples=650
-)
+ALGORITHMS: dict[str, FedAvg] = {
+    "fedavg": FedAvg(LR, momentum=MOMENTUM),
+    "fedprox": FedProx(LR, momentum=MOMENTUM, mu=1.0),
+    "fedacg": FedACG(LR, momentum=MOMENTUM, lam=0.85, beta=0.3),
+    "as_released": ScaffoldAsReleased(LR, momentum=MOMENTUM),
+    "scaffold": Scaffold(LR, momentum=MOMENTUM, control="displacement"),
+    "continuous": Distillation(LR, momentum=MOMENTUM, kappa=0.7),
+}
+STARTS: dict[str, Start] = {
+    "previous": Previous(),
+    "average": Average(),
+    "proposed": Proposed(R=3.0, V=2),
+    "random_pilot": RandomPilot(R=3.0, V=2),
+}
 
 
 def clock(start: Start, **changes: Any) -> Sessions:
@@ -61,141 +63,6 @@ def values(run: Run, metric: str) -> dict[Any, float]:
     return {row[3] or row[0]: row[4] for row in rows}
 
 
-# --- the plain loop ---------------------------------------------------------------------------------------------------
-
-
-def probabilities(w: np.ndarray, x: np.ndarray) -> np.ndarray:
-    z = x @ w[:200].reshape(10, 20).T + w[200:]
-    e = np.exp(z - z.max(1, keepdims=True))
-    return e / e.sum(1, keepdims=True)
-
-
-class Plain:
-    """One trajectory; `kind` names the algorithm."""
-
-    def __init__(self, kind: str, task: ClassificationTask) -> None:
-        self.kind, self.task = kind, task
-        self.x, self.y = task.arena.train_x.numpy(), task.arena.labels
-        self.fresh(None)
-
-    def fresh(self, teacher: np.ndarray | None) -> None:
-        """Memories at the start of a session."""
-        self.m = np.zeros(210)
-        self.c, self.c_k = np.zeros(210), np.zeros((2 * N, 210))
-        self.teacher = np.zeros(210) if teacher is None else teacher
-
-    def local(self, w: np.ndarray, client: int, number: int, lr: float) -> tuple[np.ndarray, int]:
-        """End point and number of steps of one client."""
-        order = rng("batches", 2, number, client).permutation(self.task.indices[client])
-        y, v, steps = w.copy(), np.zeros(210), 0
-        for at in range(0, min(len(order), K * B), B):
-            batch = order[at : at + B]
-            p, onehot = probabilities(y, self.x[batch]), np.eye(10)[self.y[batch]]
-            d = (p - onehot) / len(batch)
-            if self.kind == "continuous":
-                d += 0.7 * (p - probabilities(self.teacher, self.x[batch])) / len(batch)
-            g = np.concatenate([(d.T @ self.x[batch]).ravel(), d.sum(0)])
-            if self.kind == "fedprox":
-                g += 1.0 * (y - w)
-            if self.kind == "fedacg":
-                g += 0.3 * (y - w)
-            if self.kind == "scaffold":
-                g += self.c - self.c_k[client]
-            v = MOMENTUM * v + g
-            y = y - lr * v
-            steps += 1
-        return y, steps
-
-    def round(self, w: np.ndarray, session: int, number: int, lr: float) -> np.ndarray:
-        members = range(N) if session % 2 == 0 else range(N, 2 * N)
-        sizes = np.array([len(self.task.indices[k]) for k in members])
-        p = sizes / sizes.sum()
-        start = w + 0.85 * self.m if self.kind == "fedacg" else w
-        ends = [self.local(start, k, number, lr) for k in members]
-        delta = sum(share * (y - start) for share, (y, _) in zip(p, ends, strict=True))
-        if self.kind == "fedacg":
-            self.m = 0.85 * self.m + delta
-            return w + self.m
-        if self.kind == "as_released":
-            return w + lr * delta
-        if self.kind == "scaffold":
-            c = self.c.copy()
-            for share, k, (y, steps) in zip(p, members, ends, strict=True):
-                length = sum((1 - MOMENTUM**i) / (1 - MOMENTUM) for i in range(1, steps + 1))
-                new = self.c_k[k] - c + (start - y) / (length * lr)
-                self.c = self.c + share * (new - self.c_k[k])
-                self.c_k[k] = new
-        return w + delta
-
-    def trajectory(
-        self, scheme: str, R: float = 10.0, V: int = 1
-    ) -> tuple[np.ndarray, dict[int, float], dict[str, float]]:
-        """Final model, accuracy per global round, alpha(s, z)."""
-        random = self.task.initial().numpy()
-        w, accuracy, alphas, final, prints = random, {}, {}, {}, {}
-        pilot = self.task.initial("pilot").numpy()
-        if scheme == "proposed":
-            for s in range(P):
-                self.fresh(None)
-                for t in range(T):
-                    w = self.round(w, s, s * T + t, rate(t))
-                final[s] = w
-            pilot = np.mean([final.pop(s) for s in range(P)], axis=0)
-        for s in range(P, S):
-            if scheme in ("proposed", "random_pilot"):
-                u = pilot
-                self.fresh(final.get(s - 1))
-                for v in range(V):
-                    u = self.round(u, s, S * T + s * V + v, LR / 2)
-                prints[s] = u - pilot
-            if s == P:
-                w = random
-            elif scheme == "average":
-                w = np.mean(list(final.values()), axis=0)
-            elif scheme in ("proposed", "random_pilot"):
-                e = {z: np.exp(-R * unit_distance(prints[s], prints[z])) for z in range(P, s)}
-                alpha = {z: e[z] / sum(e.values()) for z in e}
-                alphas |= {f"{s}:{z}": a for z, a in alpha.items()}
-                w = sum(alpha[z] * final[z] for z in alpha)
-            self.fresh(final.get(s - 1))
-            for t in range(T):
-                w = self.round(w, s, s * T + t, rate(t))
-                accuracy[s * T + t + 1] = self.accuracy(w, GROUPS[s % 2])
-            final[s] = w
-        return w, accuracy, alphas
-
-    def accuracy(self, w: np.ndarray, labels: tuple[int, ...]) -> float:
-        x, y = self.task.arena.test_x.numpy(), self.task.arena.test_labels
-        here = np.isin(y, labels)
-        return float(100 * (probabilities(w, x[here]).argmax(1) == y[here]).mean())
-
-
-def rate(t: int) -> float:
-    return FLOOR * LR + (LR - FLOOR * LR) * (1 - t / T) ** 0.9
-
-
-def unit_distance(a: np.ndarray, b: np.ndarray) -> float:
-    """The biases do not count, so one tensor is left."""
-    u, v = a[:200], b[:200]
-    return float(np.linalg.norm(u / np.linalg.norm(u) - v / np.linalg.norm(v)))
-
-
-ALGORITHMS: dict[str, FedAvg] = {
-    "fedavg": FedAvg(LR, momentum=MOMENTUM),
-    "fedprox": FedProx(LR, momentum=MOMENTUM, mu=1.0),
-    "fedacg": FedACG(LR, momentum=MOMENTUM, lam=0.85, beta=0.3),
-    "as_released": ScaffoldAsReleased(LR, momentum=MOMENTUM),
-    "scaffold": Scaffold(LR, momentum=MOMENTUM, control="displacement"),
-    "continuous": Distillation(LR, momentum=MOMENTUM, kappa=0.7),
-}
-STARTS: dict[str, Start] = {
-    "previous": Previous(),
-    "average": Average(),
-    "proposed": Proposed(R=3.0, V=2),
-    "random_pilot": RandomPilot(R=3.0, V=2),
-}
-
-
 @pytest.mark.parametrize("scheme", STARTS)
 @pytest.mark.parametrize("kind", ALGORITHMS)
 def test_every_scheme_with_every_algorithm_equals_the_plain_loop(kind: str, scheme: str) -> None:
@@ -208,6 +75,15 @@ def test_every_scheme_with_every_algorithm_equals_the_plain_loop(kind: str, sche
     if alphas:
         assert {k: v for k, v in values(run, "alpha").items() if k in alphas} == pytest.approx(alphas, abs=1e-9)
         assert 0.01 < min(alphas.values()) < 0.45, "the test must see weights that matter"
+
+
+@pytest.mark.parametrize("distance", ["per_tensor_unit", "global_l2"])
+def test_the_pilot_model_is_the_mean_of_all_pilot_sessions(distance: str) -> None:
+    start = Proposed(R=3.0, V=2, distance=distance)
+    run, task = play(ALGORITHMS["fedacg"], start, pilots=2, sessions=6)
+    x, _, alphas = Plain("fedacg", task).trajectory("proposed", R=3.0, V=2, P=2, sessions=6, distance=distance)
+    np.testing.assert_allclose(run.state["x"].numpy(), x, rtol=0, atol=1e-10)
+    assert {k: v for k, v in values(run, "alpha").items() if k in alphas} == pytest.approx(alphas, abs=1e-9)
 
 
 # --- identities -------------------------------------------------------------------------------------------------------
@@ -343,7 +219,7 @@ def test_runs_that_skip_the_pilot_sessions_wait_and_share() -> None:
 
 
 def test_a_diverged_run_ends_and_says_so() -> None:
-    run, _ = play(FedAvg(1e30, momentum=MOMENTUM), Previous(), Tasks(settings()))
+    run, _ = play(FedAvg(3e38, momentum=MOMENTUM), Previous(), Tasks(settings()))
     assert run.state["status"] == "diverged"
     assert run.state["round"] == P * T + 1
     assert list(values(run, "accuracy")) == [0]
