@@ -3,10 +3,10 @@
 How a model is run, and why (measured on two cores; `python -m benchmarks` prints the ratios again):
 
     quadratics                     elementwise on all clients at once
-    softmax, up to 2,000 numbers   compiled loop (kernel.py): bound by the interpreter otherwise
+    softmax, up to 10,000 numbers  compiled loop (kernel.py): bound by the interpreter otherwise
     softmax, larger                one matrix product per batch for all siblings (linear.py)
     one hidden layer               stacks of 10 clients, gradients written out (dense.py)
-    networks up to 6 MMAC          stacks of 10 clients, grouped convolutions, channels-last (local.py)
+    networks up to 3.6 MMAC        stacks of 5 clients, grouped convolutions, channels-last (local.py)
     larger networks                one client at a time: at the arithmetic peak already
 
 Chunks are fixed by the requests, each is computed by one thread with one intra-op thread, and sums are added in chunk
@@ -44,7 +44,7 @@ from reproduce.problems.models import MLP, Model, Softmax
 STRATEGIES = ("auto", "reference", "kernel", "siblings", "dense", "stacked", "sequential")
 STACK = 5
 LARGE = 3_600_000
-SMALL = 2_000
+SMALL = 10_000
 
 
 @cache
