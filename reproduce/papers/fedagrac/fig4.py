@@ -53,8 +53,8 @@ def grids(scale: str) -> tuple[Grid, Grid]:
                 (0, 1),
             ),
             Grid(
-                "lr", settings.a9a(), (0.05, 0.005, 0.001, 0.0005), (0.01, 0.1, 0.5, 1.0, 2.0),
-                50, 100, 50, "LR with mean K 50 and 50 rounds for 500 and 100",
+                "lr", settings.a9a(), (0.05, 0.01, 0.005, 0.001), (0.01, 0.1, 0.5, 1.0, 2.0),
+                50, 100, 100, "LR with mean K 50 for 500",
             ),
         )  # fmt: skip
     return (

@@ -118,7 +118,7 @@ def blocks(scale: str) -> tuple[Block, ...]:
             80, phrase,
         ),
         Block(
-            "digits", "small_mlp", "dp2", 85.0, digits, settings.algorithms(0.05, 0.3, 0.01), 25, (0, 1, 25), 80,
+            "digits", "small_mlp", "dp2", 85.0, digits, settings.algorithms(0.02, 0.3, 0.01), 25, (0, 1, 25), 80,
             "a network with one hidden layer on scikit-learn's digits for VGG-19 on CIFAR-10",
         ),
     )  # fmt: skip
