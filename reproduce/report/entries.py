@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reproduce.experiment import Artifact
-from reproduce.report.names import heading
+from reproduce.report.names import heading, pretty
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,13 +150,22 @@ def summary(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> list
             line += f" ({bounds} with a lower bound left out)"
         if len(difference):
             rmse, absolute = math.sqrt((difference**2).mean()), difference.abs().mean()
-            line += f"; RMSE {rmse:.4g}, mean absolute difference {absolute:.4g}"
+            line += f"; RMSE {rmse:.4g}{_rmse_by_data(theirs, names)}, mean absolute difference {absolute:.4g}"
         lines.append(line + ".")
     words = shown[(shown["text"] != "") & (shown["paper_text"] != "")]
     if len(words):
         same = int((words["text"] == words["paper_text"]).sum())
         lines.append(f"Cells in words: {same} of {len(words)} as in the paper.")
     return lines
+
+
+def _rmse_by_data(rows: pd.DataFrame, names: Mapping[str, str] | None) -> str:
+    """The RMSE of every data set, in parentheses, where several are compared."""
+    if "dataset" not in rows:
+        return ""
+    squares = (rows["difference"].dropna() ** 2).groupby(rows["dataset"], sort=False).mean()
+    parts = [f"{pretty(str(data), names)} {math.sqrt(value):.4g}" for data, value in squares.items()]
+    return f" ({', '.join(parts)})" if len(parts) > 1 else ""
 
 
 def _decimals(artifact: Artifact, metric: str, rows: pd.DataFrame) -> int:
