@@ -44,8 +44,8 @@ ARTIFACT = Artifact(
         "SCAFFOLD is what the authors' code runs: no control variate is applied, and the server's step is the local "
         "learning rate. Continuous replaces the local algorithm and depends on it through the learning rate only; it "
         "was trained once per learning rate, and FedProx and FedACG repeat the numbers of FedAvg, as they do in print.",
-        "The paper's MLP for MNIST and Fashion-MNIST is one linear layer of 7,850 parameters. With overlap 0.2 the groups "
-        "hold the labels 0-4 and 4-8; label 9 is not used.",
+        "The paper's MLP for MNIST and Fashion-MNIST is one linear layer of 7,850 parameters. With overlap 0.2 the "
+        "groups hold the labels 0-4 and 4-8; label 9 is not used.",
         "SVHN is declared with static batch normalisation in place of running statistics, which matter to what "
         "averaging models does to the network.",
     ),
