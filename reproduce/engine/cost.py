@@ -52,6 +52,6 @@ def _macs(model: Model) -> int:
 def _throughput(model: Any, macs: int) -> float:
     """Training samples per second on one core: a rate of arithmetic that grows with the size of the model."""
     if isinstance(model, Softmax):
-        return 1.2e7 if model.parameters <= 2000 else 1.0e6
-    rate = 25e9 if macs < 3e6 else 50e9 if macs < 2e7 else 75e9
+        return 2.0e7 if model.parameters <= 2000 else 1.0e6
+    rate = 55e9 if macs < 3.6e6 else 80e9 if macs < 2e7 else 170e9
     return rate / (6 * macs)

@@ -211,9 +211,10 @@ def _padded(arena: Arena) -> np.ndarray:
     if arena.padded is None:
         flat = arena.train_x.flatten(1).numpy()
         n, features = flat.shape
-        arena.padded = np.zeros((n, -(-(features + 1) // LANES) * LANES), flat.dtype)
-        arena.padded[:, :features] = flat
-        arena.padded[:, features] = 1
+        padded = np.zeros((n, -(-(features + 1) // LANES) * LANES), flat.dtype)
+        padded[:, :features] = flat
+        padded[:, features] = 1
+        arena.padded = padded  # only when complete: another thread may look at any moment
     return arena.padded
 
 
