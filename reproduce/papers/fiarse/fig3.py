@@ -21,7 +21,7 @@ def draw(histories: Histories, found: pd.DataFrame) -> Figure:
 
     datasets = list(panels.settings(histories.scale))
     fig, axes = figures.sheet(len(datasets), 4, sharex=True, sharey="row", height=1.75)
-    rows = histories.frame[histories.frame["metric"] == "accuracy"]
+    rows = cells.shown(histories).query("metric == 'accuracy'")
     for line, dataset in zip(axes, datasets, strict=True):
         here = rows[rows["dataset"] == dataset]
         for ax, size in zip(line, sorted(panels.FOUR), strict=True):
@@ -29,7 +29,7 @@ def draw(histories: Histories, found: pd.DataFrame) -> Figure:
             if here.empty:
                 figures.missing(ax, histories.reason(f"four-{dataset.replace('_', '-')}") or "no results")
                 continue
-            figures.curves(ax, here.loc[here["key"] == size_key(size)], order=panels.MAIN, band="sd")
+            figures.curves(ax, here.loc[here["key"] == size_key(size)], order=panels.SHOWN, band="sd")
         line[0].set_ylabel(f"{pretty(dataset)}\naccuracy (%)")
     for ax in axes[-1]:
         ax.set_xlabel("round")
@@ -41,7 +41,7 @@ ARTIFACT = Artifact(
     "fiarse",
     "fig3",
     "Global test accuracy of the submodels over the rounds",
-    panels.four,
+    panels.compared,
     cells.curves,
     draw,
     rows=("algorithm",),

@@ -24,7 +24,7 @@ def draw(histories: Histories, found: pd.DataFrame) -> Figure:
     ax = axes[0, 0]
     sizes = {cells.size_label(size): size for size in panels.SWEEP}
     rows = found.assign(size=found["model_size"].map(sizes))
-    figures.curves(ax, rows, x="size", order=panels.MAIN, band="sd")
+    figures.curves(ax, rows, x="size", order=panels.SHOWN, band="sd")
     marked = [i for i, size in enumerate(sorted(panels.SWEEP)) if size in panels.FOUR]
     for line in ax.get_lines():
         line.set_markevery(marked)
@@ -41,7 +41,7 @@ ARTIFACT = Artifact(
     "fiarse",
     "fig4",
     "Submodels of trained and of unseen sizes",
-    panels.four_first,
+    panels.swept,
     cells.sweep,
     draw,
     rows=("algorithm",),

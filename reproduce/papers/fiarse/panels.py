@@ -115,6 +115,7 @@ def algorithms(participants: int) -> dict[str, FedAvg]:
 
 
 MAIN = ("heterofl", "fedrolex", "fiarse")
+SHOWN = (*MAIN, "pruning_greedy")
 ABLATION = ("pruning_greedy", "fiarse_layerwise", "fiarse_released")
 
 
@@ -139,9 +140,19 @@ def four(scale: str) -> tuple[Panel, ...]:
     return tuple(panel(scale, dataset, "four", MAIN) for dataset in settings(scale))
 
 
+def compared(scale: str) -> tuple[Panel, ...]:
+    """The comparison of methods; below paper scale also pruning-greedy, which trains there on the same data."""
+    return four(scale) if scale == "paper" else (*four(scale), *ablation(scale)[1:])
+
+
 def four_first(scale: str) -> tuple[Panel, ...]:
     """The same on the first data set, CIFAR-10 in the paper (Fig. 4)."""
     return four(scale)[:1]
+
+
+def swept(scale: str) -> tuple[Panel, ...]:
+    """The panels of Fig. 4: the first data set, and pruning-greedy where it trains on that."""
+    return four_first(scale) if scale == "paper" else compared(scale)
 
 
 def ablation(scale: str) -> tuple[Panel, ...]:
