@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from reproduce.algorithms.rule import Rule
+from reproduce.engine import local
 from reproduce.engine.requests import Train
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
@@ -89,6 +90,15 @@ def test_masks_are_never_forgotten(model: Model) -> None:
     jobs = [(task, request(task, Rule(mask="dynamic", amplify=True), thresholds=thresholds))]
     expected = Trainer(strategy="reference").train(jobs)[0]
     torch.testing.assert_close(Trainer().train(jobs)[0].update, expected.update, rtol=0, atol=1e-10)
+
+
+def test_large_batches_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch of ten as pieces of three, the last one short, gives the gradient of the whole."""
+    monkeypatch.setattr(local, "PIECE", 3)
+    task = task_of(ConvNet(1, 8, (4, 6), (12,), kernel=3, padding=1), Shuffled(10))
+    expected = Trainer(strategy="reference").train([(task, request(task, FULL))])[0]
+    actual = Trainer(strategy="sequential").train([(task, request(task, FULL))])[0]
+    torch.testing.assert_close(actual.update, expected.update, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("rule", [Rule(mask="dynamic", amplify=True), Rule(mask="frozen"), Rule()])

@@ -192,8 +192,7 @@ def autograd_run(chunk: Chunk, arena: Arena) -> Rows:
         now = [b[:a] for b in y]
         leaves = [b.detach().requires_grad_() for b in (masks.effective(now) if masks else now)]
         ops = One(generators[:1], data.full) if plain else Stacked(a, generators[:a], data.full)
-        loss = _loss(chunk, leaves, data.step(k, a), ops, teacher)
-        grads = list(torch.autograd.grad(loss, leaves))
+        grads = _gradient(chunk, leaves, data.step(k, a), ops, teacher)
         if masks:
             grads = masks.gradient(now, grads)
         with torch.no_grad():
@@ -201,6 +200,29 @@ def autograd_run(chunk: Chunk, arena: Arena) -> Rows:
             stepper.step(k, y, grads)
     mean, first = gradients.rows(chunk)
     return Rows(layout.rows(y).sub_(start), mean, first)
+
+
+PIECE = 64
+"""Large batches of one model are cut into pieces of this many samples, whose activations stay in the cache."""
+
+
+def _gradient(
+    chunk: Chunk, leaves: Blocks, batch: tuple[Tensor, Tensor, Tensor | None], ops: One, teacher: Tensor | None
+) -> Blocks:
+    """Gradient of the summed losses; a large batch as the mean over its pieces where samples are independent."""
+    x, labels, _ = batch
+    b = labels.shape[-1]
+    if isinstance(ops, Stacked) or not chunk.layout.model.separable or b <= 2 * PIECE:
+        return list(torch.autograd.grad(_loss(chunk, leaves, batch, ops, teacher), leaves))
+    total: Blocks = []
+    for part, wanted in zip(x.split(PIECE), labels.split(PIECE), strict=True):
+        loss = _loss(chunk, leaves, (part, wanted, None), ops, teacher) * (len(wanted) / b)
+        grads = list(torch.autograd.grad(loss, leaves))
+        if total:
+            torch._foreach_add_(total, grads)
+        else:
+            total = grads
+    return total
 
 
 def _loss(

@@ -47,6 +47,11 @@ class Model:
     def batch_statistics(self) -> bool:
         return False
 
+    @property
+    def separable(self) -> bool:
+        """May a batch be cut into pieces? Not if samples see each other or share a stream of dropout masks."""
+        return False
+
     def initial(self, name: str) -> Initial:
         """PyTorch's default: weights and biases uniform in +-1/sqrt(fan_in); normalisation scale 1, shift 0."""
         shape = self.shapes[name]
@@ -140,6 +145,10 @@ class ConvNet(Model):
     channel_dropout: float = 0.0
     initialisation: str = "default"
     activation: bool = True
+
+    @property
+    def separable(self) -> bool:
+        return not (self.dropout or self.channel_dropout)
 
     @property
     def flat(self) -> int:
