@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,6 @@ class Cohort:
     def __init__(self, runs: Sequence[Run], trainer: Trainer, tick: Callable[[], None] | None = None) -> None:
         self.runs, self.trainer, self.tick = runs, trainer, tick
         self.seconds: dict[str, float] = defaultdict(float)
-        self.samples = 0
 
     def run(self) -> None:
         """Until every run is done."""
@@ -169,11 +169,7 @@ class _timed:
         self.seconds, self.name = seconds, name
 
     def __enter__(self) -> None:
-        from time import perf_counter
-
         self.start = perf_counter()
 
     def __exit__(self, *_: object) -> None:
-        from time import perf_counter
-
         self.seconds[self.name] += perf_counter() - self.start

@@ -64,10 +64,6 @@ class Model:
             return Initial("uniform", 1 / math.sqrt(math.prod(weight[1:])))
         return Initial("uniform", 1 / math.sqrt(math.prod(shape[1:])))
 
-    def kept(self, name: str) -> tuple[tuple[str, float], ...]:
-        """Axes of a parameter that a narrower submodel slices; empty for models that are never sliced."""
-        return ()
-
     @property
     def parameters(self) -> int:
         return sum(math.prod(s) for s in self.shapes.values())
