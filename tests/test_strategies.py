@@ -48,7 +48,17 @@ def request(task: ClassificationTask, rule: Rule, steps: np.ndarray = STEPS, **c
 
 FULL = Rule(mu=0.3, momentum=0.5, decay=0.01, mean_gradient=True, first_gradient="pass_mean")
 CONV = ConvNet(1, 8, (4, 6), (12,), kernel=3, padding=1, dropout=0.3, channel_dropout=0.2)
+WIDE = ConvNet(1, 8, (13, 9), (17,), kernel=3, padding=1, dropout=0.3, dropout_at="last")
+SMALL_FILTERS = ConvNet(1, 8, (3, 2), (), kernel=2, dropout=0.2, channel_dropout=0.3)
+LARGE_FILTERS = ConvNet(1, 8, (2, 5), (), kernel=7, padding=4)
 CASES = [
+    (CONV, "compiled", FULL),
+    (CONV, "compiled", Rule(decay=0.1)),
+    (WIDE, "compiled", FULL),
+    (SMALL_FILTERS, "compiled", Rule(first_gradient="single")),
+    (LARGE_FILTERS, "compiled", Rule()),
+    (MLP(64, 12, 10), "compiled", FULL),
+    (MLP(64, 70, 10), "compiled", Rule()),
     (Softmax(64, 10), "kernel", FULL),
     (Softmax(64, 10), "siblings", FULL),
     (Softmax(64, 10), "stacked", FULL),
@@ -90,6 +100,15 @@ def test_masks_are_never_forgotten(model: Model) -> None:
     jobs = [(task, request(task, Rule(mask="dynamic", amplify=True), thresholds=thresholds))]
     expected = Trainer(strategy="reference").train(jobs)[0]
     torch.testing.assert_close(Trainer().train(jobs)[0].update, expected.update, rtol=0, atol=1e-10)
+
+
+def test_compiled_batches_of_several_pieces() -> None:
+    """46 samples a client in batches of 40: two full pieces of 16 lanes and a half, then a short batch of six."""
+    task = task_of(CONV, Shuffled(40))
+    expected = Trainer(strategy="reference").train([(task, request(task, FULL))])[0]
+    actual = Trainer(strategy="compiled").train([(task, request(task, FULL))])[0]
+    torch.testing.assert_close(actual.update, expected.update, rtol=0, atol=1e-10)
+    torch.testing.assert_close(actual.first_gradient, expected.first_gradient, rtol=0, atol=1e-10)
 
 
 def test_large_batches_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +176,8 @@ def test_runs_of_several_seeds_and_rates_share_a_stack(model: Model) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "strategy"), [(Softmax(64, 10), "kernel"), (Softmax(64, 10), "siblings"), (CONV, "auto")]
+    ("model", "strategy"),
+    [(Softmax(64, 10), "kernel"), (Softmax(64, 10), "siblings"), (CONV, "auto"), (CONV, "stacked")],
 )
 def test_every_client_may_have_its_own_rate(model: Model, strategy: str) -> None:
     task = task_of(model, Shuffled(10))

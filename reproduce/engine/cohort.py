@@ -116,7 +116,7 @@ class Cohort:
             for members in groups.values():
                 task = jobs[members[0]][0]
                 requests = [r for r in (jobs[i][1] for i in members) if isinstance(r, Evaluate)]
-                for i, evaluated in zip(members, evaluate(task, requests), strict=True):
+                for i, evaluated in zip(members, evaluate(task, requests, self.trainer.spread), strict=True):
                     answers[i] = evaluated
         return answers
 

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine.layout import Layout
 from reproduce.engine.ops import One, Stacked
 from reproduce.engine.requests import Evaluate, Evaluated
 from reproduce.engine.task import Arena, ClassificationTask, QuadraticTask, Task
-from reproduce.engine.trainer import forward_macs, layout_of
+from reproduce.engine.trainer import compiled_form, forward_macs, layout_of
 from reproduce.problems.models import Model, Softmax
+
+Spread = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 TOGETHER = 8
 """Models per evaluation stack: enough to fill the caches of one core."""
 
 
-def evaluate(task: Task, requests: list[Evaluate]) -> list[Evaluated]:
-    """Answers to evaluation requests that share task, view and model."""
+def evaluate(task: Task, requests: list[Evaluate], spread: Spread = map) -> list[Evaluated]:
+    """Answers to evaluation requests that share task, view and model; `spread` maps a function over threads."""
     x = torch.cat([r.x for r in requests])
     if isinstance(task, QuadraticTask):
         distance = (x - task.optimum).norm(dim=1)
         metrics, correct = {"distance": distance.numpy().astype(float)}, None
     else:
-        metrics, correct = _classification(task, x, requests[0].view, requests[0].model)
+        metrics, correct = _classification(task, x, requests[0].view, requests[0].model, spread)
     answers, at = [], 0
     for r in requests:
         end = at + len(r.x)
@@ -35,47 +39,57 @@ def evaluate(task: Task, requests: list[Evaluate]) -> list[Evaluated]:
 
 
 def _classification(
-    task: ClassificationTask, x: Tensor, view: str, submodel: Model | None
+    task: ClassificationTask, x: Tensor, view: str, submodel: Model | None, spread: Spread
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Mean loss and accuracy in percent, [M] each, and which samples each model got right, [M, n]."""
     arena = task.arena
     model = submodel or task.problem.model
-    layout = layout_of(model)
     where = task.view(view)
     features, labels = (arena.train_x, arena.train_y) if view.startswith("train") else (arena.test_x, arena.test_y)
+    together, size = _portion(arena, model, len(x))
     losses = torch.zeros(len(x), dtype=torch.float64)
     correct = np.empty((len(x), len(where)), dtype=bool)
-    together = len(x) if isinstance(model, Softmax) else (TOGETHER if forward_macs(model) < 3_000_000 else 1)
-    size = max(arena.problem.evaluation_batch, 2000) if isinstance(model, Softmax) else arena.problem.evaluation_batch
-    with torch.inference_mode():
-        for at in range(0, len(where), size):
-            batch, y = _batch(arena, features, labels, where, at, size)
-            for m in range(0, len(x), together):
-                part = x[m : m + together]
-                logits = _logits(model, layout, part, batch)
-                loss = torch.nn.functional.cross_entropy(
-                    logits.flatten(0, 1), y.repeat(len(part)), reduction="none"
-                ).view(len(part), -1)
-                losses[m : m + together] += loss.sum(1, dtype=torch.float64).cpu()
-                right = logits.argmax(2) == y
-                correct[m : m + together, at : at + size] = right.cpu().numpy()
-    loss_mean = (losses / len(where)).numpy()
-    return {"loss": loss_mean, "accuracy": 100 * correct.mean(1)}, correct
+    portions = [
+        (slice(m, min(m + together, len(x))), slice(at, at + size))
+        for at in range(0, len(where), size)
+        for m in range(0, len(x), together)
+    ]
+
+    @torch.inference_mode()
+    def judge(portion: tuple[slice, slice]) -> tuple[Tensor, np.ndarray]:
+        models, samples = portion
+        logits = _logits(arena, model, x[models], features, where[samples])
+        y = _taken(labels, where[samples])
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), y.repeat(len(logits)), reduction="none")
+        return loss.view(len(logits), -1).sum(1, dtype=torch.float64).cpu(), (logits.argmax(2) == y).cpu().numpy()
+
+    for (models, samples), (loss, right) in zip(portions, spread(judge, portions), strict=True):
+        losses[models] += loss
+        correct[models, samples] = right
+    return {"loss": (losses / len(where)).numpy(), "accuracy": 100 * correct.mean(1)}, correct
 
 
-def _batch(
-    arena: Arena, features: Tensor, labels: Tensor, where: np.ndarray, at: int, size: int
-) -> tuple[Tensor, Tensor]:
-    part = where[at : at + size]
-    if part[-1] - part[0] == len(part) - 1:  # consecutive samples need no copy
-        here = slice(int(part[0]), int(part[-1]) + 1)
-        return features[here], labels[here]
-    index = torch.from_numpy(part).to(arena.device)
-    return features[index], labels[index]
+def _portion(arena: Arena, model: Model, models: int) -> tuple[int, int]:
+    """How many models and how many samples are evaluated at a time, by one thread."""
+    if isinstance(model, Softmax):
+        return models, max(arena.problem.evaluation_batch, 2000)
+    if compiled_form(arena, model):
+        return 1, 1000
+    return (TOGETHER if forward_macs(model) < 3_000_000 else 1), arena.problem.evaluation_batch
 
 
-def _logits(model: Model, layout: Layout, x: Tensor, batch: Tensor) -> Tensor:
-    """[M, b, classes] of models x [M, P] on one batch."""
+def _taken(values: Tensor, where: np.ndarray) -> Tensor:
+    if where[-1] - where[0] == len(where) - 1:  # consecutive samples need no copy
+        return values[int(where[0]) : int(where[-1]) + 1]
+    return values[torch.from_numpy(where).to(values.device)]
+
+
+def _logits(arena: Arena, model: Model, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
+    """[M, b, classes] of models x [M, P] on the samples `where` [b] of `features`."""
+    layout = layout_of(model)
+    if compiled := compiled_form(arena, model):
+        return torch.stack([compiled.logits(row.contiguous(), features, where) for row in x])
+    batch = _taken(features, where)
     if isinstance(model, Softmax):
         weight, bias = x.split(layout.sizes, dim=1)
         flat = batch.flatten(1)

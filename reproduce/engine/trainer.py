@@ -5,9 +5,12 @@ How a model is run, and why (measured on two cores; `python -m benchmarks` print
     quadratics                     elementwise on all clients at once
     softmax, up to 10,000 numbers  compiled loop (kernel.py): bound by the interpreter otherwise
     softmax, larger                one matrix product per batch for all siblings (linear.py)
+    chains of layers, to 30 MMAC   compiled layers, a sample per vector lane (compiled.py): 3 times what follows
     one hidden layer               stacks of 10 clients, gradients written out (dense.py)
     networks up to 3.6 MMAC        stacks of 5 clients, grouped convolutions, channels-last (local.py)
     larger networks                one client at a time: at the arithmetic peak already
+
+The second and third need a C compiler or numba; where these are missing, the ones below take over.
 
 Chunks are fixed by the requests, each is computed by one thread with one intra-op thread, and sums are added in chunk
 order: the result does not depend on the number of threads.
@@ -21,13 +24,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache, partial
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from reproduce.algorithms.rule import Rule
-from reproduce.engine import kernel
+from reproduce.engine import compiled, kernel
 from reproduce.engine.dense import dense_run
 from reproduce.engine.layout import Layout
 from reproduce.engine.linear import sibling_run
@@ -37,13 +41,14 @@ from reproduce.engine.quadratic import Flat, quadratic_run
 from reproduce.engine.reference import reference_run
 from reproduce.engine.requests import Train, Trained
 from reproduce.engine.slots import Chunk, Plans, Slot, static
-from reproduce.engine.task import QuadraticTask, Task
+from reproduce.engine.task import Arena, QuadraticTask, Task
 from reproduce.errors import UserError
 from reproduce.problems.models import MLP, Model, Softmax
 
-STRATEGIES = ("auto", "reference", "kernel", "siblings", "dense", "stacked", "sequential")
+STRATEGIES = ("auto", "reference", "kernel", "siblings", "compiled", "dense", "stacked", "sequential")
 STACK = 5
 LARGE = 3_600_000
+COMPILED = 30_000_000
 SMALL = 10_000
 
 
@@ -72,6 +77,10 @@ class Trainer:
         if self.pool:
             self.pool.shutdown()
 
+    def spread(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+        """The results of `function` on `items`, in their order, computed by the trainer's threads."""
+        return self.pool.map(function, items) if self.pool and len(items) > 1 else map(function, items)
+
     def train(self, jobs: Sequence[tuple[Task, Train]]) -> list[Trained]:
         """Answers in the order of the requests."""
         collectors = [Collector(task, request) for task, request in jobs]
@@ -79,8 +88,7 @@ class Trainer:
         plans = Plans()
         for owners, slots in self._buckets(jobs):
             work += self._chunks(slots, owners, plans)
-        run = self.pool.map(lambda w: w[1](), work) if self.pool else map(lambda w: w[1](), work)
-        for (chunk, _, owners), rows in zip(work, run, strict=True):
+        for (chunk, _, owners), rows in zip(work, self.spread(lambda w: w[1](), work), strict=True):
             for owner in dict.fromkeys(owners):
                 mine = [a for a, o in enumerate(owners) if o == owner]
                 collectors[owner].add([chunk.slots[a].row for a in mine], rows, mine)
@@ -135,6 +143,8 @@ class Trainer:
             return kernel.kernel_run, batches, True, max(4, -(-len(slots) // 8))
         if strategy == "siblings":
             return sibling_run, batches, False, 64
+        if strategy == "compiled":
+            return compiled.compiled_run, None, True, max(1, len(slots) // 16)
         if strategy == "dense":
             return dense_run, None, True, 2 * STACK
         if strategy == "reference":
@@ -148,18 +158,34 @@ class Trainer:
     def _strategy_of(self, task: Task, request: Train) -> str:
         if isinstance(task, QuadraticTask):
             return "quadratic"
-        return self.strategy(request.model or task.problem.model, request.rule, task.device)
+        return self.strategy(request.model or task.problem.model, request.rule, task.arena)
 
-    def strategy(self, model: Model, rule: Rule, device: torch.device) -> str:
-        """The strategy table above as code; masks are known to automatic differentiation alone."""
+    def strategy(self, model: Model, rule: Rule, arena: Arena) -> str:
+        """The strategy table above as code."""
         if self.forced != "auto":
             return self.forced
+        cpu = arena.device.type == "cpu"
         if isinstance(model, Softmax) and not rule.mask:
-            small = model.parameters <= SMALL and device.type == "cpu" and not rule.distill
+            small = model.parameters <= SMALL and cpu and not rule.distill
             return "kernel" if small and kernel.AVAILABLE else "siblings"
+        sample = tuple(arena.train_x.shape[1:])
+        if (
+            cpu
+            and not (rule.distill or rule.mask)
+            and forward_macs(model) <= COMPILED
+            and compiled.program(model, sample, arena.dtype)
+        ):
+            return "compiled"
         if isinstance(model, MLP) and not rule.distill and not rule.mask:
             return "dense"
         return "sequential" if forward_macs(model) > LARGE else "stacked"
+
+
+def compiled_form(arena: Arena, model: Model) -> compiled.Program | None:
+    """The model's compiled form where that is how it is computed."""
+    if arena.device.type != "cpu" or isinstance(model, Softmax) or forward_macs(model) > COMPILED:
+        return None
+    return compiled.program(model, tuple(arena.train_x.shape[1:]), arena.dtype)
 
 
 @cache

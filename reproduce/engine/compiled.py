@@ -1,0 +1,381 @@
+"""Small convolutional networks in compiled code: the model is traced once, its gradient is one call per step.
+
+`Trace` is an operator set that writes a model's forward pass down as a list of layers and buffers; `convnet.c` runs
+that list forwards and backwards with a sample in every lane of the processor's vectors. Nothing here knows a
+particular network: whatever is a chain of stride-1 convolutions, pooling, linear layers, ReLU and dropout qualifies.
+
+The library is built by the machine's C compiler when it is first needed and kept beside the package's compiled Python
+files. Without a compiler the stacked strategy takes over, and the results' provenance says so.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from reproduce.engine.augment import Augmentation
+from reproduce.engine.layout import Layout
+from reproduce.engine.local import Rows
+from reproduce.engine.slots import Chunk
+from reproduce.engine.task import Arena
+from reproduce.problems.models import Model
+
+SOURCE = Path(__file__).with_name("convnet.c")
+FLAGS = ("-O3", "-march=native", "-ffp-contract=fast", "-std=gnu11", "-shared", "-fPIC", "-w")
+TYPES = {torch.float32: ("float", "int32_t"), torch.float64: ("double", "int64_t")}
+WIDTH = 64
+"""Bytes of a vector, as in convnet.c."""
+CACHE = 6 << 20
+"""Bytes of activations and gradients beyond which a piece holds one vector of samples instead of two."""
+BLOCK = 1 << 20
+"""Factors of dropout layers that are drawn at a time."""
+
+CONV, POOL, LINEAR, RELU, SCALE_CHANNELS, SCALE = range(6)
+
+
+class Unsupported(Exception):
+    """The model is not a chain of the layers above."""
+
+
+@dataclass
+class Buffer:
+    """An activation [channels, height, width] and its gradient, with their borders and places in the workspace."""
+
+    channels: int
+    height: int = 1
+    width: int = 1
+    border: int = 0
+    gradient_border: int = 0
+
+    @property
+    def size(self) -> int:
+        return self.channels * self.height * self.width
+
+    def padded(self, border: int) -> int:
+        return self.channels * (self.height + 2 * border) * (self.width + 2 * border)
+
+
+@dataclass
+class Layer:
+    """One row of the list that convnet.c executes; weight, bias and masks are numbers of tensors."""
+
+    kind: int
+    source: int
+    target: int
+    kernel: int = 0
+    padding: int = 0
+    weight: int = 0
+    bias: int = 0
+    mask: int = 0
+    packed: int = 0
+    packed_back: int = 0
+
+
+class Trace:
+    """The operator set that records: activations are numbers of buffers."""
+
+    def __init__(self, model: Model, sample: tuple[int, ...]) -> None:
+        self.names = list(model.shapes)
+        self.shapes = dict(model.shapes)
+        self.buffers = [Buffer(*sample)]
+        self.layers: list[Layer] = []
+        self.masks: list[tuple[float, int]] = []
+        last = model.forward(self, {name: name for name in self.names}, 0)
+        if last != len(self.buffers) - 1 or not self.layers or self.layers[-1].kind != LINEAR:
+            raise Unsupported("the last layer must be linear")
+
+    def _add(self, kind: int, x: int, out: Buffer | None = None, **numbers: int) -> int:
+        if x != len(self.buffers) - 1:
+            raise Unsupported("not a chain of layers")
+        if out is not None:
+            self.buffers.append(out)
+        elif x == 0:
+            raise Unsupported("the first layer must have parameters")
+        self.layers.append(Layer(kind, x, len(self.buffers) - 1, **numbers))
+        return len(self.buffers) - 1
+
+    def _tensors(self, layer: str) -> dict[str, int]:
+        if f"{layer}.bias" not in self.shapes:
+            raise Unsupported("layers without bias")
+        return {"weight": self.names.index(f"{layer}.weight"), "bias": self.names.index(f"{layer}.bias")}
+
+    def conv(self, x: int, p: Mapping[str, str], layer: str, stride: int = 1, padding: int = 0) -> int:
+        outputs, _, k, _ = self.shapes[f"{layer}.weight"]
+        source = self.buffers[x]
+        if stride != 1 or padding >= k:
+            raise Unsupported("strided or over-padded convolutions")
+        source.border = padding
+        height, width = source.height + 2 * padding - k + 1, source.width + 2 * padding - k + 1
+        border = k - 1 - padding if x else 0
+        packed = 2 * sum(s.kind == CONV for s in self.layers)
+        target = Buffer(outputs, height, width, gradient_border=border)
+        numbers = {"kernel": k, "padding": padding, "packed": packed, "packed_back": packed + 1}
+        return self._add(CONV, x, target, **numbers, **self._tensors(layer))
+
+    def pool(self, x: int) -> int:
+        source = self.buffers[x]
+        return self._add(POOL, x, Buffer(source.channels, source.height // 2, source.width // 2))
+
+    def linear(self, x: int, p: Mapping[str, str], layer: str) -> int:
+        return self._add(LINEAR, x, Buffer(self.shapes[f"{layer}.weight"][0]), **self._tensors(layer))
+
+    def flatten(self, x: int) -> int:
+        if self.buffers[x].gradient_border:
+            raise Unsupported("a linear layer right behind a convolution")
+        return x
+
+    def relu(self, x: int) -> int:
+        return self._add(RELU, x)
+
+    def dropout(self, x: int, p: float) -> int:
+        self.masks.append((p, self.buffers[x].size))
+        return self._add(SCALE, x, mask=len(self.masks) - 1)
+
+    def channel_dropout(self, x: int, p: float) -> int:
+        self.masks.append((p, self.buffers[x].channels))
+        return self._add(SCALE_CHANNELS, x, mask=len(self.masks) - 1)
+
+
+class Network(ctypes.Structure):
+    """The struct of that name in convnet.c."""
+
+    _fields_ = (
+        ("layers", ctypes.c_void_p),
+        ("buffers", ctypes.c_void_p),
+        ("count", ctypes.c_int64),
+        ("vectors", ctypes.c_int64),
+        ("work", ctypes.c_void_p),
+        ("packed", ctypes.c_void_p),
+        ("rows", ctypes.c_void_p),
+    )
+
+
+class Run(ctypes.Structure):
+    """The struct of that name in convnet.c."""
+
+    _fields_ = (
+        *((name, ctypes.c_double) for name in ("rate", "momentum", "decay", "mu")),
+        *((name, ctypes.c_int64) for name in ("size", "first_count")),
+        *((name, ctypes.c_void_p) for name in ("correction", "anchor", "velocity", "total", "first")),
+    )
+
+
+class Program:
+    """A traced model for samples of one type. Its functions may be called from many threads at once."""
+
+    def __init__(self, trace: Trace, layout: Layout, dtype: torch.dtype) -> None:
+        self.trace, self.layout, self.dtype = trace, layout, dtype
+        self.library = library(dtype)
+        self.lanes = WIDTH // dtype.itemsize
+        self.drops = sum(n for _, n in trace.masks)
+        self.size, buffers = 0, []
+        for b in trace.buffers:
+            values, slopes = b.padded(b.border), b.padded(b.gradient_border)
+            buffers.append((b.channels, b.height, b.width, b.border, b.gradient_border, self.size, self.size + values))
+            self.size += values + slopes
+        self.buffers = np.array(buffers, dtype=np.int64)
+        self.layers = np.array([astuple(s) for s in trace.layers], dtype=np.int64)
+        self.local = threading.local()
+
+    def steps(self, run: Run, y: Tensor, x: Tensor, labels: Tensor, index: np.ndarray, masks: Tensor, at: int) -> None:
+        """Steps at, at + 1, .. of a local run on the flat model y [P], in place.
+
+        x [n, ...] and labels [n] hold the samples, index [K, B] names those of each step (-1 behind a short batch),
+        masks [K, ..] are the factors of the dropout layers.
+        """
+        scratch = self._scratch(index.shape[1])
+        full, pointers, before = masks.shape[1] // max(1, self.drops), [], 0
+        for _, n in self.trace.masks:
+            pointers.append(masks.data_ptr() + before * masks.element_size())
+            before += full * n
+        self.library.local_steps(
+            ctypes.byref(scratch.network),
+            ctypes.byref(run),
+            ctypes.c_int64(at),
+            ctypes.c_int64(at + len(index)),
+            ctypes.c_void_p(y.data_ptr()),
+            ctypes.c_void_p(scratch.gradient.data_ptr()),
+            self._parameters(y),
+            scratch.gradients,
+            ctypes.c_void_p(x.data_ptr()),
+            ctypes.c_void_p(labels.data_ptr()),
+            index.ctypes.data_as(ctypes.c_void_p),
+            ctypes.c_int64(index.shape[1]),
+            _array(pointers),
+            ctypes.c_int64(len(pointers)),
+            ctypes.c_int64(masks.shape[1]),
+        )
+
+    def masks(self, generator: torch.Generator, steps: int, full: int) -> Tensor:
+        """Factors [steps, B n_1 + B n_2 + ..] of the dropout layers for `full` = B samples: the draws of `ops.One`."""
+        draws = torch.empty((steps, full * self.drops)).uniform_(generator=generator)
+        parts = draws.split([full * n for _, n in self.trace.masks], dim=1)
+        kept = [
+            (part >= p).to(self.dtype).mul_(1 / (1 - p)) for part, (p, _) in zip(parts, self.trace.masks, strict=True)
+        ]
+        return torch.cat(kept, dim=1) if kept else draws
+
+    def logits(self, y: Tensor, x: Tensor, index: np.ndarray) -> Tensor:
+        """[n, classes] of the samples x[index] under the flat model y [P], without dropout."""
+        out = torch.empty((len(index), self.trace.buffers[-1].channels), dtype=self.dtype)
+        scratch = self._scratch(len(index))
+        index = np.ascontiguousarray(index, dtype=np.int64)
+        self.library.logits(
+            ctypes.byref(scratch.network),
+            self._parameters(y),
+            ctypes.c_void_p(x.data_ptr()),
+            index.ctypes.data_as(ctypes.c_void_p),
+            ctypes.c_int64(len(index)),
+            ctypes.c_void_p(out.data_ptr()),
+        )
+        return out
+
+    def _parameters(self, y: Tensor) -> Any:
+        return _array([y.data_ptr() + at * y.element_size() for at in self.layout.offsets.values()])
+
+    def _scratch(self, samples: int) -> Scratch:
+        """This thread's memory: pieces of two vectors, or of one if that holds the batch or alone fits the cache."""
+        two = samples > self.lanes and 2 * WIDTH * self.size <= CACHE
+        known: dict[str, Scratch] = self.local.__dict__
+        return known.get(str(two)) or known.setdefault(str(two), Scratch(self, 1 + two))
+
+
+class Scratch:
+    """Memory of one thread: activations (whose borders are zero and stay so), filters, features, a gradient."""
+
+    def __init__(self, program: Program, vectors: int) -> None:
+        trace, lanes, dtype = program.trace, program.lanes, program.dtype
+        self.work = _aligned(program.size * vectors * lanes, dtype)
+        filters = [
+            trace.buffers[s.source].channels * trace.buffers[s.target].channels * s.kernel**2
+            for s in trace.layers
+            if s.kind == CONV
+        ]
+        self.filters = [torch.zeros(size, dtype=dtype) for size in filters for _ in range(2)]
+        self.packed = _array([f.data_ptr() for f in self.filters])
+        widest = max(-(-trace.buffers[s.source].size // lanes) * lanes for s in trace.layers if s.kind == LINEAR)
+        self.rows = _aligned(widest * vectors * lanes, dtype)
+        self.gradient = torch.zeros(program.layout.total, dtype=dtype)
+        self.gradients = program._parameters(self.gradient)
+        self.network = Network(
+            program.layers.ctypes.data,
+            program.buffers.ctypes.data,
+            len(program.layers),
+            vectors,
+            self.work.data_ptr(),
+            ctypes.cast(self.packed, ctypes.c_void_p),
+            self.rows.data_ptr(),
+        )
+
+
+def _aligned(size: int, dtype: torch.dtype) -> Tensor:
+    """Zeros that start at a multiple of a vector, as the vectors of convnet.c must."""
+    lanes = WIDTH // dtype.itemsize
+    memory = torch.zeros(size + lanes, dtype=dtype)
+    skip = -memory.data_ptr() % WIDTH // dtype.itemsize
+    return memory[skip : skip + size]
+
+
+def _array(addresses: Sequence[int]) -> Any:
+    return (ctypes.c_void_p * len(addresses))(*addresses)
+
+
+def compiled_run(chunk: Chunk, arena: Arena) -> Rows:
+    """Train the chunk's clients one after another in compiled code."""
+    code = program(chunk.layout.model, tuple(arena.train_x.shape[1:]), arena.dtype)
+    start = chunk.stack("start")
+    assert code is not None
+    assert start is not None
+    rule, index, steps = chunk.rule, chunk.batches(), chunk.steps
+    correction, anchor = chunk.stack("correction"), chunk.stack("anchor")
+    y = start.clone(memory_format=torch.contiguous_format)
+    wanted = rule.mean_gradient or bool(rule.first_gradient)
+    total = torch.zeros_like(y) if wanted else None
+    first = torch.zeros_like(y) if rule.first_gradient else None
+    counts, generators, full = chunk.first_counts(), chunk.generators(arena.device), index.shape[2]
+    for a in range(len(y)):
+        velocity = torch.zeros_like(y[a]) if rule.momentum else None
+        pull = (start if anchor is None else anchor)[a].contiguous() if chunk.mus[a] else None
+        push = None if correction is None else correction[a].contiguous()
+        vectors = (push, pull, velocity, None if total is None else total[a], None if first is None else first[a])
+        addresses = [None if v is None else v.data_ptr() for v in vectors]
+        run = Run(chunk.rates[a], rule.momentum, rule.decay, chunk.mus[a], y.shape[1], int(counts[a]), *addresses)
+        augment = Augmentation([chunk.slots[a]], arena, full)
+        block = max(1, BLOCK // max(1, full * code.drops)) if not augment.streams else 1
+        for k in range(0, int(steps[a]), block):
+            here = index[a, k : min(k + block, int(steps[a]))]
+            masks = code.masks(generators[a], len(here), full)
+            code.steps(run, y[a], *_samples(arena, augment, here), masks, k)
+    if total is not None:
+        total /= chunk.numbers(np.maximum(steps, 1).tolist(), total)[:, None]
+    return Rows(y.sub_(start), total, first)
+
+
+def _samples(arena: Arena, augment: Augmentation, index: np.ndarray) -> tuple[Tensor, Tensor, np.ndarray]:
+    """Where the samples `index` are, and what they are called there: the training set, or an augmented copy."""
+    if not augment.streams:
+        return arena.train_x, arena.train_y, index
+    where = torch.from_numpy(index[index >= 0])
+    return augment(arena.train_x[where]).contiguous(), arena.train_y[where], np.arange(len(where))[None]
+
+
+@cache
+def program(model: Model, sample: tuple[int, ...], dtype: torch.dtype) -> Program | None:
+    """The compiled form of a model for samples [channels, height, width] or [features]; None where there is none."""
+    if dtype not in TYPES or compiler() is None:
+        return None
+    try:
+        return Program(Trace(model, sample), Layout(model), dtype)
+    except (Unsupported, AttributeError):  # AttributeError: an operator that Trace does not have
+        return None
+
+
+@cache
+def compiler() -> str | None:
+    """The C compiler: $CC, cc, gcc or clang, whichever is found first."""
+    names = (os.environ.get("CC", ""), "cc", "gcc", "clang")
+    return next((path for name in names if name and (path := shutil.which(name))), None)
+
+
+@cache
+def library(dtype: torch.dtype) -> Any:
+    """convnet.c for one type of number, built on first use; processes that build it at once do no harm."""
+    cc = compiler()
+    assert cc is not None
+    real, integer = TYPES[dtype]
+    target = subprocess.run([cc, "-march=native", "-dM", "-E", "-x", "c", os.devnull], capture_output=True, check=True)
+    key = hashlib.sha256(SOURCE.read_bytes() + target.stdout + " ".join(FLAGS).encode()).hexdigest()[:16]
+    name = f"convnet-{real}-{key}.so"
+    for folder in (SOURCE.parent / "__pycache__", Path(tempfile.gettempdir()) / f"reproduce-{os.getuid()}"):
+        file = folder / name
+        if file.exists():
+            return _load(file)
+        if os.access(folder if folder.exists() else folder.parent, os.W_OK):
+            break
+    folder.mkdir(exist_ok=True)
+    print("building the compiled convolutions (once, some seconds)", file=sys.stderr)
+    with tempfile.TemporaryDirectory(dir=folder) as aside:
+        built = Path(aside) / name
+        command = [cc, *FLAGS, f"-DREAL={real}", f"-DBITS={integer}", "-o", str(built), str(SOURCE), "-lm"]
+        subprocess.run(command, check=True)
+        built.replace(file)
+    return _load(file)
+
+
+def _load(file: Path) -> Any:
+    return ctypes.CDLL(str(file))

@@ -1,0 +1,505 @@
+/* Gradients of small convolutional networks, one model at a time, on the processor's vector units.
+ *
+ * A lane of a vector is a sample: an activation is [channel][row][column][V] vectors, V vectors holding the V * LANES
+ * samples of a piece. Weights are scalars that are broadcast, so that convolutions of any width and filter fill the
+ * vectors as long as the batch does, and a filter tap is a shift by V vectors within a row. Sums stay in registers:
+ * CHANNELS x PIXELS accumulators in a convolution, CHANNELS x taps in its weight gradient.
+ *
+ * Buffers have the border of zeros that the convolution reading them needs: activations the padding of the next layer,
+ * gradients k - 1 - padding for the way back, which is again a convolution. Borders are zeroed once, by the caller.
+ *
+ * REAL is float or double, BITS the integer of its size; Python (compiled.py) builds one library of each.
+ */
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define WIDTH 64 /* bytes of a vector: one AVX-512 register, two or four on smaller machines */
+#define LANES ((int)(WIDTH / sizeof(REAL)))
+#define MASKS 16 /* most dropout layers of a network */
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 16")
+
+typedef REAL vec __attribute__((vector_size(WIDTH), aligned(WIDTH)));
+typedef BITS bits __attribute__((vector_size(WIDTH)));
+typedef REAL loose __attribute__((vector_size(WIDTH), aligned(sizeof(REAL)), may_alias));
+
+enum kind { CONV, POOL, LINEAR, RELU, SCALE_CHANNELS, SCALE };
+
+/* An activation and its gradient: offsets into the workspace and borders; offsets count V vectors. */
+typedef struct {
+    int64_t channels, height, width, border, gradient_border, at, gradient_at;
+} Buffer;
+
+/* A layer from buffer `in` to buffer `out` (the same for RELU and SCALE*, which work in place). */
+typedef struct {
+    int64_t kind, in, out, kernel, padding, weight, bias, mask, packed, packed_back;
+} Layer;
+
+/* An image as the kernels see it: its first inner element, vectors per row and per channel. */
+typedef struct {
+    vec *at;
+    long row, plane;
+} View;
+
+static View view(vec *work, int64_t at, const Buffer *b, int64_t border, int V) {
+    long row = (b->width + 2 * border) * V, plane = row * (b->height + 2 * border);
+    return (View){work + at * V + border * (row + V), row, plane};
+}
+static View values(vec *work, const Buffer *b, int V) { return view(work, b->at, b, b->border, V); }
+static View slopes(vec *work, const Buffer *b, int V) { return view(work, b->gradient_at, b, b->gradient_border, V); }
+
+/* Per lane: a where the comparison holds, b elsewhere. */
+INLINE vec choose(bits holds, vec a, vec b) { return (vec)((holds & (bits)a) | (~holds & (bits)b)); }
+
+INLINE REAL total(vec v) {
+    REAL s[LANES], *p = s;
+    memcpy(s, &v, sizeof v);
+    for (int n = LANES / 2; n; n /= 2)
+        for (int i = 0; i < n; i++) p[i] += p[i + n];
+    return s[0];
+}
+
+/* ---- convolution: out[c][x] = bias[c] + sum over inputs and taps of in[i][x + tap] w[i][tap][c] ---- */
+
+INLINE void conv_tile(const int C, const int P, const vec *in, long plane, long row, int inputs, int k, int V,
+                      const REAL *w, int outputs, const REAL *bias, vec *out, long out_plane) {
+    vec sum[12][4];
+    UNROLL for (int c = 0; c < C; c++) UNROLL for (int p = 0; p < P; p++) sum[c][p] = (vec){0} + (bias ? bias[c] : 0);
+    for (int i = 0; i < inputs; i++)
+        for (int ky = 0; ky < k; ky++) {
+            const vec *x = in + i * plane + ky * row;
+            for (int kx = 0; kx < k; kx++, x += V, w += outputs) {
+                vec here[4];
+                UNROLL for (int p = 0; p < P; p++) here[p] = x[p];
+                UNROLL for (int c = 0; c < C; c++) UNROLL for (int p = 0; p < P; p++) sum[c][p] += here[p] * w[c];
+            }
+        }
+    UNROLL for (int c = 0; c < C; c++) UNROLL for (int p = 0; p < P; p++) out[c * out_plane + p] = sum[c][p];
+}
+
+INLINE void conv_row(const int C, const int P, const vec *in, long plane, long row, int inputs, int k, int V,
+                     const REAL *w, int outputs, const REAL *bias, vec *out, long out_plane, long n) {
+    long t = 0;
+    for (; t + P <= n; t += P) conv_tile(C, P, in + t, plane, row, inputs, k, V, w, outputs, bias, out + t, out_plane);
+    for (; t < n; t++) conv_tile(C, 1, in + t, plane, row, inputs, k, V, w, outputs, bias, out + t, out_plane);
+}
+
+/* `in` is the view including its border; w [inputs][k][k][outputs]. */
+static void conv(View in, int inputs, int k, int V, const REAL *w, const REAL *bias, View out, int outputs, int height,
+                 int width) {
+    int blocks = (outputs + 11) / 12;
+    for (int b = 0; b < blocks; b++) {
+        int from = outputs * b / blocks, count = outputs * (b + 1) / blocks - from;
+        for (int y = 0; y < height; y++) {
+            const vec *x = in.at + y * in.row;
+            vec *o = out.at + from * out.plane + y * out.row;
+            const REAL *wb = w + from, *bb = bias ? bias + from : 0;
+            switch (count) {
+#define CASE(C, P) \
+    case C: conv_row(C, P, x, in.plane, in.row, inputs, k, V, wb, outputs, bb, o, out.plane, (long)width * V); break;
+                CASE(1, 4) CASE(2, 4) CASE(3, 4) CASE(4, 4) CASE(5, 4) CASE(6, 4) CASE(7, 3) CASE(8, 3) CASE(9, 2)
+                CASE(10, 2) CASE(11, 2) CASE(12, 2)
+#undef CASE
+            }
+        }
+    }
+}
+
+/* [outputs][inputs][k][k] -> [inputs][k][k][outputs], or mirrored [outputs][k][k][inputs] for the way back. */
+static void pack(const REAL *w, int outputs, int inputs, int k, REAL *to, REAL *back) {
+    int taps = k * k;
+    for (int o = 0; o < outputs; o++)
+        for (int i = 0; i < inputs; i++)
+            for (int t = 0; t < taps; t++) {
+                REAL value = w[(o * inputs + i) * taps + t];
+                to[(i * taps + t) * outputs + o] = value;
+                if (back) back[(o * taps + taps - 1 - t) * inputs + i] = value;
+            }
+}
+
+/* ---- weight gradient of a convolution: g[c][i][ky][kx] += sum over pixels of d[c][x] in[i][x + tap] ---- */
+
+INLINE void taps_tile(const int C, const int K, const vec *d, long d_plane, long d_row, const vec *x, long x_row,
+                      int height, long n, int V, REAL *g, long g_plane) {
+    vec sum[8][5];
+    UNROLL for (int c = 0; c < C; c++) UNROLL for (int t = 0; t < K; t++) sum[c][t] = (vec){0};
+    for (int y = 0; y < height; y++)
+        for (long p = 0; p < n; p++) {
+            vec shifted[5];
+            UNROLL for (int t = 0; t < K; t++) shifted[t] = x[y * x_row + p + t * V];
+            UNROLL for (int c = 0; c < C; c++) {
+                vec slope = d[c * d_plane + y * d_row + p];
+                UNROLL for (int t = 0; t < K; t++) sum[c][t] += slope * shifted[t];
+            }
+        }
+    UNROLL for (int c = 0; c < C; c++) UNROLL for (int t = 0; t < K; t++) g[c * g_plane + t] += total(sum[c][t]);
+}
+
+static void taps(int C, int K, const vec *d, View dv, const vec *x, View in, int height, long n, int V, REAL *g,
+                 long g_plane) {
+    switch (C * 8 + K) {
+#define CASE(c, t) \
+    case c * 8 + t: taps_tile(c, t, d, dv.plane, dv.row, x, in.row, height, n, V, g, g_plane); break;
+        CASE(1, 1) CASE(2, 1) CASE(3, 1) CASE(4, 1) CASE(5, 1) CASE(6, 1) CASE(7, 1) CASE(8, 1)
+        CASE(1, 2) CASE(2, 2) CASE(3, 2) CASE(4, 2) CASE(5, 2) CASE(6, 2) CASE(7, 2) CASE(8, 2)
+        CASE(1, 3) CASE(2, 3) CASE(3, 3) CASE(4, 3) CASE(5, 3) CASE(6, 3) CASE(7, 3) CASE(8, 3)
+        CASE(1, 4) CASE(2, 4) CASE(3, 4) CASE(4, 4) CASE(5, 4)
+        CASE(1, 5) CASE(2, 5) CASE(3, 5) CASE(4, 5) CASE(5, 5)
+#undef CASE
+    }
+}
+
+static void conv_weights(View in, int inputs, View d, int outputs, int k, int height, int width, int V, REAL *g,
+                         REAL *bias) {
+    int most = k % 4 == 0 || k >= 5 ? 5 : 8, blocks = (outputs + most - 1) / most;
+    for (int b = 0; b < blocks; b++) {
+        int from = outputs * b / blocks, count = outputs * (b + 1) / blocks - from;
+        const vec *slope = d.at + from * d.plane;
+        for (int i = 0; i < inputs; i++)
+            for (int ky = 0; ky < k; ky++)
+                for (int kx = 0; kx < k; kx += 5)
+                    taps(count, k - kx < 5 ? k - kx : 5, slope, d, in.at + i * in.plane + ky * in.row + kx * V, in,
+                         height, (long)width * V, V, g + ((from * inputs + i) * k + ky) * k + kx, (long)inputs * k * k);
+    }
+    for (int c = 0; c < outputs; c++) {
+        vec sum = {0};
+        for (int y = 0; y < height; y++)
+            for (long p = 0; p < (long)width * V; p++) sum += d.at[c * d.plane + y * d.row + p];
+        bias[c] += total(sum);
+    }
+}
+
+/* ---- linear layers ---- */
+
+INLINE void matrix_tile(const int R, const int V, const REAL *w, long by_row, long by_term, int terms, const vec *x,
+                        const REAL *bias, vec *out) {
+    vec sum[12][4];
+    UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < V; v++) sum[r][v] = (vec){0} + (bias ? bias[r] : 0);
+    for (int t = 0; t < terms; t++, x += V, w += by_term) {
+        vec here[4];
+        UNROLL for (int v = 0; v < V; v++) here[v] = x[v];
+        UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < V; v++) sum[r][v] += here[v] * w[r * by_row];
+    }
+    UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < V; v++) out[r * V + v] = sum[r][v];
+}
+
+/* out[r] = bias[r] + sum over t of w[r * by_row + t * by_term] x[t]; both directions of a linear layer. */
+static void matrix(const REAL *w, long by_row, long by_term, int rows, int terms, const vec *x, const REAL *bias,
+                   vec *out, int V) {
+    int r = 0;
+    switch (V) {
+#define CASE(R, N)                                                                                                     \
+    case N:                                                                                                            \
+        for (; r + R <= rows; r += R)                                                                                  \
+            matrix_tile(R, N, w + r * by_row, by_row, by_term, terms, x, bias ? bias + r : 0, out + r * N);            \
+        for (; r < rows; r++)                                                                                          \
+            matrix_tile(1, N, w + r * by_row, by_row, by_term, terms, x, bias ? bias + r : 0, out + r * N);            \
+        break;
+        CASE(12, 1) CASE(10, 2) CASE(8, 3) CASE(6, 4)
+#undef CASE
+    }
+}
+
+INLINE void outer_tile(const int R, const int C, const REAL *d, long d_row, int samples, const REAL *xt, long width,
+                       REAL *g, long inputs, int valid) {
+    loose sum[6][4];
+    UNROLL for (int r = 0; r < R; r++) UNROLL for (int c = 0; c < C; c++) sum[r][c] = (loose){0};
+    for (int b = 0; b < samples; b++) {
+        loose x[4];
+        UNROLL for (int c = 0; c < C; c++) x[c] = *(const loose *)(xt + b * width + c * LANES);
+        UNROLL for (int r = 0; r < R; r++) UNROLL for (int c = 0; c < C; c++) sum[r][c] += x[c] * d[r * d_row + b];
+    }
+    UNROLL for (int r = 0; r < R; r++) UNROLL for (int c = 0; c < C; c++) {
+        if (valid >= (c + 1) * LANES) {
+            loose *to = (loose *)(g + r * inputs + c * LANES);
+            *to += sum[r][c];
+        } else
+            for (int i = 0; i < LANES && c * LANES + i < valid; i++) g[r * inputs + c * LANES + i] += sum[r][c][i];
+    }
+}
+
+/* g[r][i] += sum over samples of d[r][b] xt[b][i]: here a lane is a feature, so that nothing is summed over lanes. */
+static void linear_weights(const REAL *d, long d_row, int rows, int samples, const REAL *xt, int inputs, REAL *g) {
+    long width = (inputs + LANES - 1) / LANES * LANES;
+    for (int i = 0; i < inputs; i += 4 * LANES) {
+        int r = 0, valid = inputs - i, vectors = (valid + LANES - 1) / LANES;
+        for (; r + 6 <= rows && vectors >= 4; r += 6)
+            outer_tile(6, 4, d + r * d_row, d_row, samples, xt + i, width, g + (long)r * inputs + i, inputs, valid);
+        for (; r < rows; r++)
+            for (int c = 0; c < 4 && c < vectors; c++)
+                outer_tile(1, 1, d + r * d_row, d_row, samples, xt + i + c * LANES, width,
+                           g + (long)r * inputs + i + c * LANES, inputs, valid - c * LANES);
+    }
+}
+
+/* ---- layers without parameters, in place or to a smaller buffer ---- */
+
+INLINE vec largest(const vec *a, const vec *b, int V) {
+    vec m = choose(a[V] > a[0], a[V], a[0]);
+    m = choose(b[0] > m, b[0], m);
+    return choose(b[V] > m, b[V], m);
+}
+
+static void pool(View in, View out, int channels, int height, int width, int V) {
+    for (int c = 0; c < channels; c++)
+        for (int y = 0; y < height; y++)
+            for (int x = 0; x < width; x++)
+                for (int v = 0; v < V; v++) {
+                    const vec *a = in.at + c * in.plane + 2 * y * in.row + 2 * x * V + v, *b = a + in.row;
+                    out.at[c * out.plane + y * out.row + x * V + v] = largest(a, b, V);
+                }
+}
+
+/* The first of equal maxima gets the gradient, as in torch. The maximum is taken again: dropout works in place. */
+static void unpool(View in, View din, View dout, int channels, int height, int width, int V) {
+    const vec zero = {0};
+    for (int c = 0; c < channels; c++)
+        for (int y = 0; y < height; y++)
+            for (int x = 0; x < width; x++)
+                for (int v = 0; v < V; v++) {
+                    const vec *a = in.at + c * in.plane + 2 * y * in.row + 2 * x * V + v, *b = a + in.row;
+                    vec *da = din.at + c * din.plane + 2 * y * din.row + 2 * x * V + v, *db = da + din.row;
+                    vec m = largest(a, b, V), left = dout.at[c * dout.plane + y * dout.row + x * V + v];
+                    da[0] = choose(a[0] == m, left, zero);
+                    left = choose(a[0] == m, zero, left);
+                    da[V] = choose(a[V] == m, left, zero);
+                    left = choose(a[V] == m, zero, left);
+                    db[0] = choose(b[0] == m, left, zero);
+                    left = choose(b[0] == m, zero, left);
+                    db[V] = choose(b[V] == m, left, zero);
+                }
+}
+
+/* NaN passes, so that a diverged model is seen to have diverged. */
+static void relu(View a, const Buffer *s, int V) {
+    const vec zero = {0};
+    for (int c = 0; c < s->channels; c++)
+        for (int y = 0; y < s->height; y++) {
+            vec *p = a.at + c * a.plane + y * a.row;
+            for (long i = 0; i < s->width * V; i++) p[i] = choose(p[i] < zero, zero, p[i]);
+        }
+}
+
+static void relu_back(View a, View d, const Buffer *s, int V) {
+    const vec zero = {0};
+    for (int c = 0; c < s->channels; c++)
+        for (int y = 0; y < s->height; y++) {
+            vec *p = a.at + c * a.plane + y * a.row, *q = d.at + c * d.plane + y * d.row;
+            for (long i = 0; i < s->width * V; i++) q[i] = choose(p[i] > zero, q[i], zero);
+        }
+}
+
+/* Multiplies by a mask [samples][channels], or [samples][channels * height * width] if not `whole`. */
+static void scale(View a, const Buffer *s, int V, const REAL *mask, int samples, int whole) {
+    long pixels = s->height * s->width, n = whole ? s->channels : s->channels * pixels;
+    for (int c = 0; c < s->channels; c++)
+        for (int y = 0; y < s->height; y++)
+            for (int x = 0; x < s->width; x++) {
+                REAL *p = (REAL *)(a.at + c * a.plane + y * a.row + (long)x * V);
+                const REAL *m = mask + (whole ? c : c * pixels + y * s->width + x);
+                for (int b = 0; b < samples; b++) p[b] *= m[b * n];
+            }
+}
+
+/* Samples x[index[b]][n] -> lanes of a buffer; the lanes behind the last sample are zero. */
+static void gather(const REAL *x, const int64_t *index, View a, const Buffer *s, int V, int samples) {
+    long n = s->channels * s->height * s->width;
+    for (int c = 0; c < s->channels; c++)
+        for (int y = 0; y < s->height; y++)
+            for (int w = 0; w < s->width; w++, x++) {
+                REAL *p = (REAL *)(a.at + c * a.plane + y * a.row + (long)w * V);
+                for (int b = 0; b < samples; b++) p[b] = x[index[b] * n];
+                for (int b = samples; b < V * LANES; b++) p[b] = 0;
+            }
+}
+
+/* Features of all samples without border: [i][V] vectors -> [b][i], rows padded with zeros to whole vectors. */
+static void transpose(const vec *x, int features, int V, int samples, REAL *to) {
+    long width = (features + LANES - 1) / LANES * LANES;
+    for (int b = 0; b < samples; b++) {
+        const REAL *from = (const REAL *)x + b;
+        for (int i = 0; i < features; i++) to[b * width + i] = from[(long)i * V * LANES];
+        for (int i = features; i < width; i++) to[b * width + i] = 0;
+    }
+}
+
+/* ---- a network ---- */
+
+static void forward(const Layer *layers, int count, const Buffer *buffers, vec *work, int V, REAL *const *parameters,
+                    REAL *const *packed, REAL *const *masks, long first, int samples) {
+    for (int l = 0; l < count; l++) {
+        const Layer *s = layers + l;
+        const Buffer *in = buffers + s->in, *out = buffers + s->out;
+        View a = values(work, in, V), z = values(work, out, V);
+        long size = in->channels * in->height * in->width;
+        switch (s->kind) {
+        case CONV:
+            a.at -= s->padding * (a.row + V);
+            conv(a, in->channels, s->kernel, V, packed[s->packed], parameters[s->bias], z, out->channels, out->height,
+                 out->width);
+            break;
+        case POOL: pool(a, z, out->channels, out->height, out->width, V); break;
+        case LINEAR:
+            matrix(parameters[s->weight], size, 1, out->channels, size, a.at, parameters[s->bias], z.at, V);
+            break;
+        case RELU: relu(a, in, V); break;
+        case SCALE_CHANNELS:
+            if (masks) scale(a, in, V, masks[s->mask] + first * in->channels, samples, 1);
+            break;
+        case SCALE:
+            if (masks) scale(a, in, V, masks[s->mask] + first * size, samples, 0);
+            break;
+        }
+    }
+}
+
+static void backward(const Layer *layers, int count, const Buffer *buffers, vec *work, int V, REAL *const *parameters,
+                     REAL *const *packed, REAL *const *masks, REAL *const *gradients, REAL *rows, long first,
+                     int samples) {
+    for (int l = count - 1; l >= 0; l--) {
+        const Layer *s = layers + l;
+        const Buffer *in = buffers + s->in, *out = buffers + s->out;
+        View a = values(work, in, V), d = slopes(work, in, V), z = values(work, out, V), dz = slopes(work, out, V);
+        long size = in->channels * in->height * in->width;
+        switch (s->kind) {
+        case CONV:
+            a.at -= s->padding * (a.row + V);
+            conv_weights(a, in->channels, dz, out->channels, s->kernel, out->height, out->width, V,
+                         gradients[s->weight], gradients[s->bias]);
+            if (s->in) {
+                dz.at -= (s->kernel - 1 - s->padding) * (dz.row + V);
+                conv(dz, out->channels, s->kernel, V, packed[s->packed_back], 0, d, in->channels, in->height,
+                     in->width);
+            }
+            break;
+        case POOL: unpool(a, d, dz, out->channels, out->height, out->width, V); break;
+        case LINEAR:
+            transpose(a.at, size, V, samples, rows);
+            linear_weights((REAL *)dz.at, (long)V * LANES, out->channels, samples, rows, size, gradients[s->weight]);
+            for (int r = 0; r < out->channels; r++)
+                for (int v = 0; v < V; v++) gradients[s->bias][r] += total(dz.at[r * V + v]);
+            if (s->in) matrix(parameters[s->weight], 1, size, size, out->channels, dz.at, 0, d.at, V);
+            break;
+        case RELU: relu_back(a, d, in, V); break;
+        case SCALE_CHANNELS:
+            if (masks) scale(d, in, V, masks[s->mask] + first * in->channels, samples, 1);
+            break;
+        case SCALE:
+            if (masks) scale(d, in, V, masks[s->mask] + first * size, samples, 0);
+            break;
+        }
+    }
+}
+
+INLINE REAL exponential(REAL x) { return sizeof(REAL) == 4 ? expf(x) : exp(x); }
+
+/* Gradient of the mean cross-entropy with respect to the logits, in the lanes of the samples; zero in the others. */
+static void cross_entropy(const vec *logits, vec *slope, int classes, int V, const int64_t *labels,
+                          const int64_t *index, int samples, REAL share) {
+    const REAL *z = (const REAL *)logits;
+    REAL *d = (REAL *)slope;
+    long n = (long)V * LANES;
+    for (long i = 0; i < classes * n; i++) d[i] = 0;
+    for (int b = 0; b < samples; b++) {
+        REAL top = z[b], norm = 0;
+        for (int c = 1; c < classes; c++) top = z[c * n + b] > top ? z[c * n + b] : top;
+        for (int c = 0; c < classes; c++) norm += d[c * n + b] = exponential(z[c * n + b] - top);
+        for (int c = 0; c < classes; c++) d[c * n + b] = (d[c * n + b] / norm - (labels[index[b]] == c)) * share;
+    }
+}
+
+static void pack_all(const Layer *layers, int count, const Buffer *buffers, REAL *const *parameters,
+                     REAL *const *packed, int back) {
+    for (const Layer *s = layers; s < layers + count; s++)
+        if (s->kind == CONV)
+            pack(parameters[s->weight], buffers[s->out].channels, buffers[s->in].channels, s->kernel,
+                 packed[s->packed], back && s->in ? packed[s->packed_back] : 0);
+}
+
+/* A traced network with one thread's memory. */
+typedef struct {
+    const Layer *layers;
+    const Buffer *buffers;
+    int64_t count, vectors;
+    vec *work;           /* activations and gradients */
+    REAL *const *packed; /* filters in the order of the convolutions */
+    REAL *rows;          /* the features of a piece, sample by sample */
+} Network;
+
+/* The gradient of the mean loss of `samples` samples x[index[.]] is added to `gradients`, piece by piece. */
+static void add_gradient(const Network *net, REAL *const *parameters, REAL *const *masks, REAL *const *gradients,
+                         const REAL *x, const int64_t *labels, const int64_t *index, int samples) {
+    const Buffer *in = net->buffers, *out = in + net->layers[net->count - 1].out;
+    int V = net->vectors, piece = V * LANES;
+    pack_all(net->layers, net->count, in, parameters, net->packed, 1);
+    for (int first = 0; first < samples; first += piece) {
+        int here = samples - first < piece ? samples - first : piece;
+        gather(x, index + first, values(net->work, in, V), in, V, here);
+        forward(net->layers, net->count, in, net->work, V, parameters, net->packed, masks, first, here);
+        cross_entropy(values(net->work, out, V).at, slopes(net->work, out, V).at, out->channels, V, labels,
+                      index + first, here, (REAL)1 / samples);
+        backward(net->layers, net->count, in, net->work, V, parameters, net->packed, masks, gradients, net->rows,
+                 first, here);
+    }
+}
+
+/* What `Rule` says, for one client; vectors of `size` numbers, null where absent. */
+typedef struct {
+    double rate, momentum, decay, mu;
+    int64_t size, first_count;
+    const REAL *correction, *anchor;
+    REAL *velocity, *total, *first;
+} Run;
+
+/* y <- y - rate (1 - decay)^k v,  v = momentum v + g + correction + mu (y - anchor);  k counts from 0. */
+static void descend(const Run *run, int64_t k, REAL *y, const REAL *g) {
+    REAL rate = run->rate * pow(1 - run->decay, (double)k), mu = run->mu, momentum = run->momentum;
+    for (int64_t i = 0; run->total && i < run->size; i++) run->total[i] += g[i];
+    for (int64_t i = 0; run->first && k + 1 == run->first_count && i < run->size; i++)
+        run->first[i] = run->total[i] / (k + 1);
+    if (!run->correction && !mu && !run->velocity) {
+        for (int64_t i = 0; i < run->size; i++) y[i] -= rate * g[i];
+        return;
+    }
+    for (int64_t i = 0; i < run->size; i++) {
+        REAL d = g[i] + (run->correction ? run->correction[i] : 0);
+        if (mu) d += mu * (y[i] - run->anchor[i]);
+        if (run->velocity) d = run->velocity[i] = momentum * run->velocity[i] + d;
+        y[i] -= rate * d;
+    }
+}
+
+/* Steps `from` up to `to` of a local run: y[size] is the flat model, parameters and gradients point into y and g.
+ *
+ * index [to - from][batch] names the samples of each step, -1 behind a short batch; masks [layers with dropout] point
+ * to the factors of step `from`, `mask_step` numbers apart for consecutive steps. */
+void local_steps(const Network *net, const Run *run, int64_t from, int64_t to, REAL *y, REAL *g,
+                 REAL *const *parameters, REAL *const *gradients, const REAL *x, const int64_t *labels,
+                 const int64_t *index, int64_t batch, REAL *const *masks, int64_t drops, int64_t mask_step) {
+    REAL *here[MASKS];
+    for (int64_t k = from; k < to; k++, index += batch) {
+        int samples = 0;
+        while (samples < batch && index[samples] >= 0) samples++;
+        for (int64_t m = 0; m < drops; m++) here[m] = masks[m] + (k - from) * mask_step;
+        memset(g, 0, run->size * sizeof(REAL));
+        add_gradient(net, parameters, drops ? here : 0, gradients, x, labels, index, samples);
+        descend(run, k, y, g);
+    }
+}
+
+/* out [samples][classes]: the logits of samples x[index[.]], without dropout. */
+void logits(const Network *net, REAL *const *parameters, const REAL *x, const int64_t *index, int64_t samples,
+            REAL *out) {
+    const Buffer *in = net->buffers, *last = in + net->layers[net->count - 1].out;
+    int V = net->vectors, piece = V * LANES;
+    pack_all(net->layers, net->count, in, parameters, net->packed, 0);
+    for (int64_t first = 0; first < samples; first += piece) {
+        int here = samples - first < piece ? samples - first : piece;
+        gather(x, index + first, values(net->work, in, V), in, V, here);
+        forward(net->layers, net->count, in, net->work, V, parameters, net->packed, 0, first, here);
+        const REAL *z = (const REAL *)values(net->work, last, V).at;
+        for (int b = 0; b < here; b++)
+            for (int c = 0; c < last->channels; c++) out[(first + b) * last->channels + c] = z[(long)c * piece + b];
+    }
+}
