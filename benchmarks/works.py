@@ -96,6 +96,6 @@ WORKS = (
     Work("defedavg CNN", ConvNet(1, 28, (32, 64), (512,)), (1, 28, 28), 100, 10, 100, 10, 10),
     Work("fedacs CIFAR CNN, batch 512", CNN_CIFAR, (3, 32, 32), 6, 6, 1024, 512, 2),
     Work("fiarse resnet10n", RESNET10N, (1, 28, 28), 8, 8, 160, 20, 8),
-    Work("ResNet-18, batch 20", ResNet(), (3, 32, 32), 2, 2, 40, 20, 2),
+    Work("ResNet-18, batch 20", ResNet(), (3, 32, 32), 2, 2, 100, 20, 5),
     Work("AlexNet, batch 25", AlexNet(), (3, 32, 32), 2, 2, 100, 25, 16),
 )

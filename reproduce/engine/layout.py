@@ -16,6 +16,12 @@ from reproduce.problems.models import Model
 from reproduce.streams import rng
 
 
+def _laid_out(block: Tensor) -> Tensor:
+    if block.dim() != 5:
+        return block.clone(memory_format=torch.contiguous_format)
+    return block.permute(0, 1, 3, 4, 2).clone(memory_format=torch.contiguous_format).permute(0, 1, 4, 2, 3)
+
+
 class Layout:
     """Names, shapes and offsets of a model's parameters in its flat vector of length `total`."""
 
@@ -35,9 +41,12 @@ class Layout:
         return starts
 
     def blocks(self, rows: Tensor) -> list[Tensor]:
-        """[C, P] -> one contiguous tensor [C, *shape] per parameter (always a copy)."""
+        """[C, P] -> one tensor [C, *shape] per parameter, always a copy.
+
+        Filters [C, out, in, k, k] lie as convolutions on channels-last images want them: else each would copy them.
+        """
         parts = rows.split(self.sizes, dim=1)
-        return [part.reshape(-1, *s).clone() for part, s in zip(parts, self.shapes, strict=True)]
+        return [_laid_out(part.reshape(-1, *s)) for part, s in zip(parts, self.shapes, strict=True)]
 
     def rows(self, blocks: list[Tensor]) -> Tensor:
         """The inverse of `blocks`: [C, P]."""

@@ -190,14 +190,18 @@ def autograd_run(chunk: Chunk, arena: Arena) -> Rows:
     for k in range(int(chunk.steps.max())):
         a = chunk.active(k)
         now = [b[:a] for b in y]
-        leaves = [b.detach().requires_grad_() for b in (masks.effective(now) if masks else now)]
+        weights = masks.effective(now) if masks else now
+        # One model goes without the axis of the stack, whose gradient would be copied into zeros.
+        leaves = [(b[0] if plain else b).detach().requires_grad_() for b in weights]
         ops = One(generators[:1], data.full) if plain else Stacked(a, generators[:a], data.full)
         grads = _gradient(chunk, leaves, data.step(k, a), ops, teacher)
+        grads = [g[None] for g in grads] if plain else grads
         if masks:
             grads = masks.gradient(now, grads)
         with torch.no_grad():
             gradients.add(k, grads)
             stepper.step(k, y, grads)
+    del leaves, grads, weights  # large, and no longer wanted
     mean, first = gradients.rows(chunk)
     return Rows(layout.rows(y).sub_(start), mean, first)
 
@@ -235,7 +239,7 @@ def _loss(
     """Sum of the models' losses on their batches."""
     x, labels, weight = batch
     stacked = isinstance(ops, Stacked)
-    p = {n: b if stacked else b[0] for n, b in zip(chunk.layout.names, leaves, strict=True)}
+    p = dict(zip(chunk.layout.names, leaves, strict=True))
     logits = chunk.layout.model.forward(ops, p, ops.images(x))
     loss = ops.losses(logits, labels, weight)
     if teacher is None:

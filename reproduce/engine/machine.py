@@ -36,7 +36,10 @@ def fast_products() -> bool:
 
 
 def keep_heap() -> None:
-    """Stop glibc from returning freed activations to the kernel: page faults cost up to a third of a stacked step."""
+    """Stop glibc from returning freed activations to the kernel: page faults cost up to a third of a stacked step.
+
+    All threads share one arena, because glibc gives back those of other threads whatever it is told.
+    """
     if not sys.platform.startswith("linux"):
         return
     try:
@@ -44,5 +47,6 @@ def keep_heap() -> None:
         libc.mallopt(-3, 32 << 20)  # M_MMAP_THRESHOLD
         libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
         libc.mallopt(-2, 256 << 20)  # M_TOP_PAD
+        libc.mallopt(-8, 1)  # M_ARENA_MAX
     except (OSError, AttributeError):  # another C library: slower, nothing else
         return

@@ -230,7 +230,10 @@ class Collector:
         else:
             for total, weight in zip(self.update, self.request.weights[:, row], strict=True):
                 heard = weight != 0  # what does not count must not count as NaN either
-                total += weight @ update if bool(heard.all()) else weight[heard] @ update[heard]
+                if len(update) == 1:  # a large model: without a copy
+                    total.add_(update[0], alpha=float(weight)) if bool(heard) else None
+                else:
+                    total += weight @ update if bool(heard.all()) else weight[heard] @ update[heard]
         if self.mean is not None and rows.mean_gradient is not None:
             self.mean[row] = rows.mean_gradient[a]
         if self.first is not None and rows.first_gradient is not None:
