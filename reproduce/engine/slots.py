@@ -150,5 +150,8 @@ class Chunk:
 
     def generators(self, device: torch.device) -> list[torch.Generator]:
         """One dropout stream per slot, keyed by (seed, round, client)."""
-        seeds = [int(rng("dropout", *s.key).integers(2**62)) for s in self.slots]
-        return [torch.Generator(device).manual_seed(seed) for seed in seeds]
+        return [torch.Generator(device).manual_seed(seed) for seed in self.dropout_seeds()]
+
+    def dropout_seeds(self) -> list[int]:
+        """Where the slots' dropout streams start."""
+        return [int(rng("dropout", *s.key).integers(2**62)) for s in self.slots]
