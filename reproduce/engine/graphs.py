@@ -74,7 +74,7 @@ class Step:
         self.rate, self.mu = zeros(self.models), zeros(self.models)
         self.start = zeros(self.models, self.layout.total)
         self.y = parameters(True)
-        self.correction = parameters(chunk.stack("correction") is not None)
+        self.correction = parameters(chunk.has("correction"))
         self.anchor = parameters(any(chunk.mus))
         self.velocity = parameters(bool(self.rule.momentum))
         self.total = parameters(self.rule.mean_gradient)
@@ -221,7 +221,7 @@ class Lane:
 
     def step(self, chunk: Chunk, arena: Arena, strategy: str, precision: str) -> Step:
         """The step for chunks like this one, made or kept."""
-        terms = chunk.stack("correction") is not None, any(chunk.mus), bool((chunk.steps == chunk.steps[0]).all())
+        terms = chunk.has("correction"), any(chunk.mus), bool((chunk.steps == chunk.steps[0]).all())
         shape = len(chunk.slots), _capacity(chunk), chunk.plans.get(chunk.slots[0]).shape[1]
         key = (arena, chunk.layout.model, strategy, precision, chunk.rule, terms, shape)
         if key in self.steps:

@@ -103,6 +103,10 @@ class Chunk:
         """How many of the slots still train in step k."""
         return int((self.steps > k).sum())
 
+    def has(self, field: str) -> bool:
+        """Does any of the slots' requests bring `field`?"""
+        return any(getattr(s.request, field) is not None for s in self.slots)
+
     def stack(self, field: str) -> Tensor | None:
         """[A, P] of a request field ("start", "correction", "anchor", "thresholds"); None if no slot has it.
 
