@@ -27,8 +27,13 @@ from reproduce.engine.trainer import Trainer, forward_macs
 from reproduce.problems.models import MLP, ConvNet, ResNet, Softmax
 from reproduce.settings import PRECISIONS, settings
 
-TOLERANCE = {"float32": 1e-4, "tf32": 5e-2, "bfloat16": 3e-1}
-"""Distance from the reference, relative to the length of the update, that a way may have after two steps."""
+TOLERANCE = {"float32": 1e-4, "tf32": 0.4, "bfloat16": 0.7}
+"""Distance from the reference, relative to the length of the update, that a way may have after two steps.
+
+Rounding switches ReLUs, and deep networks with batch statistics at their random start multiply that: ResNet-18 is 0.02
+away after two steps if its start is scaled by 1 + 1e-7, and 0.3 after one step in bfloat16."""
+RESIDUAL = 0.05
+"""The same in float32 for networks with batch statistics."""
 
 TINY = (
     Work("CNN", ConvNet(1, 8, (4, 6), (12,), kernel=3, padding=1, dropout=0.5), (1, 8, 8), 4, 4, 8, 4, 3),
@@ -125,9 +130,15 @@ class Row:
     peak: float
     deviation: float
 
+    @property
+    def right(self) -> bool:
+        exact = self.way.precision == "float32"
+        deep = exact and self.work.model.batch_statistics
+        return self.deviation <= (RESIDUAL if deep else TOLERANCE[self.way.precision])
+
     def __str__(self) -> str:
         step = 1e6 * self.work.batch / self.rate
-        wrong = "" if self.deviation <= TOLERANCE[self.way.precision] else " WRONG"
+        wrong = "" if self.right else " WRONG"
         return (
             f"| {self.work.name} | {self.clients} | {self.how} | {self.way.threads} | {self.rate:,.0f} | {step:,.1f} |"
             f" {self.peak:,.0f} | {self.deviation:.1e}{wrong} |"
@@ -237,12 +248,11 @@ def report(rows: Sequence[Row]) -> None:
     best: dict[tuple[str, int, str], Row] = {}
     for row in rows:
         key = row.work.name, row.clients, row.way.precision
-        right = row.deviation <= TOLERANCE[row.way.precision]
-        if right and (key not in best or row.rate > best[key].rate):
+        if row.right and (key not in best or row.rate > best[key].rate):
             best[key] = row
     for (name, clients, precision), row in best.items():
         rate = row.rate * 6 * forward_macs(row.work.model) / 1e9
         how = f"{row.how}, {row.way.threads} threads"
         print(f"| {name} | {clients} | {precision} | {how} | {row.rate:,.0f} | {rate:,.1f} |")
-    wrong = [row for row in rows if not row.deviation <= TOLERANCE[row.way.precision]]
+    wrong = [row for row in rows if not row.right]
     print(f"\n{len(rows)} ways measured, {len(wrong)} of them wrong.")

@@ -100,7 +100,18 @@ def test_what_a_graph_cannot_do_runs_without_and_says_so(rule: Rule, changes: di
     torch.testing.assert_close(actual, Trainer(strategy="reference").train(jobs)[0].update, rtol=0, atol=1e-10)
 
 
-def test_a_finished_or_diverged_client_does_not_poison_its_neighbours() -> None:
+def test_a_finished_client_is_not_touched_even_if_it_would_overflow_now() -> None:
+    """One step at a rate of 1e160 ends at finite numbers whose products are not; 0 times its gradient would be NaN."""
+    task = task_of(CONV, Shuffled(10))
+    rates = np.array([0.05, 0.05, 1e160, 0.05, 0.05])
+    jobs = [(task, request(task, Rule(), lr=rates))]
+    actual = Trainer(strategy="stacked", graphs=True).train(jobs)[0].update
+    expected = Trainer(strategy="reference").train(jobs)[0].update
+    assert actual[2].abs().max() > 1e150
+    torch.testing.assert_close(actual, expected, rtol=1e-9, atol=1e-10)
+
+
+def test_a_diverged_client_does_not_poison_its_neighbours() -> None:
     task = task_of(CONV, Shuffled(10))
     start = task.initial().repeat(5, 1)
     clean = Trainer(strategy="stacked", graphs=True).train([(task, request(task, FULL, start=start))])[0].update

@@ -71,7 +71,7 @@ class Step:
         self.k, self.steps = zeros(1, dtype=torch.int64), zeros(self.models, dtype=torch.int64)
         self.plan = zeros(length, self.models, self.batch, dtype=torch.int64)
         self.weight = zeros(length, self.models, self.batch)
-        self.rate, self.mu = zeros(self.models), zeros(self.models)
+        self.rate, self.mu = zeros(length, self.models), zeros(self.models)
         self.start = zeros(self.models, self.layout.total)
         self.y = parameters(True)
         self.correction = parameters(chunk.has("correction"))
@@ -93,7 +93,8 @@ class Step:
         self.plan[: len(index)].copy_(torch.from_numpy(np.where(keep, index, 0)))
         self.weight[: len(index)].copy_(torch.from_numpy(weight))
         self.k.zero_()
-        for buffer, values in ((self.steps, chunk.steps), (self.rate, chunk.rates), (self.mu, chunk.mus)):
+        rates = np.outer((1 - self.rule.decay) ** np.arange(len(self.rate)), chunk.rates)
+        for buffer, values in ((self.steps, chunk.steps), (self.rate, rates), (self.mu, chunk.mus)):
             buffer.copy_(torch.from_numpy(np.asarray(values)))
         start = chunk.stack("start")
         assert start is not None
@@ -136,12 +137,12 @@ class Step:
 
     def _update(self, grads: Blocks) -> None:
         """Move the models that have not finished; a finished one is not even multiplied, it may hold NaN."""
-        rate = self.rate * (1 - self.rule.decay) ** self.k.to(self.rate.dtype)
-        active = self.k < self.steps
+        rate = self.rate.index_select(0, self.k)[0]
+        done = self.k >= self.steps
         for i, (y, g) in enumerate(zip(self.y, grads, strict=True)):
             shape = (-1, *[1] * (y.dim() - 1))
             if self.total:
-                self.total[i] += g if self.uniform else torch.where(active.view(shape), g, 0)
+                self.total[i] += g if self.uniform else g.masked_fill(done.view(shape), 0)
             if self.correction:
                 g = g + self.correction[i]
             if self.anchor:
@@ -151,7 +152,7 @@ class Step:
             if self.uniform:
                 y.addcmul_(g, rate.view(shape), value=-1)
             else:
-                y.copy_(torch.where(active.view(shape), torch.addcmul(y, g, rate.view(shape), value=-1), y))
+                y.copy_(torch.where(done.view(shape), y, torch.addcmul(y, g, rate.view(shape), value=-1)))
 
     def run(self, chunk: Chunk) -> Rows:
         """Train `chunk`, as the function that the step's strategy is named after."""
