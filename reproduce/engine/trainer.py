@@ -10,7 +10,7 @@ How a model is run, and why (measured on two cores; `python -m benchmarks` print
     networks up to 3.6 MMAC        stacks of 5 clients, grouped convolutions, channels-last (local.py)
     larger networks                one client at a time: at the arithmetic peak already
 
-The second and third need a C compiler or numba; where these are missing, the ones below take over.
+The second and fourth need a C compiler; where there is none, the ones below them take over.
 
 Chunks are fixed by the requests, each is computed by one thread with one intra-op thread, and sums are added in chunk
 order: the result does not depend on the number of threads.
@@ -34,6 +34,7 @@ from reproduce.algorithms.rule import Rule
 from reproduce.engine import compiled, kernel
 from reproduce.engine.dense import dense_run
 from reproduce.engine.layout import Layout
+from reproduce.engine.library import available
 from reproduce.engine.linear import sibling_run
 from reproduce.engine.local import Rows, autograd_run
 from reproduce.engine.machine import fast_products, keep_heap
@@ -167,7 +168,7 @@ class Trainer:
         cpu = arena.device.type == "cpu"
         if isinstance(model, Softmax) and not rule.mask:
             small = model.parameters <= SMALL and cpu and not rule.distill
-            return "kernel" if small and kernel.AVAILABLE else "siblings"
+            return "kernel" if small and available(arena.dtype) else "siblings"
         sample = tuple(arena.train_x.shape[1:])
         if (
             cpu
