@@ -1,6 +1,6 @@
 """`python -m benchmarks [NAME ...]`: measures the engine and prints Markdown tables.
 
-Without a name everything but `gpu` and `peers`.
+Without a name everything but `smoke`, `gpu` and `peers`.
 
 works       every model against the naive loop, share of the machine's matrix-product rate
 seeds       five seeds of logistic regression in one cohort against one
@@ -9,6 +9,7 @@ width       a HeteroFL client of width 1/8 against full width
 overhead    a whole job against its pure training steps
 memory      peak memory of 100 clients of ResNet-18
 throughput  training samples per second of every strategy on one core (the numbers in reproduce/engine/cost.py)
+smoke       where the time of `make smoke` goes
 gpu         every strategy for every model on CUDA, checked against the reference
 peers       W1 and W2 in other simulators (BENCHMARK_PEERS = their Python interpreter)
 """
@@ -23,7 +24,7 @@ from collections.abc import Callable
 import numpy
 import torch
 
-from benchmarks import cohorts, gpu, whole
+from benchmarks import cohorts, gpu, smoke, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
 from reproduce.engine.trainer import forward_macs
@@ -74,6 +75,7 @@ COMMANDS: dict[str, Callable[[], None]] = {
     "overhead": whole.overhead,
     "memory": whole.memory,
     "throughput": throughput,
+    "smoke": smoke.smoke,
     "gpu": gpu.main,
     "peers": peers,
 }

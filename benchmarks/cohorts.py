@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from functools import partial
+
 import numpy as np
 
 from benchmarks.measure import compare, engine_round, seconds
@@ -16,9 +20,26 @@ LOGISTIC = WORKS[1]
 
 
 def seeds() -> None:
-    """Time of a round with five seeds in one cohort, as a multiple of one seed's (two threads)."""
+    """Five seeds of logistic regression in one cohort, as a multiple of one seed's time (two threads)."""
     r = compare(engine_round(LOGISTIC, 2, seeds=1), engine_round(LOGISTIC, 2, seeds=5))
-    print(f"five seeds cost {1 / r.median:.2f} x one seed (range {1 / r.high:.2f}-{1 / r.low:.2f})")
+    print(f"a round of training steps: {1 / r.median:.2f} x one seed (range {1 / r.high:.2f}-{1 / r.low:.2f})")
+    one, five = (compare(partial(_job, 1), partial(_job, n), 3, 0).b for n in (1, 5))
+    print(f"a whole job of {ROUNDS} rounds, from the start of Python: {five:.2f} s, {five / one:.2f} x one seed")
+
+
+ROUNDS = 100
+JOB = """
+import sys
+from benchmarks.cohorts import LOGISTIC, ROUNDS
+from benchmarks.measure import engine_round
+call = engine_round(LOGISTIC, 2, seeds=int(sys.argv[1]))
+for _ in range(ROUNDS):
+    call()
+"""
+
+
+def _job(seeds: int) -> None:
+    subprocess.run([sys.executable, "-c", JOB, str(seeds)], check=True)
 
 
 def sweep() -> None:
