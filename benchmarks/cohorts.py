@@ -23,8 +23,8 @@ def seeds() -> None:
     """Five seeds of logistic regression in one cohort, as a multiple of one seed's time (two threads)."""
     r = compare(engine_round(LOGISTIC, 2, seeds=1), engine_round(LOGISTIC, 2, seeds=5))
     print(f"a round of training steps: {1 / r.median:.2f} x one seed (range {1 / r.high:.2f}-{1 / r.low:.2f})")
-    one, five = (compare(partial(_job, 1), partial(_job, n), 3, 0).b for n in (1, 5))
-    print(f"a whole job of {ROUNDS} rounds, from the start of Python: {five:.2f} s, {five / one:.2f} x one seed")
+    r = compare(partial(_job, 1), partial(_job, 5), 3, 0)
+    print(f"a whole job of {ROUNDS} rounds, from the start of Python: {r.b:.2f} s, {1 / r.median:.2f} x one seed")
 
 
 ROUNDS = 100
