@@ -1,10 +1,11 @@
 """`python -m benchmarks [NAME ...]`: measures the engine and prints Markdown tables.
 
-Without a name everything but `smoke`, `gpu` and `peers`.
+Without a name everything but `fig4`, `smoke`, `gpu` and `peers`.
 
 works       every model against the naive loop, share of the machine's matrix-product rate
 seeds       five seeds of logistic regression in one cohort against one
 sweep       42 sweep points in one cohort against one after another
+fig4        the same for the logistic map of fedagrac/fig4, whole runs (needs a9a)
 width       a HeteroFL client of width 1/8 against full width
 overhead    a whole job against its pure training steps
 memory      peak memory of 100 clients of ResNet-18
@@ -71,6 +72,7 @@ COMMANDS: dict[str, Callable[[], None]] = {
     "works": works,
     "seeds": cohorts.seeds,
     "sweep": cohorts.sweep,
+    "fig4": cohorts.fig4,
     "width": cohorts.width,
     "overhead": whole.overhead,
     "memory": whole.memory,

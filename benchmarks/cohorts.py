@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 from benchmarks.measure import compare, engine_round, seconds
 from benchmarks.works import WORKS, Work
+from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.requests import Train
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
+from reproduce.experiment import Experiment
+from reproduce.plan import artifact
 from reproduce.problems.models import ResNet
 from reproduce.settings import settings
 
@@ -63,6 +67,20 @@ def sweep() -> None:
     r = compare(one_by_one, lambda: trainer.train(requests()), 3, 1.0)
     points = 42 * LOGISTIC.samples_per_round
     print(f"one cohort is {r.median:.2f} x as fast (range {r.low:.2f}-{r.high:.2f}); {points / r.b:,.0f} samples/s")
+
+
+def fig4() -> None:
+    """The 42 points of FedaGrac's Fig. 4 on a9a (one seed): whole runs in one cohort against one after another."""
+    panel = next(p for p in artifact("fedagrac/fig4").panels("paper") if p.name == "fig4-lr-equal")
+    tasks, trainer = Tasks(settings()), Trainer(2)
+
+    def train(experiments: Sequence[Experiment]) -> None:
+        Cohort(prepare(experiments, [0], tasks), trainer).run()
+
+    train(panel.experiments[:1])
+    together = seconds(lambda: train(panel.experiments), 0)
+    apart = seconds(lambda: [train([e]) for e in panel.experiments], 0)
+    print(f"{apart:.1f} s one after another, {together:.1f} s in one cohort: {apart / together:.1f} x as fast")
 
 
 def width() -> None:

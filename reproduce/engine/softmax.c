@@ -10,6 +10,7 @@
 typedef struct {
     const REAL **x;
     const int64_t *y;
+    const REAL *share; /* y[j] / count, what two classes subtract */
     int count;
     int64_t width, padded; /* numbers per row; samples up to whole vectors */
 } Batch;
@@ -55,7 +56,7 @@ static void slope(const REAL *w, const Batch *s, int64_t classes, REAL *z, REAL 
         for (int64_t f = 0; f < width; f++) g[f] = w[f] - w[width + f];
         products(g, s, z);
         for (vec *here = (vec *)z; here < (vec *)z + next; here++) *here = 1 / ((1 + exponentials(*here)) * count);
-        for (int j = 0; j < s->count; j++) z[j] -= s->y[j] / count;
+        for (int j = 0; j < s->count; j++) z[j] -= s->share[j];
         combination(z, s, g + width);
         for (int64_t f = 0; f < width; f++) g[f] = -g[width + f];
         return;
@@ -73,11 +74,12 @@ static void slope(const REAL *w, const Batch *s, int64_t classes, REAL *z, REAL 
 
 /* The samples that index [batch] names, -1 behind the last; those of the next step are asked for from memory. */
 static void take(Batch *s, const REAL *x, const int64_t *labels, const int64_t *index, int64_t batch, int more,
-                 int64_t *y) {
+                 int64_t *y, REAL *share) {
     for (s->count = 0; s->count < batch && index[s->count] >= 0; s->count++) {
         s->x[s->count] = x + index[s->count] * s->width;
         y[s->count] = labels[index[s->count]];
     }
+    for (int j = 0; j < s->count; j++) share[j] = (REAL)y[j] / s->count;
     for (int64_t j = batch; more && j < 2 * batch && index[j] >= 0; j++)
         for (int64_t f = 0; f < s->width; f += LANES) __builtin_prefetch(x + index[j] * s->width + f);
 }
@@ -92,13 +94,14 @@ void softmax_runs(const REAL *x, int64_t width, const int64_t *labels, const int
                   const Run *runs, REAL *z, REAL *g) {
     const REAL *rows[batch];
     int64_t y[batch];
-    Batch samples = {rows, y, 0, width, (batch + LANES - 1) / LANES * LANES};
+    REAL share[batch];
+    Batch samples = {rows, y, share, 0, width, (batch + LANES - 1) / LANES * LANES};
     memset(z, 0, classes * samples.padded * sizeof(REAL));
     for (int64_t begin = 0, end; begin < slots; begin = end) {
         for (end = begin + 1; end < slots && plan_of[end] == plan_of[begin];) end++;
         for (int64_t k = 0; k < steps[begin]; k++) {
             const int64_t *index = plan + (plan_of[begin] * longest + k) * batch;
-            take(&samples, x, labels, index, batch, k + 1 < steps[begin], y);
+            take(&samples, x, labels, index, batch, k + 1 < steps[begin], y, share);
             for (int64_t a = begin; a < end; a++) {
                 REAL *w = out + a * classes * width;
                 slope(w, &samples, classes, z, g);

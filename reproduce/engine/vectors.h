@@ -58,7 +58,7 @@ typedef struct {
 
 /* y <- y - rate (1 - decay)^k v,  v = momentum v + g + correction + mu (y - anchor);  k counts from 0. */
 INLINE void descend(const Run *run, int64_t k, REAL *restrict y, const REAL *restrict g) {
-    REAL rate = run->rate * pow(1 - run->decay, (double)k), mu = run->mu, momentum = run->momentum;
+    REAL rate = run->decay ? run->rate * pow(1 - run->decay, (double)k) : run->rate, mu = run->mu, momentum = run->momentum;
     for (int64_t i = 0; run->total && i < run->size; i++) run->total[i] += g[i];
     for (int64_t i = 0; run->first && k + 1 == run->first_count && i < run->size; i++)
         run->first[i] = run->total[i] / (k + 1);
