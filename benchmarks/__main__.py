@@ -1,14 +1,16 @@
 """`python -m benchmarks [NAME ...]`: measures the engine and prints Markdown tables.
 
-Without a name everything but `precision`, `gpu`, `gpu-dry` and `peers`.
+Without a name everything but `fig4`, `smoke`, `precision`, `gpu`, `gpu-dry` and `peers`.
 
 works       every model against the naive loop, share of the machine's matrix-product rate
 seeds       five seeds of logistic regression in one cohort against one
 sweep       42 sweep points in one cohort against one after another
+fig4        the same for the logistic map of fedagrac/fig4, whole runs (needs a9a)
 width       a HeteroFL client of width 1/8 against full width
 overhead    a whole job against its pure training steps
 memory      peak memory of 100 clients of ResNet-18
 throughput  training samples per second of every strategy on one core (the numbers in reproduce/engine/cost.py)
+smoke       where the time of `make smoke` goes
 precision   ResNet-18 in bfloat16 against float32
 gpu         every strategy for every model on CUDA, checked against the reference (docs/gpu.md)
 gpu-dry     the same script on the CPU with tiny models
@@ -25,7 +27,7 @@ from collections.abc import Callable
 import numpy
 import torch
 
-from benchmarks import cohorts, gpu, precision, whole
+from benchmarks import cohorts, gpu, precision, smoke, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
 from reproduce.engine.trainer import forward_macs
@@ -72,10 +74,12 @@ COMMANDS: dict[str, Callable[[], None]] = {
     "works": works,
     "seeds": cohorts.seeds,
     "sweep": cohorts.sweep,
+    "fig4": cohorts.fig4,
     "width": cohorts.width,
     "overhead": whole.overhead,
     "memory": whole.memory,
     "throughput": throughput,
+    "smoke": smoke.smoke,
     "precision": precision.main,
     "gpu": gpu.main,
     "gpu-dry": gpu.dry,

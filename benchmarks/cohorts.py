@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import partial
+
 import numpy as np
 
 from benchmarks.measure import compare, engine_round, seconds
 from benchmarks.works import WORKS, Work
+from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.requests import Train
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
+from reproduce.experiment import Experiment
+from reproduce.plan import artifact
 from reproduce.problems.models import ResNet
 from reproduce.settings import settings
 
@@ -16,9 +24,26 @@ LOGISTIC = WORKS[1]
 
 
 def seeds() -> None:
-    """Time of a round with five seeds in one cohort, as a multiple of one seed's (two threads)."""
+    """Five seeds of logistic regression in one cohort, as a multiple of one seed's time (two threads)."""
     r = compare(engine_round(LOGISTIC, 2, seeds=1), engine_round(LOGISTIC, 2, seeds=5))
-    print(f"five seeds cost {1 / r.median:.2f} x one seed (range {1 / r.high:.2f}-{1 / r.low:.2f})")
+    print(f"a round of training steps: {1 / r.median:.2f} x one seed (range {1 / r.high:.2f}-{1 / r.low:.2f})")
+    r = compare(partial(_job, 1), partial(_job, 5), 3, 0)
+    print(f"a whole job of {ROUNDS} rounds, from the start of Python: {r.b:.2f} s, {1 / r.median:.2f} x one seed")
+
+
+ROUNDS = 100
+JOB = """
+import sys
+from benchmarks.cohorts import LOGISTIC, ROUNDS
+from benchmarks.measure import engine_round
+call = engine_round(LOGISTIC, 2, seeds=int(sys.argv[1]))
+for _ in range(ROUNDS):
+    call()
+"""
+
+
+def _job(seeds: int) -> None:
+    subprocess.run([sys.executable, "-c", JOB, str(seeds)], check=True)
 
 
 def sweep() -> None:
@@ -42,6 +67,20 @@ def sweep() -> None:
     r = compare(one_by_one, lambda: trainer.train(requests()), 3, 1.0)
     points = 42 * LOGISTIC.samples_per_round
     print(f"one cohort is {r.median:.2f} x as fast (range {r.low:.2f}-{r.high:.2f}); {points / r.b:,.0f} samples/s")
+
+
+def fig4() -> None:
+    """The 42 points of FedaGrac's Fig. 4 on a9a (one seed): whole runs in one cohort against one after another."""
+    panel = next(p for p in artifact("fedagrac/fig4").panels("paper") if p.name == "fig4-lr-equal")
+    tasks, trainer = Tasks(settings()), Trainer(2)
+
+    def train(experiments: Sequence[Experiment]) -> None:
+        Cohort(prepare(experiments, [0], tasks), trainer).run()
+
+    train(panel.experiments[:1])
+    together = seconds(lambda: train(panel.experiments), 0)
+    apart = seconds(lambda: [train([e]) for e in panel.experiments], 0)
+    print(f"{apart:.1f} s one after another, {together:.1f} s in one cohort: {apart / together:.1f} x as fast")
 
 
 def width() -> None:

@@ -23,13 +23,16 @@ from reproduce.systems.work import Steps
 
 
 def overhead() -> None:
-    """Share of a reduced-scale job's time outside the local training steps, evaluation apart (one thread)."""
+    """Shares of a reduced-scale job's time: evaluation (1,000 samples, every fifth round), and all but the steps."""
     works: list[tuple[str, Model, tuple[int, ...], int, int]] = [
         ("logistic regression, 20 clients x 50 steps", Softmax(123, 2), (123,), 50, 20),
         ("MLP 784-64-10, 10 of 100 clients x 10 steps", MLP(784, 64, 10), (784,), 10, 10),
         ("two-layer CNN, 10 of 100 clients x 24 steps", CNN28, (1, 28, 28), 24, 10),
     ]
-    print("| job | seconds | training | evaluation | rest | rest / training |\n| --- | --- | --- | --- | --- | --- |")
+    print(
+        "| job | seconds | training | evaluation | rest | evaluation / all | rest / training |\n"
+        "| --- | --- | --- | --- | --- | --- | --- |"
+    )
     for name, model, shape, steps, per_round in works:
         clients = 20 if per_round == 20 else 100
         problem = Classification(
@@ -46,7 +49,8 @@ def overhead() -> None:
         total = time.perf_counter() - start
         train, evaluate = cohort.seconds["train"], cohort.seconds["evaluate"]
         rest = total - train - evaluate
-        print(f"| {name} | {total:.2f} | {train:.2f} | {evaluate:.2f} | {rest:.3f} | {100 * rest / train:.1f} % |")
+        shares = f"{100 * evaluate / total:.1f} % | {100 * rest / train:.1f} %"
+        print(f"| {name} | {total:.2f} | {train:.2f} | {evaluate:.2f} | {rest:.3f} | {shares} |")
 
 
 MEMORY = """

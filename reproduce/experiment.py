@@ -150,7 +150,7 @@ def canonical(value: Any) -> Any:
 def code_files(experiment: Experiment) -> set[Path]:
     """The source files that decide the result: the engine, and the files of every record in the experiment."""
     rooms = ("engine", "problems", "systems")
-    sources = (f for room in rooms for f in (PACKAGE / room).iterdir() if f.suffix in (".py", ".c"))
+    sources = (f for room in rooms for f in (PACKAGE / room).glob("*") if f.suffix in (".py", ".c", ".h"))
     files = {f for f in sources if f.stem not in PLUMBING}
     files.add(PACKAGE / "streams.py")
     stack: list[Any] = [experiment.problem, experiment.system, experiment.algorithm, experiment.clock]
@@ -168,7 +168,7 @@ def code_files(experiment: Experiment) -> set[Path]:
 @cache
 def _file_sha(path: Path) -> str:
     """Digest of what a source file does: comments, docstrings and layout do not enter."""
-    if path.suffix == ".c":
+    if path.suffix != ".py":
         return hashlib.sha256(path.read_bytes()).hexdigest()
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):

@@ -247,16 +247,10 @@ def _sha(*parts: str) -> str:
 
 @cache
 def cost(job: Job) -> Cost:
-    """Estimated cost of a job: samples, FLOPs and seconds add up over its experiments, the memory is the largest."""
-    from reproduce.engine.cost import Cost, estimate
+    """Estimated cost of a job, whose experiments train in one cohort."""
+    from reproduce.engine.cost import estimate_together
 
-    each = [estimate(e, job.panel.seeds) for e in job.experiments]
-    return Cost(
-        samples=sum(c.samples for c in each),
-        flops=sum(c.flops for c in each),
-        seconds=sum(c.seconds for c in each),
-        bytes=max(c.bytes for c in each),
-    )
+    return estimate_together(job.experiments, job.panel.seeds)
 
 
 def minutes(scale: str, paper: str, name: str) -> int:

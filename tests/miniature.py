@@ -53,7 +53,9 @@ class Cost:
     seconds: float
     bytes: int
 
-def estimate(experiment, seeds): return Cost(100 * len(seeds), 1e9, 30.0, 10**6)
+def estimate_together(experiments, seeds):
+    n = len(experiments)
+    return Cost(100 * n * len(seeds), 1e9 * n, 30.0 * n, 10**6)
 """,
     "reproduce/engine/train.py": """
 import os

@@ -4,24 +4,16 @@
 that list forwards and backwards with a sample in every lane of the processor's vectors. Nothing here knows a
 particular network: whatever is a chain of stride-1 convolutions, pooling, linear layers, ReLU and dropout qualifies.
 
-The library is built by the machine's C compiler when it is first needed and kept beside the package's compiled Python
-files. Without a compiler the stacked strategy takes over, and the results' provenance says so.
+Without a C compiler (library.py) the stacked strategy takes over, and the results' provenance says so.
 """
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,16 +22,12 @@ from torch import Tensor
 
 from reproduce.engine.augment import Augmentation
 from reproduce.engine.layout import Layout
+from reproduce.engine.library import WIDTH, Run, addresses, aligned, available, library
 from reproduce.engine.local import Rows
 from reproduce.engine.slots import Chunk
 from reproduce.engine.task import Arena
 from reproduce.problems.models import Model
 
-SOURCE = Path(__file__).with_name("convnet.c")
-FLAGS = ("-O3", "-march=native", "-ffp-contract=fast", "-std=gnu11", "-shared", "-fPIC", "-w")
-TYPES = {torch.float32: ("float", "int32_t"), torch.float64: ("double", "int64_t")}
-WIDTH = 64
-"""Bytes of a vector, as in convnet.c."""
 CACHE = 6 << 20
 """Bytes of activations and gradients beyond which a piece holds one vector of samples instead of two."""
 BLOCK = 1 << 20
@@ -165,16 +153,6 @@ class Network(ctypes.Structure):
     )
 
 
-class Run(ctypes.Structure):
-    """The struct of that name in convnet.c."""
-
-    _fields_ = (
-        *((name, ctypes.c_double) for name in ("rate", "momentum", "decay", "mu")),
-        *((name, ctypes.c_int64) for name in ("size", "first_count")),
-        *((name, ctypes.c_void_p) for name in ("correction", "anchor", "velocity", "total", "first")),
-    )
-
-
 class Program:
     """A traced model for samples of one type. Its functions may be called from many threads at once."""
 
@@ -216,7 +194,7 @@ class Program:
             ctypes.c_void_p(labels.data_ptr()),
             index.ctypes.data_as(ctypes.c_void_p),
             ctypes.c_int64(index.shape[1]),
-            _array(pointers),
+            addresses(pointers),
             ctypes.c_int64(len(pointers)),
             ctypes.c_int64(masks.shape[1]),
         )
@@ -246,7 +224,7 @@ class Program:
         return out
 
     def _parameters(self, y: Tensor) -> Any:
-        return _array([y.data_ptr() + at * y.element_size() for at in self.layout.offsets.values()])
+        return addresses([y.data_ptr() + at * y.element_size() for at in self.layout.offsets.values()])
 
     def _scratch(self, samples: int) -> Scratch:
         """This thread's memory: pieces of two vectors, or of one if that holds the batch or alone fits the cache."""
@@ -260,16 +238,16 @@ class Scratch:
 
     def __init__(self, program: Program, vectors: int) -> None:
         trace, lanes, dtype = program.trace, program.lanes, program.dtype
-        self.work = _aligned(program.size * vectors * lanes, dtype)
+        self.work = aligned(program.size * vectors * lanes, dtype)
         filters = [
             trace.buffers[s.source].channels * trace.buffers[s.target].channels * s.kernel**2
             for s in trace.layers
             if s.kind == CONV
         ]
         self.filters = [torch.zeros(size, dtype=dtype) for size in filters for _ in range(2)]
-        self.packed = _array([f.data_ptr() for f in self.filters])
+        self.packed = addresses([f.data_ptr() for f in self.filters])
         widest = max(-(-trace.buffers[s.source].size // lanes) * lanes for s in trace.layers if s.kind == LINEAR)
-        self.rows = _aligned(widest * vectors * lanes, dtype)
+        self.rows = aligned(widest * vectors * lanes, dtype)
         self.gradient = torch.zeros(program.layout.total, dtype=dtype)
         self.gradients = program._parameters(self.gradient)
         self.network = Network(
@@ -281,18 +259,6 @@ class Scratch:
             ctypes.cast(self.packed, ctypes.c_void_p),
             self.rows.data_ptr(),
         )
-
-
-def _aligned(size: int, dtype: torch.dtype) -> Tensor:
-    """Zeros that start at a multiple of a vector, as the vectors of convnet.c must."""
-    lanes = WIDTH // dtype.itemsize
-    memory = torch.zeros(size + lanes, dtype=dtype)
-    skip = -memory.data_ptr() % WIDTH // dtype.itemsize
-    return memory[skip : skip + size]
-
-
-def _array(addresses: Sequence[int]) -> Any:
-    return (ctypes.c_void_p * len(addresses))(*addresses)
 
 
 def compiled_run(chunk: Chunk, arena: Arena) -> Rows:
@@ -337,45 +303,9 @@ def _samples(arena: Arena, augment: Augmentation, index: np.ndarray) -> tuple[Te
 @cache
 def program(model: Model, sample: tuple[int, ...], dtype: torch.dtype) -> Program | None:
     """The compiled form of a model for samples [channels, height, width] or [features]; None where there is none."""
-    if dtype not in TYPES or compiler() is None:
+    if not available(dtype):
         return None
     try:
         return Program(Trace(model, sample), Layout(model), dtype)
     except (Unsupported, AttributeError):  # AttributeError: an operator that Trace does not have
         return None
-
-
-@cache
-def compiler() -> str | None:
-    """The C compiler: $CC, cc, gcc or clang, whichever is found first."""
-    names = (os.environ.get("CC", ""), "cc", "gcc", "clang")
-    return next((path for name in names if name and (path := shutil.which(name))), None)
-
-
-@cache
-def library(dtype: torch.dtype) -> Any:
-    """convnet.c for one type of number, built on first use; processes that build it at once do no harm."""
-    cc = compiler()
-    assert cc is not None
-    real, integer = TYPES[dtype]
-    target = subprocess.run([cc, "-march=native", "-dM", "-E", "-x", "c", os.devnull], capture_output=True, check=True)
-    key = hashlib.sha256(SOURCE.read_bytes() + target.stdout + " ".join(FLAGS).encode()).hexdigest()[:16]
-    name = f"convnet-{real}-{key}.so"
-    for folder in (SOURCE.parent / "__pycache__", Path(tempfile.gettempdir()) / f"reproduce-{os.getuid()}"):
-        file = folder / name
-        if file.exists():
-            return _load(file)
-        if os.access(folder if folder.exists() else folder.parent, os.W_OK):
-            break
-    folder.mkdir(exist_ok=True)
-    print("building the compiled convolutions (once, some seconds)", file=sys.stderr)
-    with tempfile.TemporaryDirectory(dir=folder) as aside:
-        built = Path(aside) / name
-        command = [cc, *FLAGS, f"-DREAL={real}", f"-DBITS={integer}", "-o", str(built), str(SOURCE), "-lm"]
-        subprocess.run(command, check=True)
-        built.replace(file)
-    return _load(file)
-
-
-def _load(file: Path) -> Any:
-    return ctypes.CDLL(str(file))

@@ -7,22 +7,10 @@
  *
  * Buffers have the border of zeros that the convolution reading them needs: activations the padding of the next layer,
  * gradients k - 1 - padding for the way back, which is again a convolution. Borders are zeroed once, by the caller.
- *
- * REAL is float or double, BITS the integer of its size; Python (compiled.py) builds one library of each.
  */
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
+#include "vectors.h"
 
-#define WIDTH 64 /* bytes of a vector: one AVX-512 register, two or four on smaller machines */
-#define LANES ((int)(WIDTH / sizeof(REAL)))
 #define MASKS 16 /* most dropout layers of a network */
-#define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 16")
-
-typedef REAL vec __attribute__((vector_size(WIDTH), aligned(WIDTH)));
-typedef BITS bits __attribute__((vector_size(WIDTH)));
-typedef REAL loose __attribute__((vector_size(WIDTH), aligned(sizeof(REAL)), may_alias));
 
 enum kind { CONV, POOL, LINEAR, RELU, SCALE_CHANNELS, SCALE };
 
@@ -48,17 +36,6 @@ static View view(vec *work, int64_t at, const Buffer *b, int64_t border, int V) 
 }
 static View values(vec *work, const Buffer *b, int V) { return view(work, b->at, b, b->border, V); }
 static View slopes(vec *work, const Buffer *b, int V) { return view(work, b->gradient_at, b, b->gradient_border, V); }
-
-/* Per lane: a where the comparison holds, b elsewhere. */
-INLINE vec choose(bits holds, vec a, vec b) { return (vec)((holds & (bits)a) | (~holds & (bits)b)); }
-
-INLINE REAL total(vec v) {
-    REAL s[LANES], *p = s;
-    memcpy(s, &v, sizeof v);
-    for (int n = LANES / 2; n; n /= 2)
-        for (int i = 0; i < n; i++) p[i] += p[i + n];
-    return s[0];
-}
 
 /* ---- convolution: out[c][x] = bias[c] + sum over inputs and taps of in[i][x + tap] w[i][tap][c] ---- */
 
@@ -360,7 +337,7 @@ static void backward(const Layer *layers, int count, const Buffer *buffers, vec 
     for (int l = count - 1; l >= 0; l--) {
         const Layer *s = layers + l;
         const Buffer *in = buffers + s->in, *out = buffers + s->out;
-        View a = values(work, in, V), d = slopes(work, in, V), z = values(work, out, V), dz = slopes(work, out, V);
+        View a = values(work, in, V), d = slopes(work, in, V), dz = slopes(work, out, V);
         long size = in->channels * in->height * in->width;
         switch (s->kind) {
         case CONV:
@@ -441,32 +418,6 @@ static void add_gradient(const Network *net, REAL *const *parameters, REAL *cons
                       index + first, here, (REAL)1 / samples);
         backward(net->layers, net->count, in, net->work, V, parameters, net->packed, masks, gradients, net->rows,
                  first, here);
-    }
-}
-
-/* What `Rule` says, for one client; vectors of `size` numbers, null where absent. */
-typedef struct {
-    double rate, momentum, decay, mu;
-    int64_t size, first_count;
-    const REAL *correction, *anchor;
-    REAL *velocity, *total, *first;
-} Run;
-
-/* y <- y - rate (1 - decay)^k v,  v = momentum v + g + correction + mu (y - anchor);  k counts from 0. */
-static void descend(const Run *run, int64_t k, REAL *y, const REAL *g) {
-    REAL rate = run->rate * pow(1 - run->decay, (double)k), mu = run->mu, momentum = run->momentum;
-    for (int64_t i = 0; run->total && i < run->size; i++) run->total[i] += g[i];
-    for (int64_t i = 0; run->first && k + 1 == run->first_count && i < run->size; i++)
-        run->first[i] = run->total[i] / (k + 1);
-    if (!run->correction && !mu && !run->velocity) {
-        for (int64_t i = 0; i < run->size; i++) y[i] -= rate * g[i];
-        return;
-    }
-    for (int64_t i = 0; i < run->size; i++) {
-        REAL d = g[i] + (run->correction ? run->correction[i] : 0);
-        if (mu) d += mu * (y[i] - run->anchor[i]);
-        if (run->velocity) d = run->velocity[i] = momentum * run->velocity[i] + d;
-        y[i] -= rate * d;
     }
 }
 

@@ -25,6 +25,29 @@ class Cost:
     bytes: float
 
 
+BATCHES = 1.6e7
+"""Samples per second that are put into batches and fetched; experiments on the same batches do it once for all."""
+
+
+def estimate_together(experiments: Sequence[Experiment], seeds: Sequence[int]) -> Cost:
+    """Experiments in one cohort: costs add up, but those on the same data share batches; the memory is the largest.
+
+    An upper bound where runs stop at a target.
+    """
+    each = [estimate(e, seeds) for e in experiments]
+    shared, seen = 0.0, set()
+    for experiment, cost in zip(experiments, each, strict=True):
+        key = (experiment.problem, experiment.system)
+        shared += cost.samples / BATCHES if key in seen else 0.0
+        seen.add(key)
+    return Cost(
+        samples=sum(c.samples for c in each),
+        flops=sum(c.flops for c in each),
+        seconds=sum(c.seconds for c in each) - shared,
+        bytes=max(c.bytes for c in each),
+    )
+
+
 def estimate(experiment: Experiment, seeds: Sequence[int]) -> Cost:
     """The expected cost of an experiment with all its seeds on one core."""
     problem, clock = experiment.problem, experiment.clock
@@ -38,7 +61,7 @@ def estimate(experiment: Experiment, seeds: Sequence[int]) -> Cost:
     test = getattr(problem, "test_samples", 0) or 10_000
     evaluated = count * clock.evaluations * test
     flops = samples * 6 * macs + evaluated * 2 * macs
-    seconds = count * 0.3 + samples / _throughput(model, macs) + evaluated * 2 * macs / 4e10
+    seconds = count * 0.3 + samples * (1 / _throughput(model, macs) + 1 / BATCHES) + evaluated * 2 * macs / 9e10
     return Cost(samples, flops, seconds, 4.0 * parameters * 40 + 5e8)
 
 
@@ -52,6 +75,9 @@ def _macs(model: Model) -> int:
 def _throughput(model: Any, macs: int) -> float:
     """Training samples per second on one core: a rate of arithmetic that grows with the size of the model."""
     if isinstance(model, Softmax):
-        return 2.0e7 if model.parameters <= 2000 else 1.0e6
-    rate = 55e9 if macs < 3.6e6 else 80e9 if macs < 2e7 else 170e9
+        return 1.0e8 if model.parameters <= 2000 else 1.0e6
+    if macs <= 3e7 and not model.batch_statistics and not hasattr(model, "plan"):  # compiled chains of layers
+        rate = 120e9 if macs < 2e6 else 160e9
+    else:
+        rate = 45e9 if macs < 3.6e6 else 80e9 if macs < 2e7 else 180e9
     return rate / (6 * macs)

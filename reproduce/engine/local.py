@@ -30,6 +30,11 @@ class Rows:
     mean_gradient: Tensor | None = None
     first_gradient: Tensor | None = None
 
+    def take(self, a: Tensor) -> Rows:
+        """Some of the rows."""
+        parts = (self.update, self.mean_gradient, self.first_gradient)
+        return Rows(*(None if p is None else p.index_select(0, a) for p in parts))  # type: ignore[arg-type]
+
 
 class Gradients:
     """Sums of raw gradients over the steps, and the snapshot that makes the first-gradient estimate."""

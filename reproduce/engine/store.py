@@ -111,7 +111,7 @@ def write_results(path: Path, runs: Sequence[Run], provenance: Mapping[str, Any]
 def environment() -> dict[str, Any]:
     """Versions, commit and time, for the provenance of a result."""
     versions = {"python": sys.version.split()[0]}
-    for package in ("torch", "numpy", "numba", "pandas", "pyarrow"):
+    for package in ("torch", "numpy", "pandas", "pyarrow"):
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:

@@ -42,7 +42,7 @@ class Arena:
         self.test_labels = np.asarray(data.test_y[test], dtype=np.int64)
         self.train_y = torch.from_numpy(self.labels).to(self.device)
         self.test_y = torch.from_numpy(self.test_labels).to(self.device)
-        self.padded: np.ndarray | None = None  # the compiled kernel's copy of train_x
+        self.padded: Tensor | None = None  # the compiled kernel's copy of train_x
 
     @property
     def dtype(self) -> torch.dtype:

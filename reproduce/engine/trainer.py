@@ -13,7 +13,7 @@ How a model is run, and why (measured on two cores; `python -m benchmarks` print
 On CUDA there is no compiled code: softmax takes the second way, stacks hold as many models as their share of the memory
 does (memory.py), and the last three run as captured graphs (graphs.py) where nothing stands against it.
 
-The second and third need a C compiler or numba; where these are missing, the ones below take over.
+The second and fourth need a C compiler; where there is none, the ones below them take over.
 
 Chunks are fixed by the requests, each is computed by one thread with one intra-op thread, and sums are added in chunk
 order: the result does not depend on the number of threads.
@@ -38,6 +38,7 @@ from reproduce.engine import compiled, graphs, kernel, memory
 from reproduce.engine.dense import dense_run
 from reproduce.engine.graphs import Lanes
 from reproduce.engine.layout import Layout
+from reproduce.engine.library import available
 from reproduce.engine.linear import sibling_run
 from reproduce.engine.local import Rows, autograd_run
 from reproduce.engine.machine import fast_products, keep_heap, set_cuda_arithmetic
@@ -101,15 +102,16 @@ class Trainer:
 
     def train(self, jobs: Sequence[tuple[Task, Train]]) -> list[Trained]:
         """Answers in the order of the requests."""
-        collectors = [Collector(task, request) for task, request in jobs]
+        collectors = [Collector(request) for _, request in jobs]
         work: list[tuple[Chunk, Callable[[], Rows], list[int]]] = []
         plans = Plans()
         for owners, slots in self._buckets(jobs):
             work += self._chunks(slots, owners, plans)
         for (chunk, _, owners), rows in zip(work, self.spread(lambda w: w[1](), work), strict=True):
-            for owner in dict.fromkeys(owners):
-                mine = [a for a, o in enumerate(owners) if o == owner]
-                collectors[owner].add([chunk.slots[a].row for a in mine], rows, mine)
+            row = torch.tensor([slot.row for slot in chunk.slots], device=rows.update.device)
+            for owner, a in _by_owner(owners):
+                mine = rows if a is None else rows.take(a.to(row.device))
+                collectors[owner].add(row if a is None else row[a], mine)
         return [c.result() for c in collectors]
 
     def _buckets(self, jobs: Sequence[tuple[Task, Train]]) -> Iterator[tuple[list[int], list[Slot]]]:
@@ -216,7 +218,7 @@ class Trainer:
         cpu = arena.device.type == "cpu"
         if isinstance(model, Softmax) and not rule.mask:
             small = model.parameters <= SMALL and cpu and not rule.distill
-            return "kernel" if small and kernel.AVAILABLE else "siblings"
+            return "kernel" if small and available(arena.dtype) else "siblings"
         sample = tuple(arena.train_x.shape[1:])
         if (
             cpu
@@ -253,40 +255,65 @@ def _cut(order: list[int], size: int, key: Callable[[int], object] | None) -> It
             yield part.tolist()
 
 
+def _by_owner(owners: list[int]) -> Iterator[tuple[int, Tensor | None]]:
+    """(owner, which slots of a chunk are his); None: all of them."""
+    if len(set(owners)) == 1:
+        yield owners[0], None
+        return
+    of = np.array(owners)
+    order = np.argsort(of, kind="stable")
+    for mine in np.split(order, np.flatnonzero(np.diff(of[order])) + 1):
+        yield int(of[mine[0]]), torch.from_numpy(mine)
+
+
+KEEP = 16 << 20
+"""Bytes of updates up to which a request that wants weighted sums keeps its rows and adds them up at the end."""
+
+
 class Collector:
     """Gathers the rows of one request, or adds up its weighted sums."""
 
-    def __init__(self, task: Task, request: Train) -> None:
+    def __init__(self, request: Train) -> None:
         self.request = request
-        clients = len(request.clients)
-        parameters = request.start.shape[-1]
-        rows = clients if request.weights is None else len(request.weights)
-        like = request.start
+        clients, parameters, like = len(request.clients), request.start.shape[-1], request.start
 
         def zeros(n: int) -> Tensor:
             return torch.zeros(n, parameters, dtype=like.dtype, device=like.device)
 
-        self.update = zeros(rows)
+        weights = request.weights
+        self.keeps = weights is None or clients * parameters * like.element_size() <= KEEP
+        self.update = zeros(clients if weights is None or self.keeps else len(weights))
         rule = request.rule
         self.mean = zeros(clients) if rule.mean_gradient or rule.first_gradient else None
         self.first = zeros(clients) if rule.first_gradient else None
 
-    def add(self, row: list[int], rows: Rows, a: list[int]) -> None:
-        """Rows `a` of a chunk are the request's clients `row`."""
-        update = rows.update if len(a) == len(rows.update) else rows.update[a]
-        if self.request.weights is None:
-            self.update[row] = update
+    def add(self, row: Tensor, rows: Rows) -> None:
+        """`rows` are the request's clients `row`."""
+        if self.keeps:
+            self.update.index_copy_(0, row, rows.update)
         else:
-            for total, weight in zip(self.update, self.request.weights[:, row], strict=True):
-                heard = weight != 0  # what does not count must not count as NaN either
-                if len(update) == 1:  # a large model: without a copy
-                    total.add_(update[0], alpha=float(weight)) if bool(heard) else None
-                else:
-                    total += weight @ update if bool(heard.all()) else weight[heard] @ update[heard]
-        if self.mean is not None and rows.mean_gradient is not None:
-            self.mean[row] = rows.mean_gradient[a]
-        if self.first is not None and rows.first_gradient is not None:
-            self.first[row] = rows.first_gradient[a]
+            assert self.request.weights is not None
+            _add_weighted(self.update, self.request.weights.index_select(1, row), rows.update)
+        for kept, new in ((self.mean, rows.mean_gradient), (self.first, rows.first_gradient)):
+            if kept is not None and new is not None:
+                kept.index_copy_(0, row, new)
 
     def result(self) -> Trained:
+        weights = self.request.weights
+        if weights is not None and self.keeps:
+            sums = torch.zeros(len(weights), self.update.shape[1], dtype=self.update.dtype, device=self.update.device)
+            return Trained(_add_weighted(sums, weights, self.update), self.mean, self.first)
         return Trained(self.update, self.mean, self.first)
+
+
+def _add_weighted(sums: Tensor, weights: Tensor, update: Tensor) -> Tensor:
+    """sums [M, P] += weights [M, C] @ update [C, P]; what does not count must not count as NaN either."""
+    for total, weight in zip(sums, weights, strict=True):
+        heard = weight != 0
+        if len(update) == 1:  # a large model: without a copy
+            total.add_(update[0], alpha=float(weight)) if bool(heard) else None
+        elif bool(heard.all()):
+            total += weight @ update
+        else:
+            total += weight[heard] @ update[heard]
+    return sums

@@ -57,8 +57,11 @@ class Shuffled(Batches):
 
     def plan(self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
         stream = rng("batches", seed, round, client)
-        passes = math.ceil(steps / self.per_pass(len(indices)))
-        return np.concatenate([self._cut(stream.permutation(indices)) for _ in range(passes)])[:steps]
+        rows = self.per_pass(len(indices))
+        passes = np.full((math.ceil(steps / rows), rows * self.size), -1, dtype=np.int64)
+        for one in passes:
+            one[: len(indices)] = stream.permutation(indices)
+        return passes.reshape(-1, self.size)[:steps]
 
 
 @dataclass(frozen=True)
