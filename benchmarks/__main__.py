@@ -1,6 +1,6 @@
 """`python -m benchmarks [NAME ...]`: measures the engine and prints Markdown tables.
 
-Without a name everything but `fig4`, `smoke`, `gpu` and `peers`.
+Without a name everything but `fig4`, `smoke`, `precision`, `gpu`, `gpu-dry` and `peers`.
 
 works       every model against the naive loop, share of the machine's matrix-product rate
 seeds       five seeds of logistic regression in one cohort against one
@@ -11,7 +11,9 @@ overhead    a whole job against its pure training steps
 memory      peak memory of 100 clients of ResNet-18
 throughput  training samples per second of every strategy on one core (the numbers in reproduce/engine/cost.py)
 smoke       where the time of `make smoke` goes
-gpu         every strategy for every model on CUDA, checked against the reference
+precision   ResNet-18 in bfloat16 against float32
+gpu         every strategy for every model on CUDA, checked against the reference (docs/gpu.md)
+gpu-dry     the same script on the CPU with tiny models
 peers       W1 and W2 in other simulators (BENCHMARK_PEERS = their Python interpreter)
 """
 
@@ -25,7 +27,7 @@ from collections.abc import Callable
 import numpy
 import torch
 
-from benchmarks import cohorts, gpu, smoke, whole
+from benchmarks import cohorts, gpu, precision, smoke, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
 from reproduce.engine.trainer import forward_macs
@@ -78,7 +80,9 @@ COMMANDS: dict[str, Callable[[], None]] = {
     "memory": whole.memory,
     "throughput": throughput,
     "smoke": smoke.smoke,
+    "precision": precision.main,
     "gpu": gpu.main,
+    "gpu-dry": gpu.dry,
     "peers": peers,
 }
 DEFAULT = ("works", "seeds", "sweep", "width", "overhead", "memory", "throughput")

@@ -48,15 +48,17 @@ def compare(a: Callable[[], object], b: Callable[[], object], repeats: int = 5, 
     return Ratio(float(np.median(ratios)), min(ratios), max(ratios), float(x), float(y))
 
 
-def engine_round(work: Work, threads: int, strategy: str = "auto", seeds: int = 1) -> Callable[[], object]:
+def engine_round(
+    work: Work, threads: int, strategy: str = "auto", seeds: int = 1, precision: str = "float32"
+) -> Callable[[], object]:
     """A call that trains one round of `work` for `seeds` seeds with the engine."""
     here = settings()
     tasks = Tasks(Settings(here.data, here.store, here.device, threads))
-    trainer = Trainer(threads, strategy)
+    trainer = Trainer(threads, strategy, precision)
     jobs = [tasks.get(work.problem, seed) for seed in range(seeds)]
     starts = [task.initial() for task in jobs]
     counter = iter(range(10**9))
-    weights = torch.full((1, work.per_round), 1 / work.per_round)
+    weights = torch.full((1, work.per_round), 1 / work.per_round, device=here.device)
 
     def call() -> None:
         r = next(counter)

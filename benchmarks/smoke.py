@@ -12,8 +12,6 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 ROOT = Path(__file__).parents[1]
 
 
@@ -55,6 +53,8 @@ def _steps(folder: Path) -> dict[str, list[float]]:
 
 def _jobs(folder: Path) -> dict[str, float]:
     """Seconds inside the training jobs by part, from the provenance of their results."""
+    import pyarrow.parquet as pq  # the other benchmarks run without it
+
     parts: dict[str, float] = defaultdict(float)
     for file in sorted((folder / "results/smoke").rglob("*.parquet")):
         provenance = json.loads(pq.read_schema(file).metadata[b"provenance"])

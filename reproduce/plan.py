@@ -217,14 +217,15 @@ def _available(name: str, settings: Settings) -> bool:
 
 
 def digest(scale: str, paper: str, name: str) -> str:
-    """Changes exactly when the results file would: experiments with their code, labels (its columns) and seeds."""
-    return _digest(job(scale, paper, name))
+    """Changes exactly when the results file would: experiments with code and labels (its columns), seeds, precision."""
+    return _digest(job(scale, paper, name), settings().precision)
 
 
 @cache
-def _digest(job: Job) -> str:
+def _digest(job: Job, precision: str) -> str:
     parts = [[e.digest, canonical(e.labels)] for e in job.experiments]
-    return _sha(json.dumps([parts, job.panel.seeds]))
+    reduced = [] if precision == "float32" else [precision]
+    return _sha(json.dumps([parts, job.panel.seeds, *reduced]))
 
 
 @cache
@@ -272,5 +273,6 @@ def gpus() -> int:
 
 def environment(config: Mapping[str, Any]) -> dict[str, str]:
     """The variables that `config/config.yaml` sets for every job; a key that is null leaves the variable as it is."""
-    values = {f"REPRODUCE_{key.upper()}": config[key] for key in ("data", "store", "device", "threads", "seeds")}
+    keys = ("data", "store", "device", "precision", "threads", "seeds")
+    values = {f"REPRODUCE_{key.upper()}": config[key] for key in keys}
     return {k: ",".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in values.items() if v is not None}

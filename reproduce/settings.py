@@ -5,6 +5,7 @@ The workflow sets these variables from `config/config.yaml`; a user of the bare 
 REPRODUCE_DATA      folder with the data sets (layout in docs/data.md); default: `data` in the working directory
 REPRODUCE_STORE     decoded data, checkpoints and finished runs; default: `.reproduce` in the working directory
 REPRODUCE_DEVICE    `cpu` (default) or `cuda`
+REPRODUCE_PRECISION `float32` (default), `tf32` (CUDA only) or `bfloat16`: arithmetic of the local steps (`PRECISIONS`)
 REPRODUCE_THREADS   worker threads inside one job; default 1 (results do not depend on it)
 """
 
@@ -16,6 +17,11 @@ from pathlib import Path
 
 from reproduce.errors import UserError
 
+PRECISIONS = ("float32", "tf32", "bfloat16")
+"""float32: exact float32 everywhere. tf32: CUDA rounds the factors of all products and convolutions to 10 bits.
+bfloat16: forward and backward passes by automatic differentiation (strategies `stacked` and `sequential`) run under
+autocast. Parameters, updates, evaluation and aggregation are float32 in all of them."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -23,6 +29,7 @@ class Settings:
     store: Path
     device: str
     threads: int
+    precision: str = "float32"
 
 
 def settings() -> Settings:
@@ -31,10 +38,16 @@ def settings() -> Settings:
     device = env("REPRODUCE_DEVICE", "cpu")
     if device not in ("cpu", "cuda"):
         raise UserError(f"REPRODUCE_DEVICE={device}: use cpu or cuda")
+    precision = env("REPRODUCE_PRECISION", "float32")
+    if precision not in PRECISIONS:
+        raise UserError(f"REPRODUCE_PRECISION={precision}: use {', '.join(PRECISIONS[:-1])} or {PRECISIONS[-1]}")
+    if precision == "tf32" and device != "cuda":
+        raise UserError("REPRODUCE_PRECISION=tf32 is arithmetic of GPUs: set the device to cuda, or use bfloat16")
     try:
         threads = int(env("REPRODUCE_THREADS", "1"))
     except ValueError as error:
         raise UserError(f"REPRODUCE_THREADS={env('REPRODUCE_THREADS')}: use a whole number of threads") from error
     if threads < 1:
         raise UserError(f"REPRODUCE_THREADS={threads}: use at least 1")
-    return Settings(Path(env("REPRODUCE_DATA", "data")), Path(env("REPRODUCE_STORE", ".reproduce")), device, threads)
+    data, store = Path(env("REPRODUCE_DATA", "data")), Path(env("REPRODUCE_STORE", ".reproduce"))
+    return Settings(data, store, device, threads, precision)

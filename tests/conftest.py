@@ -15,7 +15,7 @@ os.environ["MPLBACKEND"] = "Agg"
 
 def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("REPRODUCE_DATA", str(ROOT / "data"))
-    for name in ("DEVICE", "THREADS", "SEEDS"):
+    for name in ("DEVICE", "PRECISION", "THREADS", "SEEDS"):
         os.environ.pop(f"REPRODUCE_{name}", None)
 
 
@@ -27,7 +27,7 @@ def _own_store(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out the tests that need what this machine lacks, and say so."""
-    if any("gpu" in item.keywords for item in items):
+    if any(item.get_closest_marker("gpu") for item in items):
         import torch
 
         if not torch.cuda.is_available():
@@ -38,5 +38,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _skip(items: list[pytest.Item], marker: str, reason: str) -> None:
     for item in items:
-        if marker in item.keywords:
+        if item.get_closest_marker(marker):  # `keywords` has the names of folders too
             item.add_marker(pytest.mark.skip(reason=reason))

@@ -126,7 +126,13 @@ def test_wrong_input_ends_in_one_line_and_status_2(project: Path, arguments: str
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"), [("REPRODUCE_SEEDS", "0,x"), ("REPRODUCE_DEVICE", "tpu"), ("REPRODUCE_THREADS", "0")]
+    ("variable", "value"),
+    [
+        ("REPRODUCE_SEEDS", "0,x"),
+        ("REPRODUCE_DEVICE", "tpu"),
+        ("REPRODUCE_PRECISION", "half"),
+        ("REPRODUCE_THREADS", "0"),
+    ],
 )
 def test_a_wrong_setting_is_named(project: Path, variable: str, value: str) -> None:
     run = reproduce(project, "plan", "fedacs", **{variable: value})

@@ -200,8 +200,21 @@ def test_unknown_names_are_errors(declare: Callable[..., None], ask: Callable[[]
 
 
 def test_environment_leaves_what_the_configuration_leaves_open() -> None:
-    config = {"scale": "paper", "data": None, "store": "s", "device": None, "threads": 2, "seeds": ["0", 1]}
-    assert plan.environment(config) == {"REPRODUCE_STORE": "s", "REPRODUCE_THREADS": "2", "REPRODUCE_SEEDS": "0,1"}
+    config = {
+        "scale": "paper",
+        "data": None,
+        "store": "s",
+        "device": None,
+        "precision": "bfloat16",
+        "threads": 2,
+        "seeds": ["0", 1],
+    }
+    assert plan.environment(config) == {
+        "REPRODUCE_STORE": "s",
+        "REPRODUCE_PRECISION": "bfloat16",
+        "REPRODUCE_THREADS": "2",
+        "REPRODUCE_SEEDS": "0,1",
+    }
 
 
 # --- the real papers --------------------------------------------------------------------------------------------------

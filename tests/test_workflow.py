@@ -110,6 +110,7 @@ def test_an_unknown_target_is_named(project: Path, target: str, message: str) ->
         ("scale=smok", "'smok' is not one of ['smoke', 'reduced', 'paper']"),
         ("threads=many", "'many' is not of type 'integer'"),
         ("threads=0", "0 is less than the minimum of 1"),
+        ("precision=half", "'half' is not one of ['float32', 'tf32', 'bfloat16', None]"),
         ("device=tpu", "'tpu' is not one of ['cpu', 'cuda', None]"),
         ("seeds=[]", "[] should be non-empty"),
         ("seeds=[0, 0]", "has non-unique elements"),

@@ -6,6 +6,7 @@ chunk of one client uses the plain operators (large networks gain nothing from s
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -180,7 +181,7 @@ class Data:
         return self.augment(self.arena.train_x[where]), self.arena.train_y[where], weight
 
 
-def autograd_run(chunk: Chunk, arena: Arena) -> Rows:
+def autograd_run(chunk: Chunk, arena: Arena, precision: str = "float32") -> Rows:
     """Train the chunk's clients: A models stacked, or one model with the plain operators."""
     plain = len(chunk.slots) == 1
     layout, rule = chunk.layout, chunk.rule
@@ -199,7 +200,7 @@ def autograd_run(chunk: Chunk, arena: Arena) -> Rows:
         # One model goes without the axis of the stack, whose gradient would be copied into zeros.
         leaves = [(b[0] if plain else b).detach().requires_grad_() for b in weights]
         ops = One(generators[:1], data.full) if plain else Stacked(a, generators[:a], data.full)
-        grads = _gradient(chunk, leaves, data.step(k, a), ops, teacher)
+        grads = _gradient(chunk, leaves, data.step(k, a), ops, teacher, precision)
         grads = [g[None] for g in grads] if plain else grads
         if masks:
             grads = masks.gradient(now, grads)
@@ -216,16 +217,21 @@ PIECE = 64
 
 
 def _gradient(
-    chunk: Chunk, leaves: Blocks, batch: tuple[Tensor, Tensor, Tensor | None], ops: One, teacher: Tensor | None
+    chunk: Chunk,
+    leaves: Blocks,
+    batch: tuple[Tensor, Tensor, Tensor | None],
+    ops: One,
+    teacher: Tensor | None,
+    precision: str,
 ) -> Blocks:
     """Gradient of the summed losses; a large batch as the mean over its pieces where samples are independent."""
     x, labels, _ = batch
     b = labels.shape[-1]
     if isinstance(ops, Stacked) or not chunk.layout.model.separable or b <= 2 * PIECE:
-        return list(torch.autograd.grad(_loss(chunk, leaves, batch, ops, teacher), leaves))
+        return list(torch.autograd.grad(_loss(chunk, leaves, batch, ops, teacher, precision), leaves))
     total: Blocks = []
     for part, wanted in zip(x.split(PIECE), labels.split(PIECE), strict=True):
-        loss = _loss(chunk, leaves, (part, wanted, None), ops, teacher) * (len(wanted) / b)
+        loss = _loss(chunk, leaves, (part, wanted, None), ops, teacher, precision) * (len(wanted) / b)
         grads = list(torch.autograd.grad(loss, leaves))
         if total:
             torch._foreach_add_(total, grads)
@@ -240,18 +246,28 @@ def _loss(
     batch: tuple[Tensor, Tensor, Tensor | None],
     ops: One,
     teacher: Tensor | None,
+    precision: str,
 ) -> Tensor:
     """Sum of the models' losses on their batches."""
     x, labels, weight = batch
     stacked = isinstance(ops, Stacked)
     p = dict(zip(chunk.layout.names, leaves, strict=True))
-    logits = chunk.layout.model.forward(ops, p, ops.images(x))
+    with reduced(precision, x.device):
+        logits = chunk.layout.model.forward(ops, p, ops.images(x)).to(x.dtype)
     loss = ops.losses(logits, labels, weight)
     if teacher is None:
         return loss
     divergence = distillation(chunk, teacher, x.flatten(0, 1) if stacked else x, logits.flatten(0, -2))
     mean = divergence.sum() / labels.shape[-1] if weight is None else (divergence * weight.flatten()).sum()
     return loss + chunk.rule.distill * mean
+
+
+def reduced(precision: str, device: torch.device) -> AbstractContextManager[object]:
+    """Autocast for "bfloat16"; the backward pass follows the types of the forward pass. float64 is left alone."""
+    if precision != "bfloat16":
+        return nullcontext()
+    # Without the cache of casts: it would keep tensors of a captured step alive outside of it.
+    return torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
 
 
 def distillation(chunk: Chunk, teacher: Tensor, x: Tensor, logits: Tensor) -> Tensor:

@@ -1,8 +1,10 @@
-"""What this machine can do faster without computing anything else: matrix products through oneDNN, and a quiet heap."""
+"""What this machine can do faster without computing anything else: matrix products through oneDNN, and a quiet heap;
+and what CUDA must not do without being asked."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from functools import cache
 
@@ -50,3 +52,18 @@ def keep_heap() -> None:
         libc.mallopt(-8, 1)  # M_ARENA_MAX
     except (OSError, AttributeError):  # another C library: slower, nothing else
         return
+
+
+def set_cuda_arithmetic(precision: str) -> None:
+    """Products and convolutions on CUDA: TF32 exactly where `precision` is "tf32", and the same bits in every run.
+
+    torch rounds convolutions to TF32 unless told otherwise, and cuDNN may choose among algorithms by the clock.
+    """
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when cuBLAS starts; else streams may differ
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    matmul.allow_bf16_reduced_precision_reduction = False
+    cudnn.deterministic, cudnn.benchmark = True, False
+    if hasattr(cudnn, "conv"):  # torch 2.9; it refuses to answer once both ways have been used
+        matmul.fp32_precision = cudnn.conv.fp32_precision = "tf32" if precision == "tf32" else "ieee"
+    else:
+        matmul.allow_tf32 = cudnn.allow_tf32 = precision == "tf32"

@@ -103,6 +103,10 @@ class Chunk:
         """How many of the slots still train in step k."""
         return int((self.steps > k).sum())
 
+    def has(self, field: str) -> bool:
+        """Does any of the slots' requests bring `field`?"""
+        return any(getattr(s.request, field) is not None for s in self.slots)
+
     def stack(self, field: str) -> Tensor | None:
         """[A, P] of a request field ("start", "correction", "anchor", "thresholds"); None if no slot has it.
 
@@ -150,5 +154,8 @@ class Chunk:
 
     def generators(self, device: torch.device) -> list[torch.Generator]:
         """One dropout stream per slot, keyed by (seed, round, client)."""
-        seeds = [int(rng("dropout", *s.key).integers(2**62)) for s in self.slots]
-        return [torch.Generator(device).manual_seed(seed) for seed in seeds]
+        return [torch.Generator(device).manual_seed(seed) for seed in self.dropout_seeds()]
+
+    def dropout_seeds(self) -> list[int]:
+        """Where the slots' dropout streams start."""
+        return [int(rng("dropout", *s.key).integers(2**62)) for s in self.slots]

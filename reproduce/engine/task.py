@@ -64,10 +64,9 @@ class Arena:
             return torch.from_numpy(np.ascontiguousarray(x)).to(self.device, dtype)
         images = torch.from_numpy(np.ascontiguousarray(x)).to(self.device).permute(0, 3, 1, 2).to(dtype) / 255
         if self.problem.mean:
-            shape = (1, -1, 1, 1)
-            images = (images - torch.tensor(self.problem.mean, dtype=dtype).view(shape)) / torch.tensor(
-                self.problem.std, dtype=dtype
-            ).view(shape)
+            pair = self.problem.mean, self.problem.std
+            mean, std = (torch.tensor(v, dtype=dtype, device=self.device).view(1, -1, 1, 1) for v in pair)
+            images = (images - mean) / std
         if self.problem.pad:
             images = torch.nn.functional.pad(images, (self.problem.pad,) * 4)
         return images.contiguous()

@@ -36,7 +36,7 @@ def train_job(
     runs = prepare(experiments, panel.seeds, tasks)
     checkpoint = Checkpoint(here.store / "checkpoints" / f"{scale}-{paper}-{job}-{digest}.pt", runs)
     resumed = checkpoint.restore()
-    trainer = Trainer(here.threads)
+    trainer = Trainer(here.threads, precision=here.precision)
     with Progress(f"{scale}/{paper}/{job}", runs) as progress:
 
         def tick() -> None:
@@ -58,6 +58,8 @@ def train_job(
         "experiments": [{"labels": dict(e.labels), **_parts(e)} for e in experiments],
         "data": tasks.provenance,
         "device": here.device,
+        # What was trained before a resumption is not in the trainer's books.
+        "precision": here.precision if resumed else trainer.precision,
         "threads": here.threads,
         "strategies": sorted(trainer.used),
         "seconds": round(time.monotonic() - started, 2),

@@ -10,6 +10,9 @@ How a model is run, and why (measured on two cores; `python -m benchmarks` print
     networks up to 3.6 MMAC        stacks of 5 clients, grouped convolutions, channels-last (local.py)
     larger networks                one client at a time: at the arithmetic peak already
 
+On CUDA there is no compiled code: softmax takes the second way, stacks hold as many models as their share of the memory
+does (memory.py), and the last three run as captured graphs (graphs.py) where nothing stands against it.
+
 The second and fourth need a C compiler; where there is none, the ones below them take over.
 
 Chunks are fixed by the requests, each is computed by one thread with one intra-op thread, and sums are added in chunk
@@ -31,13 +34,14 @@ import torch
 from torch import Tensor
 
 from reproduce.algorithms.rule import Rule
-from reproduce.engine import compiled, kernel
+from reproduce.engine import compiled, graphs, kernel, memory
 from reproduce.engine.dense import dense_run
+from reproduce.engine.graphs import Lanes
 from reproduce.engine.layout import Layout
 from reproduce.engine.library import available
 from reproduce.engine.linear import sibling_run
 from reproduce.engine.local import Rows, autograd_run
-from reproduce.engine.machine import fast_products, keep_heap
+from reproduce.engine.machine import fast_products, keep_heap, set_cuda_arithmetic
 from reproduce.engine.quadratic import Flat, quadratic_run
 from reproduce.engine.reference import reference_run
 from reproduce.engine.requests import Train, Trained
@@ -59,20 +63,34 @@ def layout_of(model: Model) -> Layout:
 
 
 class Trainer:
-    """Runs Train requests. `threads` workers; `strategy` forces one way of computing (tests and benchmarks)."""
+    """Runs Train requests with `threads` workers.
 
-    def __init__(self, threads: int = 1, strategy: str = "auto") -> None:
+    strategy: forces one way of computing (tests and benchmarks). precision: see `settings.PRECISIONS`.
+    graphs: run the strategies of `graphs.GRAPHED` as steps on fixed buffers; None: on CUDA, where they are captured.
+    `used` says how was computed, for the provenance.
+    """
+
+    def __init__(
+        self, threads: int = 1, strategy: str = "auto", precision: str = "float32", graphs: bool | None = None
+    ) -> None:
         if strategy not in STRATEGIES:
             raise UserError(f"unknown strategy '{strategy}'; known: {', '.join(STRATEGIES)}")
-        self.forced = strategy
+        self.forced, self.arithmetic, self.graphs = strategy, precision, graphs
+        self.lanes = cache(Lanes)
         self.used: set[str] = set()
         torch.set_num_threads(1)
         keep_heap()
+        set_cuda_arithmetic(precision)
         if fast_products():
             self.used.add("onednn-products")
         self.pool = (
             ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) if threads > 1 else None
         )
+
+    @property
+    def precision(self) -> str:
+        """The precision that results of this trainer have so far: the one that was set, if any strategy applied it."""
+        return self.arithmetic if any(self.arithmetic in how.split("+") for how in self.used) else "float32"
 
     def close(self) -> None:
         if self.pool:
@@ -122,15 +140,44 @@ class Trainer:
             return [(chunk, lambda: quadratic_run(chunk, task), [owners[i] for i in order])]
         model = slots[0].request.model or task.problem.model
         strategy = self._strategy_of(task, slots[0].request)
-        self.used.add(strategy)
         run, key, mixed, size = self._recipe(strategy, model, slots, plans)
         if key is not None:
             order = sorted(order, key=lambda i: (-slots[i].steps, key(slots[i])))
         out: list[tuple[Chunk, Callable[[], Rows], list[int]]] = []
         for part in _cut(order, size, None if key is None or mixed else (lambda i: key(slots[i]))):
             chunk = Chunk([slots[i] for i in part], layout_of(model), plans)
-            out.append((chunk, partial(run, chunk, task.arena), [owners[i] for i in part]))
+            out.append((chunk, self._call(strategy, run, chunk, task.arena, size), [owners[i] for i in part]))
         return out
+
+    def _call(
+        self, strategy: str, run: Callable[..., Rows], chunk: Chunk, arena: Arena, size: int
+    ) -> Callable[[], Rows]:
+        """The call that trains `chunk`; notes in `used` how."""
+        cuda = arena.device.type == "cuda"
+        how = [strategy]
+        applies = {"tf32": cuda, "bfloat16": strategy in ("stacked", "sequential")}
+        if applies.get(self.arithmetic):
+            how.append(self.arithmetic)
+        if cuda and strategy in ("stacked", "dense"):
+            how.append(f"{size} at most")
+        lanes = self.lanes(arena.device)
+        call = partial(lanes.eager, run, chunk, arena) if cuda else partial(run, chunk, arena)
+        if strategy in graphs.GRAPHED and (cuda if self.graphs is None else self.graphs):
+            obstacle = graphs.obstacle(chunk, arena)
+            how.append(f"no graph: {obstacle}" if obstacle else "graph")
+            if not obstacle:
+                call = partial(lanes.graph, chunk, arena, strategy, self.arithmetic)
+        self.used.add("+".join(how))
+        return call
+
+    def _stack(self, cpu: int, model: Model, slots: list[Slot]) -> int:
+        """Models per stack: `cpu` of them on the CPU, what the device's memory allows on CUDA."""
+        arena: Arena = slots[0].task.arena  # type: ignore[union-attr]
+        if arena.device.type == "cpu":
+            return cpu
+        sample, batch = tuple(arena.train_x.shape[1:]), arena.problem.batches.size
+        each = memory.model_bytes(model, sample, batch, slots[0].request.rule, arena.dtype.itemsize)
+        return memory.stack_size(each, torch.cuda.get_device_properties(arena.device).total_memory)
 
     def _recipe(
         self, strategy: str, model: Model, slots: list[Slot], plans: Plans
@@ -148,14 +195,16 @@ class Trainer:
         if strategy == "compiled":
             return compiled.compiled_run, None, True, max(1, len(slots) // 16)
         if strategy == "dense":
-            return dense_run, None, True, 2 * STACK
+            return dense_run, None, True, self._stack(2 * STACK, model, slots)
         if strategy == "reference":
             return reference_run, None, True, 1
+        run = partial(autograd_run, precision=self.arithmetic)
         if strategy == "sequential":
-            return autograd_run, None, True, 1
+            return run, None, True, 1
+        size = self._stack(STACK, model, slots)
         if model.batch_statistics:
-            return autograd_run, lambda s: (plans.get(s) >= 0).sum(1).tobytes(), False, STACK
-        return autograd_run, None, True, STACK
+            return run, lambda s: (plans.get(s) >= 0).sum(1).tobytes(), False, size
+        return run, None, True, size
 
     def _strategy_of(self, task: Task, request: Train) -> str:
         if isinstance(task, QuadraticTask):

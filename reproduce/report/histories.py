@@ -26,7 +26,7 @@ class Histories:
 
     frame: rows of all panels, columns = label columns + `COLUMNS`; empty (but with `COLUMNS`) if nothing was trained.
     missing: (panel name, reason) of the panels, or parts of panels, that have no results file.
-    substitutes: one phrase per setting that stands in for the paper's at this scale.
+    substitutes: one phrase per setting that stands in for the paper's, the arithmetic of the results included.
     provenance: the provenance record of every file read, in the order of the files.
     """
 
@@ -60,7 +60,8 @@ def load(jobs: Sequence[Job], scale: str, substitutes: Iterable[str] = ()) -> Hi
     frame = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({c: [] for c in COLUMNS})
     labels = [c for c in frame.columns if c not in COLUMNS]
     records = tuple(record for _, record in parts)
-    phrases = tuple(dict.fromkeys(filter(None, substitutes)))
+    reduced = dict.fromkeys(p for r in records if (p := r.get("precision", "float32")) != "float32")
+    phrases = tuple(dict.fromkeys(filter(None, [*substitutes, *(f"local steps in {p}" for p in reduced)])))
     return Histories(frame[[*labels, *COLUMNS]], scale, missing, phrases, records)
 
 

@@ -1,0 +1,140 @@
+"""Reduced precision: asked for, applied where it is said to apply, recorded, shown, and never mixed with float32."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+import torch
+from test_resume import DIGITS
+
+from reproduce import plan
+from reproduce.algorithms.base import FedAvg
+from reproduce.engine import compiled
+from reproduce.engine.machine import set_cuda_arithmetic
+from reproduce.engine.requests import Train
+from reproduce.engine.rounds import Rounds
+from reproduce.engine.task import ClassificationTask, Tasks
+from reproduce.engine.train import train_job
+from reproduce.engine.trainer import Trainer
+from reproduce.errors import UserError
+from reproduce.experiment import Experiment, Panel
+from reproduce.problems import Classification
+from reproduce.problems.batches import Shuffled
+from reproduce.problems.models import MLP, ConvNet, Model, ResNet
+from reproduce.problems.partitions import IID
+from reproduce.report.entries import scale_line
+from reproduce.report.histories import load
+from reproduce.settings import settings
+from reproduce.systems import System
+from reproduce.systems.work import Steps
+
+CONV = ConvNet(1, 8, (4, 6), (12,), kernel=3, padding=1, dropout=0.3, channel_dropout=0.2)
+RESNET = ResNet(1, 10, (4, 6), (1, 1), stem_stride=2)
+
+
+def train(model: Model, trainer: Trainer, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Updates [3, P] of three clients after 2, 3 and 1 steps."""
+    problem = Classification("digits", model, IID(), clients=5, batches=Shuffled(10), train_samples=233)
+    task = Tasks(settings(), dtype).get(problem, 3)
+    assert isinstance(task, ClassificationTask)
+    request = Train(np.arange(3), np.array([2, 3, 1]), task.initial(), 0.05, 0)
+    return trainer.train([(task, request)])[0].update
+
+
+@pytest.mark.parametrize("graphs", [False, True])
+@pytest.mark.parametrize(("model", "strategy"), [(CONV, "stacked"), (CONV, "sequential"), (RESNET, "stacked")])
+def test_bfloat16_rounds_the_passes_and_nothing_else(model: Model, strategy: str, graphs: bool) -> None:
+    exact = train(model, Trainer(strategy=strategy, graphs=graphs))
+    trainer = Trainer(strategy=strategy, precision="bfloat16", graphs=graphs)
+    rounded = train(model, trainer)
+    assert rounded.dtype == torch.float32
+    assert 1e-4 < float((rounded - exact).norm() / exact.norm()) < 0.2
+    # Updates of float32 parameters: most have more digits than a bfloat16 holds.
+    assert (rounded.bfloat16().float() != rounded).float().mean() > 0.5
+    assert trainer.precision == "bfloat16"
+    assert any(how.startswith(f"{strategy}+bfloat16") for how in trainer.used)
+
+
+@pytest.mark.parametrize("strategy", ["dense", "stacked"])
+def test_float64_is_never_reduced(strategy: str) -> None:
+    exact, asked = (train(MLP(64, 12, 10), Trainer(strategy=strategy, precision=p), torch.float64) for p in P)
+    assert torch.equal(exact, asked)
+
+
+P = ("float32", "bfloat16")
+
+
+@pytest.mark.parametrize("strategy", ["dense", "auto"])
+def test_strategies_without_automatic_differentiation_stay_float32_and_say_so(strategy: str) -> None:
+    model = MLP(64, 12, 10) if strategy == "dense" else CONV
+    if strategy == "auto" and not compiled.program(model, (1, 8, 8), torch.float32):
+        pytest.skip("no C compiler")
+    trainer = Trainer(strategy=strategy, precision="bfloat16")
+    assert torch.equal(train(model, trainer), train(model, Trainer(strategy=strategy)))
+    assert trainer.precision == "float32"
+
+
+def test_tf32_is_on_only_if_asked_for() -> None:
+    """torch's own default lets cuDNN round every convolution."""
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    if not hasattr(cudnn, "conv"):
+        pytest.skip("torch before 2.9")
+    try:
+        for precision, wanted in (("tf32", "tf32"), ("float32", "ieee"), ("tf32", "tf32"), ("bfloat16", "ieee")):
+            set_cuda_arithmetic(precision)
+            assert (matmul.fp32_precision, cudnn.conv.fp32_precision) == (wanted, wanted)
+    finally:
+        Trainer()
+    assert (matmul.fp32_precision, cudnn.conv.fp32_precision) == ("ieee", "ieee")
+    assert cudnn.deterministic
+    assert not cudnn.benchmark
+
+
+@pytest.mark.parametrize(
+    ("precision", "message"),
+    [("half", "use float32, tf32 or bfloat16"), ("tf32", "REPRODUCE_PRECISION=tf32 is arithmetic of GPUs")],
+)
+def test_a_precision_that_makes_no_sense_is_refused(
+    precision: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPRODUCE_PRECISION", precision)
+    with pytest.raises(UserError, match=message):
+        settings()
+    monkeypatch.setenv("REPRODUCE_DEVICE", "cuda")
+    if precision == "tf32":
+        assert settings().precision == "tf32"
+
+
+def test_another_precision_is_another_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The digest names the checkpoint and triggers training anew; float32 keeps the names it always had."""
+    job = plan.jobs("smoke")[0]
+    digests = [plan.digest("smoke", job.paper, job.name)]
+    for precision in ("bfloat16", "float32"):
+        monkeypatch.setenv("REPRODUCE_PRECISION", precision)
+        digests.append(plan.digest("smoke", job.paper, job.name))
+    assert digests[0] == digests[2] != digests[1]
+
+
+@pytest.mark.parametrize(("model", "shown"), [(RESNET, "bfloat16"), (MLP(64, 12, 10), "float32")])
+def test_results_say_their_precision_and_so_does_every_caption(
+    model: Model, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPRODUCE_PRECISION", "bfloat16")
+    problem = Classification("digits", model, IID(), clients=3, batches=DIGITS.batches, train_samples=60)
+    monkeypatch.setattr("reproduce.engine.trainer.LARGE", 0)
+    e = Experiment({"algorithm": "fedavg"}, problem, System(work=Steps(1)), FedAvg(lr=0.1), Rounds(1))
+    output = tmp_path / "r.parquet"
+    train_job(Panel("p", (e,), (0,)), (e,), "reduced", "fedacs", "p", "d", output)
+    record = json.loads(pq.read_table(output).schema.metadata[b"provenance"])
+    assert record["precision"] == shown
+    assert any("bfloat16" in how for how in record["strategies"]) == (shown == "bfloat16")
+    histories = load([("p", output, "")], "reduced", ["fewer rounds"])
+    caption = scale_line("reduced", histories.substitutes)
+    assert caption.startswith("Reduced scale: fewer rounds")
+    assert ("; local steps in bfloat16;" in caption) == (shown == "bfloat16")
+    assert isinstance(histories.frame, pd.DataFrame)
