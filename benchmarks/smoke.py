@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import shutil
 import subprocess
@@ -42,13 +41,13 @@ def smoke() -> None:
 
 
 def _steps(folder: Path) -> dict[str, list[float]]:
-    """Seconds of every finished process by rule, from Snakemake's own records."""
-    spans: dict[str, set[tuple[float, float]]] = defaultdict(set)
-    for record in (folder / ".snakemake/metadata").iterdir():
-        base64.b64decode(record.name)  # the name is the file it is about; a folder of parts would not decode
-        entry = json.loads(record.read_text())
-        spans[entry["rule"]].add((entry["starttime"], entry["endtime"]))
-    return {rule: [end - start for start, end in times] for rule, times in sorted(spans.items())}
+    """Seconds of every finished process by rule, from Snakemake's own records (one per output file)."""
+    spans: dict[str, dict[str, tuple[float, float]]] = defaultdict(dict)
+    for record in (folder / ".snakemake/metadata").rglob("*"):
+        if record.is_file():
+            entry = json.loads(record.read_text())
+            spans[entry["rule"]][str(entry["log"])] = entry["starttime"], entry["endtime"]
+    return {rule: [end - start for start, end in jobs.values()] for rule, jobs in sorted(spans.items())}
 
 
 def _jobs(folder: Path) -> dict[str, float]:

@@ -26,7 +26,7 @@ def evaluate(task: Task, requests: list[Evaluate], spread: Spread = map) -> list
     x = torch.cat([r.x for r in requests])
     if isinstance(task, QuadraticTask):
         distance = (x - task.optimum).norm(dim=1)
-        metrics, correct = {"distance": distance.numpy().astype(float)}, None
+        metrics, correct = {"distance": distance.cpu().numpy().astype(float)}, None
     else:
         metrics, correct = _classification(task, x, requests[0].view, requests[0].model, spread)
     answers, at = [], 0

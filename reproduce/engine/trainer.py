@@ -21,6 +21,7 @@ order: the result does not depend on the number of threads.
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -109,9 +110,8 @@ class Trainer:
             work += self._chunks(slots, owners, plans)
         for (chunk, _, owners), rows in zip(work, self.spread(lambda w: w[1](), work), strict=True):
             row = torch.tensor([slot.row for slot in chunk.slots], device=rows.update.device)
-            for owner, a in _by_owner(owners):
-                mine = rows if a is None else rows.take(a.to(row.device))
-                collectors[owner].add(row if a is None else row[a], mine)
+            for owner, row_of, rows_of in _by_owner(owners, row, rows):
+                collectors[owner].add(row_of, rows_of)
         return [c.result() for c in collectors]
 
     def _buckets(self, jobs: Sequence[tuple[Task, Train]]) -> Iterator[tuple[list[int], list[Slot]]]:
@@ -255,15 +255,18 @@ def _cut(order: list[int], size: int, key: Callable[[int], object] | None) -> It
             yield part.tolist()
 
 
-def _by_owner(owners: list[int]) -> Iterator[tuple[int, Tensor | None]]:
-    """(owner, which slots of a chunk are his); None: all of them."""
+def _by_owner(owners: list[int], row: Tensor, rows: Rows) -> Iterator[tuple[int, Tensor, Rows]]:
+    """(owner, his row numbers, his rows) of a chunk whose slots belong to `owners`."""
     if len(set(owners)) == 1:
-        yield owners[0], None
+        yield owners[0], row, rows
         return
     of = np.array(owners)
     order = np.argsort(of, kind="stable")
-    for mine in np.split(order, np.flatnonzero(np.diff(of[order])) + 1):
-        yield int(of[mine[0]]), torch.from_numpy(mine)
+    ends = [*np.flatnonzero(np.diff(of[order])) + 1, len(of)]
+    sorting = torch.from_numpy(order).to(row.device)
+    row, rows = row[sorting], rows.take(sorting)
+    for begin, end in itertools.pairwise([0, *ends]):
+        yield int(of[order[begin]]), row[begin:end], rows.part(begin, end)
 
 
 KEEP = 16 << 20
