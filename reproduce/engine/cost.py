@@ -25,7 +25,7 @@ class Cost:
     bytes: float
 
 
-BATCHES = 1.6e7
+BATCHES = 5e7
 """Samples per second that are put into batches and fetched; experiments on the same batches do it once for all."""
 
 
@@ -75,9 +75,9 @@ def _macs(model: Model) -> int:
 def _throughput(model: Any, macs: int) -> float:
     """Training samples per second on one core: a rate of arithmetic that grows with the size of the model."""
     if isinstance(model, Softmax):
-        return 1.0e8 if model.parameters <= 2000 else 1.0e6
+        return 1.1e8 if model.parameters <= 2000 else 1.5e6
     if macs <= 3e7 and not model.batch_statistics and not hasattr(model, "plan"):  # compiled chains of layers
-        rate = 120e9 if macs < 2e6 else 160e9
+        rate = 120e9 if macs < 5e6 else 200e9
     else:
-        rate = 45e9 if macs < 3.6e6 else 80e9 if macs < 2e7 else 180e9
+        rate = 90e9 if macs < 3.6e6 else 105e9 if macs < 2e7 else 200e9
     return rate / (6 * macs)
