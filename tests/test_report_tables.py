@@ -94,6 +94,14 @@ class TestCells:
             "2 of the paper's 3 cells compared; RMSE 2.121, mean absolute difference 1.5" in n for n in got.notes
         )
 
+    def test_words_that_look_like_numbers_are_not_compared_as_numbers(self) -> None:
+        cells = pd.DataFrame(
+            {"algorithm": ["a", "b"], "metric": "refs", "seed": -1, "value": np.nan, "text": ["41", "3;5"]}
+        )
+        got = table(artifact(cells), cells, said("algorithm,metric,value,std\na,refs,41,\nb,refs,3;5,\n"))
+        assert [n for n in got.notes if "compared" in n] == []
+        assert "Cells in words: 2 of 2 as in the paper." in got.notes
+
     def test_whole_numbers_and_lower_bounds(self) -> None:
         cells = pd.DataFrame(
             {

@@ -139,7 +139,7 @@ def summary(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> list
     """Per metric: compared cells, root mean square and mean absolute difference against the paper."""
     lines = []
     for metric, rows in shown.groupby("metric", sort=False):
-        theirs = rows[rows["paper"].notna()]
+        theirs = rows[rows["paper"].notna() & (rows["text"] == "")]  # words are compared as words, below
         if theirs.empty:
             continue
         difference = theirs["difference"].dropna()
