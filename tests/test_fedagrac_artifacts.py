@@ -133,12 +133,22 @@ def test_sweeps_contain_what_the_text_names(scale: str) -> None:
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_sensitivity_asks_every_reading_at_every_rate(scale: str) -> None:
-    for p in sensitivity.ARTIFACT.panels(scale):
+    panels = sensitivity.ARTIFACT.panels(scale)
+    for question, p in zip(sensitivity.questions(scale), panels, strict=True):
         found = {(e.labels["algorithm"], e.labels["lambda"]) for e in p.experiments}
-        assert found == {(a, lam) for a in sensitivity.READINGS for lam in sensitivity.LAMBDAS} | {
+        assert found == {(a, lam) for a in question.readings for lam in question.lambdas} | {
             (a, 0.0) for a in sensitivity.REFERENCES
         }
-        assert len({e.digest for e in p.experiments}) == len(p.experiments)  # no two are the same run
+    digests = [e.digest for p in panels for e in p.experiments]
+    assert len(set(digests)) == len(digests)  # no two are the same run
+
+
+def test_the_part_of_the_data_keeps_the_steps_per_pass() -> None:
+    """A tenth of the steps on a tenth of the data is as many passes as in the paper."""
+    (_, part), (whole,) = (sensitivity.panels(scale) for scale in ("reduced", "paper"))
+    few, many = (p.experiments[0].system.work for p in (part, whole))
+    share = part.experiments[0].problem.partition.share
+    assert (few.low / share, few.high / share) == pytest.approx((many.low, many.high))
 
 
 def test_head_keeps_the_first_part_of_every_list() -> None:

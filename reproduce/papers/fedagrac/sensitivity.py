@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reproduce.algorithms.base import FedAvg
@@ -11,7 +11,8 @@ from reproduce.algorithms.fednova import FedNova
 from reproduce.engine.rounds import Rounds
 from reproduce.experiment import Artifact, Experiment, Panel
 from reproduce.papers.fedagrac import settings
-from reproduce.systems.work import DeviceClasses, Uniform, Work
+from reproduce.problems.partitions import Head
+from reproduce.systems.work import Uniform
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,62 +21,88 @@ if TYPE_CHECKING:
 
     from reproduce.report.histories import Histories
 
-LAMBDAS = (0.05, 0.3, 1.0)
 READINGS = {
-    "fedagrac": "published code",
+    "fedagrac": "FedaGrac, published code",
     "fedagrac_single": "first gradient: one mini-batch",
+    "fedagrac_full": "first gradient: all data of the client",
     "fedagrac_eq4": "fast clients keep it too (eq. 4)",
     "fedagrac_avg": "mean gradients from all (λ = 1: SCAFFOLD)",
 }
 REFERENCES = {"fedavg": "FedAvg", "fednova": "FedNova"}
-SIZES = {"paper": (100, 400, 10, 100.0, 200), "reduced": (10, 40, 10, 20.0, 60), "smoke": (2, 6, 2, 4.0, 4)}
-"""Least and most steps of the first system; steps of a slow device and the speed of the fast one in the second; rounds.
-"""
-TITLES = {"uniform": "uniform numbers of local steps", "one_fast": "one fast client beside nine slow ones"}
+SIZES = {"paper": (100, 400, 200, 1.0), "reduced": (10, 40, 60, 0.1), "smoke": (2, 6, 4, 0.5)}
+"""Least and most steps, rounds, and the share of the data that keeps the paper's ratio of steps to a pass."""
 
 
-def algorithms(rate: float) -> dict[tuple[str, float], FedAvg]:
+@dataclass(frozen=True)
+class Question:
+    """The readings and rates that are compared on one share of the data."""
+
+    name: str
+    share: float
+    title: str
+    readings: tuple[str, ...]
+    lambdas: tuple[float, ...]
+
+
+def questions(scale: str) -> tuple[Question, ...]:
+    """All data; at a smaller scale, where steps are fewer, also so little that a round is as many passes as in the
+    paper: the published code takes the mean over the rest of a pass for a first gradient, if it ends in the round."""
+    share = SIZES[scale][-1]
+    everything = Question(
+        "uniform", 1.0, "all data", ("fedagrac", "fedagrac_single", "fedagrac_eq4", "fedagrac_avg"), (0.05, 0.3, 1.0)
+    )
+    readings = ("fedagrac", "fedagrac_single", "fedagrac_full", "fedagrac_avg")
+    part = Question(
+        "uniform_part", share, f"{share:g} of the data: passes per round as in the paper", readings, (0.3, 1.0)
+    )
+    return (everything, part) if share < 1 else (everything,)
+
+
+def algorithms(question: Question, rate: float) -> dict[tuple[str, float], FedAvg]:
     """(name, λ) -> algorithm; FedAvg and FedNova, which have none, at λ = 0."""
     found: dict[tuple[str, float], FedAvg] = {("fedavg", 0.0): FedAvg(rate), ("fednova", 0.0): FedNova(rate)}
-    for lam in LAMBDAS:
+    for lam in question.lambdas:
         plain = FedaGrac(rate, calibration=Constant(lam))
-        found["fedagrac", lam] = plain
-        found["fedagrac_single", lam] = replace(plain, first_gradient="single")
-        found["fedagrac_eq4", lam] = replace(plain, own="first")
-        found["fedagrac_avg", lam] = replace(plain, scheme="avg")
+        variants = {
+            "fedagrac": plain,
+            "fedagrac_single": replace(plain, first_gradient="single"),
+            "fedagrac_full": replace(plain, first_gradient="full_local"),
+            "fedagrac_eq4": replace(plain, own="first"),
+            "fedagrac_avg": replace(plain, scheme="avg"),
+        }
+        found |= {(name, lam): variants[name] for name in question.readings}
     return found
 
 
 def panels(scale: str) -> tuple[Panel, ...]:
-    """Step counts uniform over the clients, and one client that is much faster than the others (as in Table 2)."""
-    least, most, base, ratio, rounds = SIZES[scale]
+    """One per share of the data; numbers of local steps uniform over the clients."""
+    return tuple(panel(scale, q) for q in questions(scale))
+
+
+def panel(scale: str, question: Question) -> Panel:
+    """All readings of one question."""
+    least, most, rounds, _ = SIZES[scale]
     problem = settings.tiny("cnn2", settings.DP1) if scale == "smoke" else settings.fashion(settings.CNN2)
-    systems: dict[str, Work] = {"uniform": Uniform(least, most), "one_fast": DeviceClasses(base, ratio)}
-    phrase = "K uniform in 10 to 40 for 100 to 400, or 10 and once 200; 60 rounds" if scale == "reduced" else ""
-    return tuple(
-        Panel(
-            f"sensitivity-{name}".replace("_", "-"),
-            tuple(
-                Experiment(
-                    {
-                        "dataset": settings.dataset(problem),
-                        "model": "cnn2",
-                        "local_steps": name,
-                        "lambda": lam,
-                        "algorithm": algorithm,
-                    },
-                    problem,
-                    settings.working(work),
-                    declared,
-                    Rounds(rounds),
-                )
-                for (algorithm, lam), declared in algorithms(0.3 if scale == "smoke" else 0.03).items()
-            ),
-            settings.seeds(scale),
-            phrase,
+    if question.share < 1:
+        problem = replace(problem, partition=Head(problem.partition, question.share))
+    experiments = tuple(
+        Experiment(
+            {
+                "dataset": settings.dataset(problem),
+                "model": "cnn2",
+                "local_steps": question.name,
+                "lambda": lam,
+                "algorithm": name,
+            },
+            problem,
+            settings.working(Uniform(least, most)),
+            algorithm,
+            Rounds(rounds),
         )
-        for name, work in systems.items()
+        for (name, lam), algorithm in algorithms(question, 0.3 if scale == "smoke" else 0.03).items()
     )
+    phrase = "K uniform in 10 to 40 for 100 to 400, 60 rounds" if scale == "reduced" else ""
+    return Panel(f"sensitivity-{question.name}".replace("_", "-"), experiments, settings.seeds(scale), phrase)
 
 
 def cells(histories: Histories) -> pd.DataFrame:
@@ -88,37 +115,37 @@ def cells(histories: Histories) -> pd.DataFrame:
 def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
     from reproduce.report import figures
 
-    fig, axes = figures.sheet(1, 2, height=2.3)
-    for ax, p in zip(axes[0], panels(histories.scale), strict=True):
-        name = str(p.experiments[0].labels["local_steps"])
-        ax.set_title(TITLES[name])
-        rows = cells[cells["local_steps"] == name]
+    asked = questions(histories.scale)
+    fig, axes = figures.sheet(1, len(asked), height=2.3)
+    for ax, question, p in zip(axes[0], asked, panels(histories.scale), strict=True):
+        ax.set_title(question.title)
+        rows = cells[cells["local_steps"] == question.name]
         if rows.empty:
             figures.missing(ax, histories.reason(p.name) or "no results")
         else:
-            _panel(ax, rows)
+            _panel(ax, rows, question)
     axes[0, 0].set_ylabel("accuracy, last ten rounds (%)")
     figures.legend(fig, columns=3)
     return fig
 
 
-def _panel(ax: Axes, rows: pd.DataFrame) -> None:
+def _panel(ax: Axes, rows: pd.DataFrame, question: Question) -> None:
     """Accuracy over λ, a line per reading; level lines for the algorithms without λ."""
     from reproduce.report import figures
 
-    looks = dict(zip(READINGS, figures.lines(["fedagrac", "fedau", "fedprox", "scaffold"]).values(), strict=True))
-    for k, (name, text) in enumerate(READINGS.items()):
+    looks = figures.lines(READINGS)
+    for k, name in enumerate(question.readings):
         groups = rows[rows["algorithm"] == name].groupby("lambda")["value"]
         mean, low, high = groups.mean(), groups.min(), groups.max()
         at = [i + 0.06 * (k - 1.5) for i in range(len(mean))]
-        ax.errorbar(at, mean, yerr=[mean - low, high - mean], label=text, elinewidth=0.8, **looks[name].plot)
+        ax.errorbar(at, mean, yerr=[mean - low, high - mean], label=READINGS[name], elinewidth=0.8, **looks[name].plot)
     references = figures.lines(REFERENCES)
     for name, text in REFERENCES.items():
         level = rows.loc[rows["algorithm"] == name, "value"]
         look = references[name]
         ax.axhline(level.mean(), label=text, color=look.color, linestyle=look.dashes, linewidth=0.9)
         ax.axhspan(level.min(), level.max(), color=look.color, alpha=0.12, linewidth=0)
-    ax.set_xticks(range(len(LAMBDAS)), [f"{lam:g}" for lam in LAMBDAS])
+    ax.set_xticks(range(len(question.lambdas)), [f"{lam:g}" for lam in question.lambdas])
     ax.set_xlabel("calibration rate λ")
 
 
