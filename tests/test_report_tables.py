@@ -123,6 +123,21 @@ class TestCells:
         assert row["censored"]
         assert np.isnan(row["difference"])
 
+    def test_headings_below_a_column_have_one_order_everywhere(self) -> None:
+        """Also for a data set that the paper does not have, whatever the order of its cells."""
+        cells = pd.DataFrame(
+            {
+                "dataset": ["d", "e", "e"],
+                "algorithm": "a",
+                "metric": ["time", "time", "rounds"],
+                "seed": 0,
+                "value": 1.0,
+            }
+        )
+        paper = said("dataset,algorithm,metric,value,std\nd,a,rounds,1,\nd,a,time,1,\n")
+        got = table(artifact(cells, columns=("dataset", "metric")), cells, paper)
+        assert got.columns == (("d", "rounds"), ("d", "time"), ("e", "rounds"), ("e", "time"))
+
     def test_one_bound_among_the_seeds_makes_the_mean_a_bound(self) -> None:
         cells = pd.DataFrame(
             {"algorithm": "a", "metric": "t", "seed": [0, 1], "value": [100.0, 200.0], "censored": [False, True]}
