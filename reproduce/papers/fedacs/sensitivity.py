@@ -75,7 +75,7 @@ CHOICES = (
     Choice("static system", "slow clients badly linked", system="static"),
     Choice("static system", "slow clients well linked", system="static", change="pairing reversed"),
 )
-BRIEF = ("default", "slow clients own", "calibrated", "T counts: mini-batches, 5 x rate", "rate: 5 x")
+BRIEF = ("default", "slow clients own", "calibrated: at the server", "calibrated: not")
 """The choices that the network is asked at reduced scale, by the beginnings of their names."""
 
 NETWORKS: dict[str, dict[str, tuple[int, tuple[str, ...]]]] = {

@@ -52,9 +52,7 @@ def questions(scale: str) -> tuple[Question, ...]:
         "uniform", 1.0, "all data", ("fedagrac", "fedagrac_single", "fedagrac_eq4", "fedagrac_avg"), (0.05, 0.3, 1.0)
     )
     readings = ("fedagrac", "fedagrac_single", "fedagrac_full", "fedagrac_avg")
-    part = Question(
-        "uniform_part", share, f"{share:g} of the data: passes per round as in the paper", readings, (0.3, 1.0)
-    )
+    part = Question("uniform_part", share, f"{share:g} of the data: passes per round as in the paper", readings, (0.3,))
     return (everything, part) if share < 1 else (everything,)
 
 
