@@ -131,12 +131,17 @@ def _panel(ax: Axes, rows: pd.DataFrame, question: Question) -> None:
     """Accuracy over λ, a line per reading; level lines for the algorithms without λ."""
     from reproduce.report import figures
 
-    looks = figures.lines(READINGS)
+    # Lines that are neither FedAvg's nor FedNova's.
+    lines = figures.lines(["fedagrac", "fedau", "os", "fedprox", "scaffold"])
+    looks = dict(zip(READINGS, lines.values(), strict=True))
     for k, name in enumerate(question.readings):
         groups = rows[rows["algorithm"] == name].groupby("lambda")["value"]
         mean, low, high = groups.mean(), groups.min(), groups.max()
         at = [i + 0.06 * (k - 1.5) for i in range(len(mean))]
         ax.errorbar(at, mean, yerr=[mean - low, high - mean], label=READINGS[name], elinewidth=0.8, **looks[name].plot)
+        for x, y, lost, of in zip(at, mean, groups.size() - groups.count(), groups.size(), strict=True):
+            if lost:
+                ax.annotate(f"{lost} of {of} diverged", (x, y), (-8, -10), textcoords="offset points", fontsize=6.5)
     references = figures.lines(REFERENCES)
     for name, text in REFERENCES.items():
         level = rows.loc[rows["algorithm"] == name, "value"]
