@@ -52,7 +52,9 @@ def questions(scale: str) -> tuple[Question, ...]:
         "uniform", 1.0, "all data", ("fedagrac", "fedagrac_single", "fedagrac_eq4", "fedagrac_avg"), (0.05, 0.3, 1.0)
     )
     readings = ("fedagrac", "fedagrac_single", "fedagrac_full", "fedagrac_avg")
-    part = Question("uniform_part", share, f"{share:g} of the data: passes per round as in the paper", readings, (0.3,))
+    part = Question(
+        "uniform_part", share, f"{share:.0%} of the data: passes per round as in the paper", readings, (0.3,)
+    )
     return (everything, part) if share < 1 else (everything,)
 
 
@@ -141,7 +143,7 @@ def _panel(ax: Axes, rows: pd.DataFrame, question: Question) -> None:
         ax.errorbar(at, mean, yerr=[mean - low, high - mean], label=READINGS[name], elinewidth=0.8, **looks[name].plot)
         for x, y, lost, of in zip(at, mean, groups.size() - groups.count(), groups.size(), strict=True):
             if lost:
-                ax.annotate(f"{lost} of {of} diverged", (x, y), (-8, -10), textcoords="offset points", fontsize=6.5)
+                ax.annotate(f"{lost}/{of} diverged", (x, y), (4, -9), textcoords="offset points", fontsize=6)
     references = figures.lines(REFERENCES)
     for name, text in REFERENCES.items():
         level = rows.loc[rows["algorithm"] == name, "value"]
@@ -149,7 +151,7 @@ def _panel(ax: Axes, rows: pd.DataFrame, question: Question) -> None:
         ax.axhline(level.mean(), label=text, color=look.color, linestyle=look.dashes, linewidth=0.9)
         ax.axhspan(level.min(), level.max(), color=look.color, alpha=0.12, linewidth=0)
     ax.set_xticks(range(len(question.lambdas)), [f"{lam:g}" for lam in question.lambdas])
-    ax.set_xlabel("calibration rate λ")
+    ax.set(xlabel="calibration rate λ", xlim=(-0.5, len(question.lambdas) - 0.5))
 
 
 ARTIFACT = Artifact(
