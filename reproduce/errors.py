@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+SHOWN = 12
+"""How many known names an error lists when none is near."""
+
 
 class UserError(Exception):
     """Wrong input or environment; the command line prints the message alone and exits with status 2."""
@@ -22,5 +25,6 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     """The error for an unknown `name` of a `kind` ('data set', 'artifact', ...), with the nearest known names."""
     known = sorted(known)
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+    more = f", ... and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known[:SHOWN])}{more}"
     return UserError(f"unknown {kind} '{name}'; {hint}")

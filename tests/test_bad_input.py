@@ -9,6 +9,7 @@ import pytest
 
 from reproduce import plan
 from reproduce.__main__ import main
+from reproduce.errors import unknown
 from reproduce.experiment import Artifact, Experiment, Panel
 
 
@@ -83,3 +84,9 @@ def test_an_unknown_data_set_is_named(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_panel_without_seeds_cannot_be_declared() -> None:
     with pytest.raises(ValueError, match="panel 'toy' has an empty list of seeds"):
         Panel("toy", (), ())
+
+
+def test_an_unknown_name_lists_a_dozen_of_many() -> None:
+    message = str(unknown("job", "zzz", (f"panel-{i:03d}" for i in range(100))))
+    assert message.endswith("panel-011, ... and 88 more")
+    assert str(unknown("scale", "zzz", ("a", "b"))).endswith("known: a, b")

@@ -24,6 +24,7 @@ from reproduce.papers.fedagrac import (
     fig4,
     fig5,
     headline,
+    sensitivity,
     settings,
     table1,
     table2,
@@ -38,7 +39,7 @@ from reproduce.report.render import render
 from reproduce.systems.work import Gaussian
 
 REPORTED = PACKAGE / "papers" / "fedagrac" / "reported"
-TRAINED: tuple[ModuleType, ...] = (fig1, fig2, fig3, fig4, fig5, table1, table2, table6)
+TRAINED: tuple[ModuleType, ...] = (fig1, fig2, fig3, fig4, fig5, table1, table2, table6, sensitivity)
 
 
 def histories(parts: Sequence[pd.DataFrame], scale: str) -> Histories:
@@ -80,7 +81,7 @@ def test_the_paper_scale_has_the_runs_of_the_paper() -> None:
     assert Counter(e.labels["algorithm"] for e in grids[0].experiments) == {
         "fedavg": 3, "fednova": 3, "scaffold": 3, "fedprox": 9, "fedagrac": 15,
     }  # fmt: skip
-    assert (count[fig1], count[fig2], count[fig4], count[fig5]) == (8, 15, 168, 20)
+    assert (count[fig1], count[fig2], count[fig4], count[fig5]) == (8, 15, 168, 20 + 42)
     assert (count[table1], count[table2]) == (12, 160)
     drawn = [e for p in fig3.ARTIFACT.panels("paper") for e in p.experiments if e.labels["algorithm"] in fig3.SCHEMES]
     assert len([e for e in drawn if e.labels["model"] in ("lr", "cnn2")]) == 16
@@ -128,6 +129,26 @@ def test_sweeps_contain_what_the_text_names(scale: str) -> None:
             assert (e.algorithm.lr, e.algorithm.calibration) == (
                 e.labels["learning_rate"], Constant(float(e.labels["lambda"])),
             )  # fmt: skip
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_sensitivity_asks_every_reading_at_every_rate(scale: str) -> None:
+    panels = sensitivity.ARTIFACT.panels(scale)
+    for question, p in zip(sensitivity.questions(scale), panels, strict=True):
+        found = {(e.labels["algorithm"], e.labels["lambda"]) for e in p.experiments}
+        assert found == {(a, lam) for a in question.readings for lam in question.lambdas} | {
+            (a, 0.0) for a in sensitivity.REFERENCES
+        }
+    digests = [e.digest for p in panels for e in p.experiments]
+    assert len(set(digests)) == len(digests)  # no two are the same run
+
+
+def test_the_part_of_the_data_keeps_the_steps_per_pass() -> None:
+    """A tenth of the steps on a tenth of the data is as many passes as in the paper."""
+    (_, part), (whole,) = (sensitivity.panels(scale) for scale in ("reduced", "paper"))
+    few, many = (p.experiments[0].system.work for p in (part, whole))
+    share = part.experiments[0].problem.partition.share
+    assert (few.low / share, few.high / share) == pytest.approx((many.low, many.high))
 
 
 def test_head_keeps_the_first_part_of_every_list() -> None:
@@ -199,7 +220,38 @@ def test_table_6_reports_the_best_of_the_grid_beside_the_fixed_choice() -> None:
     first = [e.labels["algorithm"] for e in grid.experiments].index("fedprox")
     tuned = cells[(cells["metric"] == "rounds_to_target_tuned") & (cells["algorithm"] == "fedprox")]
     assert sorted(tuned["value"]) == sorted([60 + 50 * (first % 2) + first, 120 - 50 * (first % 2) + first])
-    assert len(cells) == 20
+    points = cells[cells["seed"] == -1].set_index(["algorithm", "metric"])["value"]
+    assert points["fedprox", "tuned_learning_rate"] == 0.01
+    assert points["fedprox", "tuned_mu"] == 1.0
+    assert points["fedagrac", "tuned_lambda"] == 0.01
+    assert len(cells) == 20 + 5 + 2  # a rate for each, one λ, one μ
+
+
+def test_the_best_point_is_never_one_that_diverged() -> None:
+    rows = [
+        ("fedavg", "0.1", 0, np.nan),
+        ("fedavg", "0.1", 1, 99.0),
+        ("fedavg", "0.01", 0, 70.0),
+        ("fedavg", "0.01", 1, 71.0),
+    ]
+    cells = pd.DataFrame(rows, columns=["algorithm", "point", "seed", "value"]).assign(metric="last10")
+    best = headline.best_points(cells, ["algorithm"], lower=False)
+    assert best["value"].tolist() == [70.0, 71.0, 0.01]
+    assert best["metric"].tolist() == ["last10_tuned", "last10_tuned", "tuned_learning_rate"]
+
+
+def test_fig_5_has_its_grid_beside_the_figure() -> None:
+    """2 means x (3 + 3 + 3 + 9 + 3) points; the figure and its other cells do not see them."""
+    grids = [p for p in fig5.ARTIFACT.panels("paper") if p.name.startswith("tuned")]
+    assert [len(p.experiments) for p in grids] == [21, 21]
+    panel = fig5.drawn("paper")[2]
+    plain = [curve(np.full(201, 60.0), e) for e in panel.experiments]
+    grid = [curve(np.full(201, 80.0 + i), e) for i, e in enumerate(grids[0].experiments)]
+    alone, beside = (fig5.ARTIFACT.cells(histories(parts, "paper")) for parts in (plain, plain + grid))
+    extra = beside["metric"].str.contains("tuned")
+    pd.testing.assert_frame_equal(beside[~extra].reset_index(drop=True)[list(alone)], alone)
+    assert extra.sum() == 5 + 5 + 2
+    assert only(beside, algorithm="fedagrac", metric="tuned_learning_rate") == 0.0005  # the last of the grid
 
 
 def test_runs_that_miss_their_target_are_censored_at_the_cap() -> None:
@@ -250,4 +302,4 @@ def test_smoke_scale_from_training_to_files(tmp_path: Path, monkeypatch: pytest.
         cells = pd.read_csv(tmp_path / plan.cells_file("smoke", artifact.id))
         assert set(cells["seed"]) == {0, 1}
         assert len(cells) > 7
-    assert len(trained) == 18
+    assert len(trained) == 20

@@ -176,7 +176,7 @@ class TestPictures:
                 figures.curves(ax, runs(SEVEN))
             steps = [
                 lambda f=fig: figures.legend(f),
-                lambda f=fig: figures.stamp(f, "smoke", ["a", "b"], (0, 1, 2), "x"),
+                lambda f=fig: figures.stamp(f, "smoke", ["a", "b"], (3, 3), "x"),
             ]
             for step in steps if order == "legend first" else reversed(steps):
                 step()
@@ -192,7 +192,7 @@ class TestPictures:
 
     def test_long_stamps_stay_on_the_page(self) -> None:
         fig, ax = one()
-        figures.stamp(fig, "reduced", ["W" * 8] * 60, (0,))
+        figures.stamp(fig, "reduced", ["W" * 8] * 60, (1, 1))
         fig.draw_without_rendering()
         box = fig.texts[0].get_window_extent()
         assert box.y0 >= 0

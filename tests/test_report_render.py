@@ -81,6 +81,7 @@ class TestHistories:
         assert found.reason("a") is None
         assert found.substitutes == ("s",)
         assert found.seeds == (0, 4)
+        assert found.seeds_each == (1, 1)
         assert found.provenance == ({"scale": "smoke"}, {"scale": "x"})
 
     def test_nothing_was_trained(self) -> None:

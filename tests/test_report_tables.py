@@ -94,6 +94,14 @@ class TestCells:
             "2 of the paper's 3 cells compared; RMSE 2.121, mean absolute difference 1.5" in n for n in got.notes
         )
 
+    def test_words_that_look_like_numbers_are_not_compared_as_numbers(self) -> None:
+        cells = pd.DataFrame(
+            {"algorithm": ["a", "b"], "metric": "refs", "seed": -1, "value": np.nan, "text": ["41", "3;5"]}
+        )
+        got = table(artifact(cells), cells, said("algorithm,metric,value,std\na,refs,41,\nb,refs,3;5,\n"))
+        assert [n for n in got.notes if "compared" in n] == []
+        assert "Cells in words: 2 of 2 as in the paper." in got.notes
+
     def test_whole_numbers_and_lower_bounds(self) -> None:
         cells = pd.DataFrame(
             {
@@ -114,6 +122,21 @@ class TestCells:
         row = got.frame.set_index("algorithm").loc["b"]
         assert row["censored"]
         assert np.isnan(row["difference"])
+
+    def test_headings_below_a_column_have_one_order_everywhere(self) -> None:
+        """Also for a data set that the paper does not have, whatever the order of its cells."""
+        cells = pd.DataFrame(
+            {
+                "dataset": ["d", "e", "e"],
+                "algorithm": "a",
+                "metric": ["time", "time", "rounds"],
+                "seed": 0,
+                "value": 1.0,
+            }
+        )
+        paper = said("dataset,algorithm,metric,value,std\nd,a,rounds,1,\nd,a,time,1,\n")
+        got = table(artifact(cells, columns=("dataset", "metric")), cells, paper)
+        assert got.columns == (("d", "rounds"), ("d", "time"), ("e", "rounds"), ("e", "time"))
 
     def test_one_bound_among_the_seeds_makes_the_mean_a_bound(self) -> None:
         cells = pd.DataFrame(

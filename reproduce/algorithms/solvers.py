@@ -1,4 +1,4 @@
-"""FedAvg with a local step that shrinks during the round (FedACS, Fig. 4: `decay SGD`).
+"""FedAvg with a step that shrinks (FedACS, Fig. 4: `decay SGD`, which can be read in two ways).
 
 The other local solvers of that figure are numbers of algorithms that exist: FedProx(mu), FedAvg(momentum).
 """
@@ -6,9 +6,14 @@ The other local solvers of that figure are numbers of algorithms that exist: Fed
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.rule import Rule
+
+if TYPE_CHECKING:
+    from reproduce.algorithms.base import Now
+    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)
@@ -19,3 +24,13 @@ class DecayFedAvg(FedAvg):
 
     def rule(self) -> Rule:
         return replace(super().rule(), decay=self.decay)
+
+
+@dataclass(frozen=True)
+class FadingFedAvg(FedAvg):
+    """FedAvg whose rate in round r = 0, 1, ... is lr (1 - decay)^r: the other reading of a decay rate."""
+
+    decay: float = 0.005
+
+    def learning_rate(self, env: Env, now: Now) -> float:
+        return super().learning_rate(env, now) * (1 - self.decay) ** now.round

@@ -1,5 +1,5 @@
-"""The papers and their artifacts: every `papers/<key>/fig*.py` or `table*.py`, and `theory.py` or `setup.py` for checks
-without a counterpart in the paper, defines an `ARTIFACT`; no list to keep."""
+"""The papers and their artifacts: every `papers/<key>/fig*.py` or `table*.py`, and `theory.py`, `setup.py` or
+`sensitivity.py` for what the paper does not have, defines an `ARTIFACT`; no list to keep."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reproduce.experiment import Artifact
 
 PAPERS = ("fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg")
 
-_MODULE = re.compile(r"(fig|table)[0-9]+[a-z0-9]*|theory|setup")
+_MODULE = re.compile(r"(fig|table)[0-9]+[a-z0-9]*|theory|setup|sensitivity")
 
 
 @cache

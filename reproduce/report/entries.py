@@ -139,7 +139,8 @@ def summary(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> list
     """Per metric: compared cells, root mean square and mean absolute difference against the paper."""
     lines = []
     for metric, rows in shown.groupby("metric", sort=False):
-        theirs = rows[rows["paper"].notna()]
+        only_words = (rows["text"] != "") & rows["mean"].isna()  # compared as words, below
+        theirs = rows[rows["paper"].notna() & ~only_words]
         if theirs.empty:
             continue
         difference = theirs["difference"].dropna()

@@ -275,9 +275,12 @@ def legend(fig: Figure, columns: int | None = None) -> None:
         _arrange(fig, -(-len(entries) // ncols) * 0.155 + 0.06)
 
 
-def stamp(fig: Figure, scale: str, substitutes: Sequence[str] = (), seeds: Sequence[int] = (), note: str = "") -> None:
-    """The small line at the bottom: scale, what stands in for what, number of seeds, and a `note`."""
-    count = f"{len(seeds)} seed{'s' if len(seeds) != 1 else ''}." if seeds else ""
+def stamp(
+    fig: Figure, scale: str, substitutes: Sequence[str] = (), seeds: tuple[int, int] = (0, 0), note: str = ""
+) -> None:
+    """The small line at the bottom: scale, what stands in for what, fewest and most seeds of a line, and a `note`."""
+    low, high = seeds
+    count = f"{low} to {high} seeds." if low != high else f"{high} seed{'s' if high != 1 else ''}." if high else ""
     crossed = any(line.get_gid() == "diverged" for ax in fig.axes for line in ax.get_lines())
     cross = "Cross: from here on a seed has no value (diverged)." if crossed else ""
     text = " ".join(filter(None, [scale_line(scale, substitutes), count, cross, note]))

@@ -41,6 +41,15 @@ class Histories:
         """The seeds that occur, ascending."""
         return tuple(sorted(int(s) for s in self.frame["seed"].unique()))
 
+    @property
+    def seeds_each(self) -> tuple[int, int]:
+        """The fewest and the most seeds that an experiment has; zeros if nothing was trained."""
+        labels = [c for c in self.frame.columns if c not in COLUMNS]
+        if self.frame.empty or not labels:
+            return len(self.seeds), len(self.seeds)
+        counts = self.frame.groupby(labels, dropna=False, sort=False)["seed"].nunique()
+        return int(counts.min()), int(counts.max())
+
     def reason(self, panel: str) -> str | None:
         """Why `panel` has no results, or None if it has."""
         return next((why for name, why in self.missing if name == panel), None)

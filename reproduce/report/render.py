@@ -111,7 +111,7 @@ def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem:
         else:
             fig = artifact.draw(histories, cells)
         figures.stamp(
-            fig, histories.scale, histories.substitutes, histories.seeds, str(artifact.options.get("stamp", ""))
+            fig, histories.scale, histories.substitutes, histories.seeds_each, str(artifact.options.get("stamp", ""))
         )
         stem.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=stem.parent, prefix=f".{stem.name}") as folder:

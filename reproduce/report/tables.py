@@ -282,10 +282,11 @@ def _places(
 
 
 def _labels(names: Sequence[str], shown: pd.DataFrame) -> list[Labels]:
-    """The distinct labels in order of first appearance, level by level, so that equal headings stand together."""
+    """The distinct labels, each level in the order of first appearance: equal headings stand together, and those below
+    them have one order everywhere."""
     found = dict.fromkeys(tuple(row) for row in shown[list(names)].itertuples(index=False, name=None))
-    rank: dict[Labels, int] = {}
+    rank: dict[tuple[int, object], int] = {}
     for labels in found:
-        for depth in range(1, len(labels) + 1):
-            rank.setdefault(labels[:depth], len(rank))
-    return sorted(found, key=lambda labels: [rank[labels[: d + 1]] for d in range(len(labels))])
+        for level, label in enumerate(labels):
+            rank.setdefault((level, label), len(rank))
+    return sorted(found, key=lambda labels: [rank[level, label] for level, label in enumerate(labels)])

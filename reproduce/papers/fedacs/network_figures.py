@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from reproduce.experiment import Panel
+from reproduce.experiment import Artifact, Panel
+from reproduce.papers.fedacs import network_cells
 from reproduce.papers.fedacs.networks import ONE_CLASS
 from reproduce.papers.fedacs.toys import ALGORITHMS
 from reproduce.report.names import pretty
@@ -23,6 +25,15 @@ STAMP = (
     "Lines: mean over seeds of test accuracy, trailing mean over 10 rounds; bars: sample standard deviation over seeds "
     "of the raw accuracy."
 )
+
+
+def artifact(name: str, heading: str, panels: Callable[[str], tuple[Panel, ...]]) -> Artifact:
+    """Figure `name`: the curves of `panels(scale)`."""
+
+    def picture(histories: Histories, cells: pd.DataFrame) -> Figure:
+        return draw(histories, panels(histories.scale))
+
+    return Artifact("fedacs", name, heading, panels, network_cells.figure, picture, options={"stamp": STAMP})
 
 
 def draw(histories: Histories, panels: tuple[Panel, ...]) -> Figure:

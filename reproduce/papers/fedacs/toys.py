@@ -22,6 +22,7 @@ ALGORITHMS = ("fedacs", "fedavg", "ca_fedavg", "fedvarp", "fednova", "fedau", "o
 CALIBRATED = ("fedacs", "ca_fedavg", "fedvarp")
 """The algorithms whose rate appendix I.2 changes; for the others the factor is one."""
 
+FIG4_PROBLEM = Quadratic(30, 10)
 FIG4_PANELS = {"left": "homogeneous", "middle": "heterogeneous", "right": "time-varying"}
 PLANE_SYSTEMS = {
     "toy2d": systems.plane(),
@@ -59,7 +60,7 @@ def solvers(lr: float, k: int) -> dict[str, FedAvg]:
 
 def fig4_panels(scale: str) -> tuple[Panel, ...]:
     """Homogeneous, heterogeneous and time-varying clients; one common rate, no calibration (the caption gives one)."""
-    problem, k, clock, seeds, substitute = _size(scale, Quadratic(30, 10), 15)
+    problem, k, clock, seeds, substitute = size(scale, FIG4_PROBLEM, 15)
     return tuple(
         Panel(
             f"fig4-{panel}",
@@ -81,7 +82,7 @@ def fig7_systems() -> dict[str, System]:
 
 def fig7_panels(scale: str) -> tuple[Panel, ...]:
     """All with the common rate of the caption (`calibrate` false), and the three that calibration changes again."""
-    problem, k, clock, seeds, substitute = _size(scale, Quadratic(20, 10), 6)
+    problem, k, clock, seeds, substitute = size(scale, Quadratic(20, 10), 6)
     plain, calibrated = benchmarks(0.002, k), benchmarks(0.002, k, Calibration())
     chosen = [(False, plain[name], name) for name in ALGORITHMS] + [(True, calibrated[n], n) for n in CALIBRATED]
     return tuple(
@@ -115,7 +116,7 @@ def plane_panel(scale: str, system: str) -> Panel:
     return Panel(system.replace("_", "-"), experiments, tuple(range(4 if smoke else 8)), substitute)
 
 
-def _size(scale: str, problem: Quadratic, k: int) -> tuple[Quadratic, int, Rounds, tuple[int, ...], str]:
+def size(scale: str, problem: Quadratic, k: int) -> tuple[Quadratic, int, Rounds, tuple[int, ...], str]:
     """Problem, draws per round, clock, seeds and substitute; reduced equals paper scale, these runs are cheap."""
     if scale == "smoke":
         return Quadratic(6, 4), 3, Rounds(50, every=5, dense_last=10, trace=5), (0, 1), "6 clients in R^4, 50 rounds"

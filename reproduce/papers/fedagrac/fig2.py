@@ -83,6 +83,10 @@ def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
             at = [float(n) for n in names]
             ax.plot(at, mean, **line.plot)
             ax.fill_between(at, low, high, color=line.color, alpha=0.16, linewidth=0)
+            for x, lost, of in zip(at, groups.size() - groups.count(), groups.size(), strict=True):
+                if lost:
+                    ax.annotate(f"{lost} of {of}\ndiverged", (x, 0.03), xycoords=("data", "axes fraction"), ha="center")
+            ax.set_xlim(-0.05 * at[-1], 1.08 * at[-1])
             continue
         at = list(range(len(names)))
         ax.bar(at, mean, 0.6, color=line.color, yerr=[mean - low, high - mean], error_kw={"elinewidth": 0.8})

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from reproduce.engine.rounds import Rounds
 from reproduce.experiment import Artifact, Experiment, Panel
-from reproduce.papers.fedagrac import settings
+from reproduce.papers.fedagrac import quarters, settings
 from reproduce.problems import Classification
 from reproduce.problems.partitions import Head
 from reproduce.systems.work import Steps, Uniform
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from reproduce.report.histories import Histories
@@ -51,7 +52,7 @@ def curves(scale: str) -> tuple[Curves, Curves]:
     if scale == "paper":
         return (
             Curves("lr", lr, 0.001, 1.0),
-            Curves("cnn2", cnn2, 0.03, 0.1, False, (("cnn2_lambda1", 0.03, 1.0),)),
+            Curves("cnn2", cnn2, 0.03, 0.1, True, (("cnn2_lambda1", 0.03, 1.0),)),
         )
     if scale == "reduced":
         part = replace(lr, partition=Head(settings.NON_IID, 0.1))
@@ -114,27 +115,23 @@ def cells(histories: Histories) -> pd.DataFrame:
 
 def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
     from reproduce.report import figures
-    from reproduce.report.names import pretty
 
-    fig, axes = figures.sheet(2, 2, height=1.8)
     frame = histories.frame[histories.frame["metric"] == "accuracy"]
-    for i, (ax, p) in enumerate(zip(axes.flat, panels(histories.scale), strict=True)):
-        labels = p.experiments[0].labels
-        kind = "unequal" if labels["step_async"] else "equal"
-        ax.set_title(f"({'abcd'[i]}) {pretty(labels['model'])}, {kind} numbers of local steps", loc="left")
-        rows = frame[(frame["model"] == labels["model"]) & (frame["step_async"] == labels["step_async"])]
-        if rows.empty:
-            figures.missing(ax, histories.reason(p.name) or "no results")
-            continue
-        figures.curves(ax, rows[rows["round"] > 0], order=SCHEMES, names=NAMES)
-        # The first rounds climb steeply and would hide what the curves do later.
-        late = rows.loc[(rows["round"] >= rows["round"].max() // 10) & rows["algorithm"].isin(SCHEMES), "value"]
-        ax.set_ylim(late.quantile(0.02) - 1, late.max() + 1)
-        ax.set_xlabel("round")
-    for ax in axes[:, 0]:
+    fig = quarters.draw(histories, panels(histories.scale), frame, _curves, height=1.8)
+    for ax in fig.axes[::2]:
         ax.set_ylabel("accuracy (%)")
     figures.legend(fig)
     return fig
+
+
+def _curves(ax: Axes, rows: pd.DataFrame) -> None:
+    from reproduce.report import figures
+
+    figures.curves(ax, rows[rows["round"] > 0], order=SCHEMES, names=NAMES)
+    # The first rounds climb steeply and would hide what the curves do later.
+    late = rows.loc[(rows["round"] >= rows["round"].max() // 10) & rows["algorithm"].isin(SCHEMES), "value"]
+    ax.set_ylim(late.quantile(0.02) - 1, late.max() + 1)
+    ax.set_xlabel("round")
 
 
 ARTIFACT = Artifact(

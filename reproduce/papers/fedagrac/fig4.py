@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from reproduce.algorithms.fedagrac import Constant, FedaGrac
 from reproduce.engine.rounds import Rounds
 from reproduce.experiment import Artifact, Experiment, Panel
-from reproduce.papers.fedagrac import settings
+from reproduce.papers.fedagrac import quarters, settings
 from reproduce.problems import Classification
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from reproduce.report.histories import Histories
@@ -98,20 +99,13 @@ def cells(histories: Histories) -> pd.DataFrame:
 
 
 def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
-    from reproduce.report import figures
-    from reproduce.report.names import pretty
+    return quarters.draw(histories, panels(histories.scale), cells, _map, height=1.9)
 
-    fig, axes = figures.sheet(2, 2, height=1.9)
-    for i, (ax, p) in enumerate(zip(axes.flat, panels(histories.scale), strict=True)):
-        labels = p.experiments[0].labels
-        kind = "unequal" if labels["step_async"] else "equal"
-        ax.set_title(f"({'abcd'[i]}) {pretty(labels['model'])}, {kind} numbers of local steps", loc="left")
-        rows = cells[(cells["model"] == labels["model"]) & (cells["step_async"] == labels["step_async"])]
-        if rows.empty:
-            figures.missing(ax, histories.reason(p.name) or "no results")
-            continue
-        figures.heatmap(ax, rows, x="lambda", y="learning_rate", names={"lambda": "λ", "learning_rate": "rate η"})
-    return fig
+
+def _map(ax: Axes, rows: pd.DataFrame) -> None:
+    from reproduce.report import figures
+
+    figures.heatmap(ax, rows, x="lambda", y="learning_rate", names={"lambda": "λ", "learning_rate": "rate η"})
 
 
 ARTIFACT = Artifact(

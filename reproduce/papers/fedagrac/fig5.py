@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reproduce.engine.rounds import Rounds
-from reproduce.experiment import Artifact, Experiment, Panel
+from reproduce.experiment import Artifact, Panel
 from reproduce.papers.fedagrac import clock, headline, settings
 from reproduce.problems import Classification
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from reproduce.report.histories import Histories
 
 SETTING = ("dataset", "model", "partition", "k_mean", "k_variance", "k_mode")
+LR = {"dataset": "a9a", "model": "lr", "partition": "dp1"}
+RATES = (0.005, 0.001, 0.0005)
+"""The grid of logistic regression; the figure has the first."""
 SLACK = 0.2
 """FedaGrac counts as not below SCAFFOLD if it is at most so many points below."""
 
@@ -29,28 +32,29 @@ def panel(
     substitute: str = "",
     seeds: tuple[int, ...] = settings.SEEDS,
 ) -> Panel:
-    """The five algorithms at one mean step count, in fixed mode."""
+    """The five algorithms, or the points of a grid, at one mean step count, in fixed mode."""
     labels = {**labels, "k_mode": "fixed"}
     system = settings.working(settings.gaussian(labels["k_mean"], labels["k_variance"], "fixed"))
-    return Panel(
-        f"fig5-{labels['model']}-{labels['k_mean']}".replace("_", "-"),
-        tuple(
-            Experiment({**labels, "algorithm": name}, problem, system, algorithm, Rounds(rounds))
-            for name, algorithm in algorithms.items()
-        ),
-        seeds,
-        substitute,
-    )
+    experiments = headline.points(labels, problem, system, algorithms, Rounds(rounds))
+    kind = "tuned" if "point" in experiments[0].labels else "fig5"
+    return Panel(f"{kind}-{labels['model']}-{labels['k_mean']}".replace("_", "-"), experiments, seeds, substitute)
 
 
 def panels(scale: str) -> tuple[Panel, ...]:
+    """The panels of the figure, and at paper scale the tuned grid of logistic regression (the specification, 6.9)."""
+    if scale != "paper":
+        return drawn(scale)
+    means = [{**LR, "k_mean": mean, "k_variance": 10000} for mean in (100, 500)]
+    return (*drawn(scale), *(panel(m, settings.a9a(), headline.grid(RATES, (1.0,)), 200) for m in means))
+
+
+def drawn(scale: str) -> tuple[Panel, ...]:
     """Networks with DP2 first, logistic regression on a9a with DP1 behind; the smaller mean first."""
-    lr = {"dataset": "a9a", "model": "lr", "partition": "dp1"}
     if scale == "paper":
         net = {"dataset": "cifar10", "model": "alexnet", "partition": "dp2", "k_mean": 100, "k_variance": 10000}
         block = headline.blocks(scale)[1]
         small = panel(net, block.problem, dict(block.algorithms), 200)
-        means = [{**lr, "k_mean": mean, "k_variance": 10000} for mean in (100, 500)]
+        means = [{**LR, "k_mean": mean, "k_variance": 10000} for mean in (100, 500)]
         linear = [panel(m, settings.a9a(), settings.algorithms(0.005, 1.0, 0.1), 200) for m in means]
         return (small, block.panel(10000, "fixed"), *linear)
     found = []
@@ -67,7 +71,7 @@ def panels(scale: str) -> tuple[Panel, ...]:
         phrase = "small CNN on Fashion-MNIST for AlexNet on CIFAR-10: 10 clients, mean K 10 and 50 for 100 and 500"
         found.append(panel(net, problem, settings.algorithms(0.03, 0.3, 0.01), 40, phrase))
         phrase = "logistic regression with mean K 10 and 50 for 100 and 500, ten times the learning rate, 100 rounds"
-        found.append(panel({**lr, **at}, settings.a9a(), settings.algorithms(0.05, 1.0, 0.1), 100, phrase))
+        found.append(panel({**LR, **at}, settings.a9a(), settings.algorithms(0.05, 1.0, 0.1), 100, phrase))
     return (*found[::2], *found[1::2])
 
 
@@ -75,16 +79,32 @@ def timed(histories: Histories) -> pd.DataFrame:
     """The accuracies with the simulated second of every evaluation in the column `time`."""
     import pandas as pd
 
-    frame = histories.frame[histories.frame["metric"] == "accuracy"]
+    frame = _figure(histories.frame[histories.frame["metric"] == "accuracy"])
     parts = []
     runs = dict(iter(frame.groupby([*SETTING, "algorithm", "seed"], sort=False)))
-    for p in panels(histories.scale):
+    for p in drawn(histories.scale):
         for e in p.experiments:
             for seed in p.seeds:
                 run = runs.get((*(e.labels[c] for c in SETTING), e.labels["algorithm"], seed))
                 if run is not None:
                     parts.append(run.assign(time=clock.seconds(e, seed)[run["round"].to_numpy(int)]))
     return pd.concat(parts, ignore_index=True)
+
+
+def _figure(frame: pd.DataFrame) -> pd.DataFrame:
+    """Without the runs of the grid."""
+    return frame[frame["point"].isna()].drop(columns="point") if "point" in frame else frame
+
+
+def tuned(histories: Histories) -> list[pd.DataFrame]:
+    """`last10_tuned` of the best point of the grid, and the point, where the grid was trained."""
+    from reproduce.report import metrics
+
+    frame = histories.frame
+    if "point" not in frame:
+        return []
+    last = metrics.last(frame[frame["point"].notna()], "accuracy", 10, name="last10")
+    return [headline.best_points(last, [*SETTING, "algorithm"], lower=False)]
 
 
 def cells(histories: Histories) -> pd.DataFrame:
@@ -106,7 +126,7 @@ def cells(histories: Histories) -> pd.DataFrame:
     last = frame[frame["round"] == frame.groupby(by)["round"].transform("max")]
     total = last[[*by, "algorithm"]].assign(metric="simulated_time_total_s", value=last["time"])
     models: dict[Any, Any] = {}
-    for p in panels(histories.scale):
+    for p in drawn(histories.scale):
         problem: Any = p.experiments[0].problem
         models[p.experiments[0].labels["model"]] = problem.model
     sizes = [clock.bytes_per_round(a, models[m]) for a, m in zip(last["algorithm"], last["model"], strict=True)]
@@ -118,6 +138,7 @@ def cells(histories: Histories) -> pd.DataFrame:
             share.assign(metric="fraction_of_rounds_not_below_scaffold"),
             total,
             sent,
+            *tuned(histories),
         ],
         ignore_index=True,
     )
@@ -127,10 +148,10 @@ def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
     from reproduce.report import figures
     from reproduce.report.names import pretty
 
-    drawn = panels(histories.scale)
-    fig, axes = figures.sheet(len(drawn) // 2, 4, height=1.75)
+    shown = drawn(histories.scale)
+    fig, axes = figures.sheet(len(shown) // 2, 4, height=1.75)
     frame = timed(histories) if len(histories.frame) else histories.frame
-    for i, p in enumerate(drawn):
+    for i, p in enumerate(shown):
         labels = p.experiments[0].labels
         for j, x in enumerate(("time", "round")):
             ax: Axes = axes[i // 2, 2 * (i % 2) + j]

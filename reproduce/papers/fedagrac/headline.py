@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.engine.rounds import Rounds
@@ -13,6 +13,10 @@ from reproduce.papers.fedagrac import settings
 from reproduce.problems import Classification
 from reproduce.problems.batches import Cyclic
 from reproduce.problems.models import MLP
+from reproduce.systems import System
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RATES, MUS, LAMBDAS = (0.01, 0.008, 0.005), (1.0, 0.1, 0.01), (0.01, 0.02, 0.03, 0.04, 0.05)
 """The grids of Section 6.1; the headline takes the first rate, the last mu and the middle lambda."""
@@ -49,7 +53,7 @@ class Block:
     def panel(
         self, variance: int, mode: str, algorithms: Mapping[str, FedAvg] | None = None, stop: bool = False
     ) -> Panel:
-        """One row; with `algorithms` another choice of hyper-parameters, names as "fedprox/..."."""
+        """One row; with `algorithms` a grid of hyper-parameters (`grid`)."""
         chosen = algorithms or self.algorithms
         labels: dict[str, Any] = {
             "dataset": self.dataset,
@@ -61,27 +65,58 @@ class Block:
         }
         clock = Rounds(self.rounds, until=("accuracy", self.target) if stop else None)
         system = settings.working(settings.gaussian(self.k_mean, variance, mode))
-        experiments = []
-        for name, algorithm in chosen.items():
-            base, _, point = name.partition("/")
-            named = {**labels, "algorithm": base, **({"point": point} if algorithms else {})}
-            experiments.append(Experiment(named, self.problem, system, algorithm, clock))
+        experiments = points(labels, self.problem, system, chosen, clock)
         kind = "tuned" if algorithms else "table6"
         name = f"{kind}-{self.model}-{self.partition}-v{variance}-{mode}".replace("_", "-")
-        return Panel(name, tuple(experiments), self.seeds, self.substitute)
+        return Panel(name, experiments, self.seeds, self.substitute)
 
 
-def grid(rates: tuple[float, ...] = RATES) -> dict[str, FedAvg]:
-    """The tuned grid of Section 6.1 as "algorithm/point"."""
+def points(
+    labels: Mapping[str, Any], problem: Classification, system: System, algorithms: Mapping[str, FedAvg], clock: Rounds
+) -> tuple[Experiment, ...]:
+    """An experiment per algorithm; "fedprox/0.01/0.1" is FedProx at the point 0.01/0.1 of a grid."""
+    found = []
+    for name, algorithm in algorithms.items():
+        base, _, point = name.partition("/")
+        named = {**labels, "algorithm": base, **({"point": point} if point else {})}
+        found.append(Experiment(named, problem, system, algorithm, clock))
+    return tuple(found)
+
+
+def grid(rates: tuple[float, ...] = RATES, lambdas: tuple[float, ...] = LAMBDAS) -> dict[str, FedAvg]:
+    """The tuned grid of Section 6.1 as "algorithm/point": all have a rate, FedaGrac also λ, FedProx also μ."""
     found: dict[str, FedAvg] = {}
     for lr in rates:
-        for lam in LAMBDAS:
+        for lam in lambdas:
             found[f"fedagrac/{lr:g}/{lam:g}"] = settings.algorithms(lr, lam, 0.01)["fedagrac"]
         for mu in MUS:
             found[f"fedprox/{lr:g}/{mu:g}"] = settings.algorithms(lr, 0.03, mu)["fedprox"]
         plain = settings.algorithms(lr, 0.03, 0.01)
         found |= {f"{name}/{lr:g}": plain[name] for name in ("fedavg", "fednova", "scaffold")}
     return found
+
+
+def best_points(cells: pd.DataFrame, by: list[str], lower: bool) -> pd.DataFrame:
+    """Of cells with a column `point` (one metric) those of the best point of every group, as `<metric>_tuned`; and, as
+    rows without a seed, the point that was chosen: `tuned_learning_rate`, `tuned_lambda`, `tuned_mu`.
+
+    The mean over seeds decides, ties go to the first in the order of the grid; a point that diverged is never chosen.
+    """
+    import pandas as pd
+
+    groups = cells.groupby([*by, "point"], sort=False)["value"]
+    means = groups.mean().where(groups.count() == groups.size()).dropna().reset_index()
+    places = means.groupby(by, sort=False)["value"]
+    best = means.loc[places.idxmin() if lower else places.idxmax(), [*by, "point"]]
+    chosen = cells.merge(best, on=[*by, "point"])
+    chosen = chosen.assign(metric=chosen["metric"] + "_tuned").drop(columns="point")
+    names = {"fedagrac": ("learning_rate", "lambda"), "fedprox": ("learning_rate", "mu")}
+    rows = []
+    for record in best.to_dict("records"):
+        values = str(record.pop("point")).split("/")
+        for name, value in zip(names.get(record["algorithm"], ("learning_rate",)), values, strict=True):
+            rows.append({**record, "seed": -1, "metric": f"tuned_{name}", "value": float(value)})
+    return pd.concat([chosen, pd.DataFrame(rows)], ignore_index=True)
 
 
 def blocks(scale: str) -> tuple[Block, ...]:

@@ -1,0 +1,85 @@
+"""What the sensitivity figure of FedACS changes: each choice does what its name says, and nothing twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from reproduce import plan
+from reproduce.algorithms.solvers import FadingFedAvg
+from reproduce.engine.cohort import Cohort, prepare
+from reproduce.engine.rounds import Rounds
+from reproduce.engine.task import Tasks
+from reproduce.engine.train import train_job
+from reproduce.engine.trainer import Trainer
+from reproduce.experiment import SCALES, Experiment
+from reproduce.papers.fedacs import networks, sensitivity
+from reproduce.problems import Quadratic
+from reproduce.report.render import render
+from reproduce.settings import settings
+from reproduce.systems import System, work
+
+
+def chosen(answer: str) -> Experiment:
+    """FedACS on Fashion-MNIST under a choice."""
+    panel = sensitivity.panel("reduced", "fashion_mnist")
+    found = [e for e in panel.experiments if (e.labels["answer"], e.labels["algorithm"]) == (answer, "fedacs")]
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_choice_is_another_run(scale: str) -> None:
+    for p in sensitivity.panels(scale):
+        assert len({e.digest for e in p.experiments}) == len(p.experiments)
+
+
+def test_the_default_is_the_run_of_fig_6() -> None:
+    (fig6,) = (p for p in networks.comparison("reduced", "dynamic") if p.name.startswith("fashion"))
+    theirs = next(e for e in fig6.experiments if e.labels["algorithm"] == "fedacs")
+    ours = chosen(sensitivity.DEFAULT)
+    assert (ours.problem, ours.system, ours.algorithm) == (theirs.problem, theirs.system, theirs.algorithm)
+
+
+def test_who_is_slow_and_who_is_badly_linked() -> None:
+    swapped, static = chosen("the last five classes").system, chosen("slow clients well linked").system
+    assert swapped.work.amounts(0, 0, 20)[:10].min() >= 20 > 10 >= swapped.work.amounts(0, 0, 20)[10:].max()
+    assert swapped.link.failure(0, 0, 20)[:10].max() <= 0.1 < 0.4 <= swapped.link.failure(0, 0, 20)[10:].min()
+    assert (np.diff(static.work.amounts(0, 0, 20)) > 0).all()
+    assert (np.diff(static.link.failure(0, 0, 20)) > 0).all()
+
+
+def test_a_pass_has_as_many_batches_as_the_rate_of_the_short_rounds_is_larger() -> None:
+    """T in mini-batches with five times the rate moves as far per round as T in passes."""
+    short, default = chosen("mini-batches, 5 x rate"), chosen(sensitivity.DEFAULT)
+    assert short.system.work.unit == "steps"
+    assert short.algorithm.lr == pytest.approx(5 * default.algorithm.lr)
+    setting = networks.REDUCED["fashion_mnist"]
+    assert default.problem.batches.per_pass(setting.train_samples // setting.clients) == 5
+
+
+def test_a_fading_rate() -> None:
+    """One client with the minimiser (1, 1), two steps per round: the error shrinks by (1 - 0.1 * 0.8^r)^2."""
+    problem = Quadratic(1, 2, minimisers=((1.0, 1.0),))
+    experiment = Experiment({}, problem, System(work.Steps(2)), FadingFedAvg(0.1, decay=0.2), Rounds(3))
+    runs = prepare([experiment], [0], Tasks(settings()))
+    Cohort(runs, Trainer()).run()
+    left = np.prod([(1 - 0.1 * 0.8**r) ** 2 for r in range(3)])
+    np.testing.assert_allclose(runs[0].state["x"].numpy(), 1 - left, rtol=1e-6)
+
+
+def test_smoke_scale_from_training_to_the_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    artifact = sensitivity.ARTIFACT
+    for job in plan.artifact_jobs("smoke", artifact.id):
+        output = Path(job.output)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        train_job(job.panel, job.experiments, "smoke", "fedacs", job.name, "test", output)
+    render(artifact, "smoke", tmp_path, plan.sources("smoke", artifact.id))
+    assert (tmp_path / "figures/smoke/fedacs_sensitivity.png").stat().st_size > 10_000
+    cells = pd.read_csv(tmp_path / plan.cells_file("smoke", artifact.id))
+    assert set(cells["metric"]) == {"final_accuracy", "distance_plateau"}
+    assert set(cells.loc[cells["metric"] == "final_accuracy", "question"]) == {c.question for c in sensitivity.CHOICES}
