@@ -33,6 +33,9 @@ CACHE = 6 << 20
 BLOCK = 1 << 20
 """Factors of dropout layers that are drawn at a time."""
 
+MASKS = 16
+"""Most dropout layers of a network, as in convnet.c."""
+
 CONV, POOL, LINEAR, RELU, SCALE_CHANNELS, SCALE = range(6)
 
 
@@ -86,6 +89,8 @@ class Trace:
         last = model.forward(self, {name: name for name in self.names}, 0)
         if last != len(self.buffers) - 1 or not self.layers or self.layers[-1].kind != LINEAR:
             raise Unsupported("the last layer must be linear")
+        if len(self.masks) > MASKS:
+            raise Unsupported("more dropout layers than convnet.c has room for")
 
     def _add(self, kind: int, x: int, out: Buffer | None = None, **numbers: int) -> int:
         if x != len(self.buffers) - 1:
@@ -279,8 +284,8 @@ def compiled_run(chunk: Chunk, arena: Arena) -> Rows:
         pull = (start if anchor is None else anchor)[a].contiguous() if chunk.mus[a] else None
         push = None if correction is None else correction[a].contiguous()
         vectors = (push, pull, velocity, None if total is None else total[a], None if first is None else first[a])
-        addresses = [None if v is None else v.data_ptr() for v in vectors]
-        run = Run(chunk.rates[a], rule.momentum, rule.decay, chunk.mus[a], y.shape[1], int(counts[a]), *addresses)
+        pointers = [None if v is None else v.data_ptr() for v in vectors]
+        run = Run(chunk.rates[a], rule.momentum, rule.decay, chunk.mus[a], y.shape[1], int(counts[a]), *pointers)
         augment = Augmentation([chunk.slots[a]], arena, full)
         block = max(1, BLOCK // max(1, full * code.drops)) if not augment.streams else 1
         for k in range(0, int(steps[a]), block):
