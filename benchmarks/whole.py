@@ -56,6 +56,7 @@ def overhead() -> None:
 MEMORY = """
 import gc
 from pathlib import Path
+from torch.profiler import profile
 from benchmarks.works import Work
 from benchmarks.measure import engine_round
 from reproduce.problems.models import ResNet
@@ -71,8 +72,15 @@ before = status("VmRSS")
 call()
 after = status("VmHWM")
 model = work.model.parameters * 4
+with profile(profile_memory=True) as run:
+    call()
+balance = peak = 0
+for event in run.profiler.kineto_results.events():
+    balance += event.nbytes() if event.name() == "[memory]" else 0
+    peak = max(peak, balance)
 print(f"model {model / 2**20:.0f} MiB, data {data / 2**20:.0f} MiB; training 100 clients adds"
-      f" {(after - before) / 2**20:.0f} MiB to {before / 2**20:.0f} MiB: {(after - before) / model:.1f} x the model")
+      f" {(after - before) / 2**20:.0f} MiB to {before / 2**20:.0f} MiB: {(after - before) / model:.1f} x the model;"
+    f" of this torch's tensors take {peak / model:.1f} x at most")
 """
 
 
