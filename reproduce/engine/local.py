@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -21,6 +22,8 @@ from reproduce.engine.slots import Chunk
 from reproduce.engine.task import Arena
 
 Blocks = list[Tensor]
+Batch = tuple[Tensor, Tensor, Tensor | None]
+"""Samples, labels, and weights where batches of different size meet."""
 
 
 @dataclass
@@ -179,7 +182,7 @@ class Data:
         self.full = self.index.shape[2]
         self.augment = Augmentation(list(chunk.slots), arena, self.full)
 
-    def step(self, k: int, active: int) -> tuple[Tensor, Tensor, Tensor | None]:
+    def step(self, k: int, active: int) -> Batch:
         """x, y and, where batches of different size meet, the weights 1/b of the samples (0 for padding)."""
         counts = self.counts[:active, k]
         b = int(counts.max())
@@ -212,7 +215,8 @@ def autograd_run(chunk: Chunk, arena: Arena, precision: str = "float32") -> Rows
         # One model goes without the axis of the stack, whose gradient would be copied into zeros.
         leaves = [(b[0] if plain else b).detach().requires_grad_() for b in weights]
         ops = One(generators[:1], data.full) if plain else Stacked(a, generators[:a], data.full)
-        grads = _gradient(chunk, leaves, data.step(k, a), ops, teacher, precision)
+        loss = partial(_loss, chunk, leaves, ops, teacher, precision)
+        grads = _gradient(loss, leaves, data.step(k, a), plain and layout.model.separable)
         grads = [g[None] for g in grads] if plain else grads
         if masks:
             grads = masks.gradient(now, grads)
@@ -228,23 +232,16 @@ PIECE = 64
 """Large batches of one model are cut into pieces of this many samples, whose activations stay in the cache."""
 
 
-def _gradient(
-    chunk: Chunk,
-    leaves: Blocks,
-    batch: tuple[Tensor, Tensor, Tensor | None],
-    ops: One,
-    teacher: Tensor | None,
-    precision: str,
-) -> Blocks:
-    """Gradient of the summed losses; a large batch as the mean over its pieces where samples are independent."""
+def _gradient(loss: Callable[[Batch], Tensor], leaves: Blocks, batch: Batch, cut: bool) -> Blocks:
+    """Gradient of `loss`; if it may be `cut`, that of a large batch is the mean over its pieces."""
     x, labels, _ = batch
     b = labels.shape[-1]
-    if isinstance(ops, Stacked) or not chunk.layout.model.separable or b <= 2 * PIECE:
-        return list(torch.autograd.grad(_loss(chunk, leaves, batch, ops, teacher, precision), leaves))
+    if not cut or b <= 2 * PIECE:
+        return list(torch.autograd.grad(loss(batch), leaves))
     total: Blocks = []
     for part, wanted in zip(x.split(PIECE), labels.split(PIECE), strict=True):
-        loss = _loss(chunk, leaves, (part, wanted, None), ops, teacher, precision) * (len(wanted) / b)
-        grads = list(torch.autograd.grad(loss, leaves))
+        share = loss((part, wanted, None)) * (len(wanted) / b)
+        grads = list(torch.autograd.grad(share, leaves))
         if total:
             torch._foreach_add_(total, grads)
         else:
@@ -252,14 +249,7 @@ def _gradient(
     return total
 
 
-def _loss(
-    chunk: Chunk,
-    leaves: Blocks,
-    batch: tuple[Tensor, Tensor, Tensor | None],
-    ops: One,
-    teacher: Tensor | None,
-    precision: str,
-) -> Tensor:
+def _loss(chunk: Chunk, leaves: Blocks, ops: One, teacher: Tensor | None, precision: str, batch: Batch) -> Tensor:
     """Sum of the models' losses on their batches."""
     x, labels, weight = batch
     stacked = isinstance(ops, Stacked)

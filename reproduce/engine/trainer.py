@@ -5,7 +5,7 @@ How a model is run, and why (measured on two cores; `python -m benchmarks` print
     quadratics                     elementwise on all clients at once
     softmax, up to 10,000 numbers  compiled loop (kernel.py): bound by the interpreter otherwise
     softmax, larger                one matrix product per batch for all siblings (linear.py)
-    chains of layers, to 30 MMAC   compiled layers, a sample per vector lane (compiled.py): 3 times what follows
+    chains of layers, to 30 MMAC   compiled layers, a sample per vector lane (compiled.py): up to twice what follows
     one hidden layer               stacks of 10 clients, gradients written out (dense.py)
     networks up to 3.6 MMAC        stacks of 5 clients, grouped convolutions, channels-last (local.py)
     larger networks                one client at a time: at the arithmetic peak already
