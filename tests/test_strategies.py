@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
 
 from reproduce.algorithms.rule import Rule
-from reproduce.engine import compiled, library, local
+from reproduce.engine import local
 from reproduce.engine.requests import Train
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.errors import UserError
 from reproduce.problems import Classification
 from reproduce.problems.batches import Cyclic, Shuffled, WithReplacement
 from reproduce.problems.embedded import GaussianClasses
@@ -223,31 +220,16 @@ def test_a_diverged_client_does_not_poison_its_neighbours() -> None:
     assert torch.equal(clean[others], dirty[others])
 
 
-@pytest.fixture
-def _no_compiler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("CC", "none")
-    for cached in (library.compiler, compiled.program):
-        cached.cache_clear()
-    yield
-    monkeypatch.undo()
-    for cached in (library.compiler, compiled.program):
-        cached.cache_clear()
-
-
-@pytest.mark.usefixtures("_no_compiler")
 @pytest.mark.parametrize(
     ("model", "instead"), [(Softmax(64, 10), "siblings"), (MLP(64, 12, 10), "dense"), (CONV, "stacked")]
 )
-def test_without_a_compiler_other_strategies_take_over(model: Model, instead: str) -> None:
+def test_without_a_compiler_other_strategies_take_over(
+    monkeypatch: pytest.MonkeyPatch, model: Model, instead: str
+) -> None:
     """The answers agree and the trainer says what computed them."""
+    monkeypatch.setenv("CC", "none")
     jobs = [(task := task_of(model, Shuffled(10)), request(task, FULL))]
     trainer = Trainer()
     actual = trainer.train(jobs)[0].update
     assert trainer.used & {"kernel", "compiled", "siblings", "dense", "stacked"} == {instead}
     torch.testing.assert_close(actual, Trainer(strategy="reference").train(jobs)[0].update, rtol=0, atol=1e-10)
-
-
-def test_a_compiler_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "compiler", lambda: "/bin/false")
-    with pytest.raises(UserError, match="set CC"):
-        library.library.__wrapped__(torch.float32)

@@ -1,8 +1,9 @@
 """Small convolutional networks in compiled code: the model is traced once, its gradient is one call per step.
 
-`Trace` is an operator set that writes a model's forward pass down as a list of layers and buffers; `convnet.c` runs
-that list forwards and backwards with a sample in every lane of the processor's vectors. Nothing here knows a
-particular network: whatever is a chain of stride-1 convolutions, pooling, linear layers, ReLU and dropout qualifies.
+`Trace` is an operator set that writes a model's forward pass down as a list of layers and buffers. `convnet.c` runs
+that list forwards and backwards with a sample in every lane of the processor's vectors, `channels.c` with a channel:
+the first is faster as long as batches fill the lanes. Nothing here knows a particular network: whatever is a chain of
+stride-1 convolutions, pooling, linear layers, ReLU and dropout qualifies.
 
 Without a C compiler (library.py) the stacked strategy takes over, and the results' provenance says so.
 """
@@ -22,14 +23,18 @@ from torch import Tensor
 
 from reproduce.engine.augment import Augmentation
 from reproduce.engine.layout import Layout
-from reproduce.engine.library import WIDTH, Run, addresses, aligned, available, library
+from reproduce.engine.library import Run, addresses, aligned, level, library
 from reproduce.engine.local import Rows
 from reproduce.engine.slots import Chunk
 from reproduce.engine.task import Arena
 from reproduce.problems.models import Model
 
+PIECE = 32
+"""Most samples that go through all layers together."""
+SPARE = 1.1
+"""Lanes per sample beyond which channels fill the lanes better than samples (`python -m benchmarks choice`)."""
 CACHE = 6 << 20
-"""Bytes of activations and gradients beyond which a piece holds one vector of samples instead of two."""
+"""Bytes of activations and gradients beyond which a piece holds at most half as many."""
 BLOCK = 1 << 20
 """Factors of dropout layers that are drawn at a time."""
 
@@ -151,7 +156,7 @@ class Network(ctypes.Structure):
         ("layers", ctypes.c_void_p),
         ("buffers", ctypes.c_void_p),
         ("count", ctypes.c_int64),
-        ("vectors", ctypes.c_int64),
+        ("piece", ctypes.c_int64),
         ("work", ctypes.c_void_p),
         ("packed", ctypes.c_void_p),
         ("rows", ctypes.c_void_p),
@@ -159,34 +164,82 @@ class Network(ctypes.Structure):
 
 
 class Program:
-    """A traced model for samples of one type. Its functions may be called from many threads at once."""
+    """A traced model for samples of one type. Its functions may be called from many threads at once.
 
-    def __init__(self, trace: Trace, layout: Layout, dtype: torch.dtype) -> None:
-        self.trace, self.layout, self.dtype = trace, layout, dtype
+    Two layouts of the activations serve it: a sample in every lane (convnet.c), or a channel (channels.c), which fills
+    the lanes at any batch size but needs filters of whole vectors.
+    """
+
+    def __init__(self, trace: Trace, layout: Layout, dtype: torch.dtype, lanes: int) -> None:
+        self.trace, self.layout, self.dtype, self.lanes = trace, layout, dtype, lanes
         self.library = library(dtype)
-        self.lanes = WIDTH // dtype.itemsize
         self.drops = sum(n for _, n in trace.masks)
-        self.size, buffers = 0, []
-        for b in trace.buffers:
-            values, slopes = b.padded(b.border), b.padded(b.gradient_border)
-            buffers.append((b.channels, b.height, b.width, b.border, b.gradient_border, self.size, self.size + values))
-            self.size += values + slopes
-        self.buffers = np.array(buffers, dtype=np.int64)
         self.layers = np.array([astuple(s) for s in trace.layers], dtype=np.int64)
+        self.filters = [trace.names[s.weight] for s in trace.layers if s.kind == CONV]
         self.local = threading.local()
+        self.wide = self._may_be_wide()
 
-    def steps(self, run: Run, y: Tensor, x: Tensor, labels: Tensor, index: np.ndarray, masks: Tensor, at: int) -> None:
-        """Steps at, at + 1, .. of a local run on the flat model y [P], in place.
+    def _may_be_wide(self) -> bool:
+        """Do the channels of all layers fill vectors, as channels.c wants them?"""
+        buffers, lanes = self.trace.buffers, self.lanes
+        filters = all(buffers[s.target].channels % lanes == 0 for s in self.trace.layers if s.kind == CONV)
+        return filters and all(buffers[s.source].size >= lanes for s in self.trace.layers if s.kind == LINEAR)
+
+    def by_channel(self, batch: int) -> bool:
+        """Is a channel in every lane the faster way for batches of this size? Without filters for all small ones."""
+        lanes = self.piece(batch) * -(-batch // self.piece(batch))
+        return self.wide and (lanes > SPARE * batch or (not self.filters and batch <= 2 * PIECE))
+
+    def piece(self, batch: int) -> int:
+        """Samples of a piece, whole vectors of them, such that a batch leaves few lanes empty."""
+        most = max(1, PIECE // self.lanes)
+        while most > 1 and most * self.lanes * self.size(False) * self.dtype.itemsize > CACHE:
+            most //= 2
+        return self.lanes * min(range(1, most + 1), key=lambda v: (-(-batch // (v * self.lanes)) * v, -v))
+
+    def buffers(self, wide: bool) -> np.ndarray:
+        """Rows of the struct Buffer; the layout with a sample in every lane has borders."""
+        rows, at = [], 0
+        for b in self.trace.buffers:
+            border, gradient_border = (0, 0) if wide else (b.border, b.gradient_border)
+            values, slopes = b.padded(border), b.padded(gradient_border)
+            rows.append((b.channels, b.height, b.width, border, gradient_border, at, at + values))
+            at += values + slopes
+        return np.array(rows, dtype=np.int64)
+
+    def size(self, wide: bool) -> int:
+        """Numbers per sample in the workspace."""
+        last = self.trace.buffers[-1]
+        return int(self.buffers(wide)[-1, -1]) + last.padded(0 if wide else last.gradient_border)
+
+    def turned(self, rows: Tensor, back: bool = False) -> Tensor:
+        """Flat models [.., P] with filters as channels.c wants them, [k, k, in, out], in place; or `back`."""
+        for name in self.filters:
+            outputs, inputs, k, _ = self.trace.shapes[name]
+            at = self.layout.offsets[name]
+            part = rows.narrow(-1, at, outputs * inputs * k * k)
+            if back:
+                part.copy_(part.reshape(-1, k, k, inputs, outputs).permute(0, 4, 3, 1, 2).reshape(part.shape))
+            else:
+                part.copy_(part.reshape(-1, outputs, inputs, k, k).permute(0, 3, 4, 2, 1).reshape(part.shape))
+        return rows
+
+    def steps(
+        self, run: Run, y: Tensor, x: Tensor, labels: Tensor, index: np.ndarray, masks: Tensor, at: int, wide: bool
+    ) -> None:
+        """Steps at, at + 1, .. of a local run on the flat model y [P], in place; `wide`: y is `turned`.
 
         x [n, ...] and labels [n] hold the samples, index [K, B] names those of each step (-1 behind a short batch),
         masks [K, ..] are the factors of the dropout layers.
         """
-        scratch = self._scratch(index.shape[1])
+        batch = index.shape[1]
+        scratch = self._scratch(min(batch, PIECE) if wide else self.piece(batch), wide)
         full, pointers, before = masks.shape[1] // max(1, self.drops), [], 0
         for _, n in self.trace.masks:
             pointers.append(masks.data_ptr() + before * masks.element_size())
             before += full * n
-        self.library.local_steps(
+        function = self.library.channel_steps if wide else self.library.local_steps
+        function(
             ctypes.byref(scratch.network),
             ctypes.byref(run),
             ctypes.c_int64(at),
@@ -198,7 +251,7 @@ class Program:
             ctypes.c_void_p(x.data_ptr()),
             ctypes.c_void_p(labels.data_ptr()),
             index.ctypes.data_as(ctypes.c_void_p),
-            ctypes.c_int64(index.shape[1]),
+            ctypes.c_int64(batch),
             addresses(pointers),
             ctypes.c_int64(len(pointers)),
             ctypes.c_int64(masks.shape[1]),
@@ -216,7 +269,7 @@ class Program:
     def logits(self, y: Tensor, x: Tensor, index: np.ndarray) -> Tensor:
         """[n, classes] of the samples x[index] under the flat model y [P], without dropout."""
         out = torch.empty((len(index), self.trace.buffers[-1].channels), dtype=self.dtype)
-        scratch = self._scratch(len(index))
+        scratch = self._scratch(self.piece(len(index)), False)
         index = np.ascontiguousarray(index, dtype=np.int64)
         self.library.logits(
             ctypes.byref(scratch.network),
@@ -231,19 +284,20 @@ class Program:
     def _parameters(self, y: Tensor) -> Any:
         return addresses([y.data_ptr() + at * y.element_size() for at in self.layout.offsets.values()])
 
-    def _scratch(self, samples: int) -> Scratch:
-        """This thread's memory: pieces of two vectors, or of one if that holds the batch or alone fits the cache."""
-        two = samples > self.lanes and 2 * WIDTH * self.size <= CACHE
+    def _scratch(self, piece: int, wide: bool) -> Scratch:
+        """This thread's memory for pieces of so many samples."""
         known: dict[str, Scratch] = self.local.__dict__
-        return known.get(str(two)) or known.setdefault(str(two), Scratch(self, 1 + two))
+        key = f"{piece} {wide}"
+        return known.get(key) or known.setdefault(key, Scratch(self, piece, wide))
 
 
 class Scratch:
     """Memory of one thread: activations (whose borders are zero and stay so), filters, features, a gradient."""
 
-    def __init__(self, program: Program, vectors: int) -> None:
+    def __init__(self, program: Program, piece: int, wide: bool) -> None:
         trace, lanes, dtype = program.trace, program.lanes, program.dtype
-        self.work = aligned(program.size * vectors * lanes, dtype)
+        self.buffers = program.buffers(wide)
+        self.work = aligned(program.size(wide) * piece, dtype)
         filters = [
             trace.buffers[s.source].channels * trace.buffers[s.target].channels * s.kernel**2
             for s in trace.layers
@@ -252,14 +306,14 @@ class Scratch:
         self.filters = [torch.zeros(size, dtype=dtype) for size in filters for _ in range(2)]
         self.packed = addresses([f.data_ptr() for f in self.filters])
         widest = max(-(-trace.buffers[s.source].size // lanes) * lanes for s in trace.layers if s.kind == LINEAR)
-        self.rows = aligned(widest * vectors * lanes, dtype)
+        self.rows = aligned(2 * widest * piece, dtype)  # values, and their gradient where channels are in the lanes
         self.gradient = torch.zeros(program.layout.total, dtype=dtype)
         self.gradients = program._parameters(self.gradient)
         self.network = Network(
             program.layers.ctypes.data,
-            program.buffers.ctypes.data,
+            self.buffers.ctypes.data,
             len(program.layers),
-            vectors,
+            piece,
             self.work.data_ptr(),
             ctypes.cast(self.packed, ctypes.c_void_p),
             self.rows.data_ptr(),
@@ -275,14 +329,22 @@ def compiled_run(chunk: Chunk, arena: Arena) -> Rows:
     rule, index, steps = chunk.rule, chunk.batches(), chunk.steps
     correction, anchor = chunk.stack("correction"), chunk.stack("anchor")
     y = start.clone(memory_format=torch.contiguous_format)
+    counts, generators, full = chunk.first_counts(), chunk.generators(arena.device), index.shape[2]
+    wide = code.by_channel(full)
+
+    def own(row: Tensor) -> Tensor:
+        """A vector of the rule as the C sources want it."""
+        return code.turned(row.clone()) if wide else row.contiguous()
+
+    if wide:
+        code.turned(y)
     wanted = rule.mean_gradient or bool(rule.first_gradient)
     total = torch.zeros_like(y) if wanted else None
     first = torch.zeros_like(y) if rule.first_gradient else None
-    counts, generators, full = chunk.first_counts(), chunk.generators(arena.device), index.shape[2]
     for a in range(len(y)):
         velocity = torch.zeros_like(y[a]) if rule.momentum else None
-        pull = (start if anchor is None else anchor)[a].contiguous() if chunk.mus[a] else None
-        push = None if correction is None else correction[a].contiguous()
+        pull = own((start if anchor is None else anchor)[a]) if chunk.mus[a] else None
+        push = None if correction is None else own(correction[a])
         vectors = (push, pull, velocity, None if total is None else total[a], None if first is None else first[a])
         pointers = [None if v is None else v.data_ptr() for v in vectors]
         run = Run(chunk.rates[a], rule.momentum, rule.decay, chunk.mus[a], y.shape[1], int(counts[a]), *pointers)
@@ -291,9 +353,12 @@ def compiled_run(chunk: Chunk, arena: Arena) -> Rows:
         for k in range(0, int(steps[a]), block):
             here = index[a, k : min(k + block, int(steps[a]))]
             masks = code.masks(generators[a], len(here), full)
-            code.steps(run, y[a], *_samples(arena, augment, here), masks, k)
+            code.steps(run, y[a], *_samples(arena, augment, here), masks, k, wide)
     if total is not None:
         total /= chunk.numbers(np.maximum(steps, 1).tolist(), total)[:, None]
+    for rows in (y, total, first):
+        if wide and rows is not None:
+            code.turned(rows, back=True)
     return Rows(y.sub_(start), total, first)
 
 
@@ -305,12 +370,15 @@ def _samples(arena: Arena, augment: Augmentation, index: np.ndarray) -> tuple[Te
     return augment(arena.train_x[where]).contiguous(), arena.train_y[where], np.arange(len(where))[None]
 
 
-@cache
 def program(model: Model, sample: tuple[int, ...], dtype: torch.dtype) -> Program | None:
     """The compiled form of a model for samples [channels, height, width] or [features]; None where there is none."""
-    if not available(dtype):
-        return None
+    here = level()
+    return _program(model, sample, dtype, here.width // dtype.itemsize) if here and library(dtype) else None
+
+
+@cache
+def _program(model: Model, sample: tuple[int, ...], dtype: torch.dtype, lanes: int) -> Program | None:
     try:
-        return Program(Trace(model, sample), Layout(model), dtype)
+        return Program(Trace(model, sample), Layout(model), dtype, lanes)
     except (Unsupported, AttributeError):  # AttributeError: an operator that Trace does not have
         return None

@@ -8,21 +8,7 @@
  * Buffers have the border of zeros that the convolution reading them needs: activations the padding of the next layer,
  * gradients k - 1 - padding for the way back, which is again a convolution. Borders are zeroed once, by the caller.
  */
-#include "vectors.h"
-
-#define MASKS 16 /* most dropout layers of a network */
-
-enum kind { CONV, POOL, LINEAR, RELU, SCALE_CHANNELS, SCALE };
-
-/* An activation and its gradient: offsets into the workspace and borders; offsets count V vectors. */
-typedef struct {
-    int64_t channels, height, width, border, gradient_border, at, gradient_at;
-} Buffer;
-
-/* A layer from buffer `in` to buffer `out` (the same for RELU and SCALE*, which work in place). */
-typedef struct {
-    int64_t kind, in, out, kernel, padding, weight, bias, mask, packed, packed_back;
-} Layer;
+#include "network.h"
 
 /* An image as the kernels see it: its first inner element, vectors per row and per channel. */
 typedef struct {
@@ -39,44 +25,70 @@ static View slopes(vec *work, const Buffer *b, int V) { return view(work, b->gra
 
 /* ---- convolution: out[c][x] = bias[c] + sum over inputs and taps of in[i][x + tap] w[i][tap][c] ---- */
 
-INLINE void conv_tile(const int C, const int P, const vec *in, long plane, long row, int inputs, int k, int V,
-                      const REAL *w, int outputs, const REAL *bias, vec *out, long out_plane) {
+/* The taps from..to of a filter of k in one direction that meet more than the border of zeros. */
+typedef struct {
+    int from, to;
+} Range;
+
+/* Outputs first..last of a row (or column) over `length` inputs with `padding`. */
+INLINE Range meeting(long first, long last, int k, int padding, long length) {
+    long from = padding - last, to = length + padding - first;
+    return (Range){from > 0 ? from : 0, to < k ? to : k};
+}
+
+/* A convolution as its tiles see it. */
+typedef struct {
+    const vec *in; /* the row's first element, border included */
+    long plane, row, out_plane;
+    int inputs, k, V, outputs, padding, width;
+    Range rows;
+    const REAL *w, *bias;
+} Conv;
+
+INLINE void conv_tile(const int C, const int P, const Conv *s, long at, vec *out) {
     vec sum[12][4];
-    UNROLL for (int c = 0; c < C; c++) UNROLL for (int p = 0; p < P; p++) sum[c][p] = (vec){0} + (bias ? bias[c] : 0);
-    for (int i = 0; i < inputs; i++)
-        for (int ky = 0; ky < k; ky++) {
-            const vec *x = in + i * plane + ky * row;
-            for (int kx = 0; kx < k; kx++, x += V, w += outputs) {
+    UNROLL for (int c = 0; c < C; c++)
+        UNROLL for (int p = 0; p < P; p++) sum[c][p] = (vec){0} + (s->bias ? s->bias[c] : 0);
+    const Range taps = meeting(at / s->V, (at + P - 1) / s->V, s->k, s->padding, s->width), rows = s->rows;
+    const long V = s->V, outputs = s->outputs, run = taps.to - taps.from, height = rows.to - rows.from;
+    const long row = s->row - run * V, plane = s->plane - height * s->row; /* from the end of one to the next */
+    const long w_row = (s->k - run) * outputs, w_plane = (s->k - height) * s->k * outputs;
+    const vec *x = s->in + at + rows.from * s->row + taps.from * V;
+    const REAL *w = s->w + (rows.from * s->k + taps.from) * outputs;
+    for (int i = 0; i < s->inputs; i++, x += plane, w += w_plane)
+        for (long ky = 0; ky < height; ky++, x += row, w += w_row)
+            for (long kx = 0; kx < run; kx++, x += V, w += outputs) {
                 vec here[4];
                 UNROLL for (int p = 0; p < P; p++) here[p] = x[p];
                 UNROLL for (int c = 0; c < C; c++) UNROLL for (int p = 0; p < P; p++) sum[c][p] += here[p] * w[c];
             }
-        }
-    UNROLL for (int c = 0; c < C; c++) UNROLL for (int p = 0; p < P; p++) out[c * out_plane + p] = sum[c][p];
+    UNROLL for (int c = 0; c < C; c++) UNROLL for (int p = 0; p < P; p++) out[c * s->out_plane + p] = sum[c][p];
 }
 
-INLINE void conv_row(const int C, const int P, const vec *in, long plane, long row, int inputs, int k, int V,
-                     const REAL *w, int outputs, const REAL *bias, vec *out, long out_plane, long n) {
+INLINE void conv_row(const int C, const int P, const Conv *s, vec *out, long n) {
     long t = 0;
-    for (; t + P <= n; t += P) conv_tile(C, P, in + t, plane, row, inputs, k, V, w, outputs, bias, out + t, out_plane);
-    for (; t < n; t++) conv_tile(C, 1, in + t, plane, row, inputs, k, V, w, outputs, bias, out + t, out_plane);
+    for (; t + P <= n; t += P) conv_tile(C, P, s, t, out + t);
+    for (; t < n; t++) conv_tile(C, 1, s, t, out + t);
 }
 
-/* `in` is the view including its border; w [inputs][k][k][outputs]. */
-static void conv(View in, int inputs, int k, int V, const REAL *w, const REAL *bias, View out, int outputs, int height,
-                 int width) {
-    int blocks = (outputs + 11) / 12;
+#define MOST_CHANNELS (SUMS / 2) /* of a tile of two pixels */
+
+/* `in` is the view including its border of `padding`, [height][width] what is inside; w [inputs][k][k][outputs]. */
+static void conv(View in, int inputs, int k, int V, const REAL *w, const REAL *bias, View out, int outputs,
+                 const Buffer *source, int padding, const Buffer *target) {
+    int blocks = (outputs + MOST_CHANNELS - 1) / MOST_CHANNELS;
     for (int b = 0; b < blocks; b++) {
         int from = outputs * b / blocks, count = outputs * (b + 1) / blocks - from;
-        for (int y = 0; y < height; y++) {
-            const vec *x = in.at + y * in.row;
+        for (int y = 0; y < target->height; y++) {
+            const Conv s = {in.at + y * in.row, in.plane, in.row, out.plane, inputs, k, V, outputs, padding,
+                            source->width, meeting(y, y, k, padding, source->height), w + from, bias ? bias + from : 0};
             vec *o = out.at + from * out.plane + y * out.row;
-            const REAL *wb = w + from, *bb = bias ? bias + from : 0;
             switch (count) {
-#define CASE(C, P) \
-    case C: conv_row(C, P, x, in.plane, in.row, inputs, k, V, wb, outputs, bb, o, out.plane, (long)width * V); break;
-                CASE(1, 4) CASE(2, 4) CASE(3, 4) CASE(4, 4) CASE(5, 4) CASE(6, 4) CASE(7, 3) CASE(8, 3) CASE(9, 2)
-                CASE(10, 2) CASE(11, 2) CASE(12, 2)
+#define CASE(C)                                                                                                        \
+    case C:                                                                                                            \
+        if (C <= MOST_CHANNELS) conv_row(C, SUMS / C < 4 ? SUMS / C : 4, &s, o, (long)target->width * V);              \
+        break;
+                CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
 #undef CASE
             }
         }
@@ -113,31 +125,34 @@ INLINE void taps_tile(const int C, const int K, const vec *d, long d_plane, long
     UNROLL for (int c = 0; c < C; c++) UNROLL for (int t = 0; t < K; t++) g[c * g_plane + t] += total(sum[c][t]);
 }
 
+#define MOST_TAPS(K) (SUMS / (K) < 1 ? 1 : (SUMS + 1) / (K) < 8 ? (SUMS + 1) / (K) : 8) /* 5 x 5 fits 32 registers */
+
 static void taps(int C, int K, const vec *d, View dv, const vec *x, View in, int height, long n, int V, REAL *g,
                  long g_plane) {
     switch (C * 8 + K) {
-#define CASE(c, t) \
-    case c * 8 + t: taps_tile(c, t, d, dv.plane, dv.row, x, in.row, height, n, V, g, g_plane); break;
-        CASE(1, 1) CASE(2, 1) CASE(3, 1) CASE(4, 1) CASE(5, 1) CASE(6, 1) CASE(7, 1) CASE(8, 1)
-        CASE(1, 2) CASE(2, 2) CASE(3, 2) CASE(4, 2) CASE(5, 2) CASE(6, 2) CASE(7, 2) CASE(8, 2)
-        CASE(1, 3) CASE(2, 3) CASE(3, 3) CASE(4, 3) CASE(5, 3) CASE(6, 3) CASE(7, 3) CASE(8, 3)
-        CASE(1, 4) CASE(2, 4) CASE(3, 4) CASE(4, 4) CASE(5, 4)
-        CASE(1, 5) CASE(2, 5) CASE(3, 5) CASE(4, 5) CASE(5, 5)
+#define CASE(c, t)                                                                                                     \
+    case c * 8 + t:                                                                                                    \
+        if (c <= MOST_TAPS(t)) taps_tile(c, t, d, dv.plane, dv.row, x, in.row, height, n, V, g, g_plane);              \
+        break;
+#define CASES(t) CASE(1, t) CASE(2, t) CASE(3, t) CASE(4, t) CASE(5, t) CASE(6, t) CASE(7, t) CASE(8, t)
+        CASES(1) CASES(2) CASES(3) CASES(4) CASES(5)
+#undef CASES
 #undef CASE
     }
 }
 
 static void conv_weights(View in, int inputs, View d, int outputs, int k, int height, int width, int V, REAL *g,
                          REAL *bias) {
-    int most = k % 4 == 0 || k >= 5 ? 5 : 8, blocks = (outputs + most - 1) / most;
-    for (int b = 0; b < blocks; b++) {
-        int from = outputs * b / blocks, count = outputs * (b + 1) / blocks - from;
-        const vec *slope = d.at + from * d.plane;
-        for (int i = 0; i < inputs; i++)
-            for (int ky = 0; ky < k; ky++)
-                for (int kx = 0; kx < k; kx += 5)
-                    taps(count, k - kx < 5 ? k - kx : 5, slope, d, in.at + i * in.plane + ky * in.row + kx * V, in,
-                         height, (long)width * V, V, g + ((from * inputs + i) * k + ky) * k + kx, (long)inputs * k * k);
+    for (int kx = 0; kx < k; kx += 5) {
+        int K = k - kx < 5 ? k - kx : 5, most = MOST_TAPS(K), blocks = (outputs + most - 1) / most;
+        for (int b = 0; b < blocks; b++) {
+            int from = outputs * b / blocks, count = outputs * (b + 1) / blocks - from;
+            const vec *slope = d.at + from * d.plane;
+            for (int i = 0; i < inputs; i++)
+                for (int ky = 0; ky < k; ky++)
+                    taps(count, K, slope, d, in.at + i * in.plane + ky * in.row + kx * V, in, height, (long)width * V,
+                         V, g + ((from * inputs + i) * k + ky) * k + kx, (long)inputs * k * k);
+        }
     }
     for (int c = 0; c < outputs; c++) {
         vec sum = {0};
@@ -149,32 +164,39 @@ static void conv_weights(View in, int inputs, View d, int outputs, int k, int he
 
 /* ---- linear layers ---- */
 
-INLINE void matrix_tile(const int R, const int V, const REAL *w, long by_row, long by_term, int terms, const vec *x,
-                        const REAL *bias, vec *out) {
-    vec sum[12][4];
-    UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < V; v++) sum[r][v] = (vec){0} + (bias ? bias[r] : 0);
+INLINE void matrix_tile(const int R, const int N, const REAL *w, long by_row, long by_term, int terms, const vec *x,
+                        const REAL *bias, vec *out, int V) {
+    vec sum[SUMS][4];
+    UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < N; v++) sum[r][v] = (vec){0} + (bias ? bias[r] : 0);
     for (int t = 0; t < terms; t++, x += V, w += by_term) {
         vec here[4];
-        UNROLL for (int v = 0; v < V; v++) here[v] = x[v];
-        UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < V; v++) sum[r][v] += here[v] * w[r * by_row];
+        UNROLL for (int v = 0; v < N; v++) here[v] = x[v];
+        UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < N; v++) sum[r][v] += here[v] * w[r * by_row];
     }
-    UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < V; v++) out[r * V + v] = sum[r][v];
+    UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < N; v++) out[r * V + v] = sum[r][v];
+}
+
+INLINE void matrix_columns(const int N, const REAL *w, long by_row, long by_term, int rows, int terms, const vec *x,
+                           const REAL *bias, vec *out, int V) {
+    const int R = SUMS / N < 12 ? SUMS / N : 12;
+    int r = 0;
+    for (; r + R <= rows; r += R)
+        matrix_tile(R, N, w + r * by_row, by_row, by_term, terms, x, bias ? bias + r : 0, out + (long)r * V, V);
+    for (; r + 3 <= rows; r += 3)
+        matrix_tile(3, N, w + r * by_row, by_row, by_term, terms, x, bias ? bias + r : 0, out + (long)r * V, V);
+    for (; r < rows; r++)
+        matrix_tile(1, N, w + r * by_row, by_row, by_term, terms, x, bias ? bias + r : 0, out + (long)r * V, V);
 }
 
 /* out[r] = bias[r] + sum over t of w[r * by_row + t * by_term] x[t]; both directions of a linear layer. */
 static void matrix(const REAL *w, long by_row, long by_term, int rows, int terms, const vec *x, const REAL *bias,
                    vec *out, int V) {
-    int r = 0;
-    switch (V) {
-#define CASE(R, N)                                                                                                     \
-    case N:                                                                                                            \
-        for (; r + R <= rows; r += R)                                                                                  \
-            matrix_tile(R, N, w + r * by_row, by_row, by_term, terms, x, bias ? bias + r : 0, out + r * N);            \
-        for (; r < rows; r++)                                                                                          \
-            matrix_tile(1, N, w + r * by_row, by_row, by_term, terms, x, bias ? bias + r : 0, out + r * N);            \
-        break;
-        CASE(12, 1) CASE(10, 2) CASE(8, 3) CASE(6, 4)
-#undef CASE
+    int v = 0;
+    for (; v + 4 <= V; v += 4) matrix_columns(4, w, by_row, by_term, rows, terms, x + v, bias, out + v, V);
+    switch (V - v) {
+    case 3: matrix_columns(3, w, by_row, by_term, rows, terms, x + v, bias, out + v, V); break;
+    case 2: matrix_columns(2, w, by_row, by_term, rows, terms, x + v, bias, out + v, V); break;
+    case 1: matrix_columns(1, w, by_row, by_term, rows, terms, x + v, bias, out + v, V); break;
     }
 }
 
@@ -201,8 +223,9 @@ static void linear_weights(const REAL *d, long d_row, int rows, int samples, con
     long width = (inputs + LANES - 1) / LANES * LANES;
     for (int i = 0; i < inputs; i += 4 * LANES) {
         int r = 0, valid = inputs - i, vectors = (valid + LANES - 1) / LANES;
-        for (; r + 6 <= rows && vectors >= 4; r += 6)
-            outer_tile(6, 4, d + r * d_row, d_row, samples, xt + i, width, g + (long)r * inputs + i, inputs, valid);
+        for (; r + SUMS / 4 <= rows && vectors >= 4; r += SUMS / 4)
+            outer_tile(SUMS / 4, 4, d + r * d_row, d_row, samples, xt + i, width, g + (long)r * inputs + i, inputs,
+                       valid);
         for (; r < rows; r++)
             for (int c = 0; c < 4 && c < vectors; c++)
                 outer_tile(1, 1, d + r * d_row, d_row, samples, xt + i + c * LANES, width,
@@ -269,13 +292,18 @@ static void relu_back(View a, View d, const Buffer *s, int V) {
 
 /* Multiplies by a mask [samples][channels], or [samples][channels * height * width] if not `whole`. */
 static void scale(View a, const Buffer *s, int V, const REAL *mask, int samples, int whole) {
-    long pixels = s->height * s->width, n = whole ? s->channels : s->channels * pixels;
+    const long pixels = s->height * s->width, n = whole ? s->channels : s->channels * pixels;
+    vec factors[V];
+    REAL *lane = (REAL *)factors;
+    memset(factors, 0, sizeof factors);
     for (int c = 0; c < s->channels; c++)
         for (int y = 0; y < s->height; y++)
             for (int x = 0; x < s->width; x++) {
-                REAL *p = (REAL *)(a.at + c * a.plane + y * a.row + (long)x * V);
+                vec *p = a.at + c * a.plane + y * a.row + (long)x * V;
                 const REAL *m = mask + (whole ? c : c * pixels + y * s->width + x);
-                for (int b = 0; b < samples; b++) p[b] *= m[b * n];
+                if (!whole || !(x || y))
+                    for (int b = 0; b < samples; b++) lane[b] = m[b * n];
+                for (int v = 0; v < V; v++) p[v] *= factors[v];
             }
 }
 
@@ -313,8 +341,8 @@ static void forward(const Layer *layers, int count, const Buffer *buffers, vec *
         switch (s->kind) {
         case CONV:
             a.at -= s->padding * (a.row + V);
-            conv(a, in->channels, s->kernel, V, packed[s->packed], parameters[s->bias], z, out->channels, out->height,
-                 out->width);
+            conv(a, in->channels, s->kernel, V, packed[s->packed], parameters[s->bias], z, out->channels, in,
+                 s->padding, out);
             break;
         case POOL: pool(a, z, out->channels, out->height, out->width, V); break;
         case LINEAR:
@@ -345,9 +373,9 @@ static void backward(const Layer *layers, int count, const Buffer *buffers, vec 
             conv_weights(a, in->channels, dz, out->channels, s->kernel, out->height, out->width, V,
                          gradients[s->weight], gradients[s->bias]);
             if (s->in) {
-                dz.at -= (s->kernel - 1 - s->padding) * (dz.row + V);
-                conv(dz, out->channels, s->kernel, V, packed[s->packed_back], 0, d, in->channels, in->height,
-                     in->width);
+                int padding = s->kernel - 1 - s->padding;
+                dz.at -= padding * (dz.row + V);
+                conv(dz, out->channels, s->kernel, V, packed[s->packed_back], 0, d, in->channels, out, padding, in);
             }
             break;
         case POOL: unpool(a, d, dz, out->channels, out->height, out->width, V); break;
@@ -368,8 +396,6 @@ static void backward(const Layer *layers, int count, const Buffer *buffers, vec 
         }
     }
 }
-
-INLINE REAL exponential(REAL x) { return sizeof(REAL) == 4 ? expf(x) : exp(x); }
 
 /* Gradient of the mean cross-entropy with respect to the logits, in the lanes of the samples; zero in the others. */
 static void cross_entropy(const vec *logits, vec *slope, int classes, int V, const int64_t *labels,
@@ -394,21 +420,11 @@ static void pack_all(const Layer *layers, int count, const Buffer *buffers, REAL
                  packed[s->packed], back && s->in ? packed[s->packed_back] : 0);
 }
 
-/* A traced network with one thread's memory. */
-typedef struct {
-    const Layer *layers;
-    const Buffer *buffers;
-    int64_t count, vectors;
-    vec *work;           /* activations and gradients */
-    REAL *const *packed; /* filters in the order of the convolutions */
-    REAL *rows;          /* the features of a piece, sample by sample */
-} Network;
-
 /* The gradient of the mean loss of `samples` samples x[index[.]] is added to `gradients`, piece by piece. */
 static void add_gradient(const Network *net, REAL *const *parameters, REAL *const *masks, REAL *const *gradients,
                          const REAL *x, const int64_t *labels, const int64_t *index, int samples) {
     const Buffer *in = net->buffers, *out = in + net->layers[net->count - 1].out;
-    int V = net->vectors, piece = V * LANES;
+    int V = net->piece / LANES, piece = net->piece;
     pack_all(net->layers, net->count, in, parameters, net->packed, 1);
     for (int first = 0; first < samples; first += piece) {
         int here = samples - first < piece ? samples - first : piece;
@@ -443,7 +459,7 @@ void local_steps(const Network *net, const Run *run, int64_t from, int64_t to, R
 void logits(const Network *net, REAL *const *parameters, const REAL *x, const int64_t *index, int64_t samples,
             REAL *out) {
     const Buffer *in = net->buffers, *last = in + net->layers[net->count - 1].out;
-    int V = net->vectors, piece = V * LANES;
+    int V = net->piece / LANES, piece = net->piece;
     pack_all(net->layers, net->count, in, parameters, net->packed, 0);
     for (int64_t first = 0; first < samples; first += piece) {
         int here = samples - first < piece ? samples - first : piece;

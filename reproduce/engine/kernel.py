@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine.library import WIDTH, Run, aligned, library
+from reproduce.engine.library import LINE, Run, aligned, library
 from reproduce.engine.local import Rows
 from reproduce.engine.slots import Chunk
 from reproduce.engine.task import Arena
@@ -69,7 +69,7 @@ def _run(chunk: Chunk, arena: Arena, x: Tensor, out: Tensor, vectors: tuple[Tens
         )
         for a in range(slots)
     ]
-    lanes = WIDTH // out.element_size()
+    lanes = LINE // out.element_size()
     z = aligned(classes * -(-plan.shape[2] // lanes) * lanes, out.dtype)
     g = aligned(classes * width, out.dtype)
     steps = np.ascontiguousarray(chunk.steps, dtype=np.int64)
@@ -87,7 +87,7 @@ def _padded(arena: Arena) -> Tensor:
     if arena.padded is None:
         flat = arena.train_x.flatten(1)
         n, features = flat.shape
-        lanes = WIDTH // flat.element_size()
+        lanes = LINE // flat.element_size()
         width = -(-(features + 1) // lanes) * lanes
         padded = aligned(n * width, flat.dtype).view(n, width)
         padded[:, :features] = flat

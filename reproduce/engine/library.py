@@ -1,7 +1,11 @@
 """The compiled parts of the engine: C sources, built by the machine's compiler when they are first needed.
 
-The library is kept beside the package's compiled Python files, under a name that changes with the sources, the compiler
-and the processor. Without a compiler other strategies take over, and the results' provenance says so.
+One source serves every vector unit: a *level* names the instructions that a library may use, and with them the width of
+a vector and the number of its registers (vectors.h). The machine's level is what torch finds; REPRODUCE_ISA asks for a
+lower one. Results depend on the level, not on the processor, so a job can be resumed elsewhere.
+
+Libraries are kept under names that change with the sources, the compiler and the level, in the package's own folder or
+the user's cache. Without a compiler other strategies take over, and the results' provenance says why.
 """
 
 from __future__ import annotations
@@ -9,11 +13,15 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import platform
+import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,14 +29,41 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from reproduce.errors import UserError
+from reproduce.errors import UserError, unknown
 
 HERE = Path(__file__).parent
-SOURCES = (HERE / "convnet.c", HERE / "softmax.c")
-FLAGS = ("-O3", "-march=native", "-ffp-contract=fast", "-std=gnu11", "-shared", "-fPIC", "-w")
+SOURCES = tuple(HERE / name for name in ("convnet.c", "channels.c", "softmax.c"))
+HEADERS = tuple(HERE / name for name in ("vectors.h", "network.h", "linear.h"))
+FLAGS = ("-O3", "-ffp-contract=fast", "-std=gnu11", "-shared", "-fPIC", "-w")
 TYPES = {torch.float32: ("float", "int32_t", "-DSINGLE"), torch.float64: ("double", "int64_t")}
-WIDTH = 64
-"""Bytes of a vector, as in vectors.h."""
+PATIENCE = 300
+"""Seconds after which a compiler counts as hanging."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """A set of vector instructions: bytes of a vector, as in vectors.h, and the compiler's options for it."""
+
+    name: str
+    machine: str
+    width: int
+    flags: tuple[str, ...]
+
+
+LEVELS = {
+    level.name: level
+    for level in (
+        Level("sse2", "x86_64", 16, ("-msse2",)),
+        Level("avx2", "x86_64", 32, ("-mavx2", "-mfma")),
+        Level("avx512", "x86_64", 64, ("-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma")),
+        Level("neon", "aarch64", 16, ()),
+    )
+}
+"""Lowest first, of each machine."""
+FOUND = {("x86_64", "AVX512"): "avx512", ("x86_64", "AVX2"): "avx2", ("x86_64", "DEFAULT"): "sse2"}
+"""Level of a machine by torch's name for its vector unit."""
+LINE = 64
+"""Bytes of the widest vector: rows padded to it suit every level."""
 
 
 class Run(ctypes.Structure):
@@ -47,48 +82,153 @@ def addresses(values: Sequence[int]) -> Any:
 
 
 def aligned(size: int, dtype: torch.dtype) -> Tensor:
-    """Zeros that start at a multiple of a vector, as the vectors of the C sources must."""
-    lanes = WIDTH // dtype.itemsize
-    memory = torch.zeros(size + lanes, dtype=dtype)
-    skip = -memory.data_ptr() % WIDTH // dtype.itemsize
+    """Zeros that start at a multiple of the widest vector, as the vectors of the C sources must."""
+    memory = torch.zeros(size + LINE // dtype.itemsize, dtype=dtype)
+    skip = -memory.data_ptr() % LINE // dtype.itemsize
     return memory[skip : skip + size]
 
 
+# --- levels -----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def levels() -> tuple[str, ...]:
+    """The levels that this machine can execute, lowest first; empty on a machine that the sources do not know."""
+    machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+    names = [level.name for level in LEVELS.values() if level.machine == machine]
+    best = FOUND.get((machine, torch.backends.cpu.get_cpu_capability()), names[0] if names else "")
+    return tuple(names[: names.index(best) + 1]) if names else ()
+
+
+def level() -> Level | None:
+    """The level in force: the machine's highest, or REPRODUCE_ISA; UserError if the machine cannot execute that."""
+    wanted, here = os.environ.get("REPRODUCE_ISA"), levels()
+    if not wanted:
+        return LEVELS[here[-1]] if here else None
+    if wanted not in LEVELS:
+        raise unknown("instruction set (REPRODUCE_ISA)", wanted, LEVELS)
+    if wanted not in here:
+        raise UserError(f"REPRODUCE_ISA={wanted}: this machine can execute {', '.join(here) or 'none of the levels'}")
+    return LEVELS[wanted]
+
+
+# --- building ---------------------------------------------------------------------------------------------------------
+
+
 def available(dtype: torch.dtype) -> bool:
-    """Is there a compiler, and code for this type of number?"""
-    return dtype in TYPES and compiler() is not None
+    """Is there compiled code for this type of number?"""
+    return library(dtype) is not None
 
 
-@cache
-def compiler() -> str | None:
-    """The C compiler: $CC, or cc, gcc, clang, whichever is found first; CC=none does without."""
-    names = [os.environ["CC"]] if os.environ.get("CC") else ["cc", "gcc", "clang"]
-    return next((path for name in names if (path := shutil.which(name))), None)
-
-
-@cache
 def library(dtype: torch.dtype) -> Any:
-    """The C sources for one type of number, built on first use; processes that build them at once do no harm."""
-    cc = compiler()
-    assert cc is not None
-    real, integer, *more = TYPES[dtype]
-    target = subprocess.run([cc, "-march=native", "-dM", "-E", "-x", "c", os.devnull], capture_output=True)
-    sources = b"".join(file.read_bytes() for file in (HERE / "vectors.h", *SOURCES))
-    key = hashlib.sha256(sources + target.stdout + " ".join(FLAGS).encode()).hexdigest()[:16]
-    name = f"kernels-{real}-{key}.so"
-    for folder in (HERE / "__pycache__", Path(tempfile.gettempdir()) / f"reproduce-{os.getuid()}"):
-        file = folder / name
+    """The C sources for one type of number at the level in force, built on first use; None where that cannot be."""
+    here, command = level(), compiler()
+    return _library(dtype, here, command) if here and command and dtype in TYPES else None
+
+
+def how() -> dict[str, str]:
+    """Level and compiler of the compiled parts, for the provenance; why there are none, where there are none."""
+    here, command = level(), compiler()
+    if here is None:
+        return {"isa": "none", "compiler": f"none: no vector code for {platform.machine()}"}
+    if command is None:
+        return {"isa": "none", "compiler": "none"}
+    failed = [reason for key, reason in _failures.items() if key[1:] == (here, command)]
+    return {"isa": "none" if failed else here.name, "compiler": failed[0] if failed else _version(command)}
+
+
+_failures: dict[tuple[torch.dtype, Level, tuple[str, ...]], str] = {}
+
+
+def compiler() -> tuple[str, ...] | None:
+    """The C compiler as a command: $CC, or cc, gcc, clang, whichever is found first; CC=none does without."""
+    return _compiler(os.environ.get("CC"))
+
+
+@cache
+def _compiler(wanted: str | None) -> tuple[str, ...] | None:
+    if wanted == "none":
+        return None
+    try:
+        commands = [shlex.split(wanted)] if wanted else [[name] for name in ("cc", "gcc", "clang")]
+    except ValueError as error:
+        raise UserError(f"CC={wanted}: {error}") from error
+    for program, *options in filter(None, commands):
+        if path := shutil.which(program):
+            return (path, *options)
+    if wanted:
+        _say(f"CC={wanted}: there is no such program")
+    return None
+
+
+@cache
+def _version(command: tuple[str, ...]) -> str:
+    """The first line that the compiler says of itself."""
+    try:
+        said = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=20).stdout
+    except (OSError, subprocess.SubprocessError):
+        said = ""
+    return next(iter(said.splitlines()), "unknown")
+
+
+@cache
+def _library(dtype: torch.dtype, here: Level, command: tuple[str, ...]) -> Any:
+    real = TYPES[dtype][0]
+    sources = b"".join(file.read_bytes() for file in (*HEADERS, *SOURCES))
+    key = hashlib.sha256(sources + "\0".join((*FLAGS, *here.flags, *command, _version(command))).encode())
+    file = _folder() / f"kernels-{real}-{here.name}-{key.hexdigest()[:16]}.so"
+    try:
         if file.exists():
-            return ctypes.CDLL(str(file))
-        if os.access(folder if folder.exists() else folder.parent, os.W_OK):
-            break
-    folder.mkdir(exist_ok=True)
-    print("building the compiled kernels (once, some seconds)", file=sys.stderr)
-    with tempfile.TemporaryDirectory(dir=folder) as aside:
-        built = Path(aside) / name
-        types = (f"-DREAL={real}", f"-DBITS={integer}", *more)
-        command = [cc, *FLAGS, *types, "-o", str(built), *map(str, SOURCES), "-lm"]
-        if subprocess.run(command).returncode:
-            raise UserError(f"{cc} could not build the compiled kernels: set CC to another compiler, or to none")
+            try:
+                return ctypes.CDLL(str(file))
+            except OSError:  # half a file, or another system's
+                file.unlink()
+        _build(file, dtype, here, command)
+        return ctypes.CDLL(str(file))
+    except (OSError, subprocess.SubprocessError) as error:
+        reason = _failures[dtype, here, command] = f"{command[0]} failed: {_reason(error)}"
+        _say(reason)
+        return None
+
+
+def _build(file: Path, dtype: torch.dtype, here: Level, command: tuple[str, ...]) -> None:
+    """Compile the sources into `file`, which appears when it is complete: processes may do it at once."""
+    print(f"building the compiled kernels for {here.name} (once, some seconds)", file=sys.stderr)
+    real, integer, *more = TYPES[dtype]
+    with tempfile.TemporaryDirectory(dir=file.parent) as aside:
+        built = Path(aside) / file.name
+        options = (*FLAGS, *here.flags, f"-DREAL={real}", f"-DBITS={integer}", *more)
+        call = [*command, *options, "-o", str(built), *map(str, SOURCES), "-lm"]
+        subprocess.run(call, check=True, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
         built.replace(file)
-    return ctypes.CDLL(str(file))
+
+
+def _reason(error: Exception) -> str:
+    """One line of what went wrong."""
+    if isinstance(error, subprocess.TimeoutExpired):
+        return f"no answer within {PATIENCE} s"
+    if isinstance(error, subprocess.CalledProcessError):
+        lines = [line for line in str(error.stderr).splitlines() if "error" in line.lower()]
+        return lines[0].strip() if lines else f"exit status {error.returncode}"
+    return str(error)
+
+
+def _say(reason: str) -> None:
+    print(f"{reason}; other strategies take over (slower; CC names a compiler)", file=sys.stderr)
+
+
+def _folder() -> Path:
+    """Where libraries are kept: beside the package's compiled Python files, or else in the user's cache folder.
+
+    What lies there is executed, so nobody else may be able to write to it; OSError if somebody is.
+    """
+    beside = HERE / "__pycache__"
+    if os.access(beside if beside.exists() else HERE, os.W_OK):
+        beside.mkdir(exist_ok=True)
+        return beside
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reproduce"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.stat()
+    if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise OSError(f"{folder} is open to others: chmod 700 it, or delete it")
+    return folder

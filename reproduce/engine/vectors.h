@@ -7,7 +7,21 @@
 #include <stdint.h>
 #include <string.h>
 
-#define WIDTH 64 /* bytes of a vector: one AVX-512 register, two or four on smaller machines */
+/* Bytes of a vector, and how many of them the processor holds at once. */
+#if defined(__AVX512F__)
+#define WIDTH 64
+#define REGISTERS 32
+#elif defined(__AVX2__) && defined(__FMA__)
+#define WIDTH 32
+#define REGISTERS 16
+#elif defined(__aarch64__)
+#define WIDTH 16
+#define REGISTERS 32
+#else
+#define WIDTH 16
+#define REGISTERS 16
+#endif
+#define SUMS (REGISTERS * 3 / 4) /* sums that a tile keeps in registers; the rest is for operands */
 #define LANES ((int)(WIDTH / sizeof(REAL)))
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
@@ -21,15 +35,26 @@ INLINE vec choose(bits holds, vec a, vec b) { return (vec)((holds & (bits)a) | (
 
 /* Sum over the lanes, by halves. */
 INLINE REAL total(vec v) {
-#ifdef SINGLE
-    v += __builtin_shuffle(v, (bits){8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7});
-    v += __builtin_shuffle(v, (bits){4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11});
-    v += __builtin_shuffle(v, (bits){2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13});
-#else
-    v += __builtin_shuffle(v, (bits){4, 5, 6, 7, 0, 1, 2, 3});
-    v += __builtin_shuffle(v, (bits){2, 3, 0, 1, 6, 7, 4, 5});
+#if WIDTH == 64
+    typedef REAL half __attribute__((vector_size(32)));
+    union { vec whole; half part[2]; } all = {v};
+    half a = all.part[0] + all.part[1];
+#elif WIDTH == 32
+    typedef vec half;
+    half a = v;
 #endif
-    return v[0] + v[1];
+    typedef REAL quarter __attribute__((vector_size(16)));
+#if WIDTH > 16
+    union { half whole; quarter part[2]; } halves = {a};
+    quarter q = halves.part[0] + halves.part[1];
+#else
+    quarter q = v;
+#endif
+#ifdef SINGLE
+    return (q[0] + q[2]) + (q[1] + q[3]);
+#else
+    return q[0] + q[1];
+#endif
 }
 
 /* e^x per lane; NaN stays NaN. Single precision: degree six on half a binade around 0, an error of one unit. */
@@ -40,7 +65,8 @@ INLINE vec exponentials(vec x) {
     x = choose(x < low, (vec){0} + low, x);
     vec n = (x * 1.44269504088896341f + round) - round;
     vec r = x - n * 0.693359375f - n * -2.12194440e-4f;
-    vec p = r * (r * (r * (r * (r * (r * 1.3930436e-3f + 8.3628513e-3f) + 4.1666508e-2f) + 1.6666475e-1f) + 0.5f) + 1.0f) + 1.0f;
+    vec p = r * (r * (r * (r * 1.3930436e-3f + 8.3628513e-3f) + 4.1666508e-2f) + 1.6666475e-1f) + 0.5f;
+    p = r * (r * p + 1.0f) + 1.0f;
     return p * (vec)((__builtin_convertvector(n, bits) + 127) << 23);
 #else
     for (int i = 0; i < LANES; i++) x[i] = exp(x[i]);
@@ -56,9 +82,13 @@ typedef struct {
     REAL *velocity, *total, *first;
 } Run;
 
+INLINE REAL rate_at(const Run *run, int64_t k) {
+    return run->decay ? run->rate * pow(1 - run->decay, (double)k) : run->rate;
+}
+
 /* y <- y - rate (1 - decay)^k v,  v = momentum v + g + correction + mu (y - anchor);  k counts from 0. */
 INLINE void descend(const Run *run, int64_t k, REAL *restrict y, const REAL *restrict g) {
-    REAL rate = run->decay ? run->rate * pow(1 - run->decay, (double)k) : run->rate, mu = run->mu, momentum = run->momentum;
+    REAL rate = rate_at(run, k), mu = run->mu, momentum = run->momentum;
     for (int64_t i = 0; run->total && i < run->size; i++) run->total[i] += g[i];
     for (int64_t i = 0; run->first && k + 1 == run->first_count && i < run->size; i++)
         run->first[i] = run->total[i] / (k + 1);

@@ -1,0 +1,155 @@
+"""Which compiled code is built, for which instructions, and what happens where it cannot be."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+from pathlib import Path
+
+import pytest
+import torch
+
+from reproduce.engine import library
+from reproduce.errors import UserError
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """No library built yet; the folder where they will be."""
+    library._library.cache_clear()
+    library._failures.clear()
+    monkeypatch.setattr(library, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(library, "SOURCES", (library.HERE / "softmax.c",))  # the smallest: it is built often here
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> object:
+    yield
+    library._library.cache_clear()
+    library._failures.clear()
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def built(folder: Path) -> list[Path]:
+    return sorted(folder.glob("kernels-*.so"))
+
+
+needs_compiler = pytest.mark.skipif(library.compiler() is None or not library.levels(), reason="no C compiler")
+
+
+def test_levels_are_known_and_ordered() -> None:
+    names = list(library.LEVELS)
+    here = library.levels()
+    assert list(here) == [n for n in names if n in here]
+    widths = [library.LEVELS[n].width for n in here]
+    assert widths == sorted(widths)
+
+
+def test_an_unknown_or_foreign_level_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REPRODUCE_ISA", "avx1024")
+    with pytest.raises(UserError, match="avx512"):
+        library.level()
+    monkeypatch.setattr(library, "levels", lambda: ("sse2",))
+    monkeypatch.setenv("REPRODUCE_ISA", "avx2")
+    with pytest.raises(UserError, match="can execute sse2"):
+        library.level()
+
+
+def test_a_machine_never_loads_a_higher_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home folder that unlike nodes share holds libraries of all of them."""
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    library.levels.cache_clear()
+    try:
+        assert library.levels() == ("sse2", "avx2")
+        here = library.level()
+        assert here is not None
+        assert here.name == "avx2"
+        assert not any("512" in flag for flag in here.flags)
+    finally:
+        library.levels.cache_clear()
+
+
+@needs_compiler
+def test_the_compiler_may_be_a_command_with_options(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`gcc -O2`, or a wrapper in front of the compiler."""
+    compiler = library.compiler()
+    assert compiler is not None
+    wrapper = script(fresh / "wrapper", 'echo "$@" >> "$(dirname "$0")/calls"; exec "$@"')
+    monkeypatch.setenv("CC", f"'{wrapper}' {compiler[0]} -DNOTHING=1")
+    assert library.library(torch.float32) is not None
+    assert "-DNOTHING=1" in (fresh / "calls").read_text()
+    assert library.how()["isa"] == library.level().name  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("isa", library.levels())
+def test_how_names_level_and_compiler(monkeypatch: pytest.MonkeyPatch, isa: str) -> None:
+    monkeypatch.setenv("REPRODUCE_ISA", isa)
+    if library.available(torch.float64):
+        assert library.how()["isa"] == isa
+        assert library.how()["compiler"] not in ("", "none", "unknown")
+
+
+def test_a_compiler_that_fails_is_said_once(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its pages of notes are not repeated; the reason is in the log once and in the provenance."""
+    broken = script(
+        fresh / "broken", "for i in 1 2 3; do echo 'x.c: note: nothing' >&2; done\necho 'x.c:1: error: no' >&2; exit 1"
+    )
+    monkeypatch.setenv("CC", str(broken))
+    assert library.library(torch.float32) is None
+    assert not library.available(torch.float32)
+    said = capsys.readouterr().err
+    assert said.count("x.c:1: error: no") == 1
+    assert "note" not in said
+    assert library.how() == {"isa": "none", "compiler": f"{broken} failed: x.c:1: error: no"}
+    assert not built(fresh)
+
+
+def test_a_compiler_that_hangs_is_left(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "PATIENCE", 0.3)
+    monkeypatch.setenv("CC", str(script(fresh / "slow", '[ "$1" = --version ] || exec sleep 60')))
+    assert library.library(torch.float32) is None
+    assert "no answer" in library.how()["compiler"]
+
+
+def test_a_compiler_that_is_not_there_is_said(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler -O2")
+    library._compiler.cache_clear()
+    assert library.compiler() is None
+    assert "no such program" in capsys.readouterr().err
+
+
+@needs_compiler
+def test_a_broken_library_is_built_again(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert library.library(torch.float32) is not None
+    (file,) = built(fresh)
+    elsewhere = fresh / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / file.name).write_bytes(file.read_bytes()[:100])
+    monkeypatch.setattr(library, "_folder", lambda: elsewhere)
+    library._library.cache_clear()
+    assert isinstance(library.library(torch.float32), ctypes.CDLL)
+    assert built(elsewhere)[0].stat().st_size == file.stat().st_size
+
+
+def test_the_users_cache_must_be_his_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whatever lies there is executed."""
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = library._folder()
+    assert folder == tmp_path / "reproduce"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    folder.chmod(0o777)
+    with pytest.raises(OSError, match="open to others"):
+        library._folder()
