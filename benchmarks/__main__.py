@@ -30,7 +30,7 @@ import torch
 from benchmarks import cohorts, gpu, precision, smoke, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
-from reproduce.engine.trainer import forward_macs
+from reproduce.engine.strategies import macs
 
 THREADS = 2
 
@@ -42,10 +42,10 @@ def works() -> None:
     print("| work | naive samples/s | engine samples/s | ratio | range | rounds/s | of peak |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for work in WORKS:
-        large = forward_macs(work.model) > 5e6
+        large = macs(work.model) > 5e6
         r = compare(naive(work, THREADS), engine_round(work, THREADS), 3 if large else 5, 1.0 if large else 0.5)
         rate = work.samples_per_round / r.b
-        share = rate * 6 * forward_macs(work.model) / (top * 1e9)
+        share = rate * 6 * macs(work.model) / (top * 1e9)
         print(
             f"| {work.name} | {work.samples_per_round / r.a:,.0f} | {rate:,.0f} | {r.median:.2f} |"
             f" {r.low:.2f}-{r.high:.2f} | {1 / r.b:.2f} | {share:.2f} |",
@@ -60,7 +60,7 @@ def throughput() -> None:
         call = engine_round(work, 1)
         seconds = compare(call, call, 3, 0.3).b
         rate = work.samples_per_round / seconds
-        print(f"| {work.name} | {rate:,.0f} | {rate * 6 * forward_macs(work.model) / 1e9:.1f} |", flush=True)
+        print(f"| {work.name} | {rate:,.0f} | {rate * 6 * macs(work.model) / 1e9:.1f} |", flush=True)
 
 
 def peers() -> None:
