@@ -24,7 +24,7 @@ from reproduce.problems.partitions import IID
 from reproduce.settings import settings
 
 CONV = ConvNet(1, 8, (3, 4), (5,), kernel=3, padding=1, dropout=0.3, channel_dropout=0.2)
-RESNET = ResNet(1, 10, (4, 6), (1, 1), stem_stride=2)
+RESNET = ResNet(1, 10, (4, 6), (1, 1))
 SOFTMAX = Softmax(64, 10)
 C = 5
 TASKS = Tasks(settings())
