@@ -1,6 +1,6 @@
 """`python -m benchmarks [NAME ...]`: measures the engine and prints Markdown tables.
 
-Without a name everything but `fig4`, `smoke`, `precision`, `gpu`, `gpu-dry` and `peers`.
+Without a name everything but `fig4`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry` and `peers`.
 
 works       every model against the naive loop, share of the machine's matrix-product rate
 seeds       five seeds of logistic regression in one cohort against one
@@ -10,6 +10,7 @@ width       a HeteroFL client of width 1/8 against full width
 overhead    a whole job against its pure training steps
 memory      peak memory of 100 clients of ResNet-18
 throughput  training samples per second of every strategy on one core (the numbers in reproduce/engine/cost.py)
+start       what every command waits for: the list, the plans, large partitions
 smoke       where the time of `make smoke` goes
 precision   ResNet-18 in bfloat16 against float32
 gpu         every strategy for every model on CUDA, checked against the reference (docs/gpu.md)
@@ -27,7 +28,7 @@ from collections.abc import Callable
 import numpy
 import torch
 
-from benchmarks import cohorts, gpu, precision, smoke, whole
+from benchmarks import cohorts, gpu, precision, smoke, start, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
 from reproduce.engine.strategies import macs
@@ -79,6 +80,7 @@ COMMANDS: dict[str, Callable[[], None]] = {
     "overhead": whole.overhead,
     "memory": whole.memory,
     "throughput": throughput,
+    "start": start.start,
     "smoke": smoke.smoke,
     "precision": precision.main,
     "gpu": gpu.main,

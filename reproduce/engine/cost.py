@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from reproduce.engine.strategies import Work, choose, macs, sample_of
 from reproduce.experiment import Experiment
@@ -77,6 +78,7 @@ RATES = {
 many parameters; the others: floating-point operations per second, up to so many multiply-accumulates."""
 
 
+@cache
 def expected_strategy(model: Model) -> str:
     """The strategy of plain SGD on a CPU with a C compiler."""
     return choose(Work(model, compiler=True, chain=_chain(model))).name
