@@ -1,6 +1,6 @@
 """`python -m benchmarks [NAME ...]`: measures the engine and prints Markdown tables.
 
-Without a name everything but `fig4`, `smoke`, `precision`, `gpu`, `gpu-dry` and `peers`.
+Without a name everything but `fig4`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry` and `peers`.
 
 works       every model against the naive loop, share of the machine's matrix-product rate
 seeds       five seeds of logistic regression in one cohort against one
@@ -10,6 +10,7 @@ width       a HeteroFL client of width 1/8 against full width
 overhead    a whole job against its pure training steps
 memory      peak memory of 100 clients of ResNet-18
 throughput  training samples per second of every strategy on one core (the numbers in reproduce/engine/cost.py)
+start       what every command waits for: the list, the plans, large partitions
 smoke       where the time of `make smoke` goes
 precision   ResNet-18 in bfloat16 against float32
 gpu         every strategy for every model on CUDA, checked against the reference (docs/gpu.md)
@@ -27,10 +28,10 @@ from collections.abc import Callable
 import numpy
 import torch
 
-from benchmarks import cohorts, gpu, precision, smoke, whole
+from benchmarks import cohorts, gpu, precision, smoke, start, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
-from reproduce.engine.trainer import forward_macs
+from reproduce.engine.strategies import macs
 
 THREADS = 2
 
@@ -42,10 +43,10 @@ def works() -> None:
     print("| work | naive samples/s | engine samples/s | ratio | range | rounds/s | of peak |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for work in WORKS:
-        large = forward_macs(work.model) > 5e6
+        large = macs(work.model) > 5e6
         r = compare(naive(work, THREADS), engine_round(work, THREADS), 3 if large else 5, 1.0 if large else 0.5)
         rate = work.samples_per_round / r.b
-        share = rate * 6 * forward_macs(work.model) / (top * 1e9)
+        share = rate * 6 * macs(work.model) / (top * 1e9)
         print(
             f"| {work.name} | {work.samples_per_round / r.a:,.0f} | {rate:,.0f} | {r.median:.2f} |"
             f" {r.low:.2f}-{r.high:.2f} | {1 / r.b:.2f} | {share:.2f} |",
@@ -60,7 +61,7 @@ def throughput() -> None:
         call = engine_round(work, 1)
         seconds = compare(call, call, 3, 0.3).b
         rate = work.samples_per_round / seconds
-        print(f"| {work.name} | {rate:,.0f} | {rate * 6 * forward_macs(work.model) / 1e9:.1f} |", flush=True)
+        print(f"| {work.name} | {rate:,.0f} | {rate * 6 * macs(work.model) / 1e9:.1f} |", flush=True)
 
 
 def peers() -> None:
@@ -79,6 +80,7 @@ COMMANDS: dict[str, Callable[[], None]] = {
     "overhead": whole.overhead,
     "memory": whole.memory,
     "throughput": throughput,
+    "start": start.start,
     "smoke": smoke.smoke,
     "precision": precision.main,
     "gpu": gpu.main,

@@ -1,7 +1,7 @@
 """Every strategy for every model on a GPU, checked against the reference, in one call of less than nine minutes.
 
 Prints the machine's limits, one line per way of running a model, and the best ways: the table from which the strategy
-table in `engine/trainer.py`, `GRAPHED` in `engine/graphs.py` and the throughputs in `engine/cost.py` are to be chosen
+table in `engine/strategies.py` and the rates in `engine/cost.py` are to be chosen
 (docs/gpu.md says how). Needs torch and numpy, nothing else.
 """
 
@@ -18,12 +18,12 @@ import torch
 
 from benchmarks.measure import seconds
 from benchmarks.works import WORKS, Work
-from reproduce.engine.graphs import GRAPHED
 from reproduce.engine.machine import set_cuda_arithmetic
 from reproduce.engine.memory import FLIGHT
 from reproduce.engine.requests import Train
+from reproduce.engine.strategies import NAMED, macs
 from reproduce.engine.task import ClassificationTask, Tasks
-from reproduce.engine.trainer import Trainer, forward_macs
+from reproduce.engine.trainer import Trainer
 from reproduce.problems.models import MLP, ConvNet, ResNet, Softmax
 from reproduce.settings import PRECISIONS, settings
 
@@ -147,7 +147,7 @@ class Row:
 
 def ways(work: Work, clients: int, device: str) -> Iterator[Way]:
     """The ways that apply to a model and are not the same as another, float32 first."""
-    large = forward_macs(work.model) > 3e7
+    large = macs(work.model) > 3e7
     written = {Softmax: "siblings", MLP: "dense"}.get(type(work.model))
     strategies = [s for s in (written, "sequential" if large else "stacked", "stacked" if large else "sequential") if s]
     if clients == 1:
@@ -157,7 +157,7 @@ def ways(work: Work, clients: int, device: str) -> Iterator[Way]:
             if precision == "bfloat16" and strategy == written:
                 continue
             several = FLIGHT if strategy == "sequential" and clients > 1 else 1
-            for graph in (True, False) if strategy in GRAPHED else (False,):
+            for graph in (True, False) if NAMED[strategy].captured else (False,):
                 yield Way(strategy, precision, graph, several)
             if several > 1 and precision == "float32":
                 yield Way(strategy, precision, True, 1)
@@ -251,7 +251,7 @@ def report(rows: Sequence[Row]) -> None:
         if row.right and (key not in best or row.rate > best[key].rate):
             best[key] = row
     for (name, clients, precision), row in best.items():
-        rate = row.rate * 6 * forward_macs(row.work.model) / 1e9
+        rate = row.rate * 6 * macs(row.work.model) / 1e9
         how = f"{row.how}, {row.way.threads} threads"
         print(f"| {name} | {clients} | {precision} | {how} | {row.rate:,.0f} | {rate:,.1f} |")
     wrong = [row for row in rows if not row.right]

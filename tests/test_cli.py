@@ -188,11 +188,8 @@ def test_duration(seconds: float, text: str) -> None:
 # --- the real papers --------------------------------------------------------------------------------------------------
 
 
-def test_list_of_the_real_papers_is_quick() -> None:
-    start = os.times()
+def test_list_of_the_real_papers() -> None:
     run = subprocess.run(
         [sys.executable, "-m", "reproduce", "list", "--json"], capture_output=True, text=True, check=True
     )
-    end = os.times()
     assert {f["paper"] for f in json.loads(run.stdout)} == {"fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg"}
-    assert end.children_user - start.children_user + end.children_system - start.children_system < 0.5

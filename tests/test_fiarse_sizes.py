@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from reproduce.algorithms.fiarse import group, held, maskable, thresholds
+from reproduce.engine.layout import layout_of
 from reproduce.engine.task import Env
-from reproduce.engine.trainer import layout_of
 from reproduce.papers.fiarse.panels import RESNET10N
 from reproduce.problems.models import ResNet
 

@@ -82,9 +82,9 @@ def test_kept_steps_serve_other_chunks() -> None:
 @pytest.mark.parametrize(
     ("rule", "changes", "reason"),
     [
-        (Rule(mask="frozen"), {"thresholds": torch.full((5, 8), 0.05, dtype=torch.float64)}, "masks"),
-        (Rule(distill=0.7), {"teacher": None}, "distillation"),
-        (Rule(first_gradient="single"), {}, "first gradients"),
+        (Rule(mask="frozen"), {"thresholds": torch.full((5, 8), 0.05, dtype=torch.float64)}, "mask"),
+        (Rule(distill=0.7), {"teacher": None}, "distill"),
+        (Rule(first_gradient="single"), {}, "first_gradient"),
     ],
 )
 def test_what_a_graph_cannot_do_runs_without_and_says_so(rule: Rule, changes: dict, reason: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from typing import Any
 
 import numpy as np
@@ -384,10 +383,3 @@ def test_label_groups_and_test_classes_refuse_nonsense() -> None:
     for partition in (BalancedDirichlet(0.3), CappedDirichlet(1.0, 0)):
         with pytest.raises(UserError, match="training set has not"):
             partition.split_test(balanced(4, 50), balanced(5, 10), 4, 0)
-
-
-def test_big_partitions_are_quick() -> None:
-    start = time.process_time()
-    GroupedDirichlet(0.3).split(FASHION, 200, 0)
-    BalancedDirichlet(0.3).split(balanced(100, 500), 100, 0)
-    assert time.process_time() - start < 2

@@ -126,7 +126,7 @@ def test_results_say_their_precision_and_so_does_every_caption(
 ) -> None:
     monkeypatch.setenv("REPRODUCE_PRECISION", "bfloat16")
     problem = Classification("digits", model, IID(), clients=3, batches=DIGITS.batches, train_samples=60)
-    monkeypatch.setattr("reproduce.engine.trainer.LARGE", 0)
+    monkeypatch.setattr("reproduce.engine.strategies.LARGE", 0)
     e = Experiment({"algorithm": "fedavg"}, problem, System(work=Steps(1)), FedAvg(lr=0.1), Rounds(1))
     output = tmp_path / "r.parquet"
     train_job(Panel("p", (e,), (0,)), (e,), "reduced", "fedacs", "p", "d", output)

@@ -3,9 +3,10 @@
 Runs that are behind (in rounds) have their turn first: runs that skip or insert something meet again, and with them
 the requests that can share work.
 
-A run is a generator of requests over a state dictionary that changes only after the last request of a round. So the
-state is consistent whenever every run waits for answers, and that is where checkpoints are taken: a run that is
-resumed from its state asks for the same things again.
+A run is a generator of requests over a state dictionary that changes only after the last request of a round; a run that
+is resumed from its state asks again from the beginning of its round. Whenever the last run has left a round all runs
+stand at the beginning of one, since those ahead wait there. That is where checkpoints are taken: nothing is asked again
+but what every run waits for, so that after a resumption the same requests meet in every turn as without.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-import numpy as np
 import torch
 
 from reproduce.engine.evaluate import evaluate
@@ -25,6 +25,7 @@ from reproduce.engine.gradient import gradients
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train
 from reproduce.engine.task import Env, Task, Tasks
 from reproduce.engine.trainer import Trainer
+from reproduce.engine.words import Words, worded
 from reproduce.experiment import Experiment
 
 
@@ -57,7 +58,11 @@ def prepare(experiments: Sequence[Experiment], seeds: Sequence[int], tasks: Task
 
 
 class Cohort:
-    """Plays runs to their end. `tick` is called whenever all runs wait (checkpoints, progress)."""
+    """Plays runs to their end.
+
+    `tick` is called whenever every run waits for its first answer in a round (checkpoints, progress): before the first
+    turn, and each time that the last run has left a round.
+    """
 
     def __init__(self, runs: Sequence[Run], trainer: Trainer, tick: Callable[[], None] | None = None) -> None:
         self.runs, self.trainer, self.tick = runs, trainer, tick
@@ -69,11 +74,13 @@ class Cohort:
         for i, run in enumerate(self.runs):
             if not run.done:
                 self._advance(i, run.play(), None, waiting)
+        left = None
         while waiting:
-            if self.tick:
-                self.tick()
             behind = min(self.runs[i].state["round"] for i in waiting)
-            turn = [i for i in waiting if self.runs[i].state["round"] == behind]
+            if self.tick and behind != left:
+                self.tick()
+            left = behind
+            turn = sorted(i for i in waiting if self.runs[i].state["round"] == behind)
             asked = [(i, r) for i in turn for r in _listed(waiting[i][1])]
             answers = self.execute([(self.runs[i].env.task, r) for i, r in asked])
             given: dict[int, list[Any]] = defaultdict(list)
@@ -91,7 +98,8 @@ class Cohort:
 
     def execute(self, jobs: Sequence[tuple[Task, Request]]) -> list[Any]:
         """Answers in the order of the requests; what several runs ask for in the same words is computed once."""
-        first = _first_equal(jobs)
+        known: dict[Words, int] = {}
+        first = [known.setdefault(words, i) for i, words in enumerate(worded(jobs))]
         asked = sorted(set(first))
         answers = dict(zip(asked, self._execute([jobs[i] for i in asked]), strict=True))
         # Copies, because a run may change its answer in place.
@@ -119,34 +127,6 @@ class Cohort:
                 for i, evaluated in zip(members, evaluate(task, requests, self.trainer.spread), strict=True):
                     answers[i] = evaluated
         return answers
-
-
-def _first_equal(jobs: Sequence[tuple[Task, Request]]) -> list[int]:
-    """For each request the position of the first that equals it: same task, same numbers, same tensors to the bit.
-
-    Runs with common random numbers ask for the same until their algorithms differ.
-    """
-    candidates: dict[Any, list[tuple[int, list[torch.Tensor]]]] = defaultdict(list)
-    first = []
-    for i, (task, request) in enumerate(jobs):
-        values = [getattr(request, f.name) for f in fields(request)]
-        tensors = [v for v in values if isinstance(v, torch.Tensor)]
-        group = candidates[(id(task), type(request), *map(_word, values))]
-        for j, others in group:
-            if all(map(torch.equal, tensors, others)):
-                first.append(j)
-                break
-        else:
-            group.append((i, tensors))
-            first.append(i)
-    return first
-
-
-def _word(value: Any) -> Any:
-    """What two equal values have in common and can be looked up."""
-    if isinstance(value, torch.Tensor):
-        return tuple(value.shape)
-    return value.tobytes() if isinstance(value, np.ndarray) else value
 
 
 def _evaluation_key(task: Task, request: Evaluate) -> Any:

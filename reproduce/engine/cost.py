@@ -1,18 +1,19 @@
 """What a run will cost, before it runs: samples, FLOPs, seconds, bytes. Pure Python, so that planning stays fast.
 
-Samples follow from the declared work; seconds from the throughput of each kind of model, measured on two cores
-(`python -m benchmarks throughput` measures it again and prints the table below).
+Samples follow from the declared work; seconds from the throughput of the strategy that the model gets with a compiler
+(strategies.py), measured on two cores (`python -m benchmarks throughput` measures it again).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
+from reproduce.engine.strategies import Work, choose, macs, sample_of
 from reproduce.experiment import Experiment
-from reproduce.problems.models import Model, Softmax
+from reproduce.problems.models import Model
 
 
 @dataclass(frozen=True)
@@ -57,27 +58,41 @@ def estimate(experiment: Experiment, seeds: Sequence[int]) -> Cost:
         rounds = clock.length
         return Cost(0.0, 0.0, count * (0.5 + 4e-4 * rounds), 1e6)
     samples = count * clock.samples(experiment)
-    macs, parameters = _macs(model), model.parameters
+    each = macs(model)
     test = getattr(problem, "test_samples", 0) or 10_000
     evaluated = count * clock.evaluations * test
-    flops = samples * 6 * macs + evaluated * 2 * macs
-    seconds = count * 0.3 + samples * (1 / _throughput(model, macs) + 1 / BATCHES) + evaluated * 2 * macs / 9e10
-    return Cost(samples, flops, seconds, 4.0 * parameters * 40 + 5e8)
+    flops = samples * 6 * each + evaluated * 2 * each
+    seconds = count * 0.3 + samples * (1 / _throughput(model) + 1 / BATCHES) + evaluated * 2 * each / 9e10
+    return Cost(samples, flops, seconds, 4.0 * model.parameters * 40 + 5e8)
+
+
+RATES = {
+    "kernel": ((2_000, 1.1e8), (math.inf, 1.5e6)),
+    "siblings": ((math.inf, 1.5e6),),
+    "compiled": ((5e6, 120e9), (math.inf, 200e9)),
+    "dense": ((math.inf, 90e9),),
+    "stacked": ((math.inf, 90e9),),
+    "sequential": ((2e7, 105e9), (math.inf, 200e9)),
+}
+"""How fast each strategy is on one core, up to which size of the model. The first two: samples per second, up to so
+many parameters; the others: floating-point operations per second, up to so many multiply-accumulates."""
 
 
 @cache
-def _macs(model: Model) -> int:
-    features = getattr(model, "features", 0)
-    channels, side = getattr(model, "channels", 3), getattr(model, "size", 32)
-    return model.cost((features,) if features else (channels, side, side)).macs
+def expected_strategy(model: Model) -> str:
+    """The strategy of plain SGD on a CPU with a C compiler."""
+    return choose(Work(model, compiler=True, chain=_chain(model))).name
 
 
-def _throughput(model: Any, macs: int) -> float:
-    """Training samples per second on one core: a rate of arithmetic that grows with the size of the model."""
-    if isinstance(model, Softmax):
-        return 1.1e8 if model.parameters <= 2000 else 1.5e6
-    if macs <= 3e7 and not model.batch_statistics and not hasattr(model, "plan"):  # compiled chains of layers
-        rate = 120e9 if macs < 5e6 else 200e9
-    else:
-        rate = 90e9 if macs < 3.6e6 else 105e9 if macs < 2e7 else 200e9
-    return rate / (6 * macs)
+def _chain(model: Model) -> bool:
+    """Is the model a chain of the layers that can be compiled? As `engine.compiled` finds out by tracing it."""
+    return not model.batch_statistics and not model.cost(sample_of(model)).strided
+
+
+def _throughput(model: Model) -> float:
+    """Training samples per second on one core."""
+    strategy = expected_strategy(model)
+    per_sample, size = 6 * macs(model), macs(model)
+    if strategy in ("kernel", "siblings"):
+        per_sample, size = 1, model.parameters
+    return next(rate for limit, rate in RATES[strategy] if size <= limit) / per_sample

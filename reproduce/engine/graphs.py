@@ -27,26 +27,25 @@ from reproduce.engine.dense import dense_gradient
 from reproduce.engine.local import Blocks, Rows, reduced
 from reproduce.engine.memory import FLIGHT, KEPT
 from reproduce.engine.ops import Stacked
+from reproduce.engine.requests import IDLE, asked
 from reproduce.engine.slots import Chunk
+from reproduce.engine.strategies import NEEDED, SGD
 from reproduce.engine.task import Arena
 
-GRAPHED = ("dense", "stacked", "sequential")
-"""Strategies that run as graphs on CUDA: all in which a step is tens of launches from Python."""
+SERVES = NEEDED | {"model"} | SGD - {"first_gradient"}
+"""The fields of `Train` and `Rule` that a step on fixed buffers knows."""
 _CAPTURE = threading.Lock()  # one capture at a time in a process
 
 
 def obstacle(chunk: Chunk, arena: Arena) -> str:
     """What of this chunk a step on fixed buffers cannot do, in words for the provenance; "" if nothing."""
-    rule = chunk.rule
-    short = chunk.layout.model.batch_statistics and any((chunk.plans.get(s) < 0).any() for s in chunk.slots)
-    reasons = {
-        "masks": bool(rule.mask),
-        "distillation": bool(rule.distill),
-        "first gradients": bool(rule.first_gradient),
-        "augmentation": arena.problem.augment != "none",
-        "short batches with batch statistics": short,
-    }
-    return ", ".join(reason for reason, applies in reasons.items() if applies)
+    terms = frozenset[str]().union(*(asked(s.request) for s in chunk.slots))
+    reasons = sorted(terms - SERVES - IDLE.keys())
+    if arena.problem.augment != "none":
+        reasons.append("augmentation")
+    if chunk.layout.model.batch_statistics and any((chunk.plans.get(s) < 0).any() for s in chunk.slots):
+        reasons.append("short batches with batch statistics")
+    return ", ".join(reasons)
 
 
 class Step:
@@ -250,10 +249,10 @@ class Lanes:
         finally:
             self.free.put(lane)
 
-    def eager(self, run: Callable[[Chunk, Arena], Rows], chunk: Chunk, arena: Arena) -> Rows:
+    def eager(self, run: Callable[[], Rows]) -> Rows:
         """A strategy as it is, on a stream of its own."""
-        return self.run(lambda lane: run(chunk, arena))
+        return self.run(lambda lane: run())
 
     def graph(self, chunk: Chunk, arena: Arena, strategy: str, precision: str) -> Rows:
-        """A strategy of `GRAPHED` as a captured step (on the CPU: the step without capture)."""
+        """A strategy as a captured step (on the CPU: the step without capture)."""
         return self.run(lambda lane: lane.step(chunk, arena, strategy, precision).run(chunk))

@@ -7,7 +7,7 @@ contiguous block [C, *shape] per parameter, because batched matrix products copy
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cache, cached_property
 
 import torch
 from torch import Tensor
@@ -70,3 +70,8 @@ class Layout:
             else:
                 parts.append((torch.rand(size, generator=generator) * 2 - 1) * how.scale)
         return torch.cat(parts)
+
+
+@cache
+def layout_of(model: Model) -> Layout:
+    return Layout(model)

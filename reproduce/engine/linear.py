@@ -50,12 +50,15 @@ def sibling_run(chunk: Chunk, arena: Arena) -> Rows:
 
 
 def _teachers(chunk: Chunk) -> tuple[list[Tensor], list[tuple[int, int, float]]]:
-    """The distinct teachers [1, P], and (slot, position of its teacher behind the slots, strength) of who has one."""
-    found: dict[int, Tensor] = {}
+    """Each learner's teacher [1, P], and (slot, position of its teacher behind the slots, strength) of the learners.
+
+    Slots that share a teacher have it twice: whether two tensors are one must not decide how products are rounded.
+    """
+    teachers: list[Tensor] = []
     learners = []
     for a, slot in enumerate(chunk.slots):
         teacher, strength = slot.request.teacher, slot.request.rule.distill
         if strength and teacher is not None:
-            found.setdefault(id(teacher), teacher[None])
-            learners.append((a, len(chunk.slots) + list(found).index(id(teacher)), strength))
-    return list(found.values()), learners
+            learners.append((a, len(chunk.slots) + len(teachers), strength))
+            teachers.append(teacher[None])
+    return teachers, learners

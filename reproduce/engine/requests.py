@@ -7,7 +7,8 @@ of parameters.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,6 +52,33 @@ class Train:
     teacher: Tensor | None = None
     model: Model | None = None
     weights: Tensor | None = None
+
+
+NEEDS = {"mask": "thresholds", "distill": "teacher"}
+"""Fields of the rule, and what a request must bring with them."""
+IDLE = {"amplify": "mask", "anchor": "mu", "thresholds": "mask", "teacher": "distill"}
+"""Fields that have no effect unless the rule has another one."""
+
+
+def asked(request: Train) -> frozenset[str]:
+    """The fields of the request and of its rule that are not at their defaults and have an effect.
+
+    Raises ValueError if the rule has a field without which the request cannot be computed.
+    """
+    return _asked(request.rule, tuple([name for name, default in _OPTIONAL if getattr(request, name) is not default]))
+
+
+_REQUIRED = frozenset(f.name for f in fields(Train) if f.default is MISSING)
+_OPTIONAL = tuple((f.name, f.default) for f in fields(Train) if f.default is not MISSING and f.name != "rule")
+
+
+@cache
+def _asked(rule: Rule, brought: tuple[str, ...]) -> frozenset[str]:
+    terms = {f.name for f in fields(Rule) if getattr(rule, f.name) != f.default}
+    for name in sorted(terms & NEEDS.keys()):
+        if NEEDS[name] not in brought:
+            raise ValueError(f"a rule with `{name}` needs `{NEEDS[name]}` in the request")
+    return _REQUIRED | {name for name in terms.union(brought) if name not in IDLE or IDLE[name] in terms}
 
 
 @dataclass

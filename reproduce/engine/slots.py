@@ -6,7 +6,7 @@ leave the stack instead of being masked. The order, and with it every rounding, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -77,10 +77,14 @@ class Plans:
             self._plans[key] = slot.task.plan(slot.client, slot.steps, slot.round, slot.offset)  # type: ignore[union-attr]
         return self._plans[key]
 
+    def numbering(self) -> Callable[[Slot], int]:
+        """A function from slots to numbers of their plans, counted in the order in which it is asked."""
+        numbers: dict[tuple[int, ...], int] = {}
+        return lambda slot: numbers.setdefault(self.key(slot), len(numbers))
 
-def static(rule: Rule) -> Rule:
-    """The part of a rule that all clients of one stack must share; `mu` may differ from client to client."""
-    return replace(rule, mu=0.0)
+    def lengths(self, slot: Slot) -> bytes:
+        """The sizes of the slot's batches, in one word."""
+        return (self.get(slot) >= 0).sum(1).tobytes()
 
 
 @dataclass
@@ -93,7 +97,8 @@ class Chunk:
 
     @cached_property
     def rule(self) -> Rule:
-        return static(self.slots[0].request.rule)
+        """What the slots' rules have in common; `mu` may differ from client to client."""
+        return replace(self.slots[0].request.rule, mu=0.0)
 
     @cached_property
     def steps(self) -> np.ndarray:
@@ -148,9 +153,7 @@ class Chunk:
         """How many gradients enter each slot's first-gradient estimate [A]."""
         if self.rule.first_gradient != "pass_mean":
             return np.ones(len(self.slots), dtype=np.int64)
-        return np.array(
-            [s.task.problem.batches.first_pass(int(s.task.samples[s.client]), s.steps, s.offset) for s in self.slots]
-        )
+        return np.array([s.task.first_pass(s.client, s.steps, s.offset) for s in self.slots])
 
     def generators(self, device: torch.device) -> list[torch.Generator]:
         """One dropout stream per slot, keyed by (seed, round, client)."""

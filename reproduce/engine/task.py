@@ -105,6 +105,11 @@ class ClassificationTask:
                 arena.labels, arena.test_labels, problem.clients, split_seed
             )
 
+    @cached_property
+    def name(self) -> bytes:
+        """Problem and seed in words, by which tasks are told apart and sorted."""
+        return repr((self.problem, self.seed)).encode()
+
     def initial(self, *key: int | str) -> Tensor:
         """The random initial model [P]; with a `key` another one, of a stream of its own."""
         return self.arena.layout.initial(self.seed, *key).to(self.device, self.dtype)
@@ -126,6 +131,10 @@ class ClassificationTask:
     def plan(self, client: int, steps: int, round: int, offset: int) -> Indices:
         """Sample indices [steps, B] into the arena's training set."""
         return self.problem.batches.plan(self.indices[client], steps, self.seed, round, client, offset)
+
+    def first_pass(self, client: int, steps: int, offset: int) -> int:
+        """How many gradients of a local run belong to its first pass over the data (`Batches.first_pass`)."""
+        return self.problem.batches.first_pass(int(self.samples[client]), steps, offset)
 
     def view(self, name: str) -> Indices:
         """Sample indices of an evaluation view.
@@ -161,6 +170,15 @@ class QuadraticTask:
         self.e = torch.tensor(e, dtype=dtype, device=self.device)
         self.h = None if problem.hessians is None else torch.tensor(problem.hessians, dtype=dtype, device=self.device)
         self.optimum = torch.tensor(optimum(problem), dtype=dtype, device=self.device)
+
+    @cached_property
+    def name(self) -> bytes:
+        """Problem and seed in words, by which tasks are told apart and sorted."""
+        return repr((self.problem, self.seed)).encode()
+
+    def first_pass(self, client: int, steps: int, offset: int) -> int:
+        """How many gradients of a local run belong to its first pass over the data: each one is a pass."""
+        return 1
 
     def initial(self, *key: int | str) -> Tensor:
         """The initial point [P], the same for every key."""

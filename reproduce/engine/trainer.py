@@ -1,31 +1,17 @@
-"""Executes requests: sorts the slots of all runs into chunks, chooses how each is computed, spreads them over threads.
+"""Executes requests: sorts the slots of all runs into chunks and spreads them over threads.
 
-How a model is run, and why (measured on two cores; `python -m benchmarks` prints the ratios again):
-
-    quadratics                     elementwise on all clients at once
-    softmax, up to 10,000 numbers  compiled loop (kernel.py): bound by the interpreter otherwise
-    softmax, larger                one matrix product per batch for all siblings (linear.py)
-    chains of layers, to 30 MMAC   compiled layers, a sample per vector lane (compiled.py): up to twice what follows
-    one hidden layer               stacks of 10 clients, gradients written out (dense.py)
-    networks up to 3.6 MMAC        stacks of 5 clients, grouped convolutions, channels-last (local.py)
-    larger networks                one client at a time: at the arithmetic peak already
-
-On CUDA there is no compiled code: softmax takes the second way, stacks hold as many models as their share of the memory
-does (memory.py), and the last three run as captured graphs (graphs.py) where nothing stands against it.
-
-The second and fourth need a C compiler; where there is none, the ones below them take over.
-
-Chunks are fixed by the requests, each is computed by one thread with one intra-op thread, and sums are added in chunk
-order: the result does not depend on the number of threads.
+How each is computed says strategies.py. A request's strategy follows from the request alone; slots meet in a chunk only
+if they have the same strategy, data, model and rule. Requests are taken in an order that their contents decide
+(words.py), each chunk is computed by one thread with one intra-op thread, and sums are added in chunk order: the result
+depends neither on the number of threads nor on the order of the requests.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import groupby
 from typing import Any
@@ -35,48 +21,47 @@ import torch
 from torch import Tensor
 
 from reproduce.algorithms.rule import Rule
-from reproduce.engine import compiled, graphs, kernel, memory
-from reproduce.engine.dense import dense_run
+from reproduce.engine import compiled, graphs, strategies
 from reproduce.engine.graphs import Lanes
-from reproduce.engine.layout import Layout
+from reproduce.engine.layout import layout_of
 from reproduce.engine.library import available
-from reproduce.engine.linear import sibling_run
-from reproduce.engine.local import Rows, autograd_run
+from reproduce.engine.local import Rows
 from reproduce.engine.machine import fast_products, keep_heap, set_cuda_arithmetic
-from reproduce.engine.quadratic import Flat, quadratic_run
-from reproduce.engine.reference import reference_run
-from reproduce.engine.requests import Train, Trained
-from reproduce.engine.slots import Chunk, Plans, Slot, static
+from reproduce.engine.quadratic import Flat
+from reproduce.engine.requests import PLAIN, Train, Trained, asked
+from reproduce.engine.slots import Chunk, Plans, Slot
+from reproduce.engine.strategies import Strategy, Work
 from reproduce.engine.task import Arena, QuadraticTask, Task
-from reproduce.errors import UserError
-from reproduce.problems.models import MLP, Model, Softmax
-
-STRATEGIES = ("auto", "reference", "kernel", "siblings", "compiled", "dense", "stacked", "sequential")
-STACK = 5
-LARGE = 3_600_000
-COMPILED = 30_000_000
-SMALL = 10_000
+from reproduce.engine.words import ordered
+from reproduce.problems.models import Model
 
 
-@cache
-def layout_of(model: Model) -> Layout:
-    return Layout(model)
+@dataclass
+class Bucket:
+    """Slots that may share a chunk, with the number of the request that each belongs to."""
+
+    strategy: Strategy
+    work: Work
+    owners: list[int] = field(default_factory=list)
+    slots: list[Slot] = field(default_factory=list)
+
+
+Call = tuple[Chunk, Callable[[], Rows], list[int]]
+"""A chunk, what trains it, and the numbers of its slots' requests."""
 
 
 class Trainer:
     """Runs Train requests with `threads` workers.
 
     strategy: forces one way of computing (tests and benchmarks). precision: see `settings.PRECISIONS`.
-    graphs: run the strategies of `graphs.GRAPHED` as steps on fixed buffers; None: on CUDA, where they are captured.
+    graphs: run the strategies that can be captured as steps on fixed buffers; None: on CUDA, where they are captured.
     `used` says how was computed, for the provenance.
     """
 
     def __init__(
         self, threads: int = 1, strategy: str = "auto", precision: str = "float32", graphs: bool | None = None
     ) -> None:
-        if strategy not in STRATEGIES:
-            raise UserError(f"unknown strategy '{strategy}'; known: {', '.join(STRATEGIES)}")
-        self.forced, self.arithmetic, self.graphs = strategy, precision, graphs
+        self.forced, self.arithmetic, self.graphs = strategies.check(strategy), precision, graphs
         self.lanes = cache(Lanes)
         self.used: set[str] = set()
         torch.set_num_threads(1)
@@ -102,149 +87,91 @@ class Trainer:
         return self.pool.map(function, items) if self.pool and len(items) > 1 else map(function, items)
 
     def train(self, jobs: Sequence[tuple[Task, Train]]) -> list[Trained]:
-        """Answers in the order of the requests."""
-        collectors = [Collector(request) for _, request in jobs]
-        work: list[tuple[Chunk, Callable[[], Rows], list[int]]] = []
+        """Answers in the order of the requests. Raises UserError for a request that nothing can compute."""
+        order = ordered(jobs)
+        collectors = {i: Collector(jobs[i][1]) for i in order}
         plans = Plans()
-        for owners, slots in self._buckets(jobs):
-            work += self._chunks(slots, owners, plans)
-        for (chunk, _, owners), rows in zip(work, self.spread(lambda w: w[1](), work), strict=True):
+        calls = [call for bucket in self._buckets(jobs, order) for call in self._calls(bucket, plans)]
+        for (chunk, _, owners), rows in zip(calls, self.spread(lambda call: call[1](), calls), strict=True):
             row = torch.tensor([slot.row for slot in chunk.slots], device=rows.update.device)
             for owner, row_of, rows_of in _by_owner(owners, row, rows):
                 collectors[owner].add(row_of, rows_of)
-        return [c.result() for c in collectors]
+        return [collectors[i].result() for i in range(len(jobs))]
 
-    def _buckets(self, jobs: Sequence[tuple[Task, Train]]) -> Iterator[tuple[list[int], list[Slot]]]:
-        """Slots that may share a stack: same data, same model, same static rule."""
-        buckets: dict[object, tuple[list[int], list[Slot]]] = defaultdict(lambda: ([], []))
-        for i, (task, request) in enumerate(jobs):
-            shared = id(request.teacher) if request.teacher is not None else None
-            home = task.problem if isinstance(task, QuadraticTask) else id(task.arena)
-            rule = static(request.rule)
-            if rule.distill and self._strategy_of(task, request) == "siblings":
-                rule, shared = replace(rule, distill=0.0), None  # siblings may have different teachers, or none
-            owners, slots = buckets[(home, request.model, rule, shared)]
+    def _buckets(self, jobs: Sequence[tuple[Task, Train]], order: list[int]) -> list[Bucket]:
+        """All slots: together is what has the same strategy, data, model and rule, as far as the strategy wants it."""
+        buckets: dict[object, Bucket] = {}
+        for i in order:
+            task, request = jobs[i]
+            home = task.problem if isinstance(task, QuadraticTask) else task.arena
+            work = work_of(task, request)
+            strategy = strategies.choose(work, self.forced)
+            alone = i if strategy.single & work.asked else None
+            key = strategy.name, home, request.model, strategy.shared(request.rule), alone
+            bucket = buckets.setdefault(key, Bucket(strategy, work))
             for row in np.flatnonzero(np.asarray(request.steps) > 0):
-                owners.append(i)
-                slots.append(Slot(task, request, int(row)))
-        yield from (bucket for bucket in buckets.values() if bucket[1])
+                bucket.owners.append(i)
+                bucket.slots.append(Slot(task, request, int(row)))
+        return [bucket for bucket in buckets.values() if bucket.slots]
 
-    def _chunks(
-        self, slots: list[Slot], owners: list[int], plans: Plans
-    ) -> list[tuple[Chunk, Callable[[], Rows], list[int]]]:
-        task = slots[0].task
+    def _calls(self, bucket: Bucket, plans: Plans) -> Iterator[Call]:
+        """The bucket's slots, longest first, cut into chunks."""
+        strategy, work, slots = bucket.strategy, bucket.work, bucket.slots
+        task, size = slots[0].task, strategy.size(work, len(slots))
+        home = task if isinstance(task, QuadraticTask) else task.arena
+        layout: Any = Flat() if work.model is None else layout_of(work.model)
         order = sorted(range(len(slots)), key=lambda i: -slots[i].steps)
-        if isinstance(task, QuadraticTask):
-            chunk = Chunk([slots[i] for i in order], Flat(), plans)  # type: ignore[arg-type]
-            self.used.add("quadratic")
-            return [(chunk, lambda: quadratic_run(chunk, task), [owners[i] for i in order])]
-        model = slots[0].request.model or task.problem.model
-        strategy = self._strategy_of(task, slots[0].request)
-        run, key, mixed, size = self._recipe(strategy, model, slots, plans)
-        if key is not None:
+        if key := strategy.key(work, plans):
             order = sorted(order, key=lambda i: (-slots[i].steps, key(slots[i])))
-        out: list[tuple[Chunk, Callable[[], Rows], list[int]]] = []
-        for part in _cut(order, size, None if key is None or mixed else (lambda i: key(slots[i]))):
-            chunk = Chunk([slots[i] for i in part], layout_of(model), plans)
-            out.append((chunk, self._call(strategy, run, chunk, task.arena, size), [owners[i] for i in part]))
-        return out
+        together = None if key is None or strategy.mixed else (lambda i: key(slots[i]))
+        for part in _cut(order, size, together):
+            chunk = Chunk([slots[i] for i in part], layout, plans)
+            yield chunk, self._call(strategy, chunk, home, size), [bucket.owners[i] for i in part]
 
-    def _call(
-        self, strategy: str, run: Callable[..., Rows], chunk: Chunk, arena: Arena, size: int
-    ) -> Callable[[], Rows]:
+    def _call(self, strategy: Strategy, chunk: Chunk, home: Arena | QuadraticTask, size: int) -> Callable[[], Rows]:
         """The call that trains `chunk`; notes in `used` how."""
-        cuda = arena.device.type == "cuda"
-        how = [strategy]
-        applies = {"tf32": cuda, "bfloat16": strategy in ("stacked", "sequential")}
-        if applies.get(self.arithmetic):
+        cuda = home.device.type == "cuda"
+        how = [strategy.name]
+        if self.arithmetic in strategy.precisions and (cuda or self.arithmetic == "bfloat16"):
             how.append(self.arithmetic)
-        if cuda and strategy in ("stacked", "dense"):
+        if cuda and strategy.captured and size > 1:
             how.append(f"{size} at most")
-        lanes = self.lanes(arena.device)
-        call = partial(lanes.eager, run, chunk, arena) if cuda else partial(run, chunk, arena)
-        if strategy in graphs.GRAPHED and (cuda if self.graphs is None else self.graphs):
-            obstacle = graphs.obstacle(chunk, arena)
+        options = {"precision": self.arithmetic} if "bfloat16" in strategy.precisions else {}
+        run = partial(strategy.train, chunk, home, **options)
+        if isinstance(home, Arena) and strategy.captured and (cuda if self.graphs is None else self.graphs):
+            obstacle = graphs.obstacle(chunk, home)
             how.append(f"no graph: {obstacle}" if obstacle else "graph")
             if not obstacle:
-                call = partial(lanes.graph, chunk, arena, strategy, self.arithmetic)
+                strategy.check(chunk)
+                run = partial(self.lanes(home.device).graph, chunk, home, strategy.name, self.arithmetic)
+        if cuda and isinstance(home, Arena) and "graph" not in how:
+            run = partial(self.lanes(home.device).eager, run)
         self.used.add("+".join(how))
-        return call
-
-    def _stack(self, cpu: int, model: Model, slots: list[Slot]) -> int:
-        """Models per stack: `cpu` of them on the CPU, what the device's memory allows on CUDA."""
-        arena: Arena = slots[0].task.arena  # type: ignore[union-attr]
-        if arena.device.type == "cpu":
-            return cpu
-        sample, batch = tuple(arena.train_x.shape[1:]), arena.problem.batches.size
-        each = memory.model_bytes(model, sample, batch, slots[0].request.rule, arena.dtype.itemsize)
-        return memory.stack_size(each, torch.cuda.get_device_properties(arena.device).total_memory)
-
-    def _recipe(
-        self, strategy: str, model: Model, slots: list[Slot], plans: Plans
-    ) -> tuple[Callable[..., Rows], Callable[[Slot], object] | None, bool, int]:
-        """(function, key by which slots are sorted, may a chunk mix keys, chunk size) of a strategy."""
-        ids: dict[object, int] = {}
-
-        def batches(slot: Slot) -> int:
-            return ids.setdefault(plans.key(slot), len(ids))
-
-        if strategy == "kernel":
-            return kernel.kernel_run, batches, True, max(4, -(-len(slots) // 8))
-        if strategy == "siblings":
-            return sibling_run, batches, False, 64
-        if strategy == "compiled":
-            return compiled.compiled_run, None, True, max(1, len(slots) // 16)
-        if strategy == "dense":
-            return dense_run, None, True, self._stack(2 * STACK, model, slots)
-        if strategy == "reference":
-            return reference_run, None, True, 1
-        run = partial(autograd_run, precision=self.arithmetic)
-        if strategy == "sequential":
-            return run, None, True, 1
-        size = self._stack(STACK, model, slots)
-        if model.batch_statistics:
-            return run, lambda s: (plans.get(s) >= 0).sum(1).tobytes(), False, size
-        return run, None, True, size
-
-    def _strategy_of(self, task: Task, request: Train) -> str:
-        if isinstance(task, QuadraticTask):
-            return "quadratic"
-        return self.strategy(request.model or task.problem.model, request.rule, task.arena)
-
-    def strategy(self, model: Model, rule: Rule, arena: Arena) -> str:
-        """The strategy table above as code."""
-        if self.forced != "auto":
-            return self.forced
-        cpu = arena.device.type == "cpu"
-        if isinstance(model, Softmax) and not rule.mask:
-            small = model.parameters <= SMALL and cpu and not rule.distill
-            return "kernel" if small and available(arena.dtype) else "siblings"
-        sample = tuple(arena.train_x.shape[1:])
-        if (
-            cpu
-            and not (rule.distill or rule.mask)
-            and forward_macs(model) <= COMPILED
-            and compiled.program(model, sample, arena.dtype)
-        ):
-            return "compiled"
-        if isinstance(model, MLP) and not rule.distill and not rule.mask:
-            return "dense"
-        return "sequential" if forward_macs(model) > LARGE else "stacked"
+        return run
 
 
-def compiled_form(arena: Arena, model: Model) -> compiled.Program | None:
-    """The model's compiled form where that is how it is computed."""
-    if arena.device.type != "cpu" or isinstance(model, Softmax) or forward_macs(model) > COMPILED:
-        return None
-    return compiled.program(model, tuple(arena.train_x.shape[1:]), arena.dtype)
+def work_of(task: Task, request: Train) -> Work:
+    """What the strategy of a request is chosen by. Raises ValueError if the request lacks what its rule needs."""
+    if isinstance(task, QuadraticTask):
+        return Work(None, request.rule, asked(request), device=task.device.type)
+    return work_on(task.arena, request.model or task.problem.model, request.rule, asked(request))
 
 
-@cache
-def forward_macs(model: Model) -> int:
-    """Multiply-accumulates of one forward pass; the side length of the input is the model's or 32."""
-    channels, side = getattr(model, "channels", 3), getattr(model, "size", 32)
-    features = getattr(model, "features", None)
-    return model.cost((features,) if features else (channels, side, side)).macs
+def work_on(arena: Arena, model: Model, rule: Rule = PLAIN, terms: frozenset[str] = frozenset()) -> Work:
+    """The same for a model on an arena; without a rule, its evaluation."""
+    sample, cpu = tuple(arena.train_x.shape[1:]), arena.device.type == "cpu"
+    return Work(
+        model,
+        rule,
+        terms,
+        batch=arena.problem.batches.size,
+        sample=sample,
+        device=arena.device.type,
+        memory=0 if cpu else torch.cuda.get_device_properties(arena.device).total_memory,
+        itemsize=arena.dtype.itemsize,
+        compiler=cpu and available(arena.dtype),
+        chain=cpu and compiled.program(model, sample, arena.dtype) is not None,
+    )
 
 
 def _cut(order: list[int], size: int, key: Callable[[int], object] | None) -> Iterator[list[int]]:

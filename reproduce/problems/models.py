@@ -324,14 +324,15 @@ class ResNet(Model):
 class Count:
     """The operator set that only counts: activations are shapes (channels, height, width) or (features,).
 
-    After a forward pass `layers` lists (layer, kind, output shape, parameters) and `macs` the multiply-accumulates of
-    one sample.
+    After a forward pass `layers` lists (layer, kind, output shape, parameters), `macs` are the multiply-accumulates of
+    one sample, and `strided` says whether any convolution has a stride.
     """
 
     def __init__(self, shapes: Shapes) -> None:
         self.shapes = shapes
         self.layers: list[tuple[str, str, tuple[int, ...], int]] = []
         self.macs = 0
+        self.strided = False
 
     @property
     def forward_flops(self) -> int:
@@ -344,6 +345,7 @@ class Count:
     def conv(self, x: Any, p: Mapping[str, Any], layer: str, stride: int = 1, padding: int = 0) -> Any:
         outputs, inputs, kernel, _ = self.shapes[f"{layer}.weight"]
         side = [(s + 2 * padding - kernel) // stride + 1 for s in x[1:]]
+        self.strided = self.strided or stride > 1
         self.macs += math.prod(side) * outputs * inputs * kernel * kernel
         self.layers.append((layer, "Conv2d", (outputs, *side), self._parameters(layer)))
         return (outputs, *side)

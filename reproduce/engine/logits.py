@@ -1,0 +1,48 @@
+"""What many models of one kind say about the same samples: the forward passes of evaluation.
+
+Each function maps models x [M, P] and the samples `where` [b] of `features` to logits [M, b, classes].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from reproduce.engine.compiled import program
+from reproduce.engine.layout import layout_of
+from reproduce.engine.ops import One, Stacked
+from reproduce.problems.models import Model, Softmax
+
+
+def compiled(model: Model, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
+    """Chains of layers in compiled code, one model after another."""
+    code = program(model, tuple(features.shape[1:]), features.dtype)
+    assert code is not None
+    return torch.stack([code.logits(row.contiguous(), features, where) for row in x])
+
+
+def linear(model: Softmax, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
+    """Softmax regression: one matrix product for all models."""
+    weight, bias = x.split(layout_of(model).sizes, dim=1)
+    flat = taken(features, where).flatten(1)
+    z = torch.addmm(bias.reshape(-1), flat, weight.reshape(-1, model.features).t())
+    return z.view(len(flat), len(x), -1).transpose(0, 1)
+
+
+def network(model: Model, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
+    """Any network: the operators of one model, or those of a stack."""
+    layout, batch = layout_of(model), taken(features, where)
+    if len(x) == 1:
+        ops = One()
+        return model.forward(ops, layout.named(x[0]), ops.images(batch)).unsqueeze(0)
+    stacked = Stacked(len(x))
+    p = dict(zip(layout.names, layout.blocks(x), strict=True))
+    return model.forward(stacked, p, stacked.images(batch.unsqueeze(0).expand(len(x), *batch.shape)))
+
+
+def taken(values: Tensor, where: np.ndarray) -> Tensor:
+    """The entries `where` of `values`."""
+    if where[-1] - where[0] == len(where) - 1:  # consecutive samples need no copy
+        return values[int(where[0]) : int(where[-1]) + 1]
+    return values[torch.from_numpy(where).to(values.device)]

@@ -1,0 +1,301 @@
+"""The ways to compute local training and evaluation, one record each, and the table from which `choose` takes.
+
+Which is fastest, measured on two cores (`python -m benchmarks` prints the ratios again):
+
+    quadratic    quadratics: elementwise on all clients at once
+    kernel       softmax up to 10,000 numbers: a compiled loop; bound by the interpreter otherwise
+    siblings     softmax, larger: one matrix product per batch for all runs on the same batches
+    compiled     chains of layers up to 30 MMAC: compiled, a sample per vector lane; up to twice what follows
+    dense        one hidden layer: stacks of 10 clients, gradients written out
+    stacked      networks up to 3.6 MMAC: stacks of 5 clients, grouped convolutions, channels-last
+    sequential   larger networks: one client at a time; at the arithmetic peak already
+    reference    never chosen: the oracle of the tests
+
+`kernel` and `compiled` need a CPU and a C compiler; where there is none, the ones below them take over. On CUDA stacks
+hold as many models as their share of the memory does (memory.py), and steps may run as captured graphs (graphs.py).
+
+Nothing here imports torch, because the plan asks too (cost.py); the functions are named and looked up when called.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from reproduce.algorithms.rule import Rule
+from reproduce.engine import memory
+from reproduce.engine.requests import PLAIN, asked
+from reproduce.errors import UserError, unknown
+from reproduce.problems.models import MLP, Model, Softmax
+
+if TYPE_CHECKING:
+    import numpy as np
+    from torch import Tensor
+
+    from reproduce.engine.local import Rows
+    from reproduce.engine.slots import Chunk, Plans, Slot
+
+STACK = 5
+"""Models per stack on a CPU."""
+SMALL = 10_000
+"""Parameters of a softmax up to which compiled code is faster than matrix products."""
+COMPILED = 30_000_000
+"""Multiply-accumulates per sample up to which compiled layers are faster than torch's."""
+LARGE = 3_600_000
+"""The same up to which a stack is faster than one model at a time."""
+
+NEEDED = frozenset({"clients", "steps", "start", "lr", "round", "offset", "weights"})
+SGD = frozenset({"mu", "anchor", "momentum", "decay", "correction", "mean_gradient", "first_gradient"})
+DISTILLATION = frozenset({"distill", "teacher"})
+MASKS = frozenset({"mask", "amplify", "thresholds"})
+
+
+@dataclass(frozen=True)
+class Work:
+    """All that a choice depends on.
+
+    model: a `Model`, None for a quadratic; rule, asked: of the request (`requests.asked`); batch: samples per step;
+    sample: shape of one; device: "cpu" or "cuda", with `memory` bytes; itemsize: bytes of a number; compiler: is there
+    compiled code for this type of number; chain: has the model a compiled form.
+    """
+
+    model: Any
+    rule: Rule = PLAIN
+    asked: frozenset[str] = frozenset()
+    batch: int = 0
+    sample: tuple[int, ...] = ()
+    device: str = "cpu"
+    memory: int = 0
+    itemsize: int = 4
+    compiler: bool = False
+    chain: bool = False
+
+
+@cache
+def macs(model: Model) -> int:
+    """Multiply-accumulates of one forward pass."""
+    return model.cost(sample_of(model)).macs
+
+
+def sample_of(model: Model) -> tuple[int, ...]:
+    """The shape of a sample, as far as the model knows it; images are 32 pixels wide unless it says otherwise."""
+    channels, side = getattr(model, "channels", 3), getattr(model, "size", 32)
+    features = getattr(model, "features", None)
+    return (features,) if features else (channels, side, side)
+
+
+# --- the records ------------------------------------------------------------------------------------------------------
+
+
+Key = Callable[["Slot"], Hashable]
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One way to compute.
+
+    code: the function that trains a chunk, "module:name"; called with (chunk, arena), the task of a quadratic in place
+        of the arena, and with the precision if it may be "bfloat16".
+    serves: the fields of `Train` and `Rule` that it knows; asked for another one it refuses.
+    fits: can it compute the model, on the device? best: is it then faster than what follows in the table?
+    size: models per chunk of the n slots there are.
+    key: by what slots with equally many steps are sorted (None: by nothing); mixed: may a chunk hold several keys?
+    free: fields of the rule in which the slots of a chunk may differ. single: fields of the request that must be the
+        same for all slots of a chunk, so that requests with one of them stay apart.
+    precisions: reduced precisions that it applies. captured: does it run as a graph on CUDA?
+    logits: the function that evaluates models, "module:name"; together: models, and samples, that it evaluates at a
+        time, from the number of models and the problem's batch for evaluation.
+    """
+
+    name: str
+    code: str
+    serves: frozenset[str]
+    fits: Callable[[Work], bool]
+    size: Callable[[Work, int], int]
+    best: Callable[[Work], bool] = lambda work: True
+    key: Callable[[Work, Plans], Key | None] = lambda work, plans: None
+    mixed: bool = True
+    free: frozenset[str] = frozenset({"mu"})
+    single: frozenset[str] = frozenset()
+    precisions: frozenset[str] = frozenset()
+    captured: bool = False
+    logits: str = "reproduce.engine.logits:network"
+    together: Callable[[int, int], tuple[int, int]] = lambda models, batch: (1, batch)
+
+    def obstacle(self, work: Work) -> str:
+        """Why it cannot compute `work`; "" if it can."""
+        others = sorted(work.asked - self.serves)
+        if others:
+            return f"it does not serve {', '.join(others)}"
+        what = "a quadratic" if work.model is None else type(work.model).__name__
+        return "" if self.fits(work) else f"it does not compute {what} on {work.device}"
+
+    def shared(self, rule: Rule) -> Rule:
+        """The part of a rule that all slots of a chunk must share."""
+        return _without(rule, self.free)
+
+    def check(self, chunk: Chunk) -> None:
+        """Raises ValueError if the chunk has a slot that this strategy does not serve, or slots that may not meet."""
+        requests = list({id(slot.request): slot.request for slot in chunk.slots}.values())
+        for request in requests:
+            others = sorted(asked(request) - self.serves)
+            if others or self.shared(request.rule) != self.shared(requests[0].rule):
+                what = f"does not serve {', '.join(others)}" if others else "was handed slots with different rules"
+                raise ValueError(f"strategy '{self.name}' {what}")
+        if len(requests) > 1 and any(self.single & asked(request) for request in requests):
+            raise ValueError(f"strategy '{self.name}' was handed requests together that must stay apart")
+
+    def train(self, chunk: Chunk, home: Any, **options: Any) -> Rows:
+        """Train a chunk on its arena (a quadratic: its task); `check` comes first."""
+        self.check(chunk)
+        return pkgutil.resolve_name(self.code)(chunk, home, **options)
+
+    def forward(self, model: Any, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
+        """Logits [M, b, classes] of models x [M, P] on the samples `where` [b] of `features`."""
+        return pkgutil.resolve_name(self.logits)(model, x, features, where)
+
+
+@cache
+def _without(rule: Rule, names: frozenset[str]) -> Rule:
+    return replace(rule, **{name: getattr(PLAIN, name) for name in names})
+
+
+def _stack(cpu: int) -> Callable[[Work, int], int]:
+    """Models per stack: `cpu` of them on the CPU, what the device's memory allows on CUDA."""
+
+    def size(work: Work, slots: int) -> int:
+        if work.device == "cpu":
+            return cpu
+        each = memory.model_bytes(work.model, work.sample, work.batch, work.rule, work.itemsize)
+        return memory.stack_size(each, work.memory)
+
+    return size
+
+
+def _softmax(work: Work) -> bool:
+    return isinstance(work.model, Softmax)
+
+
+def _network(work: Work) -> bool:
+    return work.model is not None
+
+
+_STACKED = Strategy(
+    name="stacked",
+    code="reproduce.engine.local:autograd_run",
+    serves=NEEDED | {"model"} | SGD | DISTILLATION | MASKS,
+    fits=_network,
+    best=lambda work: macs(work.model) <= LARGE,
+    size=_stack(STACK),
+    # Batch statistics forbid padding: only clients with equal batches meet.
+    key=lambda work, plans: plans.lengths if work.model.batch_statistics else None,
+    mixed=False,
+    single=frozenset({"teacher"}),
+    precisions=frozenset({"tf32", "bfloat16"}),
+    captured=True,
+    together=lambda models, batch: (8, batch),  # enough to fill the caches of one core
+)
+
+TABLE = (
+    Strategy(
+        name="quadratic",
+        code="reproduce.engine.quadratic:quadratic_run",
+        serves=NEEDED | SGD,
+        fits=lambda work: work.model is None,
+        size=lambda work, slots: slots,
+    ),
+    Strategy(
+        name="kernel",
+        code="reproduce.engine.kernel:kernel_run",
+        serves=NEEDED | {"model"} | SGD,
+        fits=lambda work: _softmax(work) and work.device == "cpu" and work.compiler,
+        best=lambda work: work.model.parameters <= SMALL,
+        size=lambda work, slots: max(4, -(-slots // 8)),
+        key=lambda work, plans: plans.numbering(),
+        logits="reproduce.engine.logits:linear",
+        together=lambda models, batch: (models, max(batch, 2000)),
+    ),
+    Strategy(
+        name="siblings",
+        code="reproduce.engine.linear:sibling_run",
+        serves=NEEDED | {"model"} | SGD | DISTILLATION,
+        fits=_softmax,
+        size=lambda work, slots: 64,
+        key=lambda work, plans: plans.numbering(),
+        mixed=False,
+        free=frozenset({"mu", "distill"}),  # siblings may have different teachers, or none
+        precisions=frozenset({"tf32"}),
+        logits="reproduce.engine.logits:linear",
+        together=lambda models, batch: (models, max(batch, 2000)),
+    ),
+    Strategy(
+        name="compiled",
+        code="reproduce.engine.compiled:compiled_run",
+        serves=NEEDED | {"model"} | SGD,
+        fits=lambda work: work.device == "cpu" and work.compiler and work.chain,
+        best=lambda work: macs(work.model) <= COMPILED,
+        size=lambda work, slots: max(1, slots // 16),
+        logits="reproduce.engine.logits:compiled",
+        together=lambda models, batch: (1, 1000),
+    ),
+    Strategy(
+        name="dense",
+        code="reproduce.engine.dense:dense_run",
+        serves=NEEDED | {"model"} | SGD,
+        fits=lambda work: isinstance(work.model, MLP),
+        size=_stack(2 * STACK),
+        precisions=frozenset({"tf32"}),
+        captured=True,
+        together=lambda models, batch: (8, batch),
+    ),
+    _STACKED,
+    replace(
+        _STACKED,
+        name="sequential",
+        best=lambda work: True,
+        size=lambda work, slots: 1,
+        key=lambda work, plans: None,
+        together=lambda models, batch: (1, batch),
+    ),
+    Strategy(
+        name="reference",
+        code="reproduce.engine.reference:reference_run",
+        serves=NEEDED | {"model"} | SGD | DISTILLATION | MASKS,
+        fits=_network,
+        best=lambda work: False,
+        size=lambda work, slots: 1,
+        precisions=frozenset({"tf32"}),
+    ),
+)
+"""Best first: where several can compute something, `choose` takes the first that says it is the best."""
+
+NAMED = {strategy.name: strategy for strategy in TABLE}
+
+
+# --- the choice -------------------------------------------------------------------------------------------------------
+
+
+def choose(work: Work, forced: str = "auto") -> Strategy:
+    """The way to compute `work`: the first of `TABLE` that can and is the best, or the one that is `forced`.
+
+    Quadratics have one way. Raises UserError if none can, or if the forced one cannot.
+    """
+    if forced != "auto" and work.model is not None:
+        if reason := NAMED[forced].obstacle(work):
+            raise UserError(f"strategy '{forced}' cannot compute this: {reason}")
+        return NAMED[forced]
+    for strategy in TABLE:
+        if not strategy.obstacle(work) and strategy.best(work):
+            return strategy
+    last = TABLE[0] if work.model is None else NAMED["sequential"]
+    raise UserError(f"nothing can compute this: the last resort is '{last.name}', and {last.obstacle(work)}")
+
+
+def check(name: str) -> str:
+    """`name` itself if it is "auto" or a strategy's; UserError otherwise."""
+    if name != "auto" and name not in NAMED:
+        raise unknown("strategy", name, ("auto", *NAMED))
+    return name

@@ -1,0 +1,250 @@
+"""Every strategy is asked for every field of `Train` and `Rule`: what it claims to serve it does, the rest it refuses.
+
+The fields come from the dataclasses: one that is added is refused by all until a strategy claims it and an example here
+shows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from reproduce import plan
+from reproduce.algorithms.rule import Rule
+from reproduce.engine import compiled, cost, strategies
+from reproduce.engine.layout import layout_of
+from reproduce.engine.requests import PLAIN, Train, asked
+from reproduce.engine.slots import Chunk, Plans, Slot
+from reproduce.engine.strategies import NAMED, TABLE, Work
+from reproduce.engine.task import ClassificationTask, QuadraticTask, Task, Tasks
+from reproduce.engine.trainer import Trainer, work_of
+from reproduce.errors import UserError
+from reproduce.problems import Classification, Quadratic
+from reproduce.problems.batches import Cyclic
+from reproduce.problems.models import MLP, ConvNet, Model, ResNet, Softmax
+from reproduce.problems.partitions import IID
+from reproduce.settings import settings
+
+CONV = ConvNet(1, 8, (3, 4), (5,), kernel=3, padding=1, dropout=0.3, channel_dropout=0.2)
+MODELS: dict[str, tuple[Model | None, Model | None]] = {
+    "quadratic": (None, Softmax(64, 10)),
+    "kernel": (Softmax(64, 10), Softmax(64, 10)),
+    "siblings": (Softmax(64, 10), Softmax(64, 10)),
+    "compiled": (CONV, MLP(64, 7, 10)),
+    "dense": (MLP(64, 6, 10), MLP(64, 7, 10)),
+    "stacked": (CONV, ResNet(1, 10, (4, 6), (1, 1), stem_stride=2)),
+    "sequential": (CONV, ResNet(1, 10, (4, 6), (1, 1), stem_stride=2)),
+    "reference": (CONV, MLP(64, 7, 10)),
+}
+"""Strategy -> a task's model, and a model to train in the place of another task's."""
+FIELDS = [f.name for kind in (Train, Rule) for f in fields(kind) if f.name != "rule"]
+C = 5
+
+
+def task_of(model: Model | None) -> Task:
+    if model is None:
+        hessians = tuple(((1.0 + 0.1 * m, 0.2), (0.2, 2.0)) for m in range(C))
+        return Tasks(settings()).get(Quadratic(C, 2, hessians=hessians, start=(1.0, -2.0)), 3)
+    problem = Classification("digits", model, IID(), clients=C, batches=Cyclic(10), train_samples=233)
+    return Tasks(settings(), torch.float64).get(problem, 3)
+
+
+def random(*shape: int) -> torch.Tensor:
+    return 0.3 * torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)), dtype=torch.float64)
+
+
+def examples(name: str, parameters: int, tensors: int, submodel: Model | None) -> list[tuple[dict, dict]]:
+    """Requests for a field: changes of the rule, and of the request. A new field needs an example here."""
+    mask = {"thresholds": random(C, tensors).abs()}
+    found: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
+        "clients": [({}, {"clients": np.array([4, 2, 0, 1, 3])})],
+        "steps": [({}, {"steps": np.full(C, 6)}), ({}, {"steps": np.array([0, 1, 9, 0, 2])})],
+        "start": [({}, {"start": random(C, parameters)})],
+        "lr": [({}, {"lr": np.array([0.05, 0.02, 0.1, 0.3, 0.01])})],
+        "round": [({}, {"round": np.array([3, 1, 4, 1, 5])})],
+        "offset": [({}, {"offset": np.array([0, 3, 4, 6, 8])})],
+        "weights": [({}, {"weights": random(2, C)})],
+        "model": [({}, {"model": submodel, "start": random(layout_of(submodel).total)})] if submodel else [],
+        "correction": [({}, {"correction": random(parameters)}), ({}, {"correction": random(C, parameters)})],
+        "anchor": [({"mu": 0.4}, {"anchor": random(parameters)}), ({"mu": 0.4}, {"anchor": random(C, parameters)})],
+        "thresholds": [({"mask": "frozen"}, mask)],
+        "teacher": [({"distill": 0.7}, {"teacher": random(parameters)})],
+        "mu": [({"mu": 0.4}, {})],
+        "momentum": [({"momentum": 0.6}, {})],
+        "decay": [({"decay": 0.1}, {})],
+        "mean_gradient": [({"mean_gradient": True}, {})],
+        "first_gradient": [({"first_gradient": how}, {}) for how in ("single", "pass_mean")],
+        "mask": [({"mask": how}, mask) for how in ("dynamic", "frozen")],
+        "amplify": [({"mask": how, "amplify": True}, mask) for how in ("dynamic", "frozen")],
+        "distill": [({"distill": 0.7}, {"teacher": random(parameters)})],
+    }
+    return found[name]
+
+
+def requests(strategy: str, name: str) -> list[tuple[Task, Train]]:
+    model, submodel = MODELS[strategy]
+    task = task_of(MLP(64, 9, 10) if name == "model" and model else model)
+    plain = Train(np.arange(C), np.array([3, 7, 1, 0, 5]), task.initial(), 0.05, 4)
+    tensors = 1 if model is None else len(model.shapes)
+    return [
+        (task, replace(plain, rule=replace(PLAIN, **rule), **request))
+        for rule, request in examples(name, task.parameters, tensors, submodel)
+    ]
+
+
+def plain_loop(task: QuadraticTask, r: Train) -> list[np.ndarray]:
+    """Updates, mean and first gradients of local runs on quadratics, client by client, in NumPy."""
+    rule, parts = r.rule, []
+    for row, client in enumerate(r.clients):
+
+        def own(value: Any, row: int = row) -> Any:
+            return value[row] if np.ndim(value) > (isinstance(value, torch.Tensor)) else value
+
+        e, h = task.e[client].numpy(), np.array(task.problem.hessians[client])
+        start = own(r.start).numpy()
+        anchor = start if r.anchor is None else own(r.anchor).numpy()
+        correction = 0 if r.correction is None else own(r.correction).numpy()
+        y, v, raw = start, 0, []
+        for k in range(r.steps[row]):
+            raw.append(h @ (y - e))
+            v = rule.momentum * v + raw[-1] + correction + rule.mu * (y - anchor)
+            y = y - own(r.lr) * (1 - rule.decay) ** k * v
+        parts.append((y - start, np.mean(raw, 0) if raw else 0 * y, raw[0] if raw else 0 * y))
+    update, mean, first = (np.array(part) for part in zip(*parts, strict=True))
+    return [update if r.weights is None else r.weights.numpy() @ update, mean, first]
+
+
+def expected(task: Task, request: Train) -> list[Any]:
+    if isinstance(task, QuadraticTask):
+        return [torch.from_numpy(part) for part in plain_loop(task, request)]
+    answer = Trainer(strategy="reference").train([(task, request)])[0]
+    return [answer.update, answer.mean_gradient, answer.first_gradient]
+
+
+SERVED = [(s.name, name) for s in TABLE for name in FIELDS if name in s.serves and s.name != "reference"]
+REFUSED = [(s.name, name) for s in TABLE for name in FIELDS if name not in s.serves]
+
+
+def test_every_field_is_one_or_the_other_and_the_reference_serves_all() -> None:
+    assert set(MODELS) == set(NAMED)
+    assert all(strategy.serves <= set(FIELDS) for strategy in TABLE)
+    assert NAMED["reference"].serves == set(FIELDS)
+    assert len(SERVED) + len(REFUSED) == len(FIELDS) * (len(TABLE) - 1)
+
+
+GRAPHS = [(strategy, name, True) for strategy, name in SERVED if NAMED[strategy].captured]
+
+
+@pytest.mark.parametrize(("strategy", "name", "graphs"), [(*pair, False) for pair in SERVED] + GRAPHS)
+def test_what_a_strategy_claims_to_serve_equals_the_reference(strategy: str, name: str, graphs: bool) -> None:
+    jobs = requests(strategy, name)
+    assert jobs
+    for task, request in jobs:
+        assert name in asked(request)
+        answer = Trainer(strategy=strategy, graphs=graphs).train([(task, request)])[0]
+        update, mean, first = expected(task, request)
+        torch.testing.assert_close(answer.update, update, rtol=0, atol=1e-10)
+        assert answer.update.abs().max() > 1e-4
+        assert (answer.mean_gradient is None) == (not (request.rule.mean_gradient or request.rule.first_gradient))
+        assert (answer.first_gradient is None) == (not request.rule.first_gradient)
+        for found, wanted in ((answer.mean_gradient, mean), (answer.first_gradient, first)):
+            if found is not None:
+                torch.testing.assert_close(found, wanted, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(("strategy", "name"), REFUSED)
+def test_what_a_strategy_does_not_serve_it_refuses(strategy: str, name: str) -> None:
+    """Forced onto a request, and handed a chunk whose second slot asks for more than the first."""
+    for task, request in requests(strategy, name):
+        with pytest.raises(UserError, match=rf"does not serve .*\b{name}\b"):
+            Trainer(strategy=strategy).train([(task, request)])
+        plain = replace(
+            request, rule=PLAIN, **{n: None for n in ("model", "teacher", "thresholds")}, start=task.initial()
+        )
+        slots = [Slot(task, plain, 0), Slot(task, request, 0)]
+        model = getattr(task.problem, "model", None)
+        chunk = Chunk(slots, layout_of(model) if model else None, Plans())  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match=rf"'{strategy}' does not serve .*\b{name}\b"):
+            NAMED[strategy].train(chunk, getattr(task, "arena", task))
+
+
+def test_slots_that_may_not_meet_are_refused() -> None:
+    task = task_of(CONV)
+    assert isinstance(task, ClassificationTask)
+    one = Train(np.arange(C), np.full(C, 2), task.initial(), 0.05, 4, Rule(distill=0.5), teacher=task.initial())
+    for other, message in (
+        (replace(one, teacher=task.initial()), "apart"),
+        (replace(one, rule=Rule(distill=0.6)), "rules"),
+    ):
+        chunk = Chunk([Slot(task, one, 0), Slot(task, other, 0)], layout_of(CONV), Plans())
+        with pytest.raises(ValueError, match=message):
+            NAMED["stacked"].train(chunk, task.arena)
+
+
+@pytest.mark.parametrize("strategy", ["kernel", "siblings", "compiled", "dense"])
+def test_a_model_that_a_strategy_does_not_compute_is_refused(strategy: str) -> None:
+    task = task_of(ResNet(1, 10, (4, 6), (1, 1), stem_stride=2))
+    with pytest.raises(UserError, match="does not compute ResNet on cpu"):
+        Trainer(strategy=strategy).train([(task, Train(np.arange(C), np.full(C, 2), task.initial(), 0.05, 4))])
+
+
+@pytest.mark.parametrize("rule", [Rule(distill=0.5), Rule(mask="frozen")])
+def test_a_rule_without_what_it_needs_is_an_error(rule: Rule) -> None:
+    task = task_of(CONV)
+    with pytest.raises(ValueError, match=r"needs `(teacher|thresholds)` in the request"):
+        Trainer().train([(task, Train(np.arange(C), np.full(C, 2), task.initial(), 0.05, 4, rule))])
+
+
+def test_a_quadratic_that_distils_is_refused() -> None:
+    task = task_of(None)
+    request = Train(np.arange(C), np.full(C, 2), task.initial(), 0.1, 0, Rule(distill=0.5), teacher=task.initial())
+    with pytest.raises(UserError, match="'quadratic', and it does not serve distill, teacher"):
+        Trainer().train([(task, request)])
+
+
+def test_the_choice_is_a_function_of_the_request_alone() -> None:
+    """Each strategy of the table is chosen for something; a teacher that is not used changes nothing."""
+    small, compiler = Softmax(64, 10), {"compiler": True, "chain": True}
+    distils = frozenset({"distill", "teacher"})
+    for work, name in (
+        (Work(None), "quadratic"),
+        (Work(small, **compiler), "kernel"),
+        (Work(small, asked=distils, **compiler), "siblings"),
+        (Work(small, asked=strategies.MASKS, **compiler), "stacked"),
+        (Work(small), "siblings"),
+        (Work(CONV, **compiler), "compiled"),
+        (Work(CONV, asked=distils, **compiler), "stacked"),
+        (Work(CONV, device="cuda"), "stacked"),
+        (Work(MLP(64, 6, 10)), "dense"),
+        (Work(ResNet()), "sequential"),
+    ):
+        assert strategies.choose(work).name == name
+    task = task_of(small)
+    request = Train(np.arange(C), np.full(C, 2), task.initial(), 0.05, 4, teacher=task.initial())
+    assert (
+        strategies.choose(work_of(task, request)).name
+        == strategies.choose(work_of(task, replace(request, teacher=None))).name
+    )
+
+
+def test_the_plan_expects_the_strategies_that_the_trainer_takes() -> None:
+    """For every model of every paper: the plan knows chains of layers without tracing them."""
+    models = {
+        getattr(e.problem, "model", None)
+        for scale in ("smoke", "reduced", "paper")
+        for j in plan.jobs(scale)
+        for e in j.experiments
+    } - {None}
+    assert len(models) > 10
+    for model in models:
+        sample = strategies.sample_of(model)
+        program = compiled.program(model, sample, torch.float32)
+        if not compiled.available(torch.float32):
+            pytest.skip("no C compiler")
+        chosen = strategies.choose(Work(model, compiler=True, chain=program is not None)).name
+        assert cost.expected_strategy(model) == chosen
+        assert chosen in cost.RATES
