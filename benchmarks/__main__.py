@@ -1,6 +1,8 @@
-"""`python -m benchmarks [NAME ...]`: measures the engine and prints Markdown tables.
+"""`python -m benchmarks [NAME ...] [--isa LEVEL]`: measures the engine and prints Markdown tables.
 
 Without a name everything but `fig4`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry` and `peers`.
+
+--isa LEVEL: as on a machine with no more than these instructions; torch and the peers are held to them as well.
 
 works       every model against the naive loop, share of the machine's matrix-product rate
 seeds       five seeds of logistic regression in one cohort against one
@@ -9,6 +11,7 @@ fig4        the same for the logistic map of fedagrac/fig4, whole runs (needs a9
 width       a HeteroFL client of width 1/8 against full width
 overhead    a whole job against its pure training steps
 memory      peak memory of 100 clients of ResNet-18
+choice      every strategy that can run a work, and which one the trainer takes
 throughput  training samples per second of every strategy on one core (the numbers in reproduce/engine/cost.py)
 start       what every command waits for: the list, the plans, large partitions
 smoke       where the time of `make smoke` goes
@@ -20,6 +23,7 @@ peers       W1 and W2 in other simulators (BENCHMARK_PEERS = their Python interp
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import sys
@@ -28,10 +32,12 @@ from collections.abc import Callable
 import numpy
 import torch
 
-from benchmarks import cohorts, gpu, precision, smoke, start, whole
+from benchmarks import choice, cohorts, gpu, precision, smoke, start, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
+from reproduce.engine import library
 from reproduce.engine.strategies import macs
+from reproduce.errors import UserError
 
 THREADS = 2
 
@@ -43,10 +49,10 @@ def works() -> None:
     print("| work | naive samples/s | engine samples/s | ratio | range | rounds/s | of peak |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for work in WORKS:
-        large = macs(work.model) > 5e6
+        large = macs(work.model, work.shape) > 5e6
         r = compare(naive(work, THREADS), engine_round(work, THREADS), 3 if large else 5, 1.0 if large else 0.5)
         rate = work.samples_per_round / r.b
-        share = rate * 6 * macs(work.model) / (top * 1e9)
+        share = rate * 6 * macs(work.model, work.shape) / (top * 1e9)
         print(
             f"| {work.name} | {work.samples_per_round / r.a:,.0f} | {rate:,.0f} | {r.median:.2f} |"
             f" {r.low:.2f}-{r.high:.2f} | {1 / r.b:.2f} | {share:.2f} |",
@@ -61,7 +67,7 @@ def throughput() -> None:
         call = engine_round(work, 1)
         seconds = compare(call, call, 3, 0.3).b
         rate = work.samples_per_round / seconds
-        print(f"| {work.name} | {rate:,.0f} | {rate * 6 * macs(work.model) / 1e9:.1f} |", flush=True)
+        print(f"| {work.name} | {rate:,.0f} | {rate * 6 * macs(work.model, work.shape) / 1e9:.1f} |", flush=True)
 
 
 def peers() -> None:
@@ -79,6 +85,7 @@ COMMANDS: dict[str, Callable[[], None]] = {
     "width": cohorts.width,
     "overhead": whole.overhead,
     "memory": whole.memory,
+    "choice": choice.choice,
     "throughput": throughput,
     "start": start.start,
     "smoke": smoke.smoke,
@@ -90,18 +97,49 @@ COMMANDS: dict[str, Callable[[], None]] = {
 DEFAULT = ("works", "seeds", "sweep", "width", "overhead", "memory", "throughput")
 
 
-def main(names: list[str]) -> int:
+HELD = {
+    "sse2": {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41", "MKL_ENABLE_INSTRUCTIONS": "SSE4_2"},
+    "avx2": {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"},
+}
+"""What holds torch and its libraries to a level's instructions; they read it when they start."""
+
+
+def hold(level: str) -> None:
+    """Start this process again with no more than the instructions of `level`; UserError if there is no such level."""
+    os.environ["REPRODUCE_ISA"] = level
+    library.level()
+    wanted = HELD.get(level, {})
+    if any(os.environ.get(name) != value for name, value in wanted.items()):
+        os.environ.update(wanted)
+        os.execv(sys.executable, [sys.executable, "-m", "benchmarks", *sys.argv[1:]])
+
+
+def main(arguments: list[str]) -> int:
     """Run the named benchmarks; 2 for an unknown name."""
-    unknown = [n for n in names if n not in COMMANDS]
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", add_help=False)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--isa")
+    parser.add_argument("-h", "--help", action="store_true")
+    args = parser.parse_args(arguments)
+    if args.help:
+        print(__doc__)
+        return 0
+    unknown = [n for n in args.names if n not in COMMANDS]
     if unknown:
         print(f"error: unknown benchmark '{unknown[0]}'; known: {', '.join(COMMANDS)}", file=sys.stderr)
         return 2
+    if args.isa:
+        try:
+            hold(args.isa)
+        except UserError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     print(
         f"Machine: {platform.machine()}, {os.cpu_count()} cores, load {load:.1f}; Python {platform.python_version()},"
-        f" torch {torch.__version__}, numpy {numpy.__version__}"
+        f" torch {torch.__version__}, numpy {numpy.__version__}; {', '.join(library.how().values())}"
     )
-    for name in names or DEFAULT:
+    for name in args.names or DEFAULT:
         print(f"\n## {name}\n\n{(COMMANDS[name].__doc__ or '').splitlines()[0]}\n", flush=True)
         COMMANDS[name]()
     return 0

@@ -147,7 +147,7 @@ class Row:
 
 def ways(work: Work, clients: int, device: str) -> Iterator[Way]:
     """The ways that apply to a model and are not the same as another, float32 first."""
-    large = macs(work.model) > 3e7
+    large = macs(work.model, work.shape) > 3e7
     written = {Softmax: "siblings", MLP: "dense"}.get(type(work.model))
     strategies = [s for s in (written, "sequential" if large else "stacked", "stacked" if large else "sequential") if s]
     if clients == 1:
@@ -251,7 +251,7 @@ def report(rows: Sequence[Row]) -> None:
         if row.right and (key not in best or row.rate > best[key].rate):
             best[key] = row
     for (name, clients, precision), row in best.items():
-        rate = row.rate * 6 * macs(row.work.model) / 1e9
+        rate = row.rate * 6 * macs(row.work.model, row.work.shape) / 1e9
         how = f"{row.how}, {row.way.threads} threads"
         print(f"| {name} | {clients} | {precision} | {how} | {row.rate:,.0f} | {rate:,.1f} |")
     wrong = [row for row in rows if not row.right]

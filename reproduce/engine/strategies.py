@@ -1,11 +1,11 @@
 """The ways to compute local training and evaluation, one record each, and the table from which `choose` takes.
 
-Which is fastest, measured on two cores (`python -m benchmarks` prints the ratios again):
+Which is fastest, as measured (`python -m benchmarks choice` prints it again, for this machine and for lesser ones):
 
     quadratic    quadratics: elementwise on all clients at once
     kernel       softmax up to 10,000 numbers: a compiled loop; bound by the interpreter otherwise
     siblings     softmax, larger: one matrix product per batch for all runs on the same batches
-    compiled     chains of layers up to 30 MMAC: compiled, a sample per vector lane; up to twice what follows
+    compiled     chains of layers up to 30 MMAC: compiled, a sample or a channel per vector lane
     dense        one hidden layer: stacks of 10 clients, gradients written out
     stacked      networks up to 3.6 MMAC: stacks of 5 clients, grouped convolutions, channels-last
     sequential   larger networks: one client at a time; at the arithmetic peak already
@@ -75,9 +75,10 @@ class Work:
 
 
 @cache
-def macs(model: Model) -> int:
-    """Multiply-accumulates of one forward pass."""
-    return model.cost(sample_of(model)).macs
+def macs(model: Model, sample: tuple[int, ...] = ()) -> int:
+    """Multiply-accumulates of one forward pass of a sample of this shape, or of one that the model expects."""
+    expected = sample_of(model)
+    return model.cost(expected if len(expected) == 1 else sample or expected).macs
 
 
 def sample_of(model: Model) -> tuple[int, ...]:
@@ -188,7 +189,7 @@ _STACKED = Strategy(
     code="reproduce.engine.local:autograd_run",
     serves=NEEDED | {"model"} | SGD | DISTILLATION | MASKS,
     fits=_network,
-    best=lambda work: macs(work.model) <= LARGE,
+    best=lambda work: macs(work.model, work.sample) <= LARGE,
     size=_stack(STACK),
     # Batch statistics forbid padding: only clients with equal batches meet.
     key=lambda work, plans: plans.lengths if work.model.batch_statistics else None,
@@ -236,7 +237,7 @@ TABLE = (
         code="reproduce.engine.compiled:compiled_run",
         serves=NEEDED | {"model"} | SGD,
         fits=lambda work: work.device == "cpu" and work.compiler and work.chain,
-        best=lambda work: macs(work.model) <= COMPILED,
+        best=lambda work: macs(work.model, work.sample) <= COMPILED,
         size=lambda work, slots: max(1, slots // 16),
         logits="reproduce.engine.logits:compiled",
         together=lambda models, batch: (1, 1000),
