@@ -1,6 +1,6 @@
 """`python -m benchmarks [NAME ...]`: measures the engine and prints Markdown tables.
 
-Without a name everything but `fig4`, `smoke`, `precision`, `gpu`, `gpu-dry` and `peers`.
+Without a name everything but `fig4`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan` and `peers`.
 
 works       every model against the naive loop, share of the machine's matrix-product rate
 seeds       five seeds of logistic regression in one cohort against one
@@ -9,11 +9,12 @@ fig4        the same for the logistic map of fedagrac/fig4, whole runs (needs a9
 width       a HeteroFL client of width 1/8 against full width
 overhead    a whole job against its pure training steps
 memory      peak memory of 100 clients of ResNet-18
-throughput  training samples per second of every strategy on one core (the numbers in reproduce/engine/cost.py)
+throughput  training samples per second of every strategy on one core (plans measure their own)
 smoke       where the time of `make smoke` goes
 precision   ResNet-18 in bfloat16 against float32
 gpu         every strategy for every model on CUDA, checked against the reference (docs/gpu.md)
 gpu-dry     the same script on the CPU with tiny models
+plan        planned against measured seconds of short jobs of every kind
 peers       W1 and W2 in other simulators (BENCHMARK_PEERS = their Python interpreter)
 """
 
@@ -27,7 +28,7 @@ from collections.abc import Callable
 import numpy
 import torch
 
-from benchmarks import cohorts, gpu, precision, smoke, whole
+from benchmarks import cohorts, gpu, planned, precision, smoke, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
 from reproduce.engine.trainer import forward_macs
@@ -83,6 +84,7 @@ COMMANDS: dict[str, Callable[[], None]] = {
     "precision": precision.main,
     "gpu": gpu.main,
     "gpu-dry": gpu.dry,
+    "plan": planned.planned,
     "peers": peers,
 }
 DEFAULT = ("works", "seeds", "sweep", "width", "overhead", "memory", "throughput")
