@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from reproduce.experiment import Experiment
 from reproduce.problems.models import MLP, ConvNet, Model, Softmax
@@ -50,12 +51,13 @@ def estimate_together(experiments: Sequence[Experiment], seeds: Sequence[int], r
 
 def estimate(experiment: Experiment, seeds: Sequence[int], rates: Rates = ASSUMED) -> Cost:
     """The expected cost of an experiment with all its seeds on one core of the machine with these rates."""
-    problem, clock, runs = experiment.problem, experiment.clock, len(seeds)
+    problem: Any = experiment.problem
+    clock, runs = experiment.clock, len(seeds)
     model: Model | None = getattr(problem, "model", None)
     if model is None:
         return Cost(0.0, 0.0, runs * (rates.run + rates.quadratic * clock.length), 1e6)
-    samples, test = runs * clock.samples(experiment), getattr(problem, "test_samples", 0) or 10_000
-    evaluated = runs * clock.evaluations * test
+    samples = runs * clock.samples(experiment)
+    evaluated = runs * clock.evaluations * problem.sizes[1]
     kind, each = expected_strategy(model), macs(model)
     seconds = runs * (rates.run + rates.round * clock.length)
     seconds += samples * (1 / rates.train(kind, each) + 1 / BATCHES) + evaluated / rates.evaluate(kind, each)

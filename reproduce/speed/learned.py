@@ -6,6 +6,7 @@ Reading Parquet takes longer than planning, so what was read is kept in the stor
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,6 +28,11 @@ class Finished:
     runs: int
     seconds: float
 
+    def __post_init__(self) -> None:
+        """TypeError or ValueError for what cannot be a time."""
+        if not 0 < self.seconds < math.inf:
+            raise ValueError("seconds that no job takes")
+
 
 def finished(settings: Settings) -> list[Finished]:
     """The jobs that finished on this machine, as far as `refresh` has seen them."""
@@ -37,7 +43,7 @@ def finished(settings: Settings) -> list[Finished]:
         try:
             if entry["machine"] == here:
                 found.append(Finished(**entry["job"]))
-        except (KeyError, TypeError):  # a damaged entry teaches nothing
+        except (KeyError, TypeError, ValueError):  # a damaged entry teaches nothing
             continue
     return found
 
@@ -70,7 +76,7 @@ def _entry(provenance: Mapping[str, Any]) -> dict[str, Any]:
             provenance["seconds"] * provenance["threads"],
         )
         return {"machine": provenance["machine"], "job": asdict(job)}
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):
         return {}
 
 

@@ -46,6 +46,11 @@ class Random:
     train: int
     test: int
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Training and test samples."""
+        return self.train, self.test
+
     def load(self) -> Any:
         stream = np.random.default_rng(0)
 
@@ -91,6 +96,7 @@ SAMPLES = (
     Sample(Softmax(123, 2), (123,), 20, 20, 200, 4000),
     Sample(Softmax(784, 10), (784,), 20, 25, 20, 2000),
     Sample(Softmax(784, 20), (784,), 20, 25, 20, 2000),
+    Sample(MLP(64, 32, 10), (64,), 10, 10, 50, 1000),
     Sample(ConvNet(1, 8, (4, 8), (12,), 4, kernel=3, padding=1), (1, 8, 8), 10, 10, 20, 1000),
     Sample(MLP(784, 64, 10), (784,), 10, 10, 10, 1000),
     Sample(ConvNet(1, 28, (10, 20), (50,), dropout=0.5), (1, 28, 28), 10, 25, 4, 500),
@@ -103,7 +109,7 @@ SAMPLES = (
 )
 
 
-def timed(call: Callable[[], object], least: float = 0.15) -> float:
+def timed(call: Callable[[], object], least: float = 0.1) -> float:
     """Seconds of the fastest of at least two calls that take `least` seconds together, after one to warm up.
 
     They are those of the processor, so that other work on the machine does not enter."""
@@ -147,13 +153,11 @@ def seconds(problem: Any, rounds: int) -> float:
 
 
 def overheads() -> dict[str, float]:
-    """Seconds per run, and per round of a run, from cohorts whose arithmetic takes no time."""
-    tiny = Sample(Softmax(20, 4), (20,), 5, 5, 4, 50).problem
-    few, many = seconds(tiny, 20), seconds(tiny, 120)
-    each = (many - few) / 100 / 4
-    toy = Quadratic(5, 4)
-    quadratic = (seconds(toy, 120) - seconds(toy, 20)) / 100 / 4
-    return {"run": max(few / 4 - 20 * each, 1e-3), "round": max(each, 1e-6), "quadratic": max(quadratic, 1e-6)}
+    """Seconds per run, and per round of a run, from four runs whose arithmetic takes no time."""
+    tiny, toy = Sample(Softmax(20, 4), (20,), 5, 5, 4, 50).problem, Quadratic(5, 4)
+    one, more = seconds(tiny, 1), seconds(tiny, 101)
+    quadratic = seconds(toy, 101) - seconds(toy, 1)
+    return {"run": one / 4, "round": max(more - one, 1e-6) / 400, "quadratic": max(quadratic, 1e-6) / 400}
 
 
 def main() -> None:

@@ -70,6 +70,7 @@ ASSUMED = Rates(
         ),
         "siblings": (Anchor(15_680, 240_000, 2_800_000),),
         "compiled": (
+            Anchor(2_368, 1_700_000, 3_700_000),
             Anchor(7_344, 800_000, 3_800_000),
             Anchor(50_816, 210_000, 980_000),
             Anchor(480_500, 36_000, 170_000),
@@ -83,10 +84,10 @@ ASSUMED = Rates(
             Anchor(555_422_720, 46, 160),
         ),
     },
-    run=0.05,
-    round=0.00061,
-    quadratic=0.00018,
-    source="assumed: a core with AVX-512 (AMD Zen 5, `plan --calibrate` of 2026-11-21); this machine was not measured",
+    run=0.01,
+    round=6e-4,
+    quadratic=2e-4,
+    source="assumed: a core with AVX-512 (AMD Zen 5); this machine was not measured (plan --calibrate)",
     measured=False,
 )
-"""For a machine that was not measured."""
+"""For a machine that was not measured; `python -m reproduce.speed.measure` prints such numbers."""
