@@ -50,6 +50,7 @@ def run(args: argparse.Namespace) -> None:
     print_table(header, rows, right=("EXPERIMENTS", "SEEDS", "SAMPLES", "FLOPS", "TIME"))
     able = [j for j in jobs if not plan.missing(j)]
     seconds, flops = [plan.cost(j).seconds for j in able], sum(plan.cost(j).flops for j in able)
+    print(f"\n{len(jobs)} jobs, {sum(j.runs for j in jobs)} runs; {len(jobs) - len(able)} jobs lack their data")
     total = f"{short(flops)}FLOP, {duration(sum(seconds))} on one core{busy(seconds)}"
     print(f"estimate for the {len(able)} that can run: {total}")
     corrected = sum(plan.correction(j) != 1 for j in jobs)
