@@ -75,7 +75,7 @@ def learn(again: bool) -> None:
 
 
 def busy(seconds: Sequence[float]) -> str:
-    """ ", 3 min on all 2": if no core ever waits, and no job is longer than that."""
+    """The time on all cores, if none ever waits and no job is longer than that; with a comma before it."""
     cores = os.cpu_count() or 1
     return f", {duration(max(sum(seconds) / cores, *seconds))} on all {cores}" if cores > 1 and seconds else ""
 
