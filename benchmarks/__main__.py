@@ -1,6 +1,6 @@
 """`python -m benchmarks [NAME ...] [--isa LEVEL]`: measures the engine and prints Markdown tables.
 
-Without a name everything but `fig4`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry` and `peers`.
+Without a name everything but `fig4`, `choice`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan` and `peers`.
 
 --isa LEVEL: as on a machine with no more than these instructions; torch and the peers are held to them as well.
 
@@ -12,12 +12,13 @@ width       a HeteroFL client of width 1/8 against full width
 overhead    a whole job against its pure training steps
 memory      peak memory of 100 clients of ResNet-18
 choice      every strategy that can run a work, and which one the trainer takes
-throughput  training samples per second of every strategy on one core (the numbers in reproduce/engine/cost.py)
+throughput  training samples per second of the trainer's choice on one core (plans measure their own)
 start       what every command waits for: the list, the plans, large partitions
 smoke       where the time of `make smoke` goes
 precision   ResNet-18 in bfloat16 against float32
 gpu         every strategy for every model on CUDA, checked against the reference (docs/gpu.md)
 gpu-dry     the same script on the CPU with tiny models
+plan        planned against measured seconds of short jobs of every kind
 peers       W1 and W2 in other simulators (BENCHMARK_PEERS = their Python interpreter)
 """
 
@@ -32,12 +33,13 @@ from collections.abc import Callable
 import numpy
 import torch
 
-from benchmarks import choice, cohorts, gpu, precision, smoke, start, whole
+from benchmarks import choice, cohorts, gpu, planned, precision, smoke, start, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
 from reproduce.engine import library
 from reproduce.engine.strategies import macs
 from reproduce.errors import UserError
+from reproduce.speed.hardware import machine
 
 THREADS = 2
 
@@ -92,6 +94,7 @@ COMMANDS: dict[str, Callable[[], None]] = {
     "precision": precision.main,
     "gpu": gpu.main,
     "gpu-dry": gpu.dry,
+    "plan": planned.planned,
     "peers": peers,
 }
 DEFAULT = ("works", "seeds", "sweep", "width", "overhead", "memory", "throughput")
@@ -136,7 +139,7 @@ def main(arguments: list[str]) -> int:
             return 2
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     print(
-        f"Machine: {platform.machine()}, {os.cpu_count()} cores, load {load:.1f}; Python {platform.python_version()},"
+        f"Machine: {machine()['processor']}, {os.cpu_count()} cores, load {load:.1f}; Python {platform.python_version()},"
         f" torch {torch.__version__}, numpy {numpy.__version__}; {', '.join(library.how().values())}"
     )
     for name in args.names or DEFAULT:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from reproduce.errors import UserError, unknown
@@ -24,6 +25,7 @@ from reproduce.settings import Settings, settings
 
 if TYPE_CHECKING:
     from reproduce.engine.cost import Cost
+    from reproduce.speed.rates import Rates
 
 _JOB_NAME = re.compile(r"[a-z0-9-]+")
 
@@ -247,10 +249,71 @@ def _sha(*parts: str) -> str:
 
 @cache
 def cost(job: Job) -> Cost:
-    """Estimated cost of a job, whose experiments train in one cohort."""
+    """Estimated cost of a job on one core of this machine, whose experiments train in one cohort.
+
+    Seconds are those of the machine's rates, times what finished jobs of the same panel, else of the same kind of
+    model, took longer or shorter. Nothing is measured here.
+    """
+    estimated = _estimate(job)
+    return replace(estimated, seconds=estimated.seconds * correction(job))
+
+
+@cache
+def _estimate(job: Job) -> Cost:
     from reproduce.engine.cost import estimate_together
 
-    return estimate_together(job.experiments, job.panel.seeds)
+    return estimate_together(job.experiments, job.panel.seeds, rates())
+
+
+def forget_speed() -> None:
+    """Estimate anew: the machine was measured, or jobs have finished."""
+    for known in (cost, _estimate, _rates, _corrections):
+        known.cache_clear()
+
+
+def rates() -> Rates:
+    """The rates by which jobs are estimated."""
+    return _rates(settings())
+
+
+@cache
+def _rates(settings: Settings) -> Rates:
+    from reproduce.speed import kept
+
+    return kept.rates(settings)
+
+
+def correction(job: Job) -> float:
+    """Measured / estimated seconds: the median of finished jobs of this panel, else of this kind of model, else 1."""
+    by_panel, by_kind = _corrections(job.scale, seeds_override(), settings())
+    return by_panel.get((job.paper, job.panel.name)) or by_kind.get(kind(job)) or 1.0
+
+
+@cache
+def _corrections(
+    scale: str, seeds: tuple[int, ...] | None, settings: Settings
+) -> tuple[dict[tuple[str, str], float], dict[str, float]]:
+    """Corrections of a scale by (paper, panel) and by kind; jobs that are declared otherwise now are left out."""
+    from reproduce.speed.learned import finished
+
+    panels: dict[tuple[str, str], list[float]] = {}
+    kinds: dict[str, list[float]] = {}
+    for done in finished(settings):
+        job = _jobs(scale, seeds).get((done.paper, done.job)) if done.scale == scale else None
+        if job is None or job.runs != done.runs or not math.isclose(_estimate(job).samples, done.samples, rel_tol=1e-9):
+            continue
+        ratio = done.seconds / _estimate(job).seconds
+        panels.setdefault((job.paper, job.panel.name), []).append(ratio)
+        kinds.setdefault(kind(job), []).append(ratio)
+    return {k: median(v) for k, v in panels.items()}, {k: median(v) for k, v in kinds.items()}
+
+
+def kind(job: Job) -> str:
+    """The strategy of the job's model ("quadratic" without one); of several, one."""
+    from reproduce.engine.cost import expected_strategy
+
+    models = [getattr(e.problem, "model", None) for e in job.experiments]
+    return max((expected_strategy(m) for m in models if m is not None), default="quadratic")
 
 
 def minutes(scale: str, paper: str, name: str) -> int:

@@ -18,6 +18,7 @@ REAL = (
     "profiles",
     *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "reproduce").glob("*.py"))),
     "reproduce/commands",
+    "reproduce/speed",
     "reproduce/papers/__init__.py",
 )
 
@@ -53,9 +54,18 @@ class Cost:
     seconds: float
     bytes: int
 
-def estimate_together(experiments, seeds):
+def estimate_together(experiments, seeds, rates):
     n = len(experiments)
     return Cost(100 * n * len(seeds), 1e9 * n, 30.0 * n, 10**6)
+
+def expected_strategy(model):
+    return "kernel"
+""",
+    "reproduce/speed/measure.py": """
+import dataclasses, json
+from reproduce.speed.rates import ASSUMED
+names = ("kinds", "run", "round", "quadratic")
+print(json.dumps({name: value for name, value in dataclasses.asdict(ASSUMED).items() if name in names}))
 """,
     "reproduce/engine/train.py": """
 import os

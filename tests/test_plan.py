@@ -163,7 +163,7 @@ def test_what_a_cluster_is_asked_for(declare: Callable[..., None], monkeypatch: 
     declare(artifact("fig1", panel("a", experiment("fedavg"), experiment("fedprox", lr=0.2))))
     monkeypatch.setattr(
         "reproduce.engine.cost.estimate_together",
-        lambda experiments, seeds: cost.Cost(40, 10.0, 400.0 * len(experiments), 10**9),
+        lambda experiments, seeds, rates: cost.Cost(40, 10.0, 400.0 * len(experiments), 10**9),
     )
     assert plan.minutes("smoke", "fedacs", "a") == 40
     assert plan.megabytes("smoke", "fedacs", "a") == 3500

@@ -1,7 +1,8 @@
 """W1 and W2 in other simulators, in turn with the engine: A B A B, each peer in its own interpreter.
 
-BENCHMARK_PEERS names a Python that has the peers installed: pfl, flwr[simulation], fedlab, torch (nothing here installs
-anything). Every script also runs alone there, with the repository on PYTHONPATH:
+BENCHMARK_PEERS names a Python that has the peers installed: pfl, flwr[simulation], fedlab, blazefl, torch (nothing here
+installs anything), or several Pythons with colons between them, each peer running in the first that has it: BlazeFL 3
+needs Python 3.14, the others do not all run there. Every script also runs alone, with the repository on PYTHONPATH:
 
     python -m benchmarks.peers.pfl_work W1 --rounds 20 --warm 3 [--count]
 
@@ -12,12 +13,15 @@ anything). Every script also runs alone there, with the repository on PYTHONPATH
 | pfl 0.6 | 2 x 1, torchrun and gloo | SimulatedBackend, FederatedAveraging, tensors in memory, batches unshuffled |
 | Flower 1.41 | 2 Ray actors x 1 | FedAvg, resident model and data per actor, shuffled slices, no DataLoader |
 | FedLab 1.3 | 1 x 2 (W1), 1 x 1 (W2) | StandalonePipeline, SGDSerialClientTrainer, whole batches from a DataLoader |
+| BlazeFL 3.0 | 1 x 2 (Python threads) | ThreadPoolClientTrainer, resident models and data, shuffled slices |
 | FedJAX 0.0.17 | - | imports on JAX 0.10, but calls jax.tree_map, which JAX removed: does not run |
 
 All: plain SGD, rate 0.01, float32, CPU, uniform mean, no evaluation (pfl always evaluates its first round, a warm one),
 no files that stay. Choices favour the peer where its interface leaves one: threads as were fastest on two idle cores,
-data loaded once. pfl's missing shuffle is its own. Times run from the end of one round to the end of a later one, so
-that starting processes does not count.
+data loaded once. pfl's missing shuffle is its own. BlazeFL's threads are meant for a free-threaded Python, and on one
+with the GIL were still faster than its processes, of which it starts a pool every round (`--mode processes`); the rows
+name the Python, free-threaded with a t. Times run from the end of one round to the end of a later one, so that starting
+processes does not count.
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.peers.launch import PeerError, execute, interpreter
+from benchmarks.peers.launch import PeerError, anywhere, interpreters
 
 WORK_NAMES = ("W1", "W2")
 
@@ -47,13 +51,14 @@ PEERS = (
     Peer("pfl", "pfl_work", {}),
     Peer("Flower", "flower_work", {}),
     Peer("FedLab", "fedlab_work", {"W1": ("--threads", "2"), "W2": ("--threads", "1")}),
+    Peer("BlazeFL", "blazefl_work", {}),
 )
 FEDJAX = """
 try:
     import fedjax, jax
     print("no script" if hasattr(jax, "tree_map") else f"does not run on JAX {jax.__version__}")
 except ModuleNotFoundError:
-    print("not installed")
+    raise
 except Exception:
     print("does not run on this JAX")
 """
@@ -62,7 +67,7 @@ except Exception:
 def run(peer: Peer, work: str, rounds: int, warm: int, *options: str) -> dict[str, object]:
     """One process of a peer: its line of JSON."""
     arguments = ["-m", f"benchmarks.peers.{peer.module}", work, "--rounds", str(rounds), "--warm", str(warm)]
-    output = execute(interpreter(), [*arguments, *peer.options.get(work, ()), *options])
+    output = anywhere([*arguments, *peer.options.get(work, ()), *options])
     lines = [line for line in output.splitlines() if line.startswith("{")]
     if not lines:
         raise PeerError("printed no result")
@@ -87,9 +92,8 @@ def compare(peer: Peer, work: str, ours: Callable[[], object], repeats: int, rou
         return f"| {work} | {peer.name} | {failed.partition(': ')[2].removesuffix(')')} | - | - |"
     ratios = [b / a for a, b in pairs]
     a, b = np.median(pairs, axis=0)
-    name = (
-        f"{peer.name} {answer['version']}, {answer['processes']} x {answer['threads']}, torch {answer['torch']}{failed}"
-    )
+    how = f"{answer['processes']} x {answer['threads']}, torch {answer['torch']}, {answer['python']}"
+    name = f"{peer.name} {answer['version']}, {how}{failed}"
     return f"| {work} | {name} | {a:.2f} | {b:.1f} | {np.median(ratios):.1f} [{min(ratios):.1f}, {max(ratios):.1f}] |"
 
 
@@ -104,7 +108,7 @@ def table(repeats: int = 3, rounds: int = 20, warm: int = 3) -> str:
         ours()
         rows += [compare(peer, name, ours, repeats, rounds, warm) for peer in PEERS]
     try:
-        fedjax = execute(interpreter(), ["-c", FEDJAX]).strip().splitlines()[-1]
+        fedjax = anywhere(["-c", FEDJAX]).strip().splitlines()[-1]
     except PeerError as error:
         fedjax = str(error)
     return "\n".join([*rows, f"| W1, W2 | FedJAX | {fedjax} | - | - |"])
@@ -113,7 +117,7 @@ def table(repeats: int = 3, rounds: int = 20, warm: int = 3) -> str:
 def main() -> int:
     """Print the table; 2 without an interpreter."""
     try:
-        interpreter()
+        interpreters()
     except PeerError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

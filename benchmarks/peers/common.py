@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import platform
+import sys
 import time
 from functools import cache
 from importlib.metadata import version
@@ -85,6 +87,11 @@ def count(net: nn.Module) -> None:
     register_optimizer_step_post_hook(stepped)
 
 
+def with_gil() -> bool:
+    """Does one thread at a time run Python here?"""
+    return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
+
+
 class Clock:
     """Ticks after every round."""
 
@@ -102,4 +109,5 @@ class Clock:
         rate = rounds / (self.ticks[-1] - self.ticks[self.warm - 1])
         assert moved > 0, "the server's model did not move"
         line = {"peer": peer, "version": version(package), "torch": torch.__version__, "work": work, "rounds": rounds}
+        line |= {"python": f"Python {platform.python_version()}{'' if with_gil() else 't'}"}
         print(json.dumps(line | {"rounds_per_second": rate, "moved": moved} | extra), flush=True)

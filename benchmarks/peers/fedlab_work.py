@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 
+from benchmarks.peers import torchvision_operators  # noqa: F401 (first: FedLab imports torchvision)
+
+# isort: split
 import torch
 from fedlab.contrib.algorithm.basic_client import SGDSerialClientTrainer  # type: ignore[import-not-found]
 from fedlab.contrib.algorithm.basic_server import SyncServerHandler  # type: ignore[import-not-found]

@@ -19,12 +19,26 @@ class PeerError(Exception):
     """A peer gave no result; the message is the reason in a few words."""
 
 
-def interpreter() -> str:
-    """The peers' Python."""
-    python = os.environ.get(VARIABLE)
-    if not python:
-        raise PeerError(f"set {VARIABLE} to a Python interpreter that has the peers installed")
-    return python
+class NotInstalled(PeerError):
+    """An interpreter lacks the peer."""
+
+
+def interpreters() -> list[str]:
+    """The peers' Pythons."""
+    pythons = [p for p in os.environ.get(VARIABLE, "").split(os.pathsep) if p]
+    if not pythons:
+        raise PeerError(f"set {VARIABLE} to a Python interpreter that has the peers installed, or to several with :")
+    return pythons
+
+
+def anywhere(arguments: list[str]) -> str:
+    """Standard output of the first of the peers' Pythons that has what `arguments` import."""
+    for python in interpreters():
+        try:
+            return execute(python, arguments)
+        except NotInstalled:
+            continue
+    raise NotInstalled("not installed")
 
 
 def execute(python: str, arguments: list[str]) -> str:
@@ -64,14 +78,14 @@ def execute(python: str, arguments: list[str]) -> str:
         finally:
             signal.signal(signal.SIGTERM, before)
     if process.returncode:
+        if "ModuleNotFoundError" in errors:
+            raise NotInstalled("not installed")
         raise PeerError(reason(errors, process.returncode))
     return output
 
 
 def reason(errors: str, code: int) -> str:
     """The first exception of a failed process, else the signal that torchrun names, else the exit status."""
-    if "ModuleNotFoundError" in errors:
-        return "not installed"
     raised = re.findall(
         r"^(?:\[rank\d\]: )?((?!\S*ChildFailedError)[\w.]*(?:Error|Exception)\b.*)", errors, re.MULTILINE
     )

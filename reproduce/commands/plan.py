@@ -1,16 +1,20 @@
 """Show the jobs of a scale, what they cost and what cannot run here.
 
-Seconds are estimates for one core of an ordinary CPU. A job whose data set is not in the data folder is left out of the
+Times are estimates for one core of this machine, measured when `plan` is first used (some seconds) and kept in the
+store; the last line says where they come from. A job whose data set is not in the data folder is left out of the
 workflow, and `state` says what it needs.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproduce.commands.text import duration, print_json, print_table, short
+from reproduce.errors import UserError
 
 if TYPE_CHECKING:
     from reproduce.plan import Job
@@ -22,6 +26,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", help="a paper (fedacs) or an artifact (fedacs/fig6); default: all")
     parser.add_argument("--scale", default="paper", help="smoke, reduced or paper (default)")
     parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
+    measuring = parser.add_mutually_exclusive_group()
+    measuring.add_argument("--calibrate", action="store_true", help="measure this machine again first")
+    measuring.add_argument("--no-calibrate", action="store_true", help="measure nothing, even if nothing is known yet")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -29,6 +36,8 @@ def run(args: argparse.Namespace) -> None:
 
     wanted = {a.id for a in plan.select(args.target)}
     jobs = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts)]
+    if not args.no_calibrate:
+        learn(again=args.calibrate)
     if args.json:
         print_json([describe(j) for j in jobs])
         return
@@ -40,9 +49,35 @@ def run(args: argparse.Namespace) -> None:
         rows.append([j.paper, j.name, *counts, duration(cost.seconds), state(j)])
     print_table(header, rows, right=("EXPERIMENTS", "SEEDS", "SAMPLES", "FLOPS", "TIME"))
     able = [j for j in jobs if not plan.missing(j)]
-    seconds, flops = sum(plan.cost(j).seconds for j in able), sum(plan.cost(j).flops for j in able)
+    seconds, flops = [plan.cost(j).seconds for j in able], sum(plan.cost(j).flops for j in able)
     print(f"\n{len(jobs)} jobs, {sum(j.runs for j in jobs)} runs; {len(jobs) - len(able)} jobs lack their data")
-    print(f"estimate for the {len(able)} that can run: {short(flops)}FLOP, {duration(seconds)} on one core")
+    total = f"{short(flops)}FLOP, {duration(sum(seconds))} on one core{busy(seconds)}"
+    print(f"estimate for the {len(able)} that can run: {total}")
+    corrected = sum(plan.correction(j) != 1 for j in jobs)
+    print(f"times: {plan.rates().source}; {corrected} jobs corrected by finished ones")
+
+
+def learn(again: bool) -> None:
+    """Measure the machine unless that was done before, and read what has finished since."""
+    from reproduce import plan
+    from reproduce.settings import settings
+    from reproduce.speed import kept, learned
+
+    here = settings()
+    if here.device != "cpu":
+        if again:
+            raise UserError("only the CPU can be measured: set the device to cpu")
+        return
+    if again or not kept.rates(here).measured:
+        kept.calibrate(here)
+    learned.refresh(here)
+    plan.forget_speed()
+
+
+def busy(seconds: Sequence[float]) -> str:
+    """The time on all cores, if none ever waits and no job is longer than that; with a comma before it."""
+    cores = os.cpu_count() or 1
+    return f", {duration(max(sum(seconds) / cores, *seconds))} on all {cores}" if cores > 1 and seconds else ""
 
 
 def state(job: Job) -> str:
@@ -53,7 +88,7 @@ def state(job: Job) -> str:
 
 
 def describe(job: Job) -> dict[str, object]:
-    """A job as JSON-ready data; seconds, FLOPs and bytes are estimates, `missing` is "" for a job that can run."""
+    """A job as JSON-ready data; seconds (of one core), FLOPs, bytes are estimates, `missing` is "" if it can run."""
     from reproduce import plan
 
     cost = plan.cost(job)
@@ -69,6 +104,8 @@ def describe(job: Job) -> dict[str, object]:
         "samples": cost.samples,
         "flops": cost.flops,
         "seconds": cost.seconds,
+        "correction": plan.correction(job),
+        "rates": plan.rates().source,
         "bytes": cost.bytes,
         "output": job.output,
         "missing": plan.missing(job),

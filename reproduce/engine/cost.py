@@ -1,19 +1,20 @@
 """What a run will cost, before it runs: samples, FLOPs, seconds, bytes. Pure Python, so that planning stays fast.
 
-Samples follow from the declared work; seconds from the throughput of the strategy that the model gets with a compiler
-(strategies.py), measured on two cores (`python -m benchmarks throughput` measures it again).
+Samples follow from the declared work; seconds from the rates of a machine (`reproduce.speed`), which were measured for
+each strategy of training at some sizes of model.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from reproduce.engine.strategies import Work, choose, macs, sample_of
 from reproduce.experiment import Experiment
 from reproduce.problems.models import Model
+from reproduce.speed.rates import ASSUMED, Rates
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,12 @@ BATCHES = 5e7
 """Samples per second that are put into batches and fetched; experiments on the same batches do it once for all."""
 
 
-def estimate_together(experiments: Sequence[Experiment], seeds: Sequence[int]) -> Cost:
+def estimate_together(experiments: Sequence[Experiment], seeds: Sequence[int], rates: Rates = ASSUMED) -> Cost:
     """Experiments in one cohort: costs add up, but those on the same data share batches; the memory is the largest.
 
     An upper bound where runs stop at a target.
     """
-    each = [estimate(e, seeds) for e in experiments]
+    each = [estimate(e, seeds, rates) for e in experiments]
     shared, seen = 0.0, set()
     for experiment, cost in zip(experiments, each, strict=True):
         key = (experiment.problem, experiment.system)
@@ -49,33 +50,19 @@ def estimate_together(experiments: Sequence[Experiment], seeds: Sequence[int]) -
     )
 
 
-def estimate(experiment: Experiment, seeds: Sequence[int]) -> Cost:
-    """The expected cost of an experiment with all its seeds on one core."""
-    problem, clock = experiment.problem, experiment.clock
-    count = len(seeds)
+def estimate(experiment: Experiment, seeds: Sequence[int], rates: Rates = ASSUMED) -> Cost:
+    """The expected cost of an experiment with all its seeds on one core of the machine with these rates."""
+    problem: Any = experiment.problem
+    clock, runs = experiment.clock, len(seeds)
     model: Model | None = getattr(problem, "model", None)
     if model is None:
-        rounds = clock.length
-        return Cost(0.0, 0.0, count * (0.5 + 4e-4 * rounds), 1e6)
-    samples = count * clock.samples(experiment)
-    each = macs(model)
-    test = getattr(problem, "test_samples", 0) or 10_000
-    evaluated = count * clock.evaluations * test
-    flops = samples * 6 * each + evaluated * 2 * each
-    seconds = count * 0.3 + samples * (1 / _throughput(model) + 1 / BATCHES) + evaluated * 2 * each / 9e10
-    return Cost(samples, flops, seconds, 4.0 * model.parameters * 40 + 5e8)
-
-
-RATES = {
-    "kernel": ((2_000, 1.1e8), (math.inf, 1.5e6)),
-    "siblings": ((math.inf, 1.5e6),),
-    "compiled": ((5e6, 120e9), (math.inf, 200e9)),
-    "dense": ((math.inf, 90e9),),
-    "stacked": ((math.inf, 90e9),),
-    "sequential": ((2e7, 105e9), (math.inf, 200e9)),
-}
-"""How fast each strategy is on one core, up to which size of the model. The first two: samples per second, up to so
-many parameters; the others: floating-point operations per second, up to so many multiply-accumulates."""
+        return Cost(0.0, 0.0, runs * (rates.run + rates.quadratic * clock.length), 1e6)
+    samples = runs * clock.samples(experiment)
+    evaluated = runs * clock.evaluations * problem.sizes[1]
+    kind, each = expected_strategy(model), macs(model)
+    seconds = runs * (rates.run + rates.round * clock.length)
+    seconds += samples * (1 / rates.train(kind, each) + 1 / BATCHES) + evaluated / rates.evaluate(kind, each)
+    return Cost(samples, samples * 6 * each + evaluated * 2 * each, seconds, 4.0 * model.parameters * 40 + 5e8)
 
 
 @cache
@@ -87,12 +74,3 @@ def expected_strategy(model: Model) -> str:
 def _chain(model: Model) -> bool:
     """Is the model a chain of the layers that can be compiled? As `engine.compiled` finds out by tracing it."""
     return not model.batch_statistics and not model.cost(sample_of(model)).strided
-
-
-def _throughput(model: Model) -> float:
-    """Training samples per second on one core."""
-    strategy = expected_strategy(model)
-    per_sample, size = 6 * macs(model), macs(model)
-    if strategy in ("kernel", "siblings"):
-        per_sample, size = 1, model.parameters
-    return next(rate for limit, rate in RATES[strategy] if size <= limit) / per_sample

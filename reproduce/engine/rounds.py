@@ -52,7 +52,7 @@ class Rounds:
         """Expected training samples of one run: participants per round x their work in the first round."""
         problem, system = experiment.problem, experiment.system
         amounts = system.work.amounts(0, 0, problem.clients)
-        per_client = (problem.train_samples or 60_000) / problem.clients
+        per_client = problem.sizes[0] / problem.clients
         each = amounts * (per_client if system.work.unit == "epochs" else problem.batches.size)
         share = getattr(experiment.algorithm.participation, "k", problem.clients) / problem.clients
         return float(self.rounds * each.mean() * problem.clients * min(1.0, share))

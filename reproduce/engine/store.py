@@ -24,6 +24,7 @@ import torch
 
 from reproduce.engine.cohort import Run
 from reproduce.errors import UserError
+from reproduce.speed.hardware import machine
 
 
 def write_atomically(path: Path, write: Callable[[IO[bytes]], None]) -> None:
@@ -109,14 +110,15 @@ def write_results(path: Path, runs: Sequence[Run], provenance: Mapping[str, Any]
 
 
 def environment() -> dict[str, Any]:
-    """Versions, commit and time, for the provenance of a result."""
+    """Versions, machine, commit and time, for the provenance of a result."""
     versions = {"python": sys.version.split()[0]}
     for package in ("torch", "numpy", "pandas", "pyarrow"):
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             versions[package] = "absent"
-    return {"versions": versions, "git": _git(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"versions": versions, "machine": machine(), "git": _git(), "date": date}
 
 
 def _git() -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from reproduce.problems.batches import Batches, Fixed
 from reproduce.problems.models import MLP, Model, Softmax
+from reproduce.problems.sources import SOURCES
 
 Matrix = tuple[tuple[float, ...], ...]
 
@@ -80,6 +81,14 @@ class Classification:
     @property
     def requires(self) -> tuple[str, ...]:
         return (self.data,) if isinstance(self.data, str) and self.data not in EMBEDDED else ()
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Training and test samples in use, as plans expect them; MNIST's for a record that does not say its own."""
+        name = self.data if isinstance(self.data, str) else ""
+        known = (SOURCES[name].train, SOURCES[name].test) if name in SOURCES else (60_000, 10_000)
+        train, test = getattr(self.data, "sizes", known)
+        return self.train_samples or train, self.test_samples or test
 
 
 EMBEDDED = ("digits", "gaussian")

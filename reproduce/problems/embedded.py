@@ -110,8 +110,21 @@ def _dataset(name: str, parts: list[Pair], classes: int) -> Dataset:
     return Dataset(name, train_x, train_y, test_x, test_y, classes, "embedded", digest)
 
 
+class PerClass:
+    """A record of generated data with equally many samples of each class."""
+
+    classes: int
+    train_per_class: int
+    test_per_class: int
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Training and test samples."""
+        return self.classes * self.train_per_class, self.classes * self.test_per_class
+
+
 @dataclass(frozen=True)
-class GaussianClasses:
+class GaussianClasses(PerClass):
     """`gaussian_classes` as the data of a problem."""
 
     classes: int
@@ -127,7 +140,7 @@ class GaussianClasses:
 
 
 @dataclass(frozen=True)
-class ImageBlobs:
+class ImageBlobs(PerClass):
     """`image_blobs` as the data of a problem."""
 
     classes: int
@@ -143,7 +156,7 @@ class ImageBlobs:
 
 
 @dataclass(frozen=True)
-class TopicTokens:
+class TopicTokens(PerClass):
     """`topic_tokens` as the data of a problem."""
 
     classes: int

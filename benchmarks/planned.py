@@ -1,0 +1,83 @@
+"""Planned against measured: short jobs of every kind, each in a process and a folder of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from reproduce import plan
+from reproduce.settings import settings
+from reproduce.speed import kept
+
+JOBS = (
+    ("smoke", "fedacs", "toy2d-comm-only"),
+    ("smoke", "fedacs", "fig7-static"),
+    ("smoke", "fedagrac", "fig3-lr-equal"),
+    ("smoke", "fedacs", "image-blobs-dynamic"),
+    ("smoke", "dynamic_init", "gaussian-n4-o00-a03"),
+    ("smoke", "fedagrac", "fig3-cnn2-equal"),
+    ("reduced", "fedagrac", "fig5-lr-10"),
+    ("reduced", "fedagrac", "fig5-cnn2-10"),
+    ("smoke", "fiarse", "four-image-blobs"),
+)
+"""None of them stops at a target: of those that do, plans state the most that they can take."""
+
+
+def planned() -> None:
+    """Seconds of short jobs: by the rates of one core, by the clock, and of the processor."""
+    here = settings()
+    rates = kept.rates(here)
+    if not rates.measured:
+        rates = kept.calibrate(here)
+        plan.forget_speed()
+    print(f"Rates: {rates.source}; corrections by finished jobs are left out.\n")
+    start = min(busy_with(["-c", "import reproduce.engine.train"]) for _ in range(2))
+    print(f"Processor seconds are without the {start:.1f} s that Python and torch take to start. ", end="")
+    print("Seeds: two at smoke scale, one at reduced.\n")
+    print("| job | kind | planned | measured | of the processor | that / planned |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for scale, paper, name in JOBS:
+        os.environ["REPRODUCE_SEEDS"] = "0" if scale == "reduced" else "0,1"
+        job = plan.job(scale, paper, name)
+        if reason := plan.missing(job):
+            print(f"| {scale} {paper}/{name} | | | {reason} | | |")
+            continue
+        expected = plan.cost(job).seconds / plan.correction(job)
+        clock, busy = run(scale, paper, name)
+        busy -= start
+        print(
+            f"| {scale} {paper}/{name} | {plan.kind(job)} | {expected:.1f} | {clock:.1f} | {busy:.1f} |"
+            f" {busy / expected:.2f} |",
+            flush=True,
+        )
+
+
+def run(scale: str, paper: str, name: str) -> tuple[float, float]:
+    """(seconds that the job's provenance states, processor seconds of its process)."""
+    import pyarrow.parquet as pq  # the other benchmarks run without it
+
+    with tempfile.TemporaryDirectory() as folder:
+        here = settings()
+        environment = os.environ | {
+            "REPRODUCE_STORE": str(Path(folder) / "store"),
+            "REPRODUCE_DATA": str(here.data.resolve()),
+            "REPRODUCE_THREADS": "1",
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]),
+        }
+        busy = busy_with(["-m", "reproduce", "train", scale, paper, name], cwd=folder, env=environment)
+        output = Path(folder) / plan.job(scale, paper, name).output
+        provenance = json.loads(pq.read_schema(output).metadata[b"provenance"])
+    return float(provenance["seconds"]), busy
+
+
+def busy_with(arguments: list[str], **options: Any) -> float:
+    """Processor seconds of a Python process."""
+    before = os.times()
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True, **options)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system

@@ -1,0 +1,104 @@
+"""What finished jobs tell about this machine: the seconds in the provenance of results files.
+
+Reading Parquet takes longer than planning, so what was read is kept in the store, and read again when a file changes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from reproduce.settings import Settings
+from reproduce.speed.hardware import machine
+from reproduce.speed.kept import write
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A job that ran from its start to its end on a CPU: `seconds` are those of one core (time x threads)."""
+
+    scale: str
+    paper: str
+    job: str
+    samples: float
+    runs: int
+    seconds: float
+
+    def __post_init__(self) -> None:
+        """TypeError or ValueError for what cannot be a time."""
+        if not 0 < self.seconds < math.inf:
+            raise ValueError("seconds that no job takes")
+
+
+def finished(settings: Settings) -> list[Finished]:
+    """The jobs that finished on this machine, as far as `refresh` has seen them."""
+    if settings.device != "cpu":
+        return []
+    here, found = machine(), []
+    for entry in _kept(settings).values():
+        try:
+            if entry["machine"] == here:
+                found.append(Finished(**entry["job"]))
+        except (KeyError, TypeError, ValueError):  # a damaged entry teaches nothing
+            continue
+    return found
+
+
+def refresh(settings: Settings, results: Path = Path("results")) -> None:
+    """Read the results files that are new or have changed; raises UserError if what they say cannot be kept."""
+    kept = _kept(settings)
+    before = dict(kept)
+    for file in results.glob("*/*/*.parquet"):
+        status, name = file.stat(), str(file.resolve())
+        stamp = [status.st_mtime_ns, status.st_size]
+        old = kept.get(name)
+        if not isinstance(old, dict) or old.get("stamp") != stamp:
+            kept[name] = {"stamp": stamp, **_entry(_provenance(file))}
+    if kept != before:
+        write(_file(settings), kept)
+
+
+def _entry(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Machine and job of a provenance; empty if it says too little, or if its seconds are not the whole job's."""
+    try:
+        if provenance["device"] != "cpu" or provenance["precision"] != "float32" or provenance["resumed"]:
+            return {}
+        job = Finished(
+            provenance["scale"],
+            provenance["paper"],
+            provenance["job"],
+            provenance["samples"],
+            len(provenance["experiments"]) * len(provenance["seeds"]),
+            provenance["seconds"] * provenance["threads"],
+        )
+        return {"machine": provenance["machine"], "job": asdict(job)}
+    except (KeyError, TypeError, ValueError):
+        return {}
+
+
+def _provenance(file: Path) -> dict[str, Any]:
+    """The provenance of a results file; empty if it has none or cannot be read."""
+    import pyarrow as pa  # slow to import
+    import pyarrow.parquet as pq
+
+    try:
+        found = json.loads((pq.read_schema(file).metadata or {})[b"provenance"])
+    except (OSError, ValueError, KeyError, pa.ArrowException):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _kept(settings: Settings) -> dict[str, Any]:
+    try:
+        found = json.loads(_file(settings).read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _file(settings: Settings) -> Path:
+    return settings.store / "machines" / "finished.json"

@@ -1,0 +1,93 @@
+"""How fast a machine trains and evaluates, as plans use it."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """Samples per second that one core trains and evaluates with a model of `macs` multiply-accumulates per sample."""
+
+    macs: float
+    train: float
+    evaluate: float
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What jobs take on one core.
+
+    kinds: strategy -> anchors, smallest model first. run: seconds per run; round: per round of a run with a network,
+    beside its samples; quadratic: per round of a run on a quadratic. source: where the numbers come from, for people.
+    """
+
+    kinds: Mapping[str, tuple[Anchor, ...]]
+    run: float
+    round: float
+    quadratic: float
+    source: str
+    measured: bool = True
+
+    def __post_init__(self) -> None:
+        """ValueError for numbers that cannot be a machine's."""
+        numbers = [self.run, self.round, self.quadratic]
+        numbers += [x for anchors in self.kinds.values() for a in anchors for x in (a.macs, a.train, a.evaluate)]
+        if not all(math.isfinite(x) and x > 0 for x in numbers):
+            raise ValueError("a rate is not a positive number")
+        if not all(anchors for anchors in self.kinds.values()):
+            raise ValueError("a kind of model has no rate")
+
+    def train(self, kind: str, macs: float) -> float:
+        """Training samples per second on one core."""
+        return _between([(a.macs, a.train * a.macs) for a in self.kinds[kind]], macs) / macs
+
+    def evaluate(self, kind: str, macs: float) -> float:
+        """Evaluated samples per second on one core."""
+        return _between([(a.macs, a.evaluate * a.macs) for a in self.kinds[kind]], macs) / macs
+
+
+def _between(points: list[tuple[float, float]], x: float) -> float:
+    """Arithmetic per second at size x: linear in the logarithms between the sizes measured, constant beyond them."""
+    sizes = [size for size, _ in points]
+    i = bisect(sizes, x)
+    if i in (0, len(points)):
+        return points[min(i, len(points) - 1)][1]
+    (x0, y0), (x1, y1) = points[i - 1], points[i]
+    share = math.log(x / x0) / math.log(x1 / x0)
+    return y0 * (y1 / y0) ** share
+
+
+ASSUMED = Rates(
+    {
+        "kernel": (
+            Anchor(80, 11_000_000, 9_600_000),
+            Anchor(246, 19_000_000, 11_000_000),
+            Anchor(7_840, 1_500_000, 3_100_000),
+        ),
+        "siblings": (Anchor(15_680, 240_000, 2_800_000),),
+        "compiled": (
+            Anchor(2_368, 1_700_000, 3_700_000),
+            Anchor(7_344, 800_000, 3_800_000),
+            Anchor(50_816, 210_000, 980_000),
+            Anchor(480_500, 36_000, 170_000),
+            Anchor(3_785_344, 4_000, 18_000),
+            Anchor(7_825_920, 1_700, 11_000),
+        ),
+        "stacked": (Anchor(2_170_944, 4_300, 9_600),),
+        "sequential": (
+            Anchor(3_970_304, 2_500, 13_000),
+            Anchor(19_693_568, 490, 3_600),
+            Anchor(555_422_720, 46, 160),
+        ),
+    },
+    run=0.01,
+    round=6e-4,
+    quadratic=2e-4,
+    source="assumed: a core with AVX-512 (AMD Zen 5); this machine was not measured (plan --calibrate)",
+    measured=False,
+)
+"""For a machine that was not measured; `python -m reproduce.speed.measure` prints such numbers."""

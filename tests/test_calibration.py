@@ -1,0 +1,377 @@
+"""Estimates from given rates; rates that were measured, kept, foreign or damaged; what finished jobs teach."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import miniature
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from miniature import reproduce as command
+
+from reproduce import plan
+from reproduce.algorithms.base import FedAvg
+from reproduce.engine.cost import BATCHES, estimate, expected_strategy, macs
+from reproduce.engine.requests import Train
+from reproduce.engine.rounds import Rounds
+from reproduce.engine.store import environment
+from reproduce.engine.task import ClassificationTask, Tasks
+from reproduce.engine.trainer import Trainer
+from reproduce.experiment import Experiment
+from reproduce.problems import Classification, Quadratic
+from reproduce.problems.batches import Shuffled
+from reproduce.problems.models import Model, ResNet, Softmax
+from reproduce.problems.partitions import IID
+from reproduce.settings import Settings
+from reproduce.speed import hardware, kept, learned, measure
+from reproduce.speed.rates import ASSUMED, Anchor, Rates
+from reproduce.systems import System
+from reproduce.systems.work import Steps
+
+ROUND = Rates(dict.fromkeys(ASSUMED.kinds, (Anchor(100, 1e3, 1e4),)), 2.0, 0.5, 0.25, "round numbers")
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Settings:
+    return Settings(tmp_path / "data", tmp_path / "store", "cpu", 1)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], None]:
+    """Replace the measurement by a process that prints `text` and ends with `code`."""
+    real = subprocess.run
+
+    def install(text: str, code: int = 0) -> None:
+        script = f"import sys; print({text!r}); print('boom', file=sys.stderr); sys.exit({code})"
+        monkeypatch.setattr(
+            kept.subprocess, "run", lambda _, **options: real([sys.executable, "-c", script], **options)
+        )
+
+    return install
+
+
+def as_json(rates: Rates) -> str:
+    kinds = {kind: [vars(a) for a in anchors] for kind, anchors in rates.kinds.items()}
+    return json.dumps({"kinds": kinds, "run": rates.run, "round": rates.round, "quadratic": rates.quadratic})
+
+
+def softmax(rounds: int = 1000) -> Experiment:
+    problem = Classification("digits", Softmax(64, 10), IID(), 4, Shuffled(10), train_samples=400, test_samples=50)
+    return Experiment({}, problem, System(work=Steps(5)), FedAvg(0.1), Rounds(rounds, every=100))
+
+
+# --- the arithmetic ---------------------------------------------------------------------------------------------------
+
+
+def test_seconds_are_samples_evaluations_rounds_and_runs_over_their_rates() -> None:
+    """640 multiply-accumulates, 6.4 times the anchor's: 156.25 samples/s. 4 clients x 5 steps x 10 samples a round."""
+    cost = estimate(softmax(), [0, 1], ROUND)
+    samples, evaluated = 2 * 1000 * 4 * 5 * 10, 2 * 11 * 50
+    assert cost.samples == samples
+    assert cost.flops == samples * 6 * 640 + evaluated * 2 * 640
+    expected = 2 * (2.0 + 1000 * 0.5) + samples / (1e3 / 6.4) + samples / BATCHES + evaluated / (1e4 / 6.4)
+    assert cost.seconds == pytest.approx(expected, rel=1e-12)
+    assert estimate(softmax(), [0, 1]).seconds == estimate(softmax(), [0, 1], ASSUMED).seconds
+
+
+def test_seconds_of_quadratics_are_rounds() -> None:
+    experiment = Experiment({}, Quadratic(3, 2), System(work=Steps(1)), FedAvg(0.1), Rounds(40))
+    assert estimate(experiment, [0, 1, 2], ROUND).seconds == 3 * (2.0 + 40 * 0.25)
+
+
+def test_between_two_sizes_arithmetic_per_second_is_interpolated_and_beyond_them_it_stays() -> None:
+    rates = replace(ROUND, kinds={"compiled": (Anchor(100, 10.0, 1.0), Anchor(10_000, 1.0, 1.0))})
+    assert rates.train("compiled", 1000) * 1000 == pytest.approx(math.sqrt(1000 * 10_000))
+    assert rates.train("compiled", 100) == pytest.approx(10.0)
+    assert rates.train("compiled", 10_000) == pytest.approx(1.0)
+    assert rates.train("compiled", 10) == pytest.approx(100.0)
+    assert rates.train("compiled", 1e6) == pytest.approx(0.01)
+    assert rates.evaluate("compiled", 1e6) == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan, math.inf])
+def test_rates_that_no_machine_has_are_refused(wrong: float) -> None:
+    with pytest.raises(ValueError, match="positive"):
+        replace(ROUND, round=wrong)
+    with pytest.raises(ValueError, match="positive"):
+        replace(ROUND, kinds={"kernel": (Anchor(1, wrong, 1),)})
+    with pytest.raises(ValueError, match="no rate"):
+        replace(ROUND, kinds={"kernel": ()})
+
+
+def declared() -> Iterator[tuple[Model, tuple[int, ...]]]:
+    """Every model of every experiment, and the shape of its samples."""
+    found = {}
+    for scale in ("smoke", "reduced", "paper"):
+        for experiment in (e for j in plan.jobs(scale) for e in j.experiments):
+            model = getattr(experiment.problem, "model", None)
+            if model is not None:
+                shapes = model.shapes[next(iter(model.shapes))]
+                side = getattr(model, "size", 28 if isinstance(model, ResNet) and model.channels == 1 else 32)
+                found[model] = (shapes[1],) if len(shapes) == 2 else (shapes[1], side, side)
+    yield from found.items()
+
+
+def test_the_strategy_that_a_plan_expects_is_the_one_that_the_trainer_takes(here: Settings) -> None:
+    """For every declared model (with a compiler; AlexNet is not compiled)."""
+    models = dict(declared())
+    assert len(models) > 10
+    for model, shape in models.items():
+        task, trainer = Tasks(here).get(measure.Sample(model, shape, 1, 2, 1, 2).problem, 0), Trainer(1)
+        assert isinstance(task, ClassificationTask)
+        trainer.train([(task, Train(np.arange(1), np.ones(1, dtype=np.int64), task.initial(), 0.01, 0))])
+        assert trainer.used - {"onednn-products"} == {expected_strategy(model)}, model
+
+
+def test_a_problem_knows_how_many_samples_it_has(here: Settings) -> None:
+    """As many as are loaded: all embedded data that is declared."""
+    problems = {e.problem for j in plan.jobs("smoke") for e in j.experiments if isinstance(e.problem, Classification)}
+    problems.add(softmax().problem)
+    for problem in problems:
+        arena = Tasks(here).get(problem, 0).arena
+        assert problem.sizes == (len(arena.train_y), len(arena.test_y)), problem
+
+
+# --- measured, kept, foreign, damaged ---------------------------------------------------------------------------------
+
+
+def test_every_kind_that_plans_expect_is_measured_at_its_size() -> None:
+    sizes: dict[str, list[float]] = {}
+    for sample in measure.SAMPLES:
+        sizes.setdefault(expected_strategy(sample.model), []).append(macs(sample.model))
+    assert sizes.keys() == ASSUMED.kinds.keys()
+    for kind, anchors in ASSUMED.kinds.items():
+        assert [a.macs for a in anchors] == sorted(sizes[kind])
+    assert {expected_strategy(model) for model, _ in declared()} <= sizes.keys()
+
+
+def test_a_measurement_is_kept_and_read_again(here: Settings, quick: Callable[..., None]) -> None:
+    assert kept.rates(here) is ASSUMED
+    assert "not measured" in ASSUMED.source
+    quick(as_json(replace(ROUND, run=3.0)))
+    measured = kept.calibrate(here)
+    assert measured.run == 3.0
+    assert measured.source.startswith(f"measured here ({hardware.machine()['processor']}, ")
+    assert kept.rates(here) == measured
+    assert estimate(softmax(), [0], kept.rates(here)).seconds > estimate(softmax(), [0], ROUND).seconds
+    assert kept.rates(replace(here, device="cuda")) is ASSUMED
+
+
+@pytest.mark.parametrize("part", ["processor", "cores", "instructions", "torch", "compiler", "kernels"])
+def test_another_machines_measurement_is_not_used(
+    part: str, here: Settings, quick: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither under its own name nor under the name that this machine's would have."""
+    quick(as_json(ROUND))
+    kept.calibrate(here)
+    mine = kept._file(here)
+    other = {**hardware.machine(), part: "other"}
+    monkeypatch.setattr(kept, "machine", lambda: other)
+    assert kept.rates(here) is ASSUMED
+    mine.rename(kept._file(here))
+    assert kept.rates(here) is ASSUMED
+
+
+def test_the_level_of_instructions_and_the_compiler_make_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = hardware.machine()
+    monkeypatch.setenv("REPRODUCE_ISA", "sse2")
+    monkeypatch.setenv("CC", "none")
+    assert hardware.machine() == {**before, "instructions": "sse2", "compiler": "none"}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"machine": 1}', "null", "\x00\xff"])
+def test_a_damaged_file_counts_as_no_measurement(text: str, here: Settings, quick: Callable[..., None]) -> None:
+    quick(as_json(ROUND))
+    kept.calibrate(here)
+    kept._file(here).write_text(text)
+    assert kept.rates(here) is ASSUMED
+    content = {"machine": hardware.machine(), "date": "2026-01-01", "rates": {"kinds": {"kernel": 3}, "run": "x"}}
+    kept._file(here).write_text(json.dumps(content))
+    assert kept.rates(here) is ASSUMED
+    assert kept.calibrate(here).run == ROUND.run
+    assert kept.rates(here).measured
+
+
+@pytest.mark.parametrize(("text", "code"), [("", 1), ("no JSON", 0), ("{}", 0), ("[1]", 0)])
+def test_a_measurement_that_fails_is_one_line(
+    text: str, code: int, here: Settings, quick: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    quick(text, code)
+    with pytest.raises(kept.UserError, match=r"could not be measured \(.*\): use plan --no-calibrate"):
+        kept.calibrate(here)
+    assert kept.rates(here) is ASSUMED
+
+
+def test_a_store_that_cannot_be_written_is_one_line(here: Settings, quick: Callable[..., None]) -> None:
+    quick(as_json(ROUND))
+    here.store.write_text("a file")
+    with pytest.raises(kept.UserError, match="cannot write"):
+        kept.calibrate(here)
+
+
+@pytest.mark.slow
+def test_the_measurement_prints_rates_of_every_kind() -> None:
+    run = subprocess.run([sys.executable, "-m", "reproduce.speed.measure"], capture_output=True, text=True, check=True)
+    found = kept._rates({"rates": json.loads(run.stdout), "machine": hardware.machine(), "date": "today"})
+    assert {kind: len(a) for kind, a in found.kinds.items()} == {kind: len(a) for kind, a in ASSUMED.kinds.items()}
+
+
+# --- finished jobs ----------------------------------------------------------------------------------------------------
+
+
+def write_results(root: Path, job: plan.Job, seconds: float, /, **changes: Any) -> Path:
+    provenance = {
+        "scale": job.scale,
+        "paper": job.paper,
+        "job": job.name,
+        "device": "cpu",
+        "precision": "float32",
+        "resumed": False,
+        "samples": plan._estimate(job).samples,
+        "experiments": [{}] * len(job.experiments),
+        "seeds": list(job.panel.seeds),
+        "seconds": seconds,
+        "threads": 1,
+        **environment(),
+        **changes,
+    }
+    file = root / job.output
+    file.parent.mkdir(parents=True, exist_ok=True)
+    table = pa.table({"x": [1]}).replace_schema_metadata({b"provenance": json.dumps(provenance).encode()})
+    pq.write_table(table, file)
+    return file
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
+    plan.forget_speed()
+    yield tmp_path
+    plan.forget_speed()
+
+
+def refreshed() -> None:
+    learned.refresh(plan.settings())
+    plan.forget_speed()
+
+
+def test_a_finished_job_corrects_its_panel_and_its_kind(project: Path) -> None:
+    done, kin = plan.job("smoke", "fedagrac", "fig3-cnn2-equal"), plan.job("smoke", "fedagrac", "table6")
+    stranger = plan.job("smoke", "fedagrac", "fig3-lr-equal")
+    before = {j: plan.cost(j).seconds for j in (done, kin, stranger)}
+    write_results(project, done, 3 * before[done], threads=2)
+    refreshed()
+    assert plan.cost(done).seconds == pytest.approx(6 * before[done])
+    assert plan.cost(kin).seconds == pytest.approx(6 * before[kin])
+    assert plan.cost(stranger).seconds == before[stranger]
+    write_results(project, kin, 2 * before[kin])
+    refreshed()
+    assert (plan.correction(done), plan.correction(kin)) == (pytest.approx(6), pytest.approx(2))
+    assert plan.correction(plan.job("smoke", "fedagrac", "table2")) == pytest.approx(4)
+    assert plan.correction(stranger) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"machine": {**hardware.machine(), "processor": "other"}},
+        {"machine": None},
+        {"resumed": True},
+        {"device": "cuda"},
+        {"precision": "bfloat16"},
+        {"samples": 1.0},
+        {"seeds": [0, 1, 2, 3, 4, 5]},
+        {"job": "gone"},
+        {"scale": "paper"},
+        {"seconds": "long"},
+    ],
+    ids=str,
+)
+def test_a_job_that_is_not_alike_teaches_nothing(changes: dict[str, Any], project: Path) -> None:
+    job = plan.job("smoke", "fedagrac", "fig3-cnn2-equal")
+    write_results(project, job, 1000.0, **changes)
+    refreshed()
+    assert plan.correction(job) == 1
+
+
+def test_damaged_results_and_notes_teach_nothing(project: Path) -> None:
+    job = plan.job("smoke", "fedagrac", "fig3-cnn2-equal")
+    file = write_results(project, job, 1000.0)
+    file.write_bytes(b"PAR1 not any more")
+    refreshed()
+    assert plan.correction(job) == 1
+    write_results(project, job, 1000.0)
+    refreshed()
+    assert plan.correction(job) > 1
+    for text in ("{", "[]", '{"a": 3}', '{"a": {"machine": {}}}'):
+        learned._file(plan.settings()).write_text(text)
+        plan.forget_speed()
+        assert plan.correction(job) == 1
+    refreshed()
+    assert plan.correction(job) > 1
+
+
+def test_results_are_read_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_results(project, plan.job("smoke", "fedagrac", "fig3-cnn2-equal"), 10.0)
+    refreshed()
+    monkeypatch.setattr(learned, "_provenance", lambda file: pytest.fail("read again"))
+    refreshed()
+    assert len(learned.finished(plan.settings())) == 1
+
+
+# --- the command, and the workflow ------------------------------------------------------------------------------------
+
+
+def test_the_workflow_never_measures(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "calibrate", lambda settings: pytest.fail("measured"))
+    monkeypatch.setattr(learned, "refresh", lambda *_: pytest.fail("read results"))
+    assert plan.minutes("smoke", "fedagrac", "table6") == 10
+    assert plan.rates() is ASSUMED
+
+
+def test_plan_says_where_its_times_come_from(tmp_path: Path) -> None:
+    project = miniature.build(tmp_path)
+    store = {"REPRODUCE_STORE": str(tmp_path / "store")}
+    first = command(project, "plan", "fedacs", "--no-calibrate", **store)
+    assert "times: assumed: " in first.stdout
+    assert not (tmp_path / "store").exists()
+    second = command(project, "plan", "fedacs", **store)
+    assert "measuring this machine" in second.stderr
+    assert "times: measured here (" in second.stdout
+    third = command(project, "plan", "fedacs", **store)
+    assert third.stderr == ""
+    assert third.stdout == second.stdout
+    assert "measuring this machine" in command(project, "plan", "fedacs", "--calibrate", **store).stderr
+    gpu = command(project, "plan", "--calibrate", **store, REPRODUCE_DEVICE="cuda")
+    assert (gpu.returncode, gpu.stderr) == (2, "error: only the CPU can be measured: set the device to cpu\n")
+    broken = next((tmp_path / "store" / "machines").glob("*[0-9a-f].json"))
+    broken.write_text("{")
+    assert "measuring this machine" in command(project, "plan", "fedacs", **store).stderr
+
+
+def test_planning_imports_no_heavy_library_once_the_machine_was_measured(
+    here: Settings, quick: Callable[..., None]
+) -> None:
+    quick(as_json(ROUND))
+    kept.calibrate(here)
+    code = (
+        "import sys; from reproduce import plan; from reproduce.commands import plan as command;"
+        "command.learn(False); plan.cost(plan.jobs('smoke')[-1]); assert plan.rates().measured;"
+        "print(*{'torch', 'pandas', 'pyarrow', 'matplotlib', 'scipy', 'sklearn'} & set(sys.modules))"
+    )
+    variables = {**miniature.os.environ, "REPRODUCE_STORE": str(here.store)}
+    run = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=variables, cwd=here.store
+    )
+    assert run.communicate()[0].strip() == ""
+    assert run.returncode == 0

@@ -1,0 +1,89 @@
+"""The peers benchmark without peers: which Python runs what, and torchvision beside another torch."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.peers import PEERS, launch
+from benchmarks.peers.launch import NotInstalled, PeerError
+
+ROOT = Path(__file__).parent.parent
+
+TORCHVISION = """
+import torch
+import torchvision.extension
+torchvision.extension.LOADED
+if {broken}:
+    @torch.library.register_fake("torchvision::nms")
+    def nms(dets, scores, iou_threshold):
+        return dets
+from torchvision import datasets
+"""
+IMPORT = """
+import torchvision.datasets
+print("no")
+"""
+HELPED = """
+from benchmarks.peers import torchvision_operators
+import torchvision.datasets
+print(torchvision_operators.LIBRARY is not None)
+"""
+
+
+def fake_torchvision(folder: Path, source: str) -> None:
+    package = folder / "torchvision"
+    package.mkdir()
+    (package / "__init__.py").write_text(source)
+    (package / "datasets.py").write_text("")
+    (package / "extension.py").write_text("LOADED = True")
+
+
+def python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=120)
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_torchvision_is_importable_whether_or_not_its_operators_load(broken: bool, tmp_path: Path) -> None:
+    fake_torchvision(tmp_path, TORCHVISION.format(broken=broken))
+    assert (python(IMPORT, tmp_path).returncode == 0) is not broken
+    helped = python(HELPED, tmp_path)
+    assert helped.stdout.strip() == str(broken), helped.stderr
+
+
+def test_another_defect_of_torchvision_is_not_hidden(tmp_path: Path) -> None:
+    fake_torchvision(tmp_path, "raise RuntimeError('no disk')")
+    assert "no disk" in python(HELPED, tmp_path).stderr
+
+
+def interpreter(folder: Path, name: str, lines: str) -> str:
+    file = folder / name
+    file.write_text(f"#!/bin/sh\n{lines}\n")
+    file.chmod(0o755)
+    return str(file)
+
+
+def test_a_peer_runs_in_the_first_python_that_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacks = interpreter(tmp_path, "lacks", "echo \"ModuleNotFoundError: No module named 'x'\" >&2; exit 1")
+    fails = interpreter(tmp_path, "fails", "echo 'ValueError: odd' >&2; exit 1")
+    works = interpreter(tmp_path, "works", 'echo "$@"')
+    monkeypatch.setenv(launch.VARIABLE, f"{lacks}:{works}:{fails}")
+    assert launch.anywhere(["-c", "pass"]).strip() == "-c pass"
+    monkeypatch.setenv(launch.VARIABLE, f"{lacks}:{fails}:{works}")
+    with pytest.raises(PeerError, match="ValueError: odd"):
+        launch.anywhere(["-c", "pass"])
+    monkeypatch.setenv(launch.VARIABLE, lacks)
+    with pytest.raises(NotInstalled, match="not installed"):
+        launch.anywhere(["-c", "pass"])
+    monkeypatch.setenv(launch.VARIABLE, "")
+    with pytest.raises(PeerError, match=launch.VARIABLE):
+        launch.anywhere(["-c", "pass"])
+
+
+def test_every_peer_has_a_script() -> None:
+    assert all((ROOT / "benchmarks/peers" / f"{peer.module}.py").is_file() for peer in PEERS)
