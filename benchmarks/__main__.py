@@ -138,10 +138,9 @@ def main(arguments: list[str]) -> int:
             print(f"error: {error}", file=sys.stderr)
             return 2
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
-    print(
-        f"Machine: {machine()['processor']}, {os.cpu_count()} cores, load {load:.1f}; Python {platform.python_version()},"
-        f" torch {torch.__version__}, numpy {numpy.__version__}; {', '.join(library.how().values())}"
-    )
+    versions = f"Python {platform.python_version()}, torch {torch.__version__}, numpy {numpy.__version__}"
+    print(f"Machine: {machine()['processor']}, {os.cpu_count()} cores, load {load:.1f}; {versions}")
+    print(f"Compiled code: {', '.join(library.how().values())}")
     for name in args.names or DEFAULT:
         print(f"\n## {name}\n\n{(COMMANDS[name].__doc__ or '').splitlines()[0]}\n", flush=True)
         COMMANDS[name]()

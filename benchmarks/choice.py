@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from benchmarks.measure import engine_round, seconds
 from benchmarks.works import CNN28, CNN_CIFAR, WORKS, Work
-from reproduce.engine import library
 from reproduce.engine.strategies import TABLE, choose
 from reproduce.engine.strategies import Work as Asked
 from reproduce.engine.task import Tasks
@@ -39,7 +38,6 @@ def works() -> Iterator[Work]:
 def choice() -> None:
     """Samples per second of every strategy that can run a work, on one core; * is what the trainer takes."""
     names = [s.name for s in TABLE if s.name not in ("quadratic", "reference")]
-    print(f"Compiled code: {', '.join(library.how().values())}.\n")
     print(f"| work | {' | '.join(names)} | chosen / best | |\n|{' --- |' * (len(names) + 3)}", flush=True)
     marked = 0
     for work in works():
