@@ -39,7 +39,7 @@ def planned() -> None:
     start = min(busy_with(["-c", "import reproduce.engine.train"]) for _ in range(2))
     print(f"Processor seconds are without the {start:.1f} s that Python and torch take to start. ", end="")
     print("Seeds: two at smoke scale, one at reduced.\n")
-    print("| job | kind | planned | measured | of the processor | that / planned |")
+    print("| job | kind | planned | measured | measured / planned | of the processor |")
     print("| --- | --- | --- | --- | --- | --- |")
     for scale, paper, name in JOBS:
         os.environ["REPRODUCE_SEEDS"] = "0" if scale == "reduced" else "0,1"
@@ -51,8 +51,8 @@ def planned() -> None:
         clock, busy = run(scale, paper, name)
         busy -= start
         print(
-            f"| {scale} {paper}/{name} | {plan.kind(job)} | {expected:.1f} | {clock:.1f} | {busy:.1f} |"
-            f" {busy / expected:.2f} |",
+            f"| {scale} {paper}/{name} | {plan.kind(job)} | {expected:.2f} | {clock:.2f} |"
+            f" {clock / expected:.2f} | {busy:.1f} |",
             flush=True,
         )
 
