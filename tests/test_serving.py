@@ -15,7 +15,7 @@ import torch
 
 from reproduce import plan
 from reproduce.algorithms.rule import Rule
-from reproduce.engine import compiled, cost, strategies
+from reproduce.engine import compiled, cost, library, strategies
 from reproduce.engine.layout import layout_of
 from reproduce.engine.requests import PLAIN, Train, asked
 from reproduce.engine.slots import Chunk, Plans, Slot
@@ -28,6 +28,7 @@ from reproduce.problems.batches import Cyclic
 from reproduce.problems.models import MLP, ConvNet, Model, ResNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import settings
+from reproduce.speed.rates import ASSUMED
 
 CONV = ConvNet(1, 8, (3, 4), (5,), kernel=3, padding=1, dropout=0.3, channel_dropout=0.2)
 MODELS: dict[str, tuple[Model | None, Model | None]] = {
@@ -208,7 +209,7 @@ def test_a_quadratic_that_distils_is_refused() -> None:
 
 def test_the_choice_is_a_function_of_the_request_alone() -> None:
     """Each strategy of the table is chosen for something; a teacher that is not used changes nothing."""
-    small, compiler = Softmax(64, 10), {"compiler": True, "chain": True}
+    small, compiler = Softmax(64, 10), {"vector": 64, "chain": True}
     distils = frozenset({"distill", "teacher"})
     for work, name in (
         (Work(None), "quadratic"),
@@ -243,8 +244,8 @@ def test_the_plan_expects_the_strategies_that_the_trainer_takes() -> None:
     for model in models:
         sample = strategies.sample_of(model)
         program = compiled.program(model, sample, torch.float32)
-        if not compiled.available(torch.float32):
+        if not library.available(torch.float32):
             pytest.skip("no C compiler")
-        chosen = strategies.choose(Work(model, compiler=True, chain=program is not None)).name
+        chosen = strategies.choose(Work(model, vector=64, chain=program is not None)).name
         assert cost.expected_strategy(model) == chosen
-        assert chosen in cost.RATES
+        assert chosen in ASSUMED.kinds

@@ -58,8 +58,8 @@ class Work:
     """All that a choice depends on.
 
     model: a `Model`, None for a quadratic; rule, asked: of the request (`requests.asked`); batch: samples per step;
-    sample: shape of one; device: "cpu" or "cuda", with `memory` bytes; itemsize: bytes of a number; compiler: is there
-    compiled code for this type of number; chain: has the model a compiled form.
+    sample: shape of one; device: "cpu" or "cuda", with `memory` bytes; itemsize: bytes of a number; vector: bytes of a
+    vector of the compiled code, 0 where there is none for this type of number; chain: has the model a compiled form.
     """
 
     model: Any
@@ -70,7 +70,7 @@ class Work:
     device: str = "cpu"
     memory: int = 0
     itemsize: int = 4
-    compiler: bool = False
+    vector: int = 0
     chain: bool = False
 
 
@@ -82,9 +82,9 @@ def macs(model: Model, sample: tuple[int, ...] = ()) -> int:
 
 
 def sample_of(model: Model) -> tuple[int, ...]:
-    """The shape of a sample, as far as the model knows it; images are 32 pixels wide unless it says otherwise."""
-    channels, side = getattr(model, "channels", 3), getattr(model, "size", 32)
-    features = getattr(model, "features", None)
+    """The shape of a sample, as far as the model knows it; images of one channel are MNIST's, of three CIFAR's."""
+    channels, features = getattr(model, "channels", 3), getattr(model, "features", None)
+    side = getattr(model, "size", 28 if channels == 1 else 32)
     return (features,) if features else (channels, side, side)
 
 
@@ -180,6 +180,10 @@ def _softmax(work: Work) -> bool:
     return isinstance(work.model, Softmax)
 
 
+def _dense(work: Work) -> bool:
+    return isinstance(work.model, MLP)
+
+
 def _network(work: Work) -> bool:
     return work.model is not None
 
@@ -212,7 +216,7 @@ TABLE = (
         name="kernel",
         code="reproduce.engine.kernel:kernel_run",
         serves=NEEDED | {"model"} | SGD,
-        fits=lambda work: _softmax(work) and work.device == "cpu" and work.compiler,
+        fits=lambda work: _softmax(work) and work.device == "cpu" and work.vector > 0,
         best=lambda work: work.model.parameters <= SMALL,
         size=lambda work, slots: max(4, -(-slots // 8)),
         key=lambda work, plans: plans.numbering(),
@@ -236,8 +240,9 @@ TABLE = (
         name="compiled",
         code="reproduce.engine.compiled:compiled_run",
         serves=NEEDED | {"model"} | SGD,
-        fits=lambda work: work.device == "cpu" and work.compiler and work.chain,
-        best=lambda work: macs(work.model, work.sample) <= COMPILED,
+        fits=lambda work: work.device == "cpu" and work.vector > 0 and work.chain,
+        # Vectors of 16 bytes do not outrun the libraries' matrix products.
+        best=lambda work: macs(work.model, work.sample) <= COMPILED and (work.vector > 16 or not _dense(work)),
         size=lambda work, slots: max(1, slots // 16),
         logits="reproduce.engine.logits:compiled",
         together=lambda models, batch: (1, 1000),
@@ -246,7 +251,7 @@ TABLE = (
         name="dense",
         code="reproduce.engine.dense:dense_run",
         serves=NEEDED | {"model"} | SGD,
-        fits=lambda work: isinstance(work.model, MLP),
+        fits=_dense,
         size=_stack(2 * STACK),
         precisions=frozenset({"tf32"}),
         captured=True,

@@ -24,7 +24,7 @@ from reproduce.algorithms.rule import Rule
 from reproduce.engine import compiled, graphs, strategies
 from reproduce.engine.graphs import Lanes
 from reproduce.engine.layout import layout_of
-from reproduce.engine.library import available
+from reproduce.engine.library import available, level
 from reproduce.engine.local import Rows
 from reproduce.engine.machine import fast_products, keep_heap, set_cuda_arithmetic
 from reproduce.engine.quadratic import Flat
@@ -159,7 +159,7 @@ def work_of(task: Task, request: Train) -> Work:
 
 def work_on(arena: Arena, model: Model, rule: Rule = PLAIN, terms: frozenset[str] = frozenset()) -> Work:
     """The same for a model on an arena; without a rule, its evaluation."""
-    sample, cpu = tuple(arena.train_x.shape[1:]), arena.device.type == "cpu"
+    sample, cpu, here = tuple(arena.train_x.shape[1:]), arena.device.type == "cpu", level()
     return Work(
         model,
         rule,
@@ -169,7 +169,7 @@ def work_on(arena: Arena, model: Model, rule: Rule = PLAIN, terms: frozenset[str
         device=arena.device.type,
         memory=0 if cpu else torch.cuda.get_device_properties(arena.device).total_memory,
         itemsize=arena.dtype.itemsize,
-        compiler=cpu and available(arena.dtype),
+        vector=here.width if cpu and here and available(arena.dtype) else 0,
         chain=cpu and compiled.program(model, sample, arena.dtype) is not None,
     )
 
