@@ -21,7 +21,7 @@ from reproduce.plan import Job
 from reproduce.settings import settings
 
 JOBS = plan.jobs("smoke")
-DRAWN = 6
+DRAWN = 3
 """Interruptions of a job besides those at its first tick and at its last two."""
 
 
