@@ -38,7 +38,10 @@ FORMS: dict[str, tuple[set[str], set[str]]] = {  # form: (keys it needs, further
 }
 OPERANDS = ("best_of", "worst_of", "mean_of")
 KINDS = ("ordering", "equivalence", "ratio", "threshold", "trend", "value")
-CLAIM_KEYS = {"id", "artifact", "statement", "where", "kind", "scales", "check", "at", "expected", "note", "printed"}
+CLAIM_KEYS = {
+    *("id", "artifact", "statement", "where", "kind", "scales", "check", "at", "expected", "note", "printed"),
+    *("rests_on", "readings"),
+}
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,8 @@ class Claim:
     """One statement of a paper.
 
     checks: the check at each scale that the claim is meant for, and on the paper's `printed` numbers. printed: what the
-    latter should give (holds, fails, na), where someone has looked.
+    latter should give (holds, fails, na), where someone has looked. construction: it holds or fails by construction,
+    whatever is trained. readings: a choice that the paper leaves open, and the check at each scale under each answer.
     """
 
     id: str
@@ -92,6 +96,16 @@ class Claim:
     expected: str
     note: str
     printed: str | None
+    construction: bool = False
+    readings: Readings | None = None
+
+
+@dataclass(frozen=True)
+class Readings:
+    """What the paper does not say (`about`), and scale -> name of an answer -> the check under it."""
+
+    about: str
+    checks: Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -228,7 +242,7 @@ def _cells(paper: str, name: str, raw: Mapping[str, Any], metrics: Mapping[str, 
 
 def _claim(paper: str, raw: Mapping[str, Any], artifacts: Mapping[str, Cells], metrics: Mapping[str, Metric]) -> Claim:
     try:
-        needed = CLAIM_KEYS - {"at", "expected", "note", "printed"}
+        needed = CLAIM_KEYS - {"at", "expected", "note", "printed", "rests_on", "readings"}
         _keys("claim", raw, CLAIM_KEYS, needed=needed)
         if raw["artifact"] not in artifacts:
             raise unknown("artifact", str(raw["artifact"]), artifacts)
@@ -237,16 +251,16 @@ def _claim(paper: str, raw: Mapping[str, Any], artifacts: Mapping[str, Cells], m
             _choice("scale", scale, (*SCALES, PRINTED))
         if "printed" in raw:
             _choice("printed", raw["printed"], ("holds", "fails", "na"))
+        _choice("rests_on", raw.get("rests_on", "construction"), ("construction",))
         checks = {s: merged(raw["check"], raw.get("at", {}).get(s, {})) for s in (*raw["scales"], PRINTED)}
-        for scale, check in {**checks, "paper": raw["check"]}.items():
+        readings = _readings(raw["readings"], checks) if "readings" in raw else None
+        as_declared = {**checks, "paper": raw["check"]}
+        judged = [(check, scale in ("paper", PRINTED)) for scale, check in as_declared.items()]
+        judged += [(c, False) for named in (readings.checks.values() if readings else ()) for c in named.values()]
+        for check, values_too in judged:
+            names = [raw["artifact"], *listed(check.get("with", []))]
             for part in parts(check):
-                _check(
-                    part,
-                    [raw["artifact"], *listed(check.get("with", []))],
-                    artifacts,
-                    metrics,
-                    scale in ("paper", PRINTED),
-                )
+                _check(part, names, artifacts, metrics, values_too)
     except UserError as error:
         raise UserError(f"claim {raw.get('id', '(no id)')}: {error}") from error
     return Claim(
@@ -260,7 +274,24 @@ def _claim(paper: str, raw: Mapping[str, Any], artifacts: Mapping[str, Cells], m
         expected=str(raw.get("expected", "")),
         note=str(raw.get("note", "")),
         printed=raw.get("printed"),
+        construction="rests_on" in raw,
+        readings=readings,
     )
+
+
+def _readings(raw: Mapping[str, Any], checks: Mapping[str, Mapping[str, Any]]) -> Readings:
+    """Each reading is a change of the check, with further changes `at` a scale."""
+    _keys("readings", raw, {"about", "under"}, needed={"about", "under"})
+    if not isinstance(raw["under"], Mapping) or len(raw["under"]) < 2:
+        raise UserError("readings: under: needs at least two readings, each a change of the check")
+    under: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for scale in (s for s in checks if s != PRINTED):
+        for name, change in raw["under"].items():
+            first = {k: v for k, v in change.items() if k != "at"}
+            under.setdefault(scale, {})[str(name)] = merged(
+                merged(checks[scale], first), change.get("at", {}).get(scale, {})
+            )
+    return Readings(str(raw["about"]), under)
 
 
 def _check(
@@ -371,6 +402,19 @@ def _uses(check: Mapping[str, Any], form: str) -> Iterator[tuple[str, str, list[
     for key in ("mean_over", "sum_over", "unpaired", "per"):
         for column in listed(check.get(key, [])):
             yield key, column, []
+
+
+def named_values(check: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The columns that a part of a check compares over, with the values that it names; [] for all of them."""
+    found: dict[str, list[str]] = {}
+    everything = set()
+    for key, column, values in _uses(check, form_of(check)):
+        if key in ("for", "mean_over", "sum_over", "unpaired", "per") or (key == "over" and form_of(check) == "is"):
+            continue
+        if key == "best_at" or (not values and key != "over"):
+            everything.add(column)
+        found.setdefault(column, []).extend(canon(v) for v in values)
+    return {column: [] if column in everything else values for column, values in found.items()}
 
 
 def operand_values(operand: Any) -> list[Any]:

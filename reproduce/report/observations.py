@@ -68,7 +68,7 @@ def select(frame: pd.DataFrame, where: Mapping[str, Any]) -> tuple[pd.DataFrame,
     for column, condition in where.items():
         if column not in frame:
             raise NotRun(f"column {column} is not in the cells")
-        keep = _matches(frame[column], condition)
+        keep = matches(frame[column], condition)
         if not keep.any():
             raise NotRun(f"no rows with {column} = {_text(condition)}; the cells have {_text(frame[column].unique())}")
         chosen = chosen[keep[chosen.index]]
@@ -89,13 +89,16 @@ def aggregate(frame: pd.DataFrame, columns: Iterable[str], how: str) -> pd.DataF
     return frame.groupby([*keys, "seed"], sort=False, as_index=False)[ENDS].agg(how)
 
 
-def pick(frame: pd.DataFrame, over: str, operand: Any, sign: int) -> list[tuple[str, pd.DataFrame]]:
+def pick(
+    frame: pd.DataFrame, over: str, operand: Any, sign: int, log: bool = False
+) -> list[tuple[str, pd.DataFrame]]:
     """(name, rows without the column `over`) for each thing that an operand of a comparison names.
 
-    sign: 1 if more is better, -1 if less is; it says what best and worst are. An operand without rows is left out.
+    sign: 1 if more is better, -1 if less is; it says what best and worst are. log: the numbers are logarithms of
+    ratios. An operand without rows is left out.
     """
     if isinstance(operand, list | tuple):
-        return [found for item in operand for found in pick(frame, over, item, sign)]
+        return [found for item in operand for found in pick(frame, over, item, sign, log)]
     keys = [c for c in settings_of(frame) if c != over]
     values = [canon(v) for v in operand_values(operand)]
     rows = frame[frame[over].isin(values)] if values else frame
@@ -106,13 +109,25 @@ def pick(frame: pd.DataFrame, over: str, operand: Any, sign: int) -> list[tuple[
     (kind,) = operand
     how = "mean" if kind == "mean_of" else "max" if (kind == "best_of") == (sign > 0) else "min"
     name = f"{kind.removesuffix('_of')} of {', '.join(values) or 'all'}"
+    if how == "mean":
+        return [(name, average(rows, [*keys, "seed"], log))]
     return [(name, rows.groupby([*keys, "seed"], sort=False, as_index=False)[ENDS].agg(how))]
+
+
+def average(rows: pd.DataFrame, keys: list[str], log: bool) -> pd.DataFrame:
+    """The mean of the numbers per value of `keys`; of the ratios themselves where they are given as logarithms."""
+    if not log:
+        return rows.groupby(keys, sort=False, as_index=False)[ENDS].agg("mean")
+    with np.errstate(divide="ignore"):
+        means = rows.assign(**np.exp(rows[ENDS])).groupby(keys, sort=False, as_index=False)[ENDS].agg("mean")
+        return means.assign(**np.log(means[ENDS]))
 
 
 def compare(
     left: pd.DataFrame, right: pd.DataFrame, *, log: bool = False, unpaired: Iterable[str] = ()
 ) -> tuple[pd.DataFrame, list[str]]:
-    """left - right (or the difference of the logarithms) per setting and seed, and the settings without a partner.
+    """left - right (or the difference of the logarithms) per setting and seed, and what is missing for it: partners,
+    and numbers above zero, without which a ratio says nothing.
 
     Rows pair on the seed and on all setting columns but `unpaired`; of those the left ones are kept.
     """
@@ -124,15 +139,20 @@ def compare(
         raise NotRun("the two sides of the comparison have no seed in common")
     partners = set(map(tuple, both[settings].to_numpy()))
     alone = [u for u in dict.fromkeys(map(tuple, left[settings].to_numpy())) if u not in partners]
+    missing = [f"a partner of {name_unit(settings, u, set(settings))}" for u in alone]
     a, b = both[ENDS].to_numpy(float), both[["low_", "high_"]].to_numpy(float)
+    unknown = np.zeros(len(both), bool)
     with np.errstate(divide="ignore", invalid="ignore"):
         if log:
+            unknown = ((np.isfinite(a) & (a <= 0)) | (np.isfinite(b) & (b <= 0))).any(axis=1)
             a, b = (np.where(x > 0, np.log(np.where(x > 0, x, 1.0)), -np.inf) for x in (a, b))
         low, high = a[:, 0] - b[:, 1], a[:, 1] - b[:, 0]
     result = both[[*settings, "seed"]].copy()
-    result["low"] = np.where(np.isnan(low), -np.inf, low)
-    result["high"] = np.where(np.isnan(high), np.inf, high)
-    return result, [name_unit(settings, u, set(settings)) for u in alone]
+    result["low"] = np.where(np.isnan(low) | unknown, -np.inf, low)
+    result["high"] = np.where(np.isnan(high) | unknown, np.inf, high)
+    without = dict.fromkeys(map(tuple, both[unknown][settings].to_numpy()))
+    missing += [f"numbers above zero for the ratio of {name_unit(settings, u, set(settings))}" for u in without]
+    return result, missing
 
 
 def unit_names(frame: pd.DataFrame) -> list[str]:
@@ -171,7 +191,8 @@ def refuse_duplicates(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _matches(column: pd.Series, condition: Any) -> pd.Series:
+def matches(column: pd.Series, condition: Any) -> pd.Series:
+    """Which values fulfil a condition of a `for`: a value, a list, {min, max} or {not}."""
     import pandas as pd
 
     if not isinstance(condition, Mapping):
