@@ -287,6 +287,8 @@ def _readings(raw: Mapping[str, Any], checks: Mapping[str, Mapping[str, Any]]) -
     under: dict[str, dict[str, Mapping[str, Any]]] = {}
     for scale in (s for s in checks if s != PRINTED):
         for name, change in raw["under"].items():
+            if not isinstance(change, Mapping):
+                raise UserError(f"readings: under: reading {name}: expected keys and values, found {change!r}")
             first = {k: v for k, v in change.items() if k != "at"}
             under.setdefault(scale, {})[str(name)] = merged(
                 merged(checks[scale], first), change.get("at", {}).get(scale, {})

@@ -228,7 +228,7 @@ class _Shelf:
 
     def declared(self, artifact: Artifact, scale: str) -> pd.DataFrame:
         """The settings of the artifact's experiments, without algorithms that it does not show."""
-        frame = scope.declared(artifact.panels(scale))
+        frame = _declared(artifact.id, scale)
         shown = self.file.artifacts[artifact.name].algorithms
         return frame[frame["algorithm"].isin(shown)] if "algorithm" in frame else frame
 
@@ -249,6 +249,11 @@ def _artifacts() -> dict[str, Artifact]:
     from reproduce.papers import artifacts
 
     return {a.id: a for a in artifacts()}
+
+
+@cache
+def _declared(artifact: str, scale: str) -> pd.DataFrame:
+    return scope.declared(_artifacts()[artifact].panels(scale))
 
 
 def _read(claim: Claim, check: Mapping[str, Any]) -> list[Artifact]:

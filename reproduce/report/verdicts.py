@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,22 +101,37 @@ def _part(
     return _decide(found, region, unit, check, 1 - (1 - LEVEL) / of_parts)
 
 
+@dataclass(eq=False)
 class _Unit:
-    """One setting with its seeds and the region where their number must lie."""
+    """One setting: the observations of its seeds, the region where they must lie, and their resolution."""
 
-    def __init__(self, name: str, group: pd.DataFrame, region: Region, exact: bool, step: float) -> None:
-        self.name, self.step = name, step
-        self.seeds: list[Observation] = list(map(tuple, group[ENDS].to_numpy().tolist()))
-        self.region = region
-        self.certain = {"point": bool((group["seed"] == -1).all()), "exact": exact}
-        self.says = self.at(LEVEL)
+    name: str
+    seeds: list[Observation]
+    region: Region
+    point: bool
+    exact: bool
+    step: float
 
     @property
     def random(self) -> bool:
-        return not any(self.certain.values())
+        return not self.point and not self.exact
+
+    @cached_property
+    def says(self) -> Judgement:
+        return self.at(LEVEL)
 
     def at(self, level: float) -> Judgement:
-        return judge(self.seeds, self.region, level=level, step=self.step, **self.certain)
+        return judge(self.seeds, self.region, point=self.point, exact=self.exact, level=level, step=self.step)
+
+
+def _units(found: Evidence, rows: pd.DataFrame, region: Region, exact: bool) -> list[_Unit]:
+    seeds: dict[str, list[Observation]] = {}
+    random = set()
+    for name, seed, low, high in zip(*(rows[c].tolist() for c in ("unit", "seed", *ENDS)), strict=True):
+        seeds.setdefault(str(name), []).append((low, high))
+        random |= {str(name)} if seed != -1 else set()
+    step = 0.0 if found.what == "share" else _step(rows)
+    return [_Unit(name, ends, region, name not in random, exact, step) for name, ends in seeds.items()]
 
 
 def _decide(found: Evidence, region: Region, unit: str, check: Mapping[str, Any], level: float) -> Outcome:
@@ -127,8 +142,7 @@ def _decide(found: Evidence, region: Region, unit: str, check: Mapping[str, Any]
     units = len(rows["unit"].unique())
     if name in ("fraction", "count", "mean"):
         rows, region, unit = _per_seed(found, region, name, low, high, unit)
-    exact, step = bool(check.get("exact")), 0.0 if found.what == "share" else _step(rows)
-    judged = [_Unit(str(label), group, region, exact, step) for label, group in rows.groupby("unit", sort=False)]
+    judged = _units(found, rows, region, bool(check.get("exact")))
     says = [u.says.says for u in judged]
     alone, together = ("for", "against") if name == "any" else ("against", "for")
     holds_out = _holm(judged, alone, level)
