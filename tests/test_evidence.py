@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
-
-from reproduce.report.intervals import INF, NO_INFORMATION, Region, judge, median_interval, t_interval
 from test_verdicts import cells, outcome, runs, verdict
+
+from reproduce.errors import UserError
+from reproduce.report.claims import canon
+from reproduce.report.intervals import INF, NO_INFORMATION, Region, judge, median_interval, t_interval
+from reproduce.report.observations import read_cells
 
 AHEAD = Region(0.0, INF, strict=True)
 
@@ -105,7 +109,11 @@ def test_an_identity_leaves_out_runs_that_both_missed_the_target(tmp_path: Path)
 @pytest.mark.parametrize(("a", "b"), [(5, -1), (-1, 5), (5, 0), (0, 5), (-2, -1), (0, 0)])
 def test_a_ratio_needs_numbers_above_zero(tmp_path: Path, a: float, b: float) -> None:
     frame = runs(tmp_path, a=a, b=b)
-    for check in ({"ratio": {"of": "a", "to": "b"}, "is_": "> 1"}, {"better": "a", "than": ["b"], "margin": {"ratio": 2}}):
+    checks: list[dict[str, Any]] = [
+        {"ratio": {"of": "a", "to": "b"}, "is_": "> 1"},
+        {"better": "a", "than": ["b"], "margin": {"ratio": 2}},
+    ]
+    for check in checks:
         result = outcome(frame, **check)
         assert result.verdict == "inconclusive"
         assert "lacks numbers above zero" in result.reason
@@ -193,3 +201,34 @@ def test_nothing_is_said_by_bounds_on_both_sides() -> None:
     assert judge([NO_INFORMATION] * 30, AHEAD).says == "open"
     assert judge([(1.0, INF), (-INF, 2.0), (1.0, 1.0)], AHEAD).says == "open"
     assert math.isnan(judge([NO_INFORMATION] * 3, AHEAD).value)
+
+
+# --- what cells may hold ----------------------------------------------------------------------------------------------
+
+
+def test_setting_values_are_compared_as_values() -> None:
+    assert [canon(v) for v in (0.30, "0.3", "1.0", 1, True, "True", "1/64", "avg", "-2e-3")] == [
+        *("0.3", "0.3", "1", "1", "true", "true", "1/64", "avg", "-0.002")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"", "not a CSV file of cells"),
+        (b"algorithm,seed,metric,value\na,0,acc,1,2,3\na,1,acc,1\n", "not a CSV file of cells"),
+        (b"\xff\xfe\x00", "not a CSV file of cells"),
+        (b"algorithm,seed,value\na,0,1\n", "the column 'metric' is missing"),
+        (b"algorithm,seed,metric,value\na,0,acc,1\na,one,acc,1\n", "line 3: the seed 'one' is not a number"),
+        (b"algorithm,seed,metric,value\na,,acc,1\n", "line 2: the seed '' is not a number"),
+        (b"algorithm,seed,metric,value\na,0,acc,fast\n", "line 2: the value 'fast' is not a number"),
+    ],
+)
+def test_broken_cells_end_in_one_line(tmp_path: Path, text: bytes, words: str) -> None:
+    path = tmp_path / "cells.csv"
+    path.write_bytes(text)
+    with pytest.raises(UserError) as error:
+        read_cells(path, (), {})
+    assert words in str(error.value)
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)

@@ -73,9 +73,7 @@ WITH_POINTS = [a for a in CLAIMED if demanded(a).points and a.panels("smoke")]
 
 
 @pytest.mark.parametrize("artifact", WITH_POINTS, ids=lambda a: a.id)
-def test_a_point_does_not_depend_on_the_seeds(
-    artifact: Artifact, histories: Callable[[Artifact], Histories]
-) -> None:
+def test_a_point_does_not_depend_on_the_seeds(artifact: Artifact, histories: Callable[[Artifact], Histories]) -> None:
     """Otherwise it is random and needs an interval: rows per seed, or the jackknife's."""
     found = histories(artifact)
     one = replace(found, frame=found.frame[found.frame["seed"] == found.seeds[0]])

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduce.report.claims import Metric, canon
+from reproduce.report.claims import Metric
 from reproduce.report.intervals import INF, Region, judge, t_interval
 from reproduce.report.observations import read_cells
 from reproduce.report.verdicts import Outcome, evaluate
@@ -219,9 +219,7 @@ def test_gap_to_the_best_and_ratio(tmp_path: Path) -> None:
 
 
 def test_a_trend_of_ratios(tmp_path: Path) -> None:
-    lines = [
-        f"{a},{n},-1,rounds,{v}" for a, n, v in (("a", 1, 2), ("b", 1, 1), ("a", 2, 9), ("b", 2, 3))
-    ]
+    lines = [f"{a},{n},-1,rounds,{v}" for a, n, v in (("a", 1, 2), ("b", 1, 1), ("a", 2, 9), ("b", 2, 3))]
     frame = cells(tmp_path, *lines, columns="algorithm,n,seed,metric,value")
     check = {"metric": "rounds", "ratio": {"of": "a", "to": "b"}, "over": "n"}
     assert verdict(frame, **check, trend="increasing", values=[1, 2]) == "reproduced"
@@ -238,9 +236,7 @@ def test_sums_means_and_unpaired_columns(tmp_path: Path) -> None:
 
 
 def test_several_metrics_each_in_its_direction(tmp_path: Path) -> None:
-    lines = [
-        f"{a},-1,{m},{v}" for a, m, v in (("a", "acc", 9), ("b", "acc", 5), ("a", "loss", 1), ("b", "loss", 2))
-    ]
+    lines = [f"{a},-1,{m},{v}" for a, m, v in (("a", "acc", 9), ("b", "acc", 5), ("a", "loss", 1), ("b", "loss", 2))]
     frame = cells(tmp_path, *lines)
     assert verdict(frame, metric=["acc", "loss"], better="a", than=["b"]) == "reproduced"
     assert verdict(frame, metric=["acc", "loss"], better="b", than=["a"], quantifier="any") == "contradicted"
@@ -404,9 +400,3 @@ def test_missing_combinations_are_named(tmp_path: Path) -> None:
 def test_two_numbers_for_one_seed_are_refused(tmp_path: Path) -> None:
     assert "two numbers" in outcome(cells(tmp_path, "a,0,acc,1", "a,0,acc,2"), is_="> 0").reason
     assert verdict(cells(tmp_path, "a,0,acc,1", "a,0,acc,1", "a,1,acc,1.1"), is_="> 0") == "reproduced"
-
-
-def test_setting_values_are_compared_as_values() -> None:
-    assert [canon(v) for v in (0.30, "0.3", "1.0", 1, True, "True", "1/64", "avg", "-2e-3")] == [
-        *("0.3", "0.3", "1", "1", "true", "true", "1/64", "avg", "-0.002")
-    ]

@@ -185,7 +185,7 @@ def _slack(region: Region, value: float) -> float:
 
 @cache
 def _rank(level: float, n: int) -> int:
-    """The largest k with P(Binomial(n, 1/2) < k) <= (1 - level) / 2: the k-th value from either end bounds the median."""
+    """The largest k with P(Binomial(n, 1/2) < k) <= (1 - level) / 2: the k-th values from the ends bound the median."""
     below, k = 0, 0
     while (below := below + math.comb(n, k)) <= (1 - level) / 2 * 2**n:
         k += 1

@@ -35,12 +35,21 @@ def read_cells(path: Path, labels: Iterable[str], metrics: Mapping[str, Metric])
     """
     import pandas as pd
 
-    raw = pd.read_csv(path, dtype=str, keep_default_na=False)
+    try:
+        raw = pd.read_csv(path, dtype=str, keep_default_na=False)
+        if not isinstance(raw.index, pd.RangeIndex):
+            raise ValueError("more values than columns in line 2")
+    except (ValueError, OSError) as error:  # pandas' parser errors are ValueErrors
+        raise UserError(f"{path}: not a CSV file of cells ({' '.join(str(error).split())}); render it again") from error
     for column in ("metric", "value"):
         if column not in raw:
             raise UserError(f"{path}: the column '{column}' is missing; columns: {', '.join(raw.columns)}")
     value = pd.to_numeric(raw["value"], errors="coerce").to_numpy(float)
-    seed = pd.to_numeric(raw["seed"], errors="coerce").fillna(-1).astype(int) if "seed" in raw else -1
+    seed = -1
+    if "seed" in raw:
+        _refuse_words(path, raw, "seed", raw["seed"].str.fullmatch(r"-?[0-9]+"))
+        _refuse_words(path, raw, "value", ~np.isnan(value) | raw["value"].str.lower().isin(("", "nan")))
+        seed = raw["seed"].astype(int)
     censored = np.zeros(len(raw), bool)
     if "censored" in raw:
         censored |= raw["censored"].str.lower().isin(("1", "1.0", "true")).to_numpy()
@@ -55,6 +64,13 @@ def read_cells(path: Path, labels: Iterable[str], metrics: Mapping[str, Metric])
     frame["low"] = np.where(lost, np.where(np.isnan(worst), -np.inf, worst), value)
     frame["high"] = np.where(lost, np.where(np.isnan(worst), np.inf, worst), np.where(censored, np.inf, value))
     return frame
+
+
+def _refuse_words(path: Path, raw: pd.DataFrame, column: str, good: pd.Series) -> None:
+    """A seed that is no number would become a point, and a value that is none a diverged run."""
+    if not good.all():
+        line, word = int((~good).to_numpy().argmax()) + 2, raw.loc[~good, column].iloc[0]
+        raise UserError(f"{path}: line {line}: the {column} '{word}' is not a number; render it again")
 
 
 def settings_of(frame: pd.DataFrame) -> list[str]:
@@ -89,9 +105,7 @@ def aggregate(frame: pd.DataFrame, columns: Iterable[str], how: str) -> pd.DataF
     return frame.groupby([*keys, "seed"], sort=False, as_index=False)[ENDS].agg(how)
 
 
-def pick(
-    frame: pd.DataFrame, over: str, operand: Any, sign: int, log: bool = False
-) -> list[tuple[str, pd.DataFrame]]:
+def pick(frame: pd.DataFrame, over: str, operand: Any, sign: int, log: bool = False) -> list[tuple[str, pd.DataFrame]]:
     """(name, rows without the column `over`) for each thing that an operand of a comparison names.
 
     sign: 1 if more is better, -1 if less is; it says what best and worst are. log: the numbers are logarithms of
@@ -119,8 +133,9 @@ def average(rows: pd.DataFrame, keys: list[str], log: bool) -> pd.DataFrame:
     if not log:
         return rows.groupby(keys, sort=False, as_index=False)[ENDS].agg("mean")
     with np.errstate(divide="ignore"):
-        means = rows.assign(**np.exp(rows[ENDS])).groupby(keys, sort=False, as_index=False)[ENDS].agg("mean")
-        return means.assign(**np.log(means[ENDS]))
+        ratios = rows.assign(low=np.exp(rows["low"]), high=np.exp(rows["high"]))
+        means = average(ratios, keys, log=False)
+        return means.assign(low=np.log(means["low"]), high=np.log(means["high"]))
 
 
 def compare(

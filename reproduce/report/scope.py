@@ -1,4 +1,4 @@
-"""What a claim speaks of: the settings that its check asks for, those that the cells lack, and what the runs rest on."""
+"""What a claim speaks of: the settings that its check asks for, those that the cells lack, what the runs rest on."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def evaluate(
 ) -> Outcome:
     """The outcome of a checked `check` (see `claims.load_claims`) on observations.
 
-    wanted: frames of settings that should be there: those that the check asks for and the cells lack make it incomplete.
+    wanted: frames of settings that should be there; those that the check asks for and the cells lack are missing.
     """
     asked = parts(check)
     outcomes = [_part(part, cells, metrics, wanted, len(asked)) for part in asked]

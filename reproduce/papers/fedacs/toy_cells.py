@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from reproduce.systems import System
 
+
 def minimisers(problem: Problem) -> Floats:
     """e_m [N, d]; their mean is X* (the toys of the paper have identity Hessians)."""
     from reproduce.engine import task
@@ -41,7 +42,7 @@ def limit(algorithm: str, problem: Problem, system: System, lr: float, **options
     return fixed_point(*expected_step(algorithm, *draws(system, len(e)), lr, e, **options))
 
 
-def traces(frame: pd.DataFrame, labels: list[str]) -> Iterator[tuple[dict[str, Any], Floats, Ints, Floats]]:
+def traces(frame: pd.DataFrame, labels: list[str]) -> Iterator[tuple[dict[str, Any], Floats, Ints, Ints]]:
     """For every experiment (value of the labels): x [seeds, times, d], the rounds [times], and the seeds [seeds].
 
     A run that diverged has no values where it stopped.
@@ -92,7 +93,9 @@ def jackknife(x: Floats, rounds: Ints, number: Callable[[Floats, Ints], float]) 
     """Tukey's pseudo-values [seeds] of a number of all seeds together: n times it, less n - 1 times the number without
     the seed. Their mean is the number (less its bias) and their spread its uncertainty. One seed: the number itself."""
     whole, n = number(x, rounds), len(x)
-    return np.array([n * whole - (n - 1) * number(np.delete(x, i, axis=0), rounds) if n > 1 else whole for i in range(n)])
+    if n == 1:
+        return np.array([whole])
+    return np.array([n * whole - (n - 1) * number(np.delete(x, i, axis=0), rounds) for i in range(n)])
 
 
 def tail_average(frame: pd.DataFrame, metric: str, targets: dict[str, Floats]) -> pd.DataFrame:

@@ -7,8 +7,8 @@ slowest client computes, then the server's link carries all messages one after t
     step  = 3 * forward FLOPs * B / 1e12 + 40e-6 + tensors * kernels * 5e-6 + passes * 4 P / 3e11
 
 Arithmetic at 1 TFLOP/s; 40 us to start a step; 5 us per elementwise kernel and parameter tensor; passes over the
-parameters in memory at 300 GB/s. What an algorithm adds to a plain SGD step stands in `EXTRA`. Without overheads the two terms
-in us are left out: hardware that only computes and moves data.
+parameters in memory at 300 GB/s. What an algorithm adds to a plain SGD step stands in `EXTRA`. Without overheads
+the two terms in us are left out: hardware that only computes and moves data.
 """
 
 from __future__ import annotations
@@ -31,9 +31,7 @@ def bytes_per_round(algorithm: str, model: Model) -> float:
     return EXTRA[algorithm][0] * 4.0 * model.parameters
 
 
-def step_seconds(
-    algorithm: str, model: Model, sample: tuple[int, ...], batch: int, overheads: bool = True
-) -> float:
+def step_seconds(algorithm: str, model: Model, sample: tuple[int, ...], batch: int, overheads: bool = True) -> float:
     """Seconds of one local step of `algorithm` on batches of samples of shape (channels, ...)."""
     _, kernels, passes = EXTRA[algorithm]
     arithmetic = 3 * model.cost(sample).forward_flops * batch / 1e12
