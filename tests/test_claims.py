@@ -15,7 +15,8 @@ import yaml
 
 from reproduce.errors import UserError
 from reproduce.papers import artifacts
-from reproduce.report.claims import Cells, ClaimsFile, claims_files, load_claims, merged
+from reproduce.report.checks import merged
+from reproduce.report.claims import Cells, ClaimsFile, claims_files, load_claims
 from reproduce.report.demands import render_demands
 from reproduce.report.scoreboard import Coverage, paper_numbers, render_scoreboard, scoreboard, to_json
 from reproduce.report.verdicts import VERDICTS

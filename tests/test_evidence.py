@@ -13,7 +13,7 @@ from scipy import stats
 from test_verdicts import cells, outcome, runs, verdict
 
 from reproduce.errors import UserError
-from reproduce.report.claims import canon
+from reproduce.report.checks import canon
 from reproduce.report.intervals import INF, NO_INFORMATION, Region, judge, median_interval, t_interval
 from reproduce.report.observations import read_cells
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.report.claims import Metric, bound, canon, form_of, listed, operand_values, statement
+from reproduce.report.checks import bound, canon, form_of, listed, operand_values, statement
+from reproduce.report.claims import Metric
 from reproduce.report.intervals import INF, NO_INFORMATION, Region
 from reproduce.report.observations import (
     ENDS,

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.errors import UserError
-from reproduce.report.claims import Metric, canon, listed, operand_values
+from reproduce.report.checks import canon, listed, operand_values
+from reproduce.report.claims import Metric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +46,7 @@ def read_cells(path: Path, labels: Iterable[str], metrics: Mapping[str, Metric])
         if column not in raw:
             raise UserError(f"{path}: the column '{column}' is missing; columns: {', '.join(raw.columns)}")
     value = pd.to_numeric(raw["value"], errors="coerce").to_numpy(float)
-    seed = -1
+    seed: Any = -1
     if "seed" in raw:
         _refuse_words(path, raw, "seed", raw["seed"].str.fullmatch(r"-?[0-9]+"))
         _refuse_words(path, raw, "value", ~np.isnan(value) | raw["value"].str.lower().isin(("", "nan")))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.experiment import Artifact, Panel
 from reproduce.problems import Quadratic
-from reproduce.report.claims import canon, listed, named_values, parts
+from reproduce.report.checks import canon, listed, named_values, parts
 from reproduce.report.observations import ENDS, matches
 
 if TYPE_CHECKING:

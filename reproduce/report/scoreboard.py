@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from reproduce.errors import unknown
 from reproduce.experiment import PACKAGE, SCALES, Artifact
 from reproduce.report import scope
-from reproduce.report.claims import PRINTED, Claim, ClaimsFile, claims_files, listed, parts
+from reproduce.report.checks import listed, parts
+from reproduce.report.claims import PRINTED, Claim, ClaimsFile, claims_files
 from reproduce.report.observations import read_cells
 from reproduce.report.scope import EMPIRICAL, GROUNDS
 from reproduce.report.verdicts import VERDICTS, Outcome, evaluate, under_readings

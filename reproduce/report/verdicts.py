@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.report.claims import Metric, parts, quantifier
+from reproduce.report.checks import parts, quantifier
+from reproduce.report.claims import Metric
 from reproduce.report.forms import Evidence, evidence
 from reproduce.report.intervals import INF, Judgement, Observation, Region, judge
 from reproduce.report.observations import ENDS, NotRun, average
