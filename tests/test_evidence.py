@@ -111,6 +111,7 @@ def test_a_ratio_needs_numbers_above_zero(tmp_path: Path, a: float, b: float) ->
     frame = runs(tmp_path, a=a, b=b)
     checks: list[dict[str, Any]] = [
         {"ratio": {"of": "a", "to": "b"}, "is_": "> 1"},
+        {"ratio": {"of": "a", "to": "b"}, "is_": "< 1"},
         {"better": "a", "than": ["b"], "margin": {"ratio": 2}},
     ]
     for check in checks:

@@ -140,7 +140,7 @@ def _interval(seeds: Sequence[Observation], level: float, step: float) -> tuple[
     sides = [[s[k] for s in seeds] for k in (0, 1)]
     diverged = sum(low == high and math.isinf(low) for low, high in seeds)
     bounded = [k for k in (0, 1) if all(map(math.isfinite, sides[k]))]
-    if diverged or not bounded or (step == 0 and any(_agree(sides[k]) for k in bounded)):
+    if not bounded or (step == 0 and any(_agree(sides[k]) for k in bounded)):
         why = f"{diverged} of {len(seeds)} with a diverged run" if diverged else ""
         why = why or ("the seeds agree exactly" if bounded else "bounds only")
         ends = [median_interval(side, level)[k] for k, side in enumerate(sides)]
