@@ -14,9 +14,11 @@ import pytest
 import yaml
 
 from reproduce.errors import UserError
-from reproduce.report.claims import Cells, ClaimsFile, claims_files, load_claims, merged
+from reproduce.papers import artifacts
+from reproduce.report.checks import merged
+from reproduce.report.claims import Cells, ClaimsFile, claims_files, load_claims
 from reproduce.report.demands import render_demands
-from reproduce.report.scoreboard import paper_numbers, render_scoreboard, scoreboard, to_json
+from reproduce.report.scoreboard import Coverage, paper_numbers, render_scoreboard, scoreboard, to_json
 from reproduce.report.verdicts import VERDICTS
 
 ROOT = Path(__file__).parent.parent
@@ -182,7 +184,12 @@ def test_without_cells_every_claim_says_what_to_do(tmp_path: Path) -> None:
     board = scoreboard("reduced", tmp_path)
     assert len(board) == 192
     assert {v.verdict for v in board} == {"not run"}
-    assert all("render it first" in v.reason or v.reason.startswith("meant for scale") for v in board)
+    made = {a.id for a in artifacts()}
+    for v in board:
+        todo = "render it first" if v.artifact in made else "is not part of this package yet"
+        assert todo in v.reason or v.reason.startswith("meant for scale"), (v.id, v.reason)
+    absent = [v for v in board if v.reason == "table1 is not part of this package yet"]
+    assert {v.artifact for v in absent} == {"dynamic_init/table1"}
     with pytest.raises(UserError, match="unknown scale 'large'"):
         scoreboard("large", tmp_path)
 
@@ -198,7 +205,7 @@ def test_the_tables_of_the_documentation_are_those_of_the_files() -> None:
 def toy_board(path: Path) -> list[Any]:
     folder = path / "results" / "paper" / "cells"
     folder.mkdir(parents=True)
-    lines = [f"1,{a},{s},acc,{v + s}" for a, v in (("a", 9), ("b", 5)) for s in (0, 1)]
+    lines = [f"1,{a},-1,acc,{v}" for a, v in (("a", 9), ("b", 5))]
     (folder / "toy_table1.csv").write_text("n,algorithm,seed,metric,value\n" + "\n".join(lines) + "\n")
     printed = path / "reported" / "table1.csv"
     printed.parent.mkdir()
@@ -213,16 +220,21 @@ def toy_board(path: Path) -> list[Any]:
 def test_scoreboard_as_data(tmp_path: Path) -> None:
     one, two, three = json.loads(to_json(toy_board(tmp_path)))
     assert {"id", "artifact", "verdict", "effect", "interval", "n"} <= set(one)
-    assert (one["verdict"], one["effect"], one["interval"], one["n"]) == ("reproduced", 4.0, [4.0, 4.0], 2)
+    assert (one["verdict"], one["effect"], one["interval"], one["n"]) == ("reproduced", 4.0, [4.0, 4.0], 0)
     assert one["paper_numbers"] == "fails"
+    assert (one["rests_on"], three["rests_on"]) == ("closed form or simulation", "")
     assert (two["verdict"], two["effect"], two["paper_numbers"]) == ("contradicted", -4.0, "holds")
     assert (three["verdict"], three["interval"], three["reason"]) == ("not run", None, "meant for scale smoke")
 
 
 def test_scoreboard_for_people(tmp_path: Path) -> None:
-    lines = [" ".join(line.split()) for line in render_scoreboard(toy_board(tmp_path)).splitlines()]
-    assert lines[:3] == ["paper claims " + " ".join(VERDICTS), "toy 3 1 1 0 1", "all 3 1 1 0 1"]
-    assert "reproduced one +4 points 4 to 4 2 fails a ahead of b: lead 4, 2 seeds" in lines
+    found = [Coverage("toy", 7, 1, 1)]
+    lines = [" ".join(line.split()) for line in render_scoreboard(toy_board(tmp_path), found).splitlines()]
+    assert lines[0] == "1 of the papers' 7 tables and figures are part of this package; 1 have numbers at this scale."
+    assert "paper tables and figures made run claims " + " ".join(VERDICTS) in lines
+    assert "toy 7 1 1 3 1 1 0 0 1" in lines
+    assert "closed form or simulation 2 1 1 0 0" in lines
+    assert "reproduced closed form or simulation one +4 points 4 to 4 fails a ahead of b: lead 4" in lines
     assert "not run, meant for scale smoke: three" in lines
 
 

@@ -143,14 +143,28 @@ def test_distance_of_the_mean_model_removes_what_averages_out() -> None:
     problem = Quadratic(2, 2, minimisers=((0.0, 0.0), (2.0, 0.0)))  # the optimum is (1, 0)
     frame = toy(lambda s, r: (1.0 + (-1) ** s, 3.0), system="static", calibrate=False, algorithm="fedavg")
     found = toy_cells.mean_model(frame, fig7.LABELS, problem)
-    assert found[["seed", "value"]].to_numpy().tolist() == [[toy_cells.POINT, pytest.approx(3.0)]]
+    assert found["seed"].tolist() == [0, 1, 2, 3]
+    without = np.hypot(1 / 3, 3.0)  # the mean of three of the four first coordinates is 1/3 off
+    assert found["value"].tolist() == [pytest.approx(4 * 3.0 - 3 * without)] * 4
 
 
 def test_distance_to_the_closed_form_averages_the_plateau() -> None:
     frame = toy(lambda s, r: (2.0 * (r % 2), float(s > 1) + (100.0 if r <= 8 else 0.0)), panel="left", algorithm="a")
     found = toy_cells.mean_to_limit(frame, fig4.LABELS, {("left", "a"): np.array([0.0, 0.5])})
-    assert found["value"].tolist() == [pytest.approx(1.0)]  # rounds 9 and 10
+    without = [np.hypot(1.0, 2 / 3 - 0.5), np.hypot(1.0, 1 / 3 - 0.5)]  # of a seed at 0, at 1; rounds 9 and 10
+    assert found["value"].tolist() == [pytest.approx(4 - 3 * w) for w in np.repeat(without, 2)]
     assert toy_cells.mean_to_limit(frame, fig4.LABELS, {}).empty
+
+
+def test_jackknife_of_a_mean_gives_the_values_and_its_spread_is_that_of_the_number() -> None:
+    generator = np.random.default_rng(0)
+    x = generator.standard_normal((12, 1, 1))
+    rounds = np.array([1])
+    np.testing.assert_allclose(toy_cells.jackknife(x, rounds, lambda v, _: float(v.mean())), x[:, 0, 0], atol=1e-12)
+    draws = generator.normal(3.0, 0.3, (2000, 12, 1, 1))
+    spread = np.std([np.hypot(d.mean(), 1.0) for d in draws])
+    told = [toy_cells.jackknife(d, rounds, lambda v, _: float(np.hypot(v.mean(), 1.0))) for d in draws]
+    assert np.mean([t.std(ddof=1) / np.sqrt(12) for t in told]) == pytest.approx(spread, rel=0.1)
 
 
 def test_tail_average_is_that_of_the_second_half() -> None:

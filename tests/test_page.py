@@ -12,7 +12,7 @@ from reproduce import papers, plan
 from reproduce.commands import report
 from reproduce.commands.markdown import to_html
 from reproduce.experiment import Artifact, no_panels
-from reproduce.report.scoreboard import Verdict
+from reproduce.report.scoreboard import Coverage, Verdict
 
 TABLE = r"""## Accuracy \* of all
 
@@ -91,16 +91,23 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
     Path("tables/smoke").mkdir(parents=True)
     Path("tables/smoke/fedacs_table1.md").write_text(TABLE)
     verdicts = [
-        verdict("fig1", "reproduced", 1.23456, interval=(0.5, 2.0), n=5),
+        verdict("fig1", "reproduced", 1.23456, interval=(0.5, 2.0), n=5, rests_on="stand-in data"),
         verdict("table1", "contradicted", -3.0),
         verdict("table1", "not run"),
     ]
-    text = report.page("smoke", verdicts)
+    text = report.page("smoke", verdicts, [Coverage("fedacs", 15, 12, 3)])
     page = Outline(text)
     assert page.texts["h3"] == ["fig1: Title of <fig1>", "fig2: Title of <fig2>", "table1: Title of <table1>"]
     assert ("img", "src", "data:image/png;base64,cGljdHVyZQ==") in page.attributes
     assert page.texts["code"] == ["snakemake figures/smoke/fedacs_fig2.pdf --cores 2", "not run"]
-    assert page.texts["span"] == ["reproduced", "contradicted", "not run"]
+    assert page.texts["span"] == ["reproduced", "stand-in data", "contradicted", "not run"]
+    assert (
+        "12 of the papers' 15 tables and figures are part of this package; 3 have numbers at this scale."
+        in (page.texts["p"])
+    )
+    assert "On stand-in data: 1 reproduced, 0 contradicted, 0 depends, 0 inconclusive." in page.texts["p"]
+    first = [page.texts["th"].index(name) for name in ("judged", "tables and figures", "made", "run", "claims")]
+    assert first == sorted(first)
     assert "A < B in fig1" in page.texts["td"]
     assert "0.5 to 2" in page.texts["td"]
     assert "1.23 points" in page.texts["td"]

@@ -119,7 +119,7 @@ class TestRender:
             "tables/smoke/p_table1.tex",
         ]  # fmt: skip
         assert files[0].read_text() == f"algorithm,metric,seed,value\na,m,9,\na,m,10,2.0\nb,m,0,{1 / 3!r}\n"
-        assert "Smoke scale; shows that everything runs" in files[1].read_text()
+        assert "Smoke scale; the same as at paper scale." in files[1].read_text()
         assert sorted(p.name for p in (tmp_path / "tables/smoke").iterdir()) == sorted(f.name for f in files[1:])
 
     def test_metrics_with_and_without_bounds(self, tmp_path: Path) -> None:

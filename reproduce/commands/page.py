@@ -2,7 +2,7 @@
 
 TEMPLATE = """\
 {% macro counts(count) %}
-{% for verdict in ("reproduced", "contradicted", "inconclusive", "not run") %}
+{% for verdict in names %}
 <td class="n">{{ count.get(verdict, 0) or "" }}</td>
 {% endfor %}
 <td class="n">{{ count.values() | sum }}</td>
@@ -37,6 +37,7 @@ section ul { font-size: .85rem; color: var(--soft); padding-left: 1.1rem; }
 .v { display: inline-block; padding: .05rem .5rem; border-radius: .75rem; font-size: .8rem; white-space: nowrap; }
 .v-reproduced { background: #d9f0e1; color: #125c33; }
 .v-contradicted { background: #fbdedb; color: #8f1d14; }
+.v-depends { background: #e6e0f5; color: #46308a; }
 .v-inconclusive { background: #fdf0cf; color: #6b4c00; }
 .v-not-run { background: #e8ecf0; color: #46525e; }
 </style>
@@ -49,14 +50,39 @@ section ul { font-size: .85rem; color: var(--soft); padding-left: 1.1rem; }
 <p class="soft">Smaller than the papers: each caption says what stands in for what. Verdicts are about this scale.</p>
 {% endif %}
 <h2 id="scoreboard">Scoreboard</h2>
+{% for line in headline %}
+<p>{{ line }}</p>
+{% endfor %}
 <div class="wide"><table>
-<thead><tr><th>Paper</th><th class="n">reproduced</th><th class="n">contradicted</th><th class="n">inconclusive</th>
-<th class="n">not run</th><th class="n">claims</th></tr></thead>
+<thead><tr><th>What the verdicts rest on</th><th class="n">judged</th>
+{% for name in names[:-1] %}
+<th class="n">{{ name }}</th>
+{% endfor %}
+</tr></thead>
+<tbody>
+{% for row in grounds %}
+<tr><td>{{ row[0] }}</td>
+{% for number in row[1:] %}
+<td class="n">{{ number }}</td>
+{% endfor %}
+</tr>
+{% endfor %}
+</tbody></table></div>
+<div class="wide"><table>
+<thead><tr><th>Paper</th><th class="n">tables and figures</th><th class="n">made</th><th class="n">run</th>
+{% for name in names %}
+<th class="n">{{ name }}</th>
+{% endfor %}
+<th class="n">claims</th></tr></thead>
 <tbody>
 {% for paper in papers %}
-<tr><td><a href="#{{ paper.key }}">{{ paper.title }}</a></td>{{ counts(paper.count) }}</tr>
+<tr><td><a href="#{{ paper.key }}">{{ paper.title }}</a></td>
+{% for number in ((paper.coverage.has, paper.coverage.made, paper.coverage.run) if paper.coverage else ("", "", "")) %}
+<td class="n">{{ number }}</td>
 {% endfor %}
-<tr><td><strong>all</strong></td>{{ counts(total) }}</tr>
+{{ counts(paper.count) }}</tr>
+{% endfor %}
+<tr><td><strong>all</strong></td><td></td><td></td><td></td>{{ counts(total) }}</tr>
 </tbody></table></div>
 {% for paper in papers %}
 <h2 id="{{ paper.key }}">{{ paper.title }}</h2>
@@ -85,9 +111,13 @@ section ul { font-size: .85rem; color: var(--soft); padding-left: 1.1rem; }
 <tbody>
 {% for v in item.verdicts %}
 <tr>
-<td><span class="v v-{{ v.verdict | replace(" ", "-") }}">{{ v.verdict }}</span></td>
+<td><span class="v v-{{ v.verdict | replace(" ", "-") }}">{{ v.verdict }}</span>
+{% if v.rests_on %}
+<br><span class="soft">{{ v.rests_on }}</span>
+{% endif %}
+</td>
 <td>{{ v.statement }}
-{% for text in (v.reason, v.note) if text %}
+{% for text in (v.covers, v.reason, v.note) if text %}
 <br><span class="soft">{{ text }}</span>
 {% endfor %}
 </td>

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from reproduce.report.scoreboard import Verdict
+    from reproduce.report.scoreboard import Coverage, Verdict
 
 NAME = "report"
 
@@ -27,20 +27,22 @@ def run(args: argparse.Namespace) -> None:
     from reproduce import plan
 
     scale = plan.check_scale(args.scale)
-    from reproduce.report.scoreboard import scoreboard
+    from reproduce.report.scoreboard import coverage, scoreboard
 
     path = Path("report", scale, "index.html")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(scale, scoreboard(scale)), encoding="utf-8")
+    path.write_text(page(scale, scoreboard(scale), coverage(scale)), encoding="utf-8")
     print(f"Written: {path}")
 
 
-def page(scale: str, verdicts: Sequence[Verdict]) -> str:
+def page(scale: str, verdicts: Sequence[Verdict], found: Sequence[Coverage]) -> str:
     """The page of a scale as HTML."""
     from jinja2 import Environment
 
     from reproduce.commands.page import TEMPLATE
     from reproduce.papers import PAPERS, artifacts
+    from reproduce.report.scoreboard import by_ground, headline
+    from reproduce.report.verdicts import VERDICTS
 
     papers = []
     for paper in PAPERS:
@@ -51,10 +53,13 @@ def page(scale: str, verdicts: Sequence[Verdict]) -> str:
             if a.paper == paper
         ]
         about = import_module(f"reproduce.papers.{paper}").__doc__ or paper
-        papers.append({"key": paper, "title": about.splitlines()[0], "count": count(mine), "items": items})
+        names = {"key": paper, "title": about.splitlines()[0]}
+        exists = next((c for c in found if c.paper == paper), None)
+        papers.append({**names, "coverage": exists, "count": count(mine), "items": items})
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = number
-    return environment.from_string(TEMPLATE).render(scale=scale, papers=papers, total=count(verdicts))
+    said = {"headline": headline(found, verdicts), "grounds": by_ground(verdicts), "names": VERDICTS}
+    return environment.from_string(TEMPLATE).render(scale=scale, papers=papers, total=count(verdicts), **said)
 
 
 def content(scale: str, name: str) -> dict[str, str]:

@@ -20,19 +20,21 @@ def run(args: argparse.Namespace) -> None:
     from reproduce import plan
 
     scale = plan.check_scale(args.scale)
-    from reproduce.report.scoreboard import render_scoreboard, scoreboard, to_json
+    from reproduce.report.scoreboard import coverage, headline, render_scoreboard, scoreboard, to_json
 
-    board = scoreboard(scale)
+    board, found = scoreboard(scale), coverage(scale)
     if args.json:
         print(to_json(board))
     elif args.markdown:
-        print(render_scoreboard(board), end="")
+        print(render_scoreboard(board, found), end="")
     else:
         rows = []
         for v in board:
             effect = "" if v.effect is None else f"{v.effect:.3g} {v.unit}"
             interval = "" if v.interval is None else f"{v.interval[0]:.3g} to {v.interval[1]:.3g}"
-            rows.append([v.id, v.artifact, v.verdict, effect, interval, str(v.n or ""), v.reason])
-        print_table(["CLAIM", "ARTIFACT", "VERDICT", "EFFECT", "95 % INTERVAL", "N", "WHY"], rows, right=("N",))
-        found = [v.verdict for v in board]
-        print(f"\n{len(board)} claims: " + ", ".join(f"{found.count(v)} {v}" for v in dict.fromkeys(found)))
+            why = "; ".join(filter(None, [v.covers, v.reason]))
+            rows.append([v.id, v.artifact, v.verdict, v.rests_on, effect, interval, str(v.n or ""), why])
+        header = ["CLAIM", "ARTIFACT", "VERDICT", "RESTS ON", "EFFECT", "95 % INTERVAL", "N", "WHY"]
+        print_table(header, rows, right=("N",))
+        print()
+        print("\n".join(headline(found, board)))

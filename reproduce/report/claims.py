@@ -6,39 +6,37 @@ that does not follow it ends in a UserError that names the file, the claim and t
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from reproduce.errors import UserError, unknown
 from reproduce.experiment import PACKAGE, SCALES
-from reproduce.report.intervals import INF, Region
+from reproduce.report.checks import (
+    COMMON,
+    FORMS,
+    bound,
+    canon,
+    check_choice,
+    check_keys,
+    form_of,
+    listed,
+    merged,
+    parts,
+    quantifier,
+    statement,
+    uses,
+)
 
 PRINTED = "printed"
 """The view of a claim on the paper's own printed numbers, beside the scales."""
 
-COMMON = {
-    *("metric", "for", "with", "mean_over", "sum_over", "unpaired", "direction", "quantifier", "exact", "strict"),
-    *("gap", "ratio"),
-}
-FORMS: dict[str, tuple[set[str], set[str]]] = {  # form: (keys it needs, further keys it may have)
-    "better": ({"than"}, {"over", "margin"}),
-    "order": (set(), {"over", "margin"}),
-    "equal": (set(), {"over", "within"}),
-    "is": (set(), set()),
-    "trend": ({"over"}, {"values", "margin"}),
-    "spread": ({"over", "at_most"}, {"values"}),
-    "peak": ({"over"}, {"margin"}),
-    "correlation": ({"over", "at_least"}, {"per"}),
-    "best_at": ({"over"}, set()),
-    "all_of": (set(), set()),
-}
-OPERANDS = ("best_of", "worst_of", "mean_of")
 KINDS = ("ordering", "equivalence", "ratio", "threshold", "trend", "value")
-CLAIM_KEYS = {"id", "artifact", "statement", "where", "kind", "scales", "check", "at", "expected", "note", "printed"}
+CLAIM_KEYS = {
+    *("id", "artifact", "statement", "where", "kind", "scales", "check", "at", "expected", "note", "printed"),
+    *("rests_on", "readings"),
+}
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,8 @@ class Claim:
     """One statement of a paper.
 
     checks: the check at each scale that the claim is meant for, and on the paper's `printed` numbers. printed: what the
-    latter should give (holds, fails, na), where someone has looked.
+    latter should give (holds, fails, na), where someone has looked. construction: it holds or fails by construction,
+    whatever is trained. readings: a choice that the paper leaves open, and the check at each scale under each answer.
     """
 
     id: str
@@ -92,6 +91,16 @@ class Claim:
     expected: str
     note: str
     printed: str | None
+    construction: bool = False
+    readings: Readings | None = None
+
+
+@dataclass(frozen=True)
+class Readings:
+    """What the paper does not say (`about`), and scale -> name of an answer -> the check under it."""
+
+    about: str
+    checks: Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -124,79 +133,11 @@ def load_claims(path: Path) -> ClaimsFile:
         raise UserError(f"{path}: {type(error).__name__}: {error}") from error
 
 
-def canon(value: Any) -> str:
-    """A setting value as text that is equal for equal values: 0.30, '0.3' and 0.3; True and 'true'."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    text = str(value).strip()
-    if re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text):
-        return f"{float(text):.12g}"
-    return text.lower() if text.lower() in ("true", "false") else text
-
-
-def listed(value: Any) -> list[Any]:
-    """A value or a list of values as a list."""
-    return list(value) if isinstance(value, list | tuple) else [value]
-
-
-@dataclass(frozen=True)
-class Statement:
-    """What an `is` says about a number: that it lies in a region, is one of some values, was not reached, is absent."""
-
-    says: str
-    region: Region = field(default_factory=lambda: Region(1.0, 1.0))
-    values: tuple[float, ...] = ()
-
-
-def statement(raw: Any) -> Statement:
-    """Read an `is`: '>= 10', [low, high], {one_of: [...]}, unreached or absent."""
-    if raw in ("unreached", "absent"):
-        return Statement(raw)
-    if isinstance(raw, Mapping):
-        _keys("is", raw, {"one_of"}, needed={"one_of"})
-        return Statement("one_of", values=tuple(float(v) for v in raw["one_of"]))
-    if isinstance(raw, list | tuple):
-        if len(raw) != 2:
-            raise UserError(f"is: {raw} needs two ends")
-        return Statement("region", Region(float(raw[0]), float(raw[1])))
-    match = re.fullmatch(r"(<=|>=|==|<|>)\s*(\S+)", str(raw))
-    if not match:
-        raise UserError(f"is: '{raw}' is not like '>= 10', [low, high], {{one_of: [...]}}, unreached or absent")
-    op, value = match[1], float(match[2])
-    return Statement("region", Region(-INF if op[0] == "<" else value, INF if op[0] == ">" else value, len(op) == 1))
-
-
-def form_of(check: Mapping[str, Any]) -> str:
-    """The one key of a check that names its form."""
-    forms = [form for form in FORMS if form in check]
-    if len(forms) != 1:
-        raise UserError(f"a check has exactly one of {', '.join(FORMS)}; this one has {' and '.join(forms) or 'none'}")
-    return forms[0]
-
-
-def parts(check: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The checks inside an `all_of`, each with what it inherits; a plain check is its own only part."""
-    if "all_of" not in check:
-        return [check]
-    shared = {k: v for k, v in check.items() if k != "all_of"}
-    return [merged(shared, part) for part in check["all_of"]]
-
-
-def merged(check: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """`check` with the keys of `change`; `for` is merged by column, and null takes a key or column away."""
-    result = {**check, **change}
-    if "for" in check and change.get("for") is not None:
-        result["for"] = {**check["for"], **change["for"]}
-    if "for" in result:
-        result["for"] = {k: v for k, v in (result["for"] or {}).items() if v is not None}
-    return {k: v for k, v in result.items() if v is not None}
-
-
 def _file(data: Mapping[str, Any], path: Path) -> ClaimsFile:
-    _keys("the file", data, {"paper", "metrics", "artifacts", "claims"}, needed={"paper", "artifacts", "claims"})
+    check_keys("the file", data, {"paper", "metrics", "artifacts", "claims"}, needed={"paper", "artifacts", "claims"})
     metrics = {}
     for name, m in data["metrics"].items():
-        _keys(f"metric {name}", m, {"unit", "better", "text"}, needed={"unit", "better", "text"})
+        check_keys(f"metric {name}", m, {"unit", "better", "text"}, needed={"unit", "better", "text"})
         if m["better"] not in ("higher", "lower", "none"):
             raise UserError(f"metric {name}: better: {m['better']} is not higher, lower or none")
         metrics[name] = Metric(name, m["unit"], m["better"], m["text"])
@@ -213,7 +154,7 @@ def _file(data: Mapping[str, Any], path: Path) -> ClaimsFile:
 def _cells(paper: str, name: str, raw: Mapping[str, Any], metrics: Mapping[str, Metric]) -> Cells:
     where = f"artifact {name}"
     allowed = {"columns", "labels", "algorithms", "metrics", "points", "seeds", "reduced"}
-    _keys(where, raw, allowed, needed={"columns", "algorithms", "metrics"})
+    check_keys(where, raw, allowed, needed={"columns", "algorithms", "metrics"})
     for metric in raw["metrics"]:
         if metric not in metrics:
             raise UserError(f"{where}: {unknown('metric', metric, metrics)}")
@@ -228,25 +169,25 @@ def _cells(paper: str, name: str, raw: Mapping[str, Any], metrics: Mapping[str, 
 
 def _claim(paper: str, raw: Mapping[str, Any], artifacts: Mapping[str, Cells], metrics: Mapping[str, Metric]) -> Claim:
     try:
-        needed = CLAIM_KEYS - {"at", "expected", "note", "printed"}
-        _keys("claim", raw, CLAIM_KEYS, needed=needed)
+        needed = CLAIM_KEYS - {"at", "expected", "note", "printed", "rests_on", "readings"}
+        check_keys("claim", raw, CLAIM_KEYS, needed=needed)
         if raw["artifact"] not in artifacts:
             raise unknown("artifact", str(raw["artifact"]), artifacts)
-        _choice("kind", raw["kind"], KINDS)
+        check_choice("kind", raw["kind"], KINDS)
         for scale in (*raw["scales"], *raw.get("at", {})):
-            _choice("scale", scale, (*SCALES, PRINTED))
+            check_choice("scale", scale, (*SCALES, PRINTED))
         if "printed" in raw:
-            _choice("printed", raw["printed"], ("holds", "fails", "na"))
+            check_choice("printed", raw["printed"], ("holds", "fails", "na"))
+        check_choice("rests_on", raw.get("rests_on", "construction"), ("construction",))
         checks = {s: merged(raw["check"], raw.get("at", {}).get(s, {})) for s in (*raw["scales"], PRINTED)}
-        for scale, check in {**checks, "paper": raw["check"]}.items():
+        readings = _readings(raw["readings"], checks) if "readings" in raw else None
+        as_declared = {**checks, "paper": raw["check"]}
+        judged = [(check, scale in ("paper", PRINTED)) for scale, check in as_declared.items()]
+        judged += [(c, False) for named in (readings.checks.values() if readings else ()) for c in named.values()]
+        for check, values_too in judged:
+            names = [raw["artifact"], *listed(check.get("with", []))]
             for part in parts(check):
-                _check(
-                    part,
-                    [raw["artifact"], *listed(check.get("with", []))],
-                    artifacts,
-                    metrics,
-                    scale in ("paper", PRINTED),
-                )
+                _check(part, names, artifacts, metrics, values_too)
     except UserError as error:
         raise UserError(f"claim {raw.get('id', '(no id)')}: {error}") from error
     return Claim(
@@ -260,7 +201,26 @@ def _claim(paper: str, raw: Mapping[str, Any], artifacts: Mapping[str, Cells], m
         expected=str(raw.get("expected", "")),
         note=str(raw.get("note", "")),
         printed=raw.get("printed"),
+        construction="rests_on" in raw,
+        readings=readings,
     )
+
+
+def _readings(raw: Mapping[str, Any], checks: Mapping[str, Mapping[str, Any]]) -> Readings:
+    """Each reading is a change of the check, with further changes `at` a scale."""
+    check_keys("readings", raw, {"about", "under"}, needed={"about", "under"})
+    if not isinstance(raw["under"], Mapping) or len(raw["under"]) < 2:
+        raise UserError("readings: under: needs at least two readings, each a change of the check")
+    under: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for scale in (s for s in checks if s != PRINTED):
+        for name, change in raw["under"].items():
+            if not isinstance(change, Mapping):
+                raise UserError(f"readings: under: reading {name}: expected keys and values, found {change!r}")
+            first = {k: v for k, v in change.items() if k != "at"}
+            under.setdefault(scale, {})[str(name)] = merged(
+                merged(checks[scale], first), change.get("at", {}).get(scale, {})
+            )
+    return Readings(str(raw["about"]), under)
 
 
 def _check(
@@ -275,7 +235,7 @@ def _check(
     if form == "all_of":
         raise UserError("all_of: a part cannot have parts")
     needs, may = FORMS[form]
-    _keys(form, check, COMMON | {form} | needs | may, needed=needs | {"metric"})
+    check_keys(form, check, COMMON | {form} | needs | may, needed=needs | {"metric"})
     for name in names:
         if name not in artifacts:
             raise UserError(f"with: {unknown('artifact', name, artifacts)}")
@@ -288,7 +248,7 @@ def _check(
     for c in cells:
         for column, allowed in c.columns.items():
             known.setdefault(column, set()).update(allowed)
-    for key, column, values in _uses(check, form):
+    for key, column, values in uses(check, form):
         if column not in known:
             raise UserError(f"{key}: {unknown('column', column, known)}")
         for value in values if values_too else ():
@@ -319,80 +279,5 @@ def _numbers(check: Mapping[str, Any], form: str) -> None:
         statement(check["is"])
     if form == "equal" and "within" not in check and not check.get("exact"):
         raise UserError("equal: needs within or exact: true")
-    _choice("direction", check.get("direction", "higher"), ("higher", "lower"))
+    check_choice("direction", check.get("direction", "higher"), ("higher", "lower"))
     quantifier(check)
-
-
-def bound(check: Mapping[str, Any], key: str) -> tuple[float, bool]:
-    """The number behind `margin`, `within` or `at_most`, and whether it is a ratio (then its logarithm is returned)."""
-    value = check.get(key, 0.0)
-    if isinstance(value, Mapping):
-        _keys(key, value, {"ratio"}, needed={"ratio"})
-        return math.log(value["ratio"]), True
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UserError(f"{key}: {value} is neither a number nor {{ratio: number}}")
-    return float(value), False
-
-
-def quantifier(check: Mapping[str, Any]) -> tuple[str, float, float]:
-    """(name, low, high) of the quantifier; low and high bound the fraction or the count."""
-    raw = check.get("quantifier", "all")
-    if isinstance(raw, str):
-        _choice("quantifier", raw, ("all", "any", "mean"))
-        return raw, 0.0, INF
-    _keys("quantifier", raw, {"fraction", "count"})
-    (name, value), *rest = raw.items()
-    ends = [float(v) for v in listed(value)]
-    if rest or len(ends) not in (1, 2):
-        raise UserError(f"quantifier: {raw} is not {{fraction: x}} or {{count: [low, high]}}")
-    return name, ends[0], ends[1] if len(ends) == 2 else INF
-
-
-def _uses(check: Mapping[str, Any], form: str) -> Iterator[tuple[str, str, list[Any]]]:
-    """(key, column, values) wherever a check names a column, with the values of it that it names."""
-    for column, values in check.get("for", {}).items():
-        if isinstance(values, Mapping):
-            _keys(f"for: {column}", values, {"min", "max", "not"})
-            yield "for", column, []
-        else:
-            yield "for", column, listed(values)
-    for transform, keys in (("gap", {"over", "of", "minus"}), ("ratio", {"over", "of", "to"})):
-        if transform in check:
-            _keys(transform, check[transform], keys, needed=keys - {"over"})
-            column = check[transform].get("over", "algorithm")
-            for key in sorted(keys - {"over"}):
-                yield transform, column, operand_values(check[transform][key])
-    over = check.get("over", "algorithm")
-    for key in ({form, "than"} if form in ("better", "order", "equal", "correlation", "best_at") else set()) & set(
-        check
-    ):
-        yield key, over, [v for item in listed(check[key]) for v in operand_values(item)]
-    yield "over", over, listed(check.get("values", []))
-    for key in ("mean_over", "sum_over", "unpaired", "per"):
-        for column in listed(check.get(key, [])):
-            yield key, column, []
-
-
-def operand_values(operand: Any) -> list[Any]:
-    """The values that an operand names: a value, a list of them, or {best_of | worst_of | mean_of: list or all}."""
-    if isinstance(operand, Mapping):
-        _keys("operand", operand, set(OPERANDS))
-        (values,) = operand.values()
-        return [] if values == "all" else listed(values)
-    return listed(operand)
-
-
-def _keys(what: str, mapping: Any, allowed: set[str], needed: Iterable[str] = ()) -> None:
-    if not isinstance(mapping, Mapping):
-        raise UserError(f"{what}: expected keys and values, found {mapping!r}")
-    for key in mapping:
-        if key not in allowed:
-            raise UserError(f"{what}: {unknown('key', str(key), allowed)}")
-    for key in needed:
-        if key not in mapping:
-            raise UserError(f"{what}: the key '{key}' is missing")
-
-
-def _choice(what: str, value: Any, allowed: Iterable[str]) -> None:
-    if value not in allowed:
-        raise UserError(f"{what}: '{value}' is not one of {', '.join(allowed)}")

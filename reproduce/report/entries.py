@@ -111,9 +111,18 @@ def number(value: float, digits: int, sign: bool = False) -> str:
     return text.replace("-", MINUS)
 
 
-def caption(scale: str, substitutes: Sequence[str], shown: pd.DataFrame) -> list[str]:
+def comparable(artifact: Artifact, scale: str) -> bool:
+    """May the numbers be compared with the paper's one by one? At paper scale, and where all scales run the same."""
+    return scale == "paper" or _runs(artifact, scale) == _runs(artifact, "paper")
+
+
+def _runs(artifact: Artifact, scale: str) -> list[tuple[Any, ...]]:
+    return [(panel.name, panel.experiments, panel.seeds) for panel in artifact.panels(scale)]
+
+
+def caption(scale: str, substitutes: Sequence[str], shown: pd.DataFrame, same: bool = False) -> list[str]:
     """The sentences above a table: what the numbers are and how far they may be compared with the paper's."""
-    lines = [scale_line(scale, substitutes)]
+    lines = [scale_line(scale, substitutes, same)]
     ran = shown[(shown["runs"] > 0) & (shown["text"] == "") & ~shown["point"]]
     if len(ran):
         low, high = int(ran["runs"].min()), int(ran["runs"].max())
@@ -121,13 +130,19 @@ def caption(scale: str, substitutes: Sequence[str], shown: pd.DataFrame) -> list
         seeds = f"{low} to {high} seeds" if low != high else f"{high} seed{'s' if high > 1 else ''}"
         lines.append(f"{spread} {seeds}.")
     if (shown["paper_text"] != "").any():
-        lines.append("In parentheses: the paper's value; behind it: ours minus the paper's.")
+        behind = "; behind it: ours minus the paper's" if same or scale == "paper" else ""
+        lines.append(f"In parentheses: the paper's value{behind}.")
     return lines
 
 
-def scale_line(scale: str, substitutes: Sequence[str]) -> str:
-    """The stamp of every table and figure: scale, stand-ins, and what that means for a comparison."""
+def scale_line(scale: str, substitutes: Sequence[str], same: bool = False) -> str:
+    """The stamp of every table and figure: scale, stand-ins, and what that means for a comparison.
+
+    same: this scale runs what the paper scale runs (`comparable`).
+    """
     stands = f": {'; '.join(substitutes)}" if substitutes else ""
+    if same and scale != "paper":
+        return f"{scale.capitalize()} scale{stands}; the same as at paper scale."
     if scale == "smoke":
         return f"Smoke scale{stands}; shows that everything runs, the numbers mean nothing."
     if scale == "paper":

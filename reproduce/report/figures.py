@@ -276,14 +276,22 @@ def legend(fig: Figure, columns: int | None = None) -> None:
 
 
 def stamp(
-    fig: Figure, scale: str, substitutes: Sequence[str] = (), seeds: tuple[int, int] = (0, 0), note: str = ""
+    fig: Figure,
+    scale: str,
+    substitutes: Sequence[str] = (),
+    seeds: tuple[int, int] = (0, 0),
+    note: str = "",
+    same: bool = False,
 ) -> None:
-    """The small line at the bottom: scale, what stands in for what, fewest and most seeds of a line, and a `note`."""
+    """The small line at the bottom: scale, what stands in for what, fewest and most seeds of a line, and a `note`.
+
+    same: see `entries.scale_line`.
+    """
     low, high = seeds
     count = f"{low} to {high} seeds." if low != high else f"{high} seed{'s' if high != 1 else ''}." if high else ""
     crossed = any(line.get_gid() == "diverged" for ax in fig.axes for line in ax.get_lines())
     cross = "Cross: from here on a seed has no value (diverged)." if crossed else ""
-    text = " ".join(filter(None, [scale_line(scale, substitutes), count, cross, note]))
+    text = " ".join(filter(None, [scale_line(scale, substitutes, same), count, cross, note]))
     wrapped = textwrap.wrap(text, int(fig.get_figwidth() * 20))
     y = 0.03 / fig.get_figheight()
     fig.text(0.01, y, "\n".join(wrapped), fontsize=TEXT, color="#505050", va="bottom", linespacing=1.15, gid="stamp")

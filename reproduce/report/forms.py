@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.report.claims import Metric, bound, canon, form_of, listed, operand_values, statement
+from reproduce.report.checks import bound, canon, form_of, listed, operand_values, statement
+from reproduce.report.claims import Metric
 from reproduce.report.intervals import INF, NO_INFORMATION, Region
 from reproduce.report.observations import (
     ENDS,
@@ -77,63 +78,72 @@ def evidence(
 
 def _one_metric(check: Mapping[str, Any], frame: pd.DataFrame, sign: int) -> tuple[Evidence, Region]:
     missing: list[str] = []
-    log, what = False, "value"
+    ratios, what = False, "value"
     for transform, second in (("gap", "minus"), ("ratio", "to")):
         if transform in check:
             spec, log = check[transform], transform == "ratio"
             what = "ratio" if log else "difference"
             over = spec.get("over", "algorithm")
-            left, right = (_operand(frame, over, spec[key], sign, missing) for key in ("of", second))
+            left, right = (_operand(frame, over, spec[key], sign, missing, ratios) for key in ("of", second))
             frame = _cross(left, right, log, check.get("unpaired", ()), missing, "/" if log else " - ")
-    found, region = _FORMS[form_of(check)](check, frame, sign, log)
+            ratios = log
+    found, region = _FORMS[form_of(check)](check, frame, sign, ratios)
     found.missing[:0] = missing
-    if log:
+    if ratios:
         found.log, found.what = True, "ratio"
     elif found.what == "value":
         found.what = what
     return found, region
 
 
-def _better(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, log: bool) -> tuple[Evidence, Region]:
+def _better(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: bool) -> tuple[Evidence, Region]:
     pairs = [(b, t) for b in listed(check["better"]) for t in listed(check["than"])]
-    return _ordered(check, frame, sign, pairs)
+    return _ordered(check, frame, sign, pairs, ratios)
 
 
-def _order(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, log: bool) -> tuple[Evidence, Region]:
-    return _ordered(check, frame, sign, list(zip(check["order"], check["order"][1:], strict=False)))
+def _order(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: bool) -> tuple[Evidence, Region]:
+    return _ordered(check, frame, sign, list(zip(check["order"], check["order"][1:], strict=False)), ratios)
 
 
-def _trend(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, log: bool) -> tuple[Evidence, Region]:
+def _trend(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: bool) -> tuple[Evidence, Region]:
     values = ordered_values(frame, check["over"], check.get("values"))
     if len(values) < 2:
         raise NotRun(f"a trend needs two values of {check['over']}; the cells have {', '.join(values) or 'none'}")
     up = 1 if check["trend"] == "increasing" else -1
-    return _ordered(check, frame, up, list(zip(values[1:], values, strict=False)))
+    return _ordered(check, frame, up, list(zip(values[1:], values, strict=False)), ratios)
 
 
 def _ordered(
-    check: Mapping[str, Any], frame: pd.DataFrame, sign: int, pairs: Iterable[tuple[Any, Any]]
+    check: Mapping[str, Any],
+    frame: pd.DataFrame,
+    sign: int,
+    pairs: Iterable[tuple[Any, Any]],
+    ratios: bool,
+    word: str = " ahead of ",
 ) -> tuple[Evidence, Region]:
-    """Each first of a pair is ahead of the second by the margin, in the direction of `sign`."""
+    """Each first of a pair is ahead of the second by the margin, in the direction of `sign`; without a margin a tie is
+    no lead."""
     margin, log = bound(check, "margin")
-    rows, missing = _pairs(check, frame, sign, pairs, log, " ahead of " if "trend" not in check else " after ")
+    word = " after " if "trend" in check else word
+    rows, missing = _pairs(check, frame, sign, pairs, log, ratios, word)
     if sign < 0:
         rows[ENDS] = -rows[ENDS[::-1]].to_numpy()
-    return Evidence(rows, "ratio" if log else "lead", log, missing), Region(margin, INF, bool(check.get("strict")))
+    strict = bool(check.get("strict", "margin" not in check))
+    return Evidence(rows, "ratio" if log else "lead", log, missing), Region(margin, INF, strict)
 
 
-def _equal(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, log: bool) -> tuple[Evidence, Region]:
+def _equal(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: bool) -> tuple[Evidence, Region]:
     items = check["equal"]
     within, log = bound(check, "within")
     pairs = [(a, b) for i, a in enumerate(items) for b in items[i + 1 :]]
-    rows, missing = _pairs(check, frame, sign, pairs, log, " - ")
+    rows, missing = _pairs(check, frame, sign, pairs, log, ratios, " - ")
     return Evidence(rows, "ratio" if log else "difference", log, missing), Region(-within, within)
 
 
-def _is(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, log: bool) -> tuple[Evidence, Region]:
+def _is(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: bool) -> tuple[Evidence, Region]:
     said = statement(check["is"])
     if said.says == "region":
-        if not log:
+        if not ratios:
             return Evidence(frame, "value"), said.region
         low, high = (math.log(v) if v > 0 else -INF for v in (said.region.low, said.region.high))
         return Evidence(frame, "value"), Region(low, high, said.region.strict)
@@ -146,36 +156,32 @@ def _is(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, log: bool) -> 
     return Evidence(frame.assign(low=share, high=share), "share"), Region(1.0, 1.0)
 
 
-def _spread(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, log: bool) -> tuple[Evidence, Region]:
+def _spread(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: bool) -> tuple[Evidence, Region]:
     high, log = bound(check, "at_most")
     over = check["over"]
     frame, missing = _only(frame, over, check.get("values"))
     (_, top), *_ = pick(frame, over, {"best_of": "all"}, 1)
     (_, bottom), *_ = pick(frame, over, {"worst_of": "all"}, 1)
-    rows, _ = compare(top, bottom, log=log)
-    return Evidence(rows, "ratio" if log else "spread", log, missing), Region(-INF, high)
+    rows, lacking = compare(top, bottom, log=log and not ratios)
+    return Evidence(rows, "ratio" if log else "spread", log, missing + lacking), Region(-INF, high)
 
 
-def _peak(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, log: bool) -> tuple[Evidence, Region]:
-    margin, log = bound(check, "margin")
+def _peak(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: bool) -> tuple[Evidence, Region]:
     over = check["over"]
     values = ordered_values(frame, over, None)
     if len(values) < 3:
         raise NotRun(f"a peak needs three values of {over}; the cells have {', '.join(values) or 'none'}")
     inside, ends = {"best_of": values[1:-1]}, {"best_of": [values[0], values[-1]]}
-    rows, missing = _pairs(check, frame, sign, [(inside, ends)], log, " against ")
-    if sign < 0:
-        rows[ENDS] = -rows[ENDS[::-1]].to_numpy()
-    return Evidence(rows, "ratio" if log else "lead", log, missing), Region(margin, INF)
+    return _ordered(check, frame, sign, [(inside, ends)], ratios, " against ")
 
 
-def _correlation(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, log: bool) -> tuple[Evidence, Region]:
+def _correlation(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: bool) -> tuple[Evidence, Region]:
     """Rank correlation over the settings between two values of `over`, per value of the columns `per` and seed."""
     import pandas as pd
     from scipy.stats import rankdata
 
     missing: list[str] = []
-    found = _operand(frame, check["over"], check["correlation"], sign, missing)
+    found = _operand(frame, check["over"], check["correlation"], sign, missing, ratios)
     if len(found) < 2:
         raise NotRun("nothing to compare: no rows with " + ", ".join(missing))
     (first, a), (second, b) = found
@@ -192,7 +198,7 @@ def _correlation(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, log: 
     return Evidence(pd.DataFrame(rows), "correlation", False, missing), Region(float(check["at_least"]), INF)
 
 
-def _best_at(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, log: bool) -> tuple[Evidence, Region]:
+def _best_at(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: bool) -> tuple[Evidence, Region]:
     """Is the best value of `over`, per setting and seed, one of those listed? Yes 1, no 0; ties count as yes."""
     over = check["over"]
     inside, missing = _only(frame, over, check["best_at"])
@@ -232,7 +238,13 @@ _FORMS: dict[str, Callable[[Mapping[str, Any], Any, int, bool], tuple[Evidence, 
 
 
 def _pairs(
-    check: Mapping[str, Any], frame: pd.DataFrame, sign: int, pairs: Iterable[tuple[Any, Any]], log: bool, word: str
+    check: Mapping[str, Any],
+    frame: pd.DataFrame,
+    sign: int,
+    pairs: Iterable[tuple[Any, Any]],
+    log: bool,
+    ratios: bool,
+    word: str,
 ) -> tuple[pd.DataFrame, list[str]]:
     missing: list[str] = []
     over, unpaired = check.get("over", "algorithm"), check.get("unpaired", ())
@@ -240,9 +252,9 @@ def _pairs(
         raise NotRun(f"column {over} is not in the cells")
     frames = []
     for first, second in pairs:
-        left, right = (_operand(frame, over, o, sign, missing, needed=False) for o in (first, second))
+        left, right = (_operand(frame, over, o, sign, missing, ratios, needed=False) for o in (first, second))
         if left and right:
-            frames.append(_cross(left, right, log, unpaired, missing, word))
+            frames.append(_cross(left, right, log and not ratios, unpaired, missing, word))
     rows = _concat(frames) if frames else None
     if rows is None or rows.empty:
         raise NotRun("nothing to compare: no rows with " + (", ".join(dict.fromkeys(missing)) or "a partner"))
@@ -250,14 +262,20 @@ def _pairs(
 
 
 def _operand(
-    frame: pd.DataFrame, over: str, operand: Any, sign: int, missing: list[str], needed: bool = True
+    frame: pd.DataFrame,
+    over: str,
+    operand: Any,
+    sign: int,
+    missing: list[str],
+    ratios: bool,
+    needed: bool = True,
 ) -> list[tuple[str, pd.DataFrame]]:
     """The rows of an operand; its values without rows are added to `missing`."""
     if over not in frame:
         raise NotRun(f"column {over} is not in the cells")
     have = set(frame[over])
     missing += [f"{over} {canon(v)}" for v in operand_values(operand) if canon(v) not in have]
-    found = pick(frame, over, operand, sign)
+    found = pick(frame, over, operand, sign, ratios)
     if needed and not found:
         raise NotRun(f"no rows with {' or '.join(f'{over} {canon(v)}' for v in operand_values(operand))}")
     return found
@@ -274,8 +292,8 @@ def _cross(
     """Every left operand against every right one; the column `pair` tells them apart."""
     frames = []
     for (a, x), (b, y) in ((one, two) for one in left for two in right):
-        rows, alone = compare(x, y, log=log, unpaired=listed(unpaired))
-        missing += [f"a partner of {name} for {b}" for name in alone]
+        rows, lacking = compare(x, y, log=log, unpaired=listed(unpaired))
+        missing += [f"{what} for {b}" for what in lacking]
         rows["pair"] = (rows["pair"] + ": " if "pair" in rows else "") + f"{a}{word}{b}"
         frames.append(rows)
     return _concat(frames)

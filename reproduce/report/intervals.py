@@ -2,7 +2,8 @@
 
 An observation is an interval [low, high] of one number per seed: a plain value has low = high, a censored one has an
 end at infinity, and a diverged run is infinitely bad. A region is where the number must lie if the claim is true. The
-t-interval of the mean over seeds decides: inside the region (for), outside (against), or neither (open).
+t-interval of the mean over seeds decides: inside the region (for), outside (against), or neither (open). Where there is
+no t-interval, because a run diverged or the seeds show no spread, the interval of the median does.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from statistics import median
 
 INF = math.inf
 EPS = 1e-9
@@ -59,9 +61,9 @@ class Region:
 class Judgement:
     """What the seeds say about one setting.
 
-    `says` is `for`, `against` or `open`. `value` is the mean over seeds of the number itself, `low` and `high` its 95 %
-    interval (None: unknown, a single seed); `slack` is the distance to the region's end, positive inside, `slack_low`
-    and `slack_high` its interval. `n` counts seeds; 0 means that the number needs none.
+    `says` is `for`, `against` or `open`. `value` is the mean (or median) over seeds of the number itself, `low` and
+    `high` its interval (None: unknown, too few seeds); `slack` is the distance to the region's end, positive inside,
+    `slack_low` and `slack_high` its interval. `n` counts seeds; 0 means that the number needs none.
     """
 
     says: str
@@ -75,22 +77,44 @@ class Judgement:
     why: str = ""
 
 
-def t_interval(values: Sequence[float], level: float = 0.95) -> Observation:
-    """The t-interval of the mean of at least two finite values."""
+def t_interval(values: Sequence[float], level: float = 0.95, step: float = 0.0) -> Observation:
+    """The t-interval of the mean of at least two finite values.
+
+    step: what the values are multiples of. Values that agree are given the least spread that such values can show,
+    one of them being one step off, because agreement says that the grid is coarse and not that there is no spread.
+    """
     n = len(values)
     if n < 2:
         raise ValueError("an interval needs at least two values")
     mean = math.fsum(values) / n
     spread = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1))
+    spread = step / math.sqrt(n) if _agree(values) else spread
     half = _quantile(level, n - 1) * spread / math.sqrt(n)
     return mean - half, mean + half
 
 
-def judge(seeds: Sequence[Observation], region: Region, *, point: bool = False, exact: bool = False) -> Judgement:
+def median_interval(values: Sequence[float], level: float = 0.95) -> Observation:
+    """The interval of the median between two order statistics: the inversion of the sign test, exact for every
+    distribution, infinite values included. Unbounded if the values are too few (fewer than six at 95 %)."""
+    rank = _rank(level, len(values))
+    ordered = sorted(values)
+    return (ordered[rank - 1], ordered[-rank]) if rank else NO_INFORMATION
+
+
+def judge(
+    seeds: Sequence[Observation],
+    region: Region,
+    *,
+    point: bool = False,
+    exact: bool = False,
+    level: float = 0.95,
+    step: float = 0.0,
+) -> Judgement:
     """What the observations of one setting, one per seed, say about `region`.
 
     point: the number is the same for every seed (a closed form, a count): it decides without an interval.
     exact: the statement must hold for every seed by itself (an identity), so one seed can refute or support it.
+    level: confidence of the interval. step: what the numbers are multiples of; 0: unknown.
     """
     if not seeds:
         raise ValueError("a judgement needs at least one seed")
@@ -98,32 +122,42 @@ def judge(seeds: Sequence[Observation], region: Region, *, point: bool = False, 
     if point or exact:
         return _seed_by_seed(seeds, region, n)
     if n == 1:
-        return Judgement(
-            "open", value := _centre(*seeds[0]), None, None, _slack(region, value), None, None, n, "one seed"
-        )
-    good = INF if region.high == INF else -INF if region.low == -INF else None  # the infinity that fulfils the region
-    for end in (-INF, INF):
-        if end != good and (end, end) in seeds:
-            if good is not None and (good, good) in seeds:
-                return Judgement("open", math.nan, None, None, 0.0, None, None, n, "seeds disagree about divergence")
-            return Judgement("against", end, end, end, -INF, -INF, -INF, n, "a run that must do well diverged")
-    finite = [s for s in seeds if s != (good, good)]
-    if not finite and good is not None:
-        return Judgement("for", good, good, good, INF, INF, INF, n, "every run that must do badly diverged")
-    if len(finite) < 2:
-        low, high = finite[0]
-        value = _centre(low, high)
-        return Judgement("open", value, None, None, _slack(region, value), None, None, n, f"one finite seed of {n}")
-    low = _end([s[0] for s in finite], 0)
-    high = _end([s[1] for s in finite], 1)
-    value = _centre(*(_mean([s[k] for s in finite]) for k in (0, 1)))
+        value = _centre(*seeds[0])
+        return Judgement("open", value, None, None, _slack(region, value), None, None, n, "one seed")
+    value, (low, high), why = _interval(seeds, level, step)
+    if (low, high) == NO_INFORMATION:
+        return Judgement("open", value, None, None, _slack(region, value), None, None, n, why)
     worst, best = region.slack_range(low, high)
     says = "for" if region.contains(low, high) else "against" if region.excludes(low, high) else "open"
-    why = "bounds only" if low == -INF or high == INF else ""
     return Judgement(says, value, low, high, _slack(region, value), worst, best, n, why)
 
 
+def _interval(seeds: Sequence[Observation], level: float, step: float) -> tuple[float, Observation, str]:
+    """(mean, its t-interval), or (median, its interval) where there is no t-interval; and a remark.
+
+    The lower end is that of the low ends of the observations, the upper one that of their high ends.
+    """
+    sides = [[s[k] for s in seeds] for k in (0, 1)]
+    diverged = sum(low == high and math.isinf(low) for low, high in seeds)
+    bounded = [k for k in (0, 1) if all(map(math.isfinite, sides[k]))]
+    if not bounded or (step == 0 and any(_agree(sides[k]) for k in bounded)):
+        why = f"{diverged} of {len(seeds)} with a diverged run" if diverged else ""
+        why = why or ("the seeds agree exactly" if bounded else "bounds only")
+        ends = [median_interval(side, level)[k] for k, side in enumerate(sides)]
+        few = "" if _rank(level, len(seeds)) else f": no interval of {len(seeds)} seeds"
+        return _centre(*map(median, sides)), (ends[0], ends[1]), f"{why}{few or ', median'}"
+    ends = [t_interval(side, level, step)[k] if k in bounded else (-INF, INF)[k] for k, side in enumerate(sides)]
+    return _centre(*map(_mean, sides)), (ends[0], ends[1]), "" if len(bounded) == 2 else "bounds only"
+
+
+def _agree(values: Sequence[float]) -> bool:
+    """Do the seeds show no spread beyond rounding? Then its size is unknown, not zero."""
+    return max(values) - min(values) <= 1e-12 * max(map(abs, values))
+
+
 def _seed_by_seed(seeds: Sequence[Observation], region: Region, n: int) -> Judgement:
+    """Two bounds (both runs censored) say nothing about an identity: such seeds are left out if others speak."""
+    seeds = [s for s in seeds if s != NO_INFORMATION] or seeds
     ranges = [region.slack_range(*s) for s in seeds]
     worst = min(range(len(seeds)), key=lambda i: ranges[i])
     low, high = seeds[worst]
@@ -132,11 +166,6 @@ def _seed_by_seed(seeds: Sequence[Observation], region: Region, n: int) -> Judge
         says = "against"
     value = _centre(low, high)
     return Judgement(says, value, low, high, _slack(region, value), *ranges[worst], n)
-
-
-def _end(values: Sequence[float], side: int) -> float:
-    """The outer end of the t-interval of the values at one side; infinite as soon as one of them is."""
-    return _mean(values) if any(math.isinf(v) for v in values) else t_interval(values)[side]
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -152,6 +181,15 @@ def _centre(low: float, high: float) -> float:
 
 def _slack(region: Region, value: float) -> float:
     return math.nan if math.isnan(value) else region.slack(value)
+
+
+@cache
+def _rank(level: float, n: int) -> int:
+    """The largest k with P(Binomial(n, 1/2) < k) <= (1 - level) / 2: the k-th values from the ends bound the median."""
+    below, k = 0, 0
+    while (below := below + math.comb(n, k)) <= (1 - level) / 2 * 2**n:
+        k += 1
+    return k
 
 
 @cache

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.errors import UserError
-from reproduce.report.claims import Metric, canon, listed, operand_values
+from reproduce.report.checks import canon, listed, operand_values
+from reproduce.report.claims import Metric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,12 +36,21 @@ def read_cells(path: Path, labels: Iterable[str], metrics: Mapping[str, Metric])
     """
     import pandas as pd
 
-    raw = pd.read_csv(path, dtype=str, keep_default_na=False)
+    try:
+        raw = pd.read_csv(path, dtype=str, keep_default_na=False)
+        if not isinstance(raw.index, pd.RangeIndex):
+            raise ValueError("more values than columns in line 2")
+    except (ValueError, OSError) as error:  # pandas' parser errors are ValueErrors
+        raise UserError(f"{path}: not a CSV file of cells ({' '.join(str(error).split())}); render it again") from error
     for column in ("metric", "value"):
         if column not in raw:
             raise UserError(f"{path}: the column '{column}' is missing; columns: {', '.join(raw.columns)}")
     value = pd.to_numeric(raw["value"], errors="coerce").to_numpy(float)
-    seed = pd.to_numeric(raw["seed"], errors="coerce").fillna(-1).astype(int) if "seed" in raw else -1
+    seed: Any = -1
+    if "seed" in raw:
+        _refuse_words(path, raw, "seed", raw["seed"].str.fullmatch(r"-?[0-9]+"))
+        _refuse_words(path, raw, "value", ~np.isnan(value) | raw["value"].str.lower().isin(("", "nan")))
+        seed = raw["seed"].astype(int)
     censored = np.zeros(len(raw), bool)
     if "censored" in raw:
         censored |= raw["censored"].str.lower().isin(("1", "1.0", "true")).to_numpy()
@@ -57,6 +67,13 @@ def read_cells(path: Path, labels: Iterable[str], metrics: Mapping[str, Metric])
     return frame
 
 
+def _refuse_words(path: Path, raw: pd.DataFrame, column: str, good: pd.Series) -> None:
+    """A seed that is no number would become a point, and a value that is none a diverged run."""
+    if not good.all():
+        line, word = int((~good).to_numpy().argmax()) + 2, raw.loc[~good, column].iloc[0]
+        raise UserError(f"{path}: line {line}: the {column} '{word}' is not a number; render it again")
+
+
 def settings_of(frame: pd.DataFrame) -> list[str]:
     """The columns that tell settings apart."""
     return [c for c in frame.columns if c not in ("seed", *ENDS)]
@@ -68,7 +85,7 @@ def select(frame: pd.DataFrame, where: Mapping[str, Any]) -> tuple[pd.DataFrame,
     for column, condition in where.items():
         if column not in frame:
             raise NotRun(f"column {column} is not in the cells")
-        keep = _matches(frame[column], condition)
+        keep = matches(frame[column], condition)
         if not keep.any():
             raise NotRun(f"no rows with {column} = {_text(condition)}; the cells have {_text(frame[column].unique())}")
         chosen = chosen[keep[chosen.index]]
@@ -89,13 +106,14 @@ def aggregate(frame: pd.DataFrame, columns: Iterable[str], how: str) -> pd.DataF
     return frame.groupby([*keys, "seed"], sort=False, as_index=False)[ENDS].agg(how)
 
 
-def pick(frame: pd.DataFrame, over: str, operand: Any, sign: int) -> list[tuple[str, pd.DataFrame]]:
+def pick(frame: pd.DataFrame, over: str, operand: Any, sign: int, log: bool = False) -> list[tuple[str, pd.DataFrame]]:
     """(name, rows without the column `over`) for each thing that an operand of a comparison names.
 
-    sign: 1 if more is better, -1 if less is; it says what best and worst are. An operand without rows is left out.
+    sign: 1 if more is better, -1 if less is; it says what best and worst are. log: the numbers are logarithms of
+    ratios. An operand without rows is left out.
     """
     if isinstance(operand, list | tuple):
-        return [found for item in operand for found in pick(frame, over, item, sign)]
+        return [found for item in operand for found in pick(frame, over, item, sign, log)]
     keys = [c for c in settings_of(frame) if c != over]
     values = [canon(v) for v in operand_values(operand)]
     rows = frame[frame[over].isin(values)] if values else frame
@@ -106,13 +124,26 @@ def pick(frame: pd.DataFrame, over: str, operand: Any, sign: int) -> list[tuple[
     (kind,) = operand
     how = "mean" if kind == "mean_of" else "max" if (kind == "best_of") == (sign > 0) else "min"
     name = f"{kind.removesuffix('_of')} of {', '.join(values) or 'all'}"
+    if how == "mean":
+        return [(name, average(rows, [*keys, "seed"], log))]
     return [(name, rows.groupby([*keys, "seed"], sort=False, as_index=False)[ENDS].agg(how))]
+
+
+def average(rows: pd.DataFrame, keys: list[str], log: bool) -> pd.DataFrame:
+    """The mean of the numbers per value of `keys`; of the ratios themselves where they are given as logarithms."""
+    if not log:
+        return rows.groupby(keys, sort=False, as_index=False)[ENDS].agg("mean")
+    with np.errstate(divide="ignore"):
+        ratios = rows.assign(low=np.exp(rows["low"]), high=np.exp(rows["high"]))
+        means = average(ratios, keys, log=False)
+        return means.assign(low=np.log(means["low"]), high=np.log(means["high"]))
 
 
 def compare(
     left: pd.DataFrame, right: pd.DataFrame, *, log: bool = False, unpaired: Iterable[str] = ()
 ) -> tuple[pd.DataFrame, list[str]]:
-    """left - right (or the difference of the logarithms) per setting and seed, and the settings without a partner.
+    """left - right (or the difference of the logarithms) per setting and seed, and what is missing for it: partners,
+    and numbers above zero, without which a ratio says nothing.
 
     Rows pair on the seed and on all setting columns but `unpaired`; of those the left ones are kept.
     """
@@ -124,15 +155,20 @@ def compare(
         raise NotRun("the two sides of the comparison have no seed in common")
     partners = set(map(tuple, both[settings].to_numpy()))
     alone = [u for u in dict.fromkeys(map(tuple, left[settings].to_numpy())) if u not in partners]
+    missing = [f"a partner of {name_unit(settings, u, set(settings))}" for u in alone]
     a, b = both[ENDS].to_numpy(float), both[["low_", "high_"]].to_numpy(float)
+    unknown = np.zeros(len(both), bool)
     with np.errstate(divide="ignore", invalid="ignore"):
         if log:
+            unknown = ((np.isfinite(a) & (a <= 0)) | (np.isfinite(b) & (b <= 0))).any(axis=1)
             a, b = (np.where(x > 0, np.log(np.where(x > 0, x, 1.0)), -np.inf) for x in (a, b))
         low, high = a[:, 0] - b[:, 1], a[:, 1] - b[:, 0]
     result = both[[*settings, "seed"]].copy()
-    result["low"] = np.where(np.isnan(low), -np.inf, low)
-    result["high"] = np.where(np.isnan(high), np.inf, high)
-    return result, [name_unit(settings, u, set(settings)) for u in alone]
+    result["low"] = np.where(np.isnan(low) | unknown, -np.inf, low)
+    result["high"] = np.where(np.isnan(high) | unknown, np.inf, high)
+    without = dict.fromkeys(map(tuple, both[unknown][settings].to_numpy()))
+    missing += [f"numbers above zero for the ratio of {name_unit(settings, u, set(settings))}" for u in without]
+    return result, missing
 
 
 def unit_names(frame: pd.DataFrame) -> list[str]:
@@ -171,7 +207,8 @@ def refuse_duplicates(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _matches(column: pd.Series, condition: Any) -> pd.Series:
+def matches(column: pd.Series, condition: Any) -> pd.Series:
+    """Which values fulfil a condition of a `for`: a value, a list, {min, max} or {not}."""
     import pandas as pd
 
     if not isinstance(condition, Mapping):

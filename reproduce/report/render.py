@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproduce.experiment import Artifact
-from reproduce.report import formats, tables
+from reproduce.report import entries, formats, tables
 from reproduce.report.histories import Histories, Job, load
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ def render(artifact: Artifact, scale: str, root: Path, jobs: Sequence[Job] = ())
         tables/<scale>/<paper>_<name>.{md,csv,tex}   or   figures/<scale>/<paper>_<name>.{pdf,png}
 
     Options of a table (more in `tables.build`): `extra_markdown`, a function of (histories, cells) whose text is
-    appended to the Markdown. Options of a figure: `stamp`, a text appended to the caption line.
+    appended to the Markdown. Options of a figure: `stamp`, a text appended to the caption line, or a function of the
+    histories that gives it.
     Raises UserError for an unreadable results file, ValueError for cells that do not fit the artifact.
     """
     if artifact.kind == "figure" and artifact.draw is None:
@@ -110,9 +111,10 @@ def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem:
             figures.missing(axes[0, 0], "; ".join(dict.fromkeys(why for _, why in histories.missing)) or "no results")
         else:
             fig = artifact.draw(histories, cells)
-        figures.stamp(
-            fig, histories.scale, histories.substitutes, histories.seeds_each, str(artifact.options.get("stamp", ""))
-        )
+        note = artifact.options.get("stamp", "")
+        note = note(histories) if callable(note) else note
+        same = entries.comparable(artifact, histories.scale)
+        figures.stamp(fig, histories.scale, histories.substitutes, histories.seeds_each, note, same)
         stem.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=stem.parent, prefix=f".{stem.name}") as folder:
             drawn = figures.save(fig, Path(folder) / stem.name)

@@ -8,28 +8,36 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce.errors import unknown
-from reproduce.experiment import PACKAGE, SCALES
-from reproduce.report.claims import PRINTED, Claim, ClaimsFile, claims_files, listed
+from reproduce.experiment import PACKAGE, SCALES, Artifact
+from reproduce.report import scope
+from reproduce.report.checks import listed, parts
+from reproduce.report.claims import PRINTED, Claim, ClaimsFile, claims_files
 from reproduce.report.observations import read_cells
-from reproduce.report.verdicts import VERDICTS, Outcome, evaluate
+from reproduce.report.scope import EMPIRICAL, GROUNDS
+from reproduce.report.verdicts import VERDICTS, Outcome, evaluate, under_readings
 
 if TYPE_CHECKING:
     import pandas as pd
+
+HEADER = ("verdict", "rests on", "claim", "effect", "95 % interval", "seeds", "printed", "why")
 
 
 @dataclass(frozen=True)
 class Verdict:
     """What the runs of one scale say about one claim.
 
-    effect, interval, unit, n: see `verdicts.Outcome`. paper_numbers: whether the claim holds on the paper's own printed
-    numbers: holds, fails, or na (nothing printed that the check could read).
+    effect, interval, unit, n: see `verdicts.Outcome`. rests_on: one of `scope.GROUNDS`, "" if not run. covers: of how
+    many of the paper's settings it speaks. paper_numbers: whether the claim holds on the paper's own printed numbers:
+    holds, fails, or na (nothing printed that the check could read).
     """
 
     id: str
@@ -44,6 +52,18 @@ class Verdict:
     paper_numbers: str
     expected: str = ""
     note: str = ""
+    rests_on: str = ""
+    covers: str = ""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Tables and figures of a paper: how many it has, how many this package makes, how many have cells at a scale."""
+
+    paper: str
+    has: int
+    made: int
+    run: int
 
 
 def scoreboard(scale: str, results: Path = Path("results"), files: Iterable[ClaimsFile] | None = None) -> list[Verdict]:
@@ -57,27 +77,67 @@ def scoreboard(scale: str, results: Path = Path("results"), files: Iterable[Clai
     return verdicts
 
 
+def coverage(scale: str, results: Path = Path("results"), files: Iterable[ClaimsFile] | None = None) -> list[Coverage]:
+    """What exists of the papers' tables and figures, paper by paper."""
+    found = []
+    for file in claims_files() if files is None else files:
+        names = [name for name in file.artifacts if re.fullmatch(r"(fig|table)\d+\w*", name)]
+        made = [name for name in names if f"{file.paper}/{name}" in _artifacts()]
+        cells = (results / scale / "cells" / f"{file.paper}_{name}.csv" for name in made)
+        run = sum(path.is_file() and path.read_text(encoding="utf-8").count("\n") > 1 for path in cells)
+        found.append(Coverage(file.paper, len(names), len(made), run))
+    return found
+
+
+def headline(found: Sequence[Coverage], verdicts: Sequence[Verdict]) -> list[str]:
+    """What the scoreboard says, coverage first; only what rests on training is counted, on stand-ins separately."""
+    has, made, run = (sum(getattr(c, name) for c in found) for name in ("has", "made", "run"))
+    lines = [
+        f"{made} of the papers' {has} tables and figures are part of this package; {run} have numbers at this scale.",
+        f"{sum(v.verdict != 'not run' for v in verdicts)} of {len(verdicts)} claims are judged.",
+    ]
+    for ground in reversed(EMPIRICAL):
+        counts = Counter(v.verdict for v in verdicts if v.rests_on == ground)
+        said = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if name != "not run")
+        lines.append(f"On {ground}: {said}.")
+    return lines
+
+
+def by_ground(verdicts: Iterable[Verdict]) -> list[tuple[str, ...]]:
+    """Rows of (ground, claims judged, then a count per verdict but `not run`)."""
+    judged = [v for v in verdicts if v.verdict != "not run"]
+    rows = []
+    for ground in reversed(GROUNDS):
+        counts = Counter(v.verdict for v in judged if v.rests_on == ground)
+        rows.append((ground, str(counts.total()), *(str(counts[name]) for name in VERDICTS if name != "not run")))
+    return rows
+
+
 def paper_numbers(claim: Claim, file: ClaimsFile) -> Outcome:
     """The claim on the numbers that the paper prints; they count as points."""
     return _Shelf(file, Path()).on_printed(claim)
 
 
-def render_scoreboard(verdicts: Iterable[Verdict]) -> str:
-    """The scoreboard as plain text: totals, then a table per paper; what did not run is gathered by its reason."""
+def render_scoreboard(verdicts: Iterable[Verdict], found: Sequence[Coverage] = ()) -> str:
+    """The scoreboard as plain text: coverage, verdicts by what they rest on and by paper, then a table per paper; what
+    did not run is gathered by its reason."""
     verdicts = list(verdicts)
     by_paper: dict[str, list[Verdict]] = {}
     for v in verdicts:
         by_paper.setdefault(v.id.split("/")[0], []).append(v)
-    totals: list[tuple[str, ...]] = [("paper", "claims", *VERDICTS)]
-    for paper, mine in [*by_paper.items(), ("all", verdicts)]:
+    of = {c.paper: c for c in found}
+    totals: list[tuple[str, ...]] = [("paper", "tables and figures", "made", "run", "claims", *VERDICTS)]
+    for paper, mine in by_paper.items():
         counts = Counter(v.verdict for v in mine)
-        totals.append((paper, str(len(mine)), *(str(counts[name]) for name in VERDICTS)))
-    lines = _columns(totals)
+        exists = (str(of[paper].has), str(of[paper].made), str(of[paper].run)) if paper in of else ("", "", "")
+        totals.append((paper, *exists, str(len(mine)), *(str(counts[name]) for name in VERDICTS)))
+    lines = [*headline(found, verdicts), "", *_columns(totals), ""]
+    lines += _columns([("rests on", "judged", *VERDICTS[:-1]), *by_ground(verdicts)])
     for paper, mine in by_paper.items():
         lines += ["", paper, "-" * len(paper)]
         rows = [_row(v) for v in sorted(mine, key=lambda v: VERDICTS.index(v.verdict)) if v.verdict != "not run"]
         if rows:
-            lines += _columns([("verdict", "claim", "effect", "95 % interval", "seeds", "printed", "why"), *rows])
+            lines += _columns([HEADER, *rows])
         idle: dict[str, list[str]] = {}
         for v in mine:
             if v.verdict == "not run":
@@ -90,7 +150,8 @@ def _row(v: Verdict) -> tuple[str, ...]:
     effect = "" if v.effect is None else f"{v.effect:+.3g} {v.unit}"
     interval = "" if v.interval is None else f"{v.interval[0]:.3g} to {v.interval[1]:.3g}"
     printed = "" if v.paper_numbers == "na" else v.paper_numbers
-    return (v.verdict, v.id.split("/", 1)[1], effect, interval, str(v.n) if v.n else "", printed, v.reason)
+    why = "; ".join(filter(None, [v.covers, v.reason]))
+    return (v.verdict, v.rests_on, v.id.split("/", 1)[1], effect, interval, str(v.n or ""), printed, why)
 
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -128,6 +189,8 @@ class _Shelf:
         for name in [claim.artifact.split("/")[1], *listed(check.get("with", []))]:
             path = self.reported / f"{name}.csv" if printed else self.folder / f"{self.file.paper}_{name}.csv"
             if not path.is_file():
+                if not printed and f"{self.file.paper}/{name}" not in _artifacts():
+                    return None, f"{name} is not part of this package yet"
                 if not printed:
                     return None, f"no cells of {self.file.paper}/{name} (render it first)"
                 reason = reason or f"the paper prints no numbers for {name}"
@@ -143,18 +206,74 @@ class _Shelf:
         return self.outcome(claim, PRINTED)
 
     def outcome(self, claim: Claim, scale: str) -> Outcome:
+        """The outcome at a scale or on the printed numbers, under all readings that the claim has."""
         if scale not in claim.checks:
             return Outcome("not run", reason=f"meant for scale {' and '.join(claim.scales)}")
-        check = claim.checks[scale]
+        if scale == PRINTED or claim.readings is None:
+            return self._judge(claim, claim.checks[scale], scale)
+        under = {name: self._judge(claim, check, scale) for name, check in claim.readings.checks[scale].items()}
+        return under_readings(claim.readings.about, under)
+
+    def _judge(self, claim: Claim, check: Mapping[str, Any], scale: str) -> Outcome:
         cells, reason = self.cells(claim, check, printed=scale == PRINTED)
         if cells is None:
             return Outcome("not run", reason=reason)
-        return evaluate(check, cells, self.file.metrics)
+        wanted = () if scale == PRINTED else self.wanted(claim, check, scale)
+        return evaluate(check, cells, self.file.metrics, wanted)
+
+    def wanted(self, claim: Claim, check: Mapping[str, Any], scale: str) -> list[pd.DataFrame]:
+        """The settings that the scale declares; at paper scale also those of the paper's own table."""
+        declared = [self.declared(a, scale) for a in _read(claim, check)]
+        printed = self.cells(claim, check, printed=True)[0] if scale == "paper" else None
+        return [frame for frame in (*declared, printed) if frame is not None and len(frame)]
+
+    def declared(self, artifact: Artifact, scale: str) -> pd.DataFrame:
+        """The settings of the artifact's experiments, without algorithms that it does not show."""
+        frame = _declared(artifact.id, scale)
+        shown = self.file.artifacts[artifact.name].algorithms
+        return frame[frame["algorithm"].isin(shown)] if "algorithm" in frame else frame
+
+    def covers(self, claim: Claim, scale: str) -> str:
+        """Of how many settings of the paper's table, or of its runs if it prints no numbers, the claim speaks."""
+        cells, _ = self.cells(claim, claim.checks[scale], printed=False)
+        paper, _ = self.cells(claim, claim.checks[PRINTED], printed=True)
+        if paper is None or not len(scope.asked(parts(claim.checks[PRINTED])[0], paper)):
+            declared = [self.declared(a, "paper") for a in _read(claim, claim.checks[PRINTED])]
+            paper = next((frame for frame in declared if len(frame)), None)
+        if cells is None or paper is None:
+            return ""
+        return scope.coverage(claim.checks[scale], cells, claim.checks[PRINTED], paper)
+
+
+@cache
+def _artifacts() -> dict[str, Artifact]:
+    from reproduce.papers import artifacts
+
+    return {a.id: a for a in artifacts()}
+
+
+@cache
+def _declared(artifact: str, scale: str) -> pd.DataFrame:
+    return scope.declared(_artifacts()[artifact].panels(scale))
+
+
+def _read(claim: Claim, check: Mapping[str, Any]) -> list[Artifact]:
+    """The artifacts whose cells a check reads."""
+    paper, name = claim.artifact.split("/")
+    ids = [f"{paper}/{n}" for n in (name, *listed(check.get("with", [])))]
+    return [_artifacts()[i] for i in ids if i in _artifacts()]
+
+
+def _rests_on(claim: Claim, scale: str) -> str:
+    if claim.construction:
+        return GROUNDS[0]
+    return scope.rests_on(claim.checks[scale], _read(claim, claim.checks[scale]), scale)
 
 
 def _verdict(claim: Claim, scale: str, shelf: _Shelf) -> Verdict:
     outcome = shelf.outcome(claim, scale)
     printed = {"reproduced": "holds", "contradicted": "fails"}.get(shelf.on_printed(claim).verdict, "na")
+    judged = outcome.verdict != "not run"
     return Verdict(
         claim.id,
         claim.artifact,
@@ -168,4 +287,6 @@ def _verdict(claim: Claim, scale: str, shelf: _Shelf) -> Verdict:
         printed,
         claim.expected,
         claim.note,
+        _rests_on(claim, scale) if judged else "",
+        shelf.covers(claim, scale) if judged and not claim.construction else "",
     )

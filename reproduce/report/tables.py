@@ -114,6 +114,9 @@ def build(
     Raises ValueError, naming the artifact and the column, if the cells do not fit the layout.
     """
     frame, differing = _merge(artifact, cells, paper)
+    same = entries.comparable(artifact, scale)
+    if not same:
+        frame["difference"] = np.nan  # the caption says that numbers are not comparable, so nothing compares them
     settings = frame[_settings(frame)].astype(str).to_dict("records")
     why = [reason({str(k): v for k, v in row.items()}) for row in settings]
     frame["status"] = [
@@ -127,8 +130,9 @@ def build(
     body = {place: style.entry(row) for place, row in places.items()}
     left_out = sorted(set(frame.loc[frame["paper_text"] != "", "metric"]) - set(shown["metric"]))
     differing += [f"{heading(metric, style.names)}: in the paper, not measured here." for metric in left_out]
-    notes = [*style.notes(list(places.values())), *differing, *entries.summary(shown, style.names), *artifact.notes]
-    caption = entries.caption(scale, substitutes, shown)
+    compared = entries.summary(shown, style.names) if same else []
+    notes = [*style.notes(list(places.values())), *differing, *compared, *artifact.notes]
+    caption = entries.caption(scale, substitutes, shown, same)
     extra = ["paper_censored", *(c for c in ("text", "paper_text") if frame["text"].astype(bool).any())]
     tidy = frame[[*_settings(frame), *MEASURED, *extra]]
     layout = (artifact.rows, artifact.columns, tuple(rows), tuple(columns), body)

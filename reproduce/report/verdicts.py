@@ -7,20 +7,25 @@ interval over the seeds decides (`reproduce.report.intervals`). `docs/claims.md`
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import reduce
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
-from reproduce.report.claims import Metric, parts, quantifier
+import numpy as np
+
+from reproduce.report.checks import parts, quantifier
+from reproduce.report.claims import Metric
 from reproduce.report.forms import Evidence, evidence
-from reproduce.report.intervals import INF, Judgement, Region, judge
-from reproduce.report.observations import ENDS, NotRun
+from reproduce.report.intervals import INF, Judgement, Observation, Region, judge
+from reproduce.report.observations import ENDS, NotRun, average
+from reproduce.report.scope import lacking
 
 if TYPE_CHECKING:
     import pandas as pd
 
-VERDICTS = ("reproduced", "contradicted", "inconclusive", "not run")
+VERDICTS = ("reproduced", "contradicted", "depends", "inconclusive", "not run")
+LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,7 @@ class Outcome:
     """A verdict with its evidence.
 
     effect: by how much the deciding number lies inside (positive) or outside (negative) the region that the claim
-    demands, so a margin is already taken off; in `unit`. interval: its 95 % interval, None if unknown (a single seed).
+    demands, so a margin is already taken off; in `unit`. interval: its 95 % interval, None if unknown (too few seeds).
     n: number of seeds, 0 for a number that needs none.
     """
 
@@ -40,65 +45,140 @@ class Outcome:
     reason: str = ""
 
 
-def evaluate(check: Mapping[str, Any], cells: pd.DataFrame, metrics: Mapping[str, Metric]) -> Outcome:
-    """The outcome of a checked `check` (see `claims.load_claims`) on observations."""
-    outcomes = [_part(part, cells, metrics) for part in parts(check)]
+def evaluate(
+    check: Mapping[str, Any],
+    cells: pd.DataFrame,
+    metrics: Mapping[str, Metric],
+    wanted: Sequence[pd.DataFrame] = (),
+) -> Outcome:
+    """The outcome of a checked `check` (see `claims.load_claims`) on observations.
+
+    wanted: frames of settings that should be there; those that the check asks for and the cells lack are missing.
+    """
+    asked = parts(check)
+    outcomes = [_part(part, cells, metrics, wanted, len(asked)) for part in asked]
     if len(outcomes) == 1:
         return outcomes[0]
     verdicts = [o.verdict for o in outcomes]
-    for verdict in ("contradicted", "inconclusive", "not run", "reproduced"):
-        if verdict not in verdicts:
-            continue
-        index = verdicts.index(verdict)
-        worst = outcomes[index]
-        tally = ", ".join(f"{verdicts.count(v)} {v}" for v in VERDICTS if v in verdicts)
-        reason = f"{len(outcomes)} parts: {tally}; part {index + 1}: {worst.reason}"
-        if verdict == "not run" and set(verdicts) != {"not run"}:
-            return Outcome("inconclusive", reason=reason)
-        return Outcome(verdict, worst.effect, worst.unit, worst.interval, worst.n, reason)
-    raise AssertionError("a check has at least one part")
+    verdict = next(v for v in ("contradicted", "inconclusive", "not run", "reproduced") if v in verdicts)
+    index = verdicts.index(verdict)
+    worst = outcomes[index]
+    tally = ", ".join(f"{verdicts.count(v)} {v}" for v in VERDICTS if v in verdicts)
+    reason = f"{len(outcomes)} parts: {tally}; part {index + 1}: {worst.reason}"
+    if verdict == "not run" and set(verdicts) != {"not run"}:
+        return Outcome("inconclusive", reason=reason)
+    return replace(worst, reason=reason)
 
 
-def _part(check: Mapping[str, Any], cells: pd.DataFrame, metrics: Mapping[str, Metric]) -> Outcome:
+def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
+    """One outcome from those under each reading of what the paper leaves open: `depends` where they disagree.
+
+    Readings without cells do not count; effect and interval are those of the first that counts.
+    """
+    ran = {name: o for name, o in outcomes.items() if o.verdict != "not run"}
+    if not ran:
+        return next(iter(outcomes.values()))
+    said = "; ".join(f"{name}: {o.verdict}, {o.reason}" for name, o in outcomes.items())
+    first = next(iter(ran.values()))
+    if len({o.verdict for o in ran.values()}) > 1:
+        return replace(first, verdict="depends", reason=f"depends on: {about}. {said}")
+    agree = f"under each of {len(ran)} readings of {about}" if len(ran) > 1 else f"under one reading of {about}"
+    return replace(first, reason=f"{agree}. {said}")
+
+
+def _part(
+    check: Mapping[str, Any],
+    cells: pd.DataFrame,
+    metrics: Mapping[str, Metric],
+    wanted: Sequence[pd.DataFrame],
+    of_parts: int,
+) -> Outcome:
     try:
-        return _decide(*evidence(check, cells, metrics), check)
+        found, region, unit = evidence(check, cells, metrics)
     except NotRun as reason:
         return Outcome("not run", reason=str(reason))
+    if check.get("is") != "absent":
+        found.missing = list(dict.fromkeys([*found.missing, *(m for w in wanted for m in lacking(check, cells, w))]))
+    return _decide(found, region, unit, check, 1 - (1 - LEVEL) / of_parts)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Unit:
+    """One setting: the observations of its seeds, the region where they must lie, and their resolution."""
+
     name: str
-    says: Judgement
+    seeds: list[Observation]
+    region: Region
+    point: bool
+    exact: bool
+    step: float
+
+    @property
+    def random(self) -> bool:
+        return not self.point and not self.exact
+
+    @cached_property
+    def says(self) -> Judgement:
+        return self.at(LEVEL)
+
+    def at(self, level: float) -> Judgement:
+        return judge(self.seeds, self.region, point=self.point, exact=self.exact, level=level, step=self.step)
 
 
-def _decide(found: Evidence, region: Region, unit: str, check: Mapping[str, Any]) -> Outcome:
-    """Judge the units under the quantifier of the check."""
+def _units(found: Evidence, rows: pd.DataFrame, region: Region, exact: bool) -> list[_Unit]:
+    seeds: dict[str, list[Observation]] = {}
+    random = set()
+    for name, seed, low, high in zip(*(rows[c].tolist() for c in ("unit", "seed", *ENDS)), strict=True):
+        seeds.setdefault(str(name), []).append((low, high))
+        random |= {str(name)} if seed != -1 else set()
+    step = 0.0 if found.what == "share" else _step(rows)
+    return [_Unit(name, ends, region, name not in random, exact, step) for name, ends in seeds.items()]
+
+
+def _decide(found: Evidence, region: Region, unit: str, check: Mapping[str, Any], level: float) -> Outcome:
+    """Judge the units under the quantifier of the check. One setting that decides for all must do so at the
+    family-wise `level` (Holm), because one of many falls out by chance."""
     name, low, high = quantifier(check)
-    exact = bool(check.get("exact"))
     rows = found.rows
     units = len(rows["unit"].unique())
     if name in ("fraction", "count", "mean"):
-        rows, region, unit = _per_seed(rows, region, name, low, high, unit)
-    judged = []
-    for label, group in rows.groupby("unit", sort=False):
-        seeds = list(map(tuple, group[ENDS].to_numpy().tolist()))
-        judged.append(_Unit(str(label), judge(seeds, region, point=bool((group["seed"] == -1).all()), exact=exact)))
+        rows, region, unit = _per_seed(found, region, name, low, high, unit)
+    judged = _units(found, rows, region, bool(check.get("exact")))
     says = [u.says.says for u in judged]
-    if name == "any":
-        verdict = "for" if "for" in says else "against" if set(says) == {"against"} else "open"
-    else:
-        verdict = "against" if "against" in says else "for" if set(says) == {"for"} else "open"
+    alone, together = ("for", "against") if name == "any" else ("against", "for")
+    holds_out = _holm(judged, alone, level)
+    verdict = alone if holds_out else together if set(says) == {together} else "open"
     if found.missing:
         verdict = _incomplete(verdict, name)
-    deciding = _deciding([u for u in judged if u.says.says == verdict] or judged, best=name == "any")
-    words = [_lacking(found.missing), _tally(name, low, high, units, says), _words(deciding, found, name)]
+    against_it = [u for u in judged if u.says.says != together]
+    deciding = _deciding(holds_out if verdict == alone else against_it or judged, best=name == "any")
+    tally = _tally(name, low, high, units, judged, f"{len(holds_out)} {alone}" if alone in says else "")
+    words = [_lacking(found.missing), tally, _words(deciding, found, name)]
     j = deciding.says
     interval = None if j.slack_low is None or j.slack_high is None else (j.slack_low, j.slack_high)
     result = {"for": "reproduced", "against": "contradicted", "open": "inconclusive"}[verdict]
     return Outcome(
         result, None if math.isnan(j.slack) else j.slack, unit, interval, j.n, "; ".join(filter(None, words))
     )
+
+
+def _step(rows: pd.DataFrame) -> float:
+    """The smallest difference between two different numbers: their resolution; 0 if all are equal."""
+    numbers = np.unique(rows[ENDS].to_numpy())
+    numbers = numbers[np.isfinite(numbers)]
+    gaps = np.diff(numbers)
+    gaps = gaps[gaps > 1e-9 * max(1.0, *np.abs(numbers))] if len(gaps) else gaps
+    return float(gaps.min()) if len(gaps) else 0.0
+
+
+def _holm(units: Sequence[_Unit], side: str, level: float) -> list[_Unit]:
+    """The units on one side when all are judged together: Holm's step-down procedure for those that have intervals."""
+    found = [u for u in units if not u.random and u.says.says == side]
+    left = [u for u in units if u.random]
+    while new := [u for u in left if u.at(1 - (1 - level) / len(left)).says == side]:
+        found += new
+        left = [u for u in left if u not in new]
+    return [u for u in units if u in found]
 
 
 def _incomplete(verdict: str, name: str) -> str:
@@ -110,21 +190,25 @@ def _incomplete(verdict: str, name: str) -> str:
 
 def _lacking(missing: list[str]) -> str:
     more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
-    return f"incomplete, no rows for {', '.join(missing[:4])}{more}" if missing else ""
+    return f"incomplete, lacks {', '.join(missing[:4])}{more}" if missing else ""
 
 
-def _tally(name: str, low: float, high: float, units: int, says: list[str]) -> str:
+def _tally(name: str, low: float, high: float, units: int, judged: Sequence[_Unit], corrected: str) -> str:
     if name in ("fraction", "count"):
         return f"{units} settings, {name} asked for: {low:g} " + ("or more" if high == INF else f"to {high:g}")
     if name == "mean":
         return f"mean over {units} settings"
     if units == 1:
         return ""
-    return f"{units} settings: " + ", ".join(f"{says.count(s)} {s}" for s in ("for", "against", "open"))
+    says, intervals = [u.says.says for u in judged], sum(u.random for u in judged)
+    text = f"{units} settings: " + ", ".join(f"{says.count(s)} {s}" for s in ("for", "against", "open"))
+    if intervals < 2:
+        return text
+    return f"{text} (by chance {intervals / 40:.2g}{f'; {corrected} by Holm' if corrected else ''})"
 
 
 def _per_seed(
-    rows: pd.DataFrame, region: Region, name: str, low: float, high: float, unit: str
+    found: Evidence, region: Region, name: str, low: float, high: float, unit: str
 ) -> tuple[pd.DataFrame, Region, str]:
     """One number per seed over all units: their mean, or the fraction or count of those inside the region.
 
@@ -132,6 +216,7 @@ def _per_seed(
     """
     import pandas as pd
 
+    rows = found.rows
     units = rows["unit"].nunique()
     result = []
     for seed, group in rows.groupby("seed", sort=False):
@@ -139,7 +224,7 @@ def _per_seed(
             continue
         seeds = list(map(tuple, group[ENDS].to_numpy().tolist()))
         if name == "mean":
-            ends = [sum(s[k] for s in seeds) / units for k in (0, 1)]
+            ends = average(group.assign(unit=""), ["unit"], found.log)[ENDS].iloc[0].tolist()
             ends = [(-INF, INF)[k] if math.isnan(v) else v for k, v in enumerate(ends)]
         else:
             certain = sum(region.contains(*s) for s in seeds)
@@ -170,7 +255,9 @@ def _words(u: _Unit, found: Evidence, name: str) -> str:
     log = found.log and what not in ("fraction", "count")
 
     def number(value: float) -> str:
-        return f"{math.exp(min(value, 700)) if log else value:.4g}"
+        if math.isinf(value) or (log and value > 700):
+            return "unbounded" if value > 0 else "0" if log else "-unbounded"
+        return f"{math.exp(value) if log else value:.4g}"
 
     text = f"{what} {number(j.value)}" if not math.isnan(j.value) else f"{what} unknown"
     if j.low is not None and j.high is not None and j.low != j.high:

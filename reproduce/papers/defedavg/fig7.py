@@ -31,6 +31,13 @@ def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
     return versions.draw(histories, "K")
 
 
+def stamp(histories: Histories) -> str:
+    """The caption's settings, of the runs of this scale."""
+    setting = settings(histories.scale)[0]
+    rates = f"All K with the rates of K = {setting.steps} (the paper gives none)"
+    return f"{versions.STAMP} {rates}; n = {middle(setting)}."
+
+
 ARTIFACT = Artifact(
     "defedavg",
     "fig7",
@@ -38,8 +45,5 @@ ARTIFACT = Artifact(
     versions.steps_panels,
     cells,
     draw,
-    options={
-        "names": NAMES,
-        "stamp": versions.STAMP + " All K with the rates of K = 50 (the paper gives none); n = 10.",
-    },
+    options={"names": NAMES, "stamp": stamp},
 )

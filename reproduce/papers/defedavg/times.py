@@ -81,7 +81,8 @@ def artifact(number: int, n: int) -> Artifact:
         draw,
         options={
             "names": NAMES,
-            "stamp": f"Lines: mean over seeds; bands: least to greatest; loss on {int(LOSS_VIEW[6:]):,} training "
-            "samples; dotted: target of Table I. Layout and range are ours, the paper's image is not in its text.",
+            "stamp": f"Lines: mean over seeds; bands: least to greatest; loss on up to {int(LOSS_VIEW[6:]):,} "
+            "training samples; dotted: target of Table I. Layout and range are ours, the paper's image is not in its "
+            "text.",
         },
     )

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 ROWS = (("train_loss", "training loss"), ("accuracy", "test accuracy (%)"))
 STAMP = (
-    f"Lines: mean over seeds; bands: least to greatest; loss on {int(LOSS_VIEW[6:]):,} training samples. Layout and "
-    "range are ours, the paper's image is not in its text."
+    f"Lines: mean over seeds; bands: least to greatest; loss on up to {int(LOSS_VIEW[6:]):,} training samples. "
+    "Layout and range are ours, the paper's image is not in its text."
 )
 
 

@@ -69,6 +69,15 @@ def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
     return fig
 
 
+def stamp(histories: Histories) -> str:
+    """The caption's settings, of the runs of this scale."""
+    experiment = toys.fig4_panels(histories.scale)[0].experiments[0]
+    return (
+        f"Lines: mean over seeds; bands: least to greatest. One rate {experiment.algorithm.lr}, no calibration; "
+        f"{experiment.clock.rounds:,} rounds from the origin (the paper gives neither length nor start)."
+    )
+
+
 ARTIFACT = Artifact(
     "fedacs",
     "fig4",
@@ -78,9 +87,5 @@ ARTIFACT = Artifact(
     draw,
     rows=("algorithm",),
     columns=("panel",),
-    options={
-        "names": NAMES,
-        "stamp": "Lines: mean over seeds; bands: least to greatest. One rate 0.001, no calibration; 1000 rounds from "
-        "the origin (the paper gives neither length nor start).",
-    },
+    options={"names": NAMES, "stamp": stamp},
 )

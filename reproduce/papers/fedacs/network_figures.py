@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 
 WINDOW, BARS = 10, 10
 """Rounds of the trailing mean; bars per curve."""
-STAMP = (
-    "Lines: mean over seeds of test accuracy, trailing mean over 10 rounds; bars: sample standard deviation over seeds "
-    "of the raw accuracy."
-)
 
 
 def artifact(name: str, heading: str, panels: Callable[[str], tuple[Panel, ...]]) -> Artifact:
@@ -33,7 +29,17 @@ def artifact(name: str, heading: str, panels: Callable[[str], tuple[Panel, ...]]
     def picture(histories: Histories, cells: pd.DataFrame) -> Figure:
         return draw(histories, panels(histories.scale))
 
-    return Artifact("fedacs", name, heading, panels, network_cells.figure, picture, options={"stamp": STAMP})
+    return Artifact("fedacs", name, heading, panels, network_cells.figure, picture, options={"stamp": stamp})
+
+
+def stamp(histories: Histories) -> str:
+    """What lines and bars are; one seed has neither mean nor bar."""
+    if histories.seeds_each[1] == 1:
+        return f"Lines: test accuracy, trailing mean over {WINDOW} rounds."
+    return (
+        f"Lines: mean over seeds of test accuracy, trailing mean over {WINDOW} rounds; bars: sample standard deviation "
+        "over seeds of the raw accuracy."
+    )
 
 
 def draw(histories: Histories, panels: tuple[Panel, ...]) -> Figure:

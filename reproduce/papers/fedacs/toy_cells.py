@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from reproduce.systems import System
-
-POINT = -1
-"""The seed of a number that belongs to all seeds together."""
 
 
 def minimisers(problem: Problem) -> Floats:
@@ -44,7 +42,7 @@ def limit(algorithm: str, problem: Problem, system: System, lr: float, **options
     return fixed_point(*expected_step(algorithm, *draws(system, len(e)), lr, e, **options))
 
 
-def traces(frame: pd.DataFrame, labels: list[str]) -> Iterator[tuple[dict[str, Any], Floats, Ints, Floats]]:
+def traces(frame: pd.DataFrame, labels: list[str]) -> Iterator[tuple[dict[str, Any], Floats, Ints, Ints]]:
     """For every experiment (value of the labels): x [seeds, times, d], the rounds [times], and the seeds [seeds].
 
     A run that diverged has no values where it stopped.
@@ -64,30 +62,40 @@ def last_fifth(rounds: Ints) -> NDArray[np.bool_]:
 
 
 def mean_model(frame: pd.DataFrame, labels: list[str], problem: Problem) -> pd.DataFrame:
-    """`distance_of_mean_model`: plateau of ||mean over seeds of X_r - X*||, one row per experiment."""
+    """`distance_of_mean_model`: plateau of ||mean over seeds of X_r - X*||, see `jackknife`."""
     optimum = minimisers(problem).mean(0)
-    return _points(
-        labels,
-        "distance_of_mean_model",
-        (
-            (names, np.linalg.norm(x.mean(0)[last_fifth(rounds)] - optimum, axis=1).mean())
-            for names, x, rounds, _ in traces(frame, labels)
-        ),
-    )
+
+    def distance(x: Floats, rounds: Ints) -> float:
+        return float(np.linalg.norm(x.mean(0)[last_fifth(rounds)] - optimum, axis=1).mean())
+
+    found = ((names, jackknife(x, rounds, distance), seeds) for names, x, rounds, seeds in traces(frame, labels))
+    return _per_seed(labels, "distance_of_mean_model", found)
 
 
 def mean_to_limit(frame: pd.DataFrame, labels: list[str], limits: dict[tuple[Any, ...], Floats]) -> pd.DataFrame:
-    """`distance_of_mean_model_to_closed_form`: ||mean of X_r over seeds and plateau - limit||, where one is known."""
-    found = ((tuple(names.values()), names, x, rounds) for names, x, rounds, _ in traces(frame, labels))
-    return _points(
-        labels,
-        "distance_of_mean_model_to_closed_form",
-        (
-            (names, np.linalg.norm(x.mean(0)[last_fifth(rounds)].mean(0) - limits[key]))
-            for key, names, x, rounds in found
-            if key in limits
-        ),
-    )
+    """`distance_of_mean_model_to_closed_form`: ||mean of X_r over seeds and plateau - limit||, where one is known, see
+    `jackknife`."""
+
+    def values() -> Iterator[tuple[dict[str, Any], Floats, Ints]]:
+        for names, x, rounds, seeds in traces(frame, labels):
+            limit = limits.get(tuple(names.values()))
+            if limit is not None:
+                yield names, jackknife(x, rounds, partial(_mean_distance, limit)), seeds
+
+    return _per_seed(labels, "distance_of_mean_model_to_closed_form", values())
+
+
+def _mean_distance(limit: Floats, x: Floats, rounds: Ints) -> float:
+    return float(np.linalg.norm(x.mean(0)[last_fifth(rounds)].mean(0) - limit))
+
+
+def jackknife(x: Floats, rounds: Ints, number: Callable[[Floats, Ints], float]) -> Floats:
+    """Tukey's pseudo-values [seeds] of a number of all seeds together: n times it, less n - 1 times the number without
+    the seed. Their mean is the number (less its bias) and their spread its uncertainty. One seed: the number itself."""
+    whole, n = number(x, rounds), len(x)
+    if n == 1:
+        return np.array([whole])
+    return np.array([n * whole - (n - 1) * number(np.delete(x, i, axis=0), rounds) for i in range(n)])
 
 
 def tail_average(frame: pd.DataFrame, metric: str, targets: dict[str, Floats]) -> pd.DataFrame:
@@ -103,8 +111,12 @@ def tail_average(frame: pd.DataFrame, metric: str, targets: dict[str, Floats]) -
     return pd.DataFrame(rows)
 
 
-def _points(labels: list[str], metric: str, values: Iterator[tuple[dict[str, Any], Any]]) -> pd.DataFrame:
+def _per_seed(labels: list[str], metric: str, found: Iterator[tuple[dict[str, Any], Floats, Ints]]) -> pd.DataFrame:
     import pandas as pd
 
-    rows = [{**names, "seed": POINT, "metric": metric, "value": float(value)} for names, value in values]
+    rows = [
+        {**names, "seed": int(seed), "metric": metric, "value": float(value)}
+        for names, values, seeds in found
+        for seed, value in zip(seeds, values, strict=True)
+    ]
     return pd.DataFrame(rows, columns=[*labels, "seed", "metric", "value"])

@@ -112,7 +112,7 @@ def plane_panel(scale: str, system: str) -> Panel:
         Experiment({"system": system, "algorithm": name}, problem, PLANE_SYSTEMS[system], algorithm, clock)
         for name, algorithm in chosen.items()
     )
-    substitute = "1,000 rounds, 4 seeds" if smoke else ""
+    substitute = "1,000 rounds" if smoke else ""
     return Panel(system.replace("_", "-"), experiments, tuple(range(4 if smoke else 8)), substitute)
 
 

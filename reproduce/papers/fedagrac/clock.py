@@ -7,7 +7,8 @@ slowest client computes, then the server's link carries all messages one after t
     step  = 3 * forward FLOPs * B / 1e12 + 40e-6 + tensors * kernels * 5e-6 + passes * 4 P / 3e11
 
 Arithmetic at 1 TFLOP/s; 40 us to start a step; 5 us per elementwise kernel and parameter tensor; passes over the
-parameters in memory at 300 GB/s. What an algorithm adds to a plain SGD step stands in `EXTRA`.
+parameters in memory at 300 GB/s. What an algorithm adds to a plain SGD step stands in `EXTRA`. Without overheads
+the two terms in us are left out: hardware that only computes and moves data.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ def bytes_per_round(algorithm: str, model: Model) -> float:
     return EXTRA[algorithm][0] * 4.0 * model.parameters
 
 
-def step_seconds(algorithm: str, model: Model, sample: tuple[int, ...], batch: int) -> float:
+def step_seconds(algorithm: str, model: Model, sample: tuple[int, ...], batch: int, overheads: bool = True) -> float:
     """Seconds of one local step of `algorithm` on batches of samples of shape (channels, ...)."""
     _, kernels, passes = EXTRA[algorithm]
     arithmetic = 3 * model.cost(sample).forward_flops * batch / 1e12
-    return arithmetic + 40e-6 + len(model.shapes) * kernels * 5e-6 + passes * 4 * model.parameters / 3e11
+    start, launch = (40e-6, 5e-6) if overheads else (0.0, 0.0)
+    return arithmetic + start + len(model.shapes) * kernels * launch + passes * 4 * model.parameters / 3e11
 
 
 def sample_shape(model: Model) -> tuple[int, ...]:
@@ -43,11 +45,11 @@ def sample_shape(model: Model) -> tuple[int, ...]:
     return (features,) if features else (getattr(model, "channels", 3), side, side)
 
 
-def seconds(experiment: Experiment, seed: int) -> NDArray[np.float64]:
+def seconds(experiment: Experiment, seed: int, overheads: bool = True) -> NDArray[np.float64]:
     """When each round ends, [rounds + 1]; the first entry is the start, 0."""
     problem: Any = experiment.problem
     algorithm = str(experiment.labels["algorithm"])
-    step = step_seconds(algorithm, problem.model, sample_shape(problem.model), problem.batches.size)
+    step = step_seconds(algorithm, problem.model, sample_shape(problem.model), problem.batches.size, overheads)
     transfer = problem.clients * bytes_per_round(algorithm, problem.model) / BANDWIDTH
     work = experiment.system.work
     slowest = [work.amounts(seed, r, problem.clients).max() for r in range(experiment.clock.rounds)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.experiment import Artifact, Panel
-from reproduce.papers.fedagrac import regression
+from reproduce.papers.fedagrac import instances, regression
 from reproduce.papers.fedagrac.regression import FAST, SLOW, Floats
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ def server_path(histories: Histories, algorithm: str) -> Floats:
 
 
 def cells(histories: Histories) -> pd.DataFrame:
-    """Where each path ends, how far it strays from the straight line, and whose minimiser draws its end."""
+    """Where each path ends, how far it strays from the straight line, and whose minimiser draws its end; and on random
+    instances, numbered by the seed, whether FedaGrac's path is the straighter one (1) or not (0)."""
     import pandas as pd
 
     best, (minimisers, _) = regression.optimum(), regression.quadratics()
@@ -51,6 +52,11 @@ def cells(histories: Histories) -> pd.DataFrame:
             "fast_minimiser_pull": pulls[1],
         }
         rows += [(("reference"), name, -1, metric, float(value)) for metric, value in values.items()]
+    drawn = instances.random_quadratics()
+    ours = instances.deviations("fedagrac", *drawn)
+    for name in instances.RIVALS:
+        straighter = instances.deviations(name, *drawn) - ours > instances.TIE
+        rows += [("random", name, i, "straighter_path", float(won)) for i, won in enumerate(straighter)]
     return pd.DataFrame(rows, columns=["instance", "algorithm", "seed", "metric", "value"])
 
 

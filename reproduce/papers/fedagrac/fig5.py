@@ -75,7 +75,7 @@ def drawn(scale: str) -> tuple[Panel, ...]:
     return (*found[::2], *found[1::2])
 
 
-def timed(histories: Histories) -> pd.DataFrame:
+def timed(histories: Histories, overheads: bool = True) -> pd.DataFrame:
     """The accuracies with the simulated second of every evaluation in the column `time`."""
     import pandas as pd
 
@@ -87,7 +87,7 @@ def timed(histories: Histories) -> pd.DataFrame:
             for seed in p.seeds:
                 run = runs.get((*(e.labels[c] for c in SETTING), e.labels["algorithm"], seed))
                 if run is not None:
-                    parts.append(run.assign(time=clock.seconds(e, seed)[run["round"].to_numpy(int)]))
+                    parts.append(run.assign(time=clock.seconds(e, seed, overheads)[run["round"].to_numpy(int)]))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -125,6 +125,8 @@ def cells(histories: Histories) -> pd.DataFrame:
     share = ahead.groupby([*by, "algorithm"])["value"].mean().reset_index()
     last = frame[frame["round"] == frame.groupby(by)["round"].transform("max")]
     total = last[[*by, "algorithm"]].assign(metric="simulated_time_total_s", value=last["time"])
+    bare = timed(histories, overheads=False).loc[last.index, "time"]
+    without = total.assign(metric="simulated_time_without_overheads_s", value=bare)
     models: dict[Any, Any] = {}
     for p in drawn(histories.scale):
         problem: Any = p.experiments[0].problem
@@ -137,6 +139,7 @@ def cells(histories: Histories) -> pd.DataFrame:
             reached,
             share.assign(metric="fraction_of_rounds_not_below_scaffold"),
             total,
+            without,
             sent,
             *tuned(histories),
         ],

@@ -1,0 +1,195 @@
+"""How one check of a claim is written: its forms, and how margins, quantifiers, operands and settings are read.
+
+`docs/claims.md` shows the grammar by example; `reproduce.report.claims` checks whole files.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from reproduce.errors import UserError, unknown
+from reproduce.report.intervals import INF, Region
+
+COMMON = {
+    *("metric", "for", "with", "mean_over", "sum_over", "unpaired", "direction", "quantifier", "exact", "strict"),
+    *("gap", "ratio"),
+}
+
+
+FORMS: dict[str, tuple[set[str], set[str]]] = {  # form: (keys it needs, further keys it may have)
+    "better": ({"than"}, {"over", "margin"}),
+    "order": (set(), {"over", "margin"}),
+    "equal": (set(), {"over", "within"}),
+    "is": (set(), set()),
+    "trend": ({"over"}, {"values", "margin"}),
+    "spread": ({"over", "at_most"}, {"values"}),
+    "peak": ({"over"}, {"margin"}),
+    "correlation": ({"over", "at_least"}, {"per"}),
+    "best_at": ({"over"}, set()),
+    "all_of": (set(), set()),
+}
+
+
+OPERANDS = ("best_of", "worst_of", "mean_of")
+
+
+def canon(value: Any) -> str:
+    """A setting value as text that is equal for equal values: 0.30, '0.3' and 0.3; True and 'true'."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = str(value).strip()
+    if re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text):
+        return f"{float(text):.12g}"
+    return text.lower() if text.lower() in ("true", "false") else text
+
+
+def listed(value: Any) -> list[Any]:
+    """A value or a list of values as a list."""
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What an `is` says about a number: that it lies in a region, is one of some values, was not reached, is absent."""
+
+    says: str
+    region: Region = field(default_factory=lambda: Region(1.0, 1.0))
+    values: tuple[float, ...] = ()
+
+
+def statement(raw: Any) -> Statement:
+    """Read an `is`: '>= 10', [low, high], {one_of: [...]}, unreached or absent."""
+    if raw in ("unreached", "absent"):
+        return Statement(raw)
+    if isinstance(raw, Mapping):
+        check_keys("is", raw, {"one_of"}, needed={"one_of"})
+        return Statement("one_of", values=tuple(float(v) for v in raw["one_of"]))
+    if isinstance(raw, list | tuple):
+        if len(raw) != 2:
+            raise UserError(f"is: {raw} needs two ends")
+        return Statement("region", Region(float(raw[0]), float(raw[1])))
+    match = re.fullmatch(r"(<=|>=|==|<|>)\s*(\S+)", str(raw))
+    if not match:
+        raise UserError(f"is: '{raw}' is not like '>= 10', [low, high], {{one_of: [...]}}, unreached or absent")
+    op, value = match[1], float(match[2])
+    return Statement("region", Region(-INF if op[0] == "<" else value, INF if op[0] == ">" else value, len(op) == 1))
+
+
+def form_of(check: Mapping[str, Any]) -> str:
+    """The one key of a check that names its form."""
+    forms = [form for form in FORMS if form in check]
+    if len(forms) != 1:
+        raise UserError(f"a check has exactly one of {', '.join(FORMS)}; this one has {' and '.join(forms) or 'none'}")
+    return forms[0]
+
+
+def parts(check: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The checks inside an `all_of`, each with what it inherits; a plain check is its own only part."""
+    if "all_of" not in check:
+        return [check]
+    shared = {k: v for k, v in check.items() if k != "all_of"}
+    return [merged(shared, part) for part in check["all_of"]]
+
+
+def merged(check: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """`check` with the keys of `change`; `for` is merged by column, and null takes a key or column away."""
+    result = {**check, **change}
+    if "for" in check and change.get("for") is not None:
+        result["for"] = {**check["for"], **change["for"]}
+    if "for" in result:
+        result["for"] = {k: v for k, v in (result["for"] or {}).items() if v is not None}
+    return {k: v for k, v in result.items() if v is not None}
+
+
+def bound(check: Mapping[str, Any], key: str) -> tuple[float, bool]:
+    """The number behind `margin`, `within` or `at_most`, and whether it is a ratio (then its logarithm is returned)."""
+    value = check.get(key, 0.0)
+    if isinstance(value, Mapping):
+        check_keys(key, value, {"ratio"}, needed={"ratio"})
+        return math.log(value["ratio"]), True
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UserError(f"{key}: {value} is neither a number nor {{ratio: number}}")
+    return float(value), False
+
+
+def quantifier(check: Mapping[str, Any]) -> tuple[str, float, float]:
+    """(name, low, high) of the quantifier; low and high bound the fraction or the count."""
+    raw = check.get("quantifier", "all")
+    if isinstance(raw, str):
+        check_choice("quantifier", raw, ("all", "any", "mean"))
+        return raw, 0.0, INF
+    check_keys("quantifier", raw, {"fraction", "count"})
+    (name, value), *rest = raw.items()
+    ends = [float(v) for v in listed(value)]
+    if rest or len(ends) not in (1, 2):
+        raise UserError(f"quantifier: {raw} is not {{fraction: x}} or {{count: [low, high]}}")
+    return name, ends[0], ends[1] if len(ends) == 2 else INF
+
+
+def uses(check: Mapping[str, Any], form: str) -> Iterator[tuple[str, str, list[Any]]]:
+    """(key, column, values) wherever a check names a column, with the values of it that it names."""
+    for column, values in check.get("for", {}).items():
+        if isinstance(values, Mapping):
+            check_keys(f"for: {column}", values, {"min", "max", "not"})
+            yield "for", column, []
+        else:
+            yield "for", column, listed(values)
+    for transform, keys in (("gap", {"over", "of", "minus"}), ("ratio", {"over", "of", "to"})):
+        if transform in check:
+            check_keys(transform, check[transform], keys, needed=keys - {"over"})
+            column = check[transform].get("over", "algorithm")
+            for key in sorted(keys - {"over"}):
+                yield transform, column, operand_values(check[transform][key])
+    over = check.get("over", "algorithm")
+    for key in ({form, "than"} if form in ("better", "order", "equal", "correlation", "best_at") else set()) & set(
+        check
+    ):
+        yield key, over, [v for item in listed(check[key]) for v in operand_values(item)]
+    yield "over", over, listed(check.get("values", []))
+    for key in ("mean_over", "sum_over", "unpaired", "per"):
+        for column in listed(check.get(key, [])):
+            yield key, column, []
+
+
+def named_values(check: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The columns that a part of a check compares over, with the values that it names; [] for all of them."""
+    found: dict[str, list[str]] = {}
+    everything = set()
+    for key, column, values in uses(check, form_of(check)):
+        if key in ("for", "mean_over", "sum_over", "unpaired", "per") or (key == "over" and form_of(check) == "is"):
+            continue
+        if key == "best_at" or (not values and key != "over"):
+            everything.add(column)
+        found.setdefault(column, []).extend(canon(v) for v in values)
+    return {column: [] if column in everything else values for column, values in found.items()}
+
+
+def operand_values(operand: Any) -> list[Any]:
+    """The values that an operand names: a value, a list of them, or {best_of | worst_of | mean_of: list or all}."""
+    if isinstance(operand, Mapping):
+        check_keys("operand", operand, set(OPERANDS))
+        (values,) = operand.values()
+        return [] if values == "all" else listed(values)
+    return listed(operand)
+
+
+def check_keys(what: str, mapping: Any, allowed: set[str], needed: Iterable[str] = ()) -> None:
+    """Refuse what is no mapping, has an unknown key or lacks a needed one."""
+    if not isinstance(mapping, Mapping):
+        raise UserError(f"{what}: expected keys and values, found {mapping!r}")
+    for key in mapping:
+        if key not in allowed:
+            raise UserError(f"{what}: {unknown('key', str(key), allowed)}")
+    for key in needed:
+        if key not in mapping:
+            raise UserError(f"{what}: the key '{key}' is missing")
+
+
+def check_choice(what: str, value: Any, allowed: Iterable[str]) -> None:
+    """Refuse a value that is not one of `allowed`."""
+    if value not in allowed:
+        raise UserError(f"{what}: '{value}' is not one of {', '.join(allowed)}")

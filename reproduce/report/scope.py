@@ -1,0 +1,105 @@
+"""What a claim speaks of: the settings that its check asks for, those that the cells lack, what the runs rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from reproduce.experiment import Artifact, Panel
+from reproduce.problems import Quadratic
+from reproduce.report.checks import canon, listed, named_values, parts
+from reproduce.report.observations import ENDS, matches
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GROUNDS = (
+    "by construction",
+    "closed form or simulation",
+    "quadratics",
+    "stand-in data",
+    "the paper's data",
+)
+"""What a verdict can rest on, the least first. By construction: configuration, counting, copies. Stand-in: other data,
+another network or fewer steps than the paper's. The last two are what training shows."""
+EMPIRICAL = GROUNDS[-2:]
+
+
+def declared(panels: Iterable[Panel]) -> pd.DataFrame:
+    """The labels of all experiments of `panels`, one row each, as canonical text."""
+    import pandas as pd
+
+    rows = [{k: canon(v) for k, v in e.labels.items()} for panel in panels for e in panel.experiments]
+    return pd.DataFrame(rows)
+
+
+def asked(check: Mapping[str, Any], frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `frame` that one part of a check reads, as far as its columns tell."""
+    if "metric" in frame:
+        frame = frame[frame["metric"].isin(listed(check["metric"]))]
+    for column, condition in check.get("for", {}).items():
+        if column in frame:
+            frame = frame[matches(frame[column], condition)]
+    for column, values in named_values(check).items():
+        if column in frame and values and column != "metric":
+            frame = frame[frame[column].isin(values)]
+    return frame
+
+
+def lacking(check: Mapping[str, Any], cells: pd.DataFrame, wanted: pd.DataFrame) -> list[str]:
+    """The settings of `wanted` that one part of a check asks for and that `cells` do not have, in few words."""
+    columns = [c for c in wanted.columns if c in cells and c not in ("metric", "seed", *ENDS)]
+    if not columns:
+        return []
+    have, need = (_tuples(asked(check, frame), columns) for frame in (cells, wanted))
+    names = []
+    for i, column in enumerate(columns):
+        gone = dict.fromkeys(n[i] for n in need if n[i] not in {h[i] for h in have})
+        names += [f"{column} {value}" for value in gone if value]
+        need = {n: None for n in need if n[i] not in gone}
+    return names + [", ".join(f"{c} {v}" for c, v in zip(columns, n, strict=True)) for n in need if n not in have]
+
+
+def coverage(check: Mapping[str, Any], cells: pd.DataFrame, of_paper: Mapping[str, Any], paper: pd.DataFrame) -> str:
+    """Of how many settings of the paper the check speaks ("64 of the paper's 96 settings"); "" if it has no settings.
+
+    of_paper: the check as it is made on the rows of `paper`.
+    """
+    mine, theirs = parts(check), parts(of_paper)
+    compared = {c for part in (*mine, *theirs) for c in named_values(part)}
+    columns = [c for c in paper.columns if c in cells and c not in {*compared, "metric", "seed", *ENDS}]
+    if not columns:
+        return ""
+    have, all_of_them = (
+        {t for part in checks for t in _tuples(asked(part, frame), columns)}
+        for checks, frame in ((mine, cells), (theirs, paper))
+    )
+    if len(all_of_them) < 2:
+        return ""
+    others = len(have - all_of_them)
+    text = f"{len(have & all_of_them)} of the paper's {len(all_of_them)} settings"
+    return text + (f", {others} in their place" if others else "")
+
+
+def rests_on(check: Mapping[str, Any], artifacts: Iterable[Artifact], scale: str) -> str:
+    """The least of what the runs behind a check rest on."""
+    found = {_ground(panel, experiment.problem) for panel, experiment in _read(check, artifacts, scale)}
+    return min(found, key=GROUNDS.index) if found else GROUNDS[1]
+
+
+def _read(check: Mapping[str, Any], artifacts: Iterable[Artifact], scale: str) -> list[tuple[Panel, Any]]:
+    """The experiments that any part of the check reads; all of them if their labels tell nothing."""
+    all_of_them = [(panel, e) for a in artifacts for panel in a.panels(scale) for e in panel.experiments]
+    frame = declared(panel for a in artifacts for panel in a.panels(scale))
+    rows = {int(i) for part in parts(check) for i in asked(part, frame).index} if len(frame) else set()
+    return [all_of_them[i] for i in sorted(rows)] or all_of_them
+
+
+def _ground(panel: Panel, problem: Any) -> str:
+    if isinstance(problem, Quadratic):
+        return GROUNDS[2]
+    return GROUNDS[4] if problem.requires and not panel.substitute else GROUNDS[3]
+
+
+def _tuples(frame: pd.DataFrame, columns: list[str]) -> dict[tuple[str, ...], None]:
+    return dict.fromkeys(map(tuple, frame[columns].fillna("").to_numpy().tolist()))

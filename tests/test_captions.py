@@ -1,0 +1,95 @@
+"""Captions and stamps say of the numbers below what is true of them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from reproduce.experiment import Artifact, Experiment, Panel, no_panels
+from reproduce.papers import artifacts
+from reproduce.papers.fedacs import network_figures
+from reproduce.problems import Quadratic
+from reproduce.report import entries, formats, tables
+from reproduce.report.histories import COLUMNS, Histories
+
+CELLS = pd.DataFrame({"algorithm": "a", "seed": [0, 1], "metric": "acc", "value": [70.0, 72.0]})
+PAPER = pd.DataFrame(
+    {"algorithm": ["a"], "metric": ["acc"], "paper": [75.0], "paper_std": [float("nan")], "paper_text": ["75"]}
+).assign(paper_censored=False)
+
+
+def panels_of(scale: str) -> tuple[Panel, ...]:
+    experiment = Experiment({"algorithm": "a"}, Quadratic(2, 2), None, None, 5 if scale == "reduced" else 9)
+    return (Panel("p", (experiment,), (0, 1), "fewer rounds" if scale == "reduced" else ""),)
+
+
+def text(scale: str, panels: Any) -> str:
+    made = Artifact("toy", "table1", "T", panels, lambda histories: CELLS)
+    return formats.markdown(tables.build(made, CELLS, PAPER, scale))
+
+
+def test_numbers_that_are_not_comparable_are_not_compared() -> None:
+    reduced = text("reduced", panels_of)
+    assert "not comparable with the paper number by number" in reduced
+    assert "(75)" in reduced, "the paper's number stays"
+    for word in ("RMSE", "cells compared", "4.0", "ours minus"):
+        assert word not in reduced
+    whole = text("paper", panels_of)
+    assert "ours minus the paper's" in whole
+    assert "RMSE 4" in whole
+
+
+@pytest.mark.parametrize("panels", [no_panels, lambda scale: panels_of("paper")])
+@pytest.mark.parametrize("scale", ["smoke", "reduced"])
+def test_what_is_the_same_at_all_scales_is_comparable(panels: Any, scale: str) -> None:
+    same = text(scale, panels)
+    assert f"{scale.capitalize()} scale; the same as at paper scale." in same
+    assert "RMSE 4" in same
+    assert "not comparable" not in same
+
+
+def test_figures_that_are_the_same_at_all_scales_say_so() -> None:
+    same = {a.id for a in artifacts() if entries.comparable(a, "reduced")}
+    assert {"fedacs/fig2", "fedacs/fig7", "fedagrac/fig1", "defedavg/fig1", "fedacs/table3"} <= same
+    assert not same & {"fedacs/fig6", "dynamic_init/table3", "fedagrac/fig4", "defedavg/table1", "fiarse/fig3"}
+    assert {a.id for a in artifacts() if entries.comparable(a, "smoke")} < same
+
+
+def histories(scale: str, seeds: int = 2) -> Histories:
+    frame = pd.DataFrame({c: [0] * seeds for c in COLUMNS}).assign(seed=range(seeds), algorithm="a")
+    return Histories(frame, scale)
+
+
+def stamp(name: str, scale: str) -> str:
+    (found,) = (a for a in artifacts() if a.id == name)
+    note = found.options.get("stamp", "")
+    stands = list(dict.fromkeys(p.substitute for p in found.panels(scale) if p.substitute))
+    line = entries.scale_line(scale, stands, entries.comparable(found, scale))
+    return f"{line} {note(histories(scale)) if callable(note) else note}"
+
+
+def test_stamps_state_the_settings_of_the_run() -> None:
+    assert "; 50 rounds from the origin" in stamp("fedacs/fig4", "smoke")
+    assert "; 1,000 rounds from the origin" in stamp("fedacs/fig4", "paper")
+    assert "One rate 0.001," in stamp("fedacs/fig4", "paper")
+    assert "rates of K = 5 (the paper gives none); n = 3." in stamp("defedavg/fig7", "smoke")
+    assert "rates of K = 10 (the paper gives none); n = 10." in stamp("defedavg/fig7", "reduced")
+    assert "rates of K = 50 (the paper gives none); n = 10." in stamp("defedavg/fig7", "paper")
+    for number in range(2, 8):
+        assert "loss on up to 10,000 training samples" in stamp(f"defedavg/fig{number}", "smoke")
+
+
+def test_one_seed_has_no_mean_and_no_bars() -> None:
+    assert network_figures.stamp(histories("paper", 1)) == "Lines: test accuracy, trailing mean over 10 rounds."
+    assert "sample standard deviation" in network_figures.stamp(histories("paper", 2))
+
+
+def test_a_substitute_leaves_the_seeds_to_the_stamp() -> None:
+    """The stamp counts the seeds that were run; a second number would be another one sooner or later."""
+    for a in artifacts():
+        for scale in ("smoke", "reduced", "paper"):
+            for panel in a.panels(scale):
+                assert not re.search(r"\bseeds?\b", panel.substitute), (a.id, scale, panel.substitute)

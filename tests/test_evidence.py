@@ -1,0 +1,235 @@
+"""What counts as evidence: diverged, agreeing and censored seeds, ties, ratios, many settings at once."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from test_verdicts import cells, outcome, runs, verdict
+
+from reproduce.errors import UserError
+from reproduce.report.checks import canon
+from reproduce.report.intervals import INF, NO_INFORMATION, Region, judge, median_interval, t_interval
+from reproduce.report.observations import read_cells
+
+AHEAD = Region(0.0, INF, strict=True)
+
+# --- diverged seeds ---------------------------------------------------------------------------------------------------
+
+
+def test_a_loser_that_diverges_in_most_seeds_supports_the_claim(tmp_path: Path) -> None:
+    frame = runs(tmp_path, a=[50.1] * 20, b=["nan"] * 18 + [50.0] * 2)
+    result = outcome(frame, better="a", than=["b"])
+    assert result.verdict == "reproduced"
+    assert "18 of 20 with a diverged run" in result.reason
+    assert verdict(frame, better="b", than=["a"]) == "contradicted"
+
+
+def test_one_diverged_winner_of_twenty_does_not_undo_a_lead_and_is_named(tmp_path: Path) -> None:
+    frame = runs(tmp_path, a=["nan"] + [90 + 0.1 * s for s in range(19)], b=[40] * 20)
+    result = outcome(frame, better="a", than=["b"])
+    assert result.verdict == "reproduced"
+    assert "1 of 20 with a diverged run, median" in result.reason
+    half = runs(tmp_path, a=["nan"] * 10 + [90] * 10, b=[40] * 20)
+    assert verdict(half, better="a", than=["b"]) == "inconclusive"
+
+
+@pytest.mark.parametrize("n", range(1, 41))
+@pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
+def test_the_interval_of_the_median_is_the_inverted_sign_test(n: int, level: float) -> None:
+    """0 lies outside exactly if the sign test rejects, whatever the sizes of the values."""
+    for positive in range(n + 1):
+        values = [INF] * positive + [-float(i + 1) for i in range(n - positive)]
+        p = stats.binomtest(positive, n).pvalue
+        low, high = median_interval(values, level)
+        assert (low > 0 or high < 0) == (p <= 1 - level), (n, positive)
+
+
+def test_the_interval_of_the_median_covers_what_it_says() -> None:
+    generator = np.random.default_rng(0)
+    draws = np.exp(generator.standard_normal((4000, 12)))
+    hits = [low <= 1.0 <= high for low, high in (median_interval(row.tolist()) for row in draws)]
+    assert np.mean(hits) >= 0.95
+
+
+# --- seeds that agree -------------------------------------------------------------------------------------------------
+
+
+def test_two_seeds_that_agree_by_chance_decide_nothing() -> None:
+    assert judge([(3.0, 3.0)] * 2, AHEAD).says == "open"
+    assert judge([(3.0, 3.0)] * 5, AHEAD).says == "open"
+    assert judge([(3.0, 3.0)] * 6, AHEAD).says == "for"
+    assert judge([(-3.0, -3.0)] * 3, AHEAD).says == "open"
+
+
+def test_agreement_on_a_grid_gives_the_smallest_spread_of_the_grid() -> None:
+    off = t_interval([10.0, 10.0, 11.0])
+    same = t_interval([10.0, 10.0, 10.0], step=1.0)
+    assert same[1] - same[0] == pytest.approx(off[1] - off[0])
+    assert t_interval([10.0, 10.0, 11.0], step=1.0) == off
+    assert judge([(1.0, 1.0)] * 3, AHEAD, step=1.0).says == "open"
+    assert judge([(2.0, 2.0)] * 3, AHEAD, step=1.0).says == "for"
+
+
+def test_the_grid_is_read_off_the_other_settings(tmp_path: Path) -> None:
+    lines = [f"{n},{s},rounds,{v}" for n, values in ((1, (7, 7, 7)), (2, (9, 8, 9))) for s, v in enumerate(values)]
+    frame = cells(tmp_path, *lines, columns="n,seed,metric,value")
+    assert verdict(frame, metric="rounds", where={"n": [1, 2]}, is_="> 3") == "reproduced"
+    assert verdict(frame, metric="rounds", where={"n": [1, 2]}, is_="> 6") == "inconclusive"
+
+
+# --- ties, identities, ratios -----------------------------------------------------------------------------------------
+
+
+def test_a_tie_is_no_lead(tmp_path: Path) -> None:
+    tie = runs(tmp_path, a=5, b=5)
+    assert verdict(tie, better="a", than=["b"]) == "contradicted"
+    assert verdict(tie, order=["a", "b"]) == "contradicted"
+    assert verdict(tie, better="a", than=["b"], margin=0) == "reproduced"
+    assert verdict(runs(tmp_path, column="n", v1=5, v2=5), over="n", trend="increasing") == "contradicted"
+    flat = runs(tmp_path, column="n", v1=5, v2=5, v3=5)
+    assert verdict(flat, over="n", peak=True) == "contradicted"
+
+
+def test_an_identity_leaves_out_runs_that_both_missed_the_target(tmp_path: Path) -> None:
+    def same(a: list[object], b: list[object]) -> str:
+        return verdict(runs(tmp_path, "rounds", a=a, b=b), metric="rounds", equal=["a", "b"], exact=True)
+
+    assert same([10, ">100"], [10, ">100"]) == "reproduced"
+    assert same([10, 100], [10, ">101"]) == "contradicted"
+    assert same([10, "nan"], [10, "nan"]) == "reproduced"
+    assert same([">100", ">100"], [">100", ">100"]) == "inconclusive", "nothing was seen of the identity"
+
+
+@pytest.mark.parametrize(("a", "b"), [(5, -1), (-1, 5), (5, 0), (0, 5), (-2, -1), (0, 0)])
+def test_a_ratio_needs_numbers_above_zero(tmp_path: Path, a: float, b: float) -> None:
+    frame = runs(tmp_path, a=a, b=b)
+    checks: list[dict[str, Any]] = [
+        {"ratio": {"of": "a", "to": "b"}, "is_": "> 1"},
+        {"ratio": {"of": "a", "to": "b"}, "is_": "< 1"},
+        {"better": "a", "than": ["b"], "margin": {"ratio": 2}},
+    ]
+    for check in checks:
+        result = outcome(frame, **check)
+        assert result.verdict == "inconclusive"
+        assert "lacks numbers above zero" in result.reason
+        assert "e+" not in result.reason
+
+
+def test_an_unbounded_ratio_is_called_so(tmp_path: Path) -> None:
+    frame = runs(tmp_path, "rounds", a=[10] * 6, b=["nan"] * 6)
+    result = outcome(frame, metric="rounds", ratio={"of": "b", "to": "a"}, is_="> 2")
+    assert result.verdict == "reproduced"
+    assert "ratio unbounded" in result.reason
+
+
+def test_a_mean_of_ratios_is_the_mean_of_the_ratios(tmp_path: Path) -> None:
+    """Ratios 1 and 9 have the mean 5 (and the geometric mean 3)."""
+    lines = ["a,1,-1,acc,1", "b,1,-1,acc,1", "a,2,-1,acc,9", "b,2,-1,acc,1", "a,3,-1,acc,4", "b,3,-1,acc,1"]
+    frame = cells(tmp_path, *lines, columns="algorithm,n,seed,metric,value")
+    ratio = {"ratio": {"of": "a", "to": "b"}}
+    assert verdict(frame, **ratio, over="n", better={"mean_of": [1, 2]}, than=[3]) == "reproduced"
+    assert verdict(frame, **ratio, where={"n": [1, 2]}, quantifier="mean", is_=[4.9, 5.1]) == "reproduced"
+
+
+def test_a_margin_in_ratios_after_a_ratio_is_no_logarithm_of_a_logarithm(tmp_path: Path) -> None:
+    lines = ["a,1,-1,acc,0.2", "b,1,-1,acc,1", "a,2,-1,acc,0.1", "b,2,-1,acc,1"]
+    frame = cells(tmp_path, *lines, columns="algorithm,n,seed,metric,value")
+    check = {"ratio": {"of": "a", "to": "b"}, "over": "n", "better": 1, "than": [2]}
+    assert verdict(frame, **check, margin={"ratio": 1.9}) == "reproduced"
+    assert verdict(frame, **check, margin={"ratio": 2.1}) == "contradicted"
+
+
+# --- many settings ----------------------------------------------------------------------------------------------------
+
+
+def settings(path: Path, leads: np.ndarray) -> object:
+    """Leads [settings, seeds] of a over b."""
+    n, seeds = leads.shape
+    lines = [f"{i},{a},{s},acc,{leads[i, s] if a == 'a' else 0}" for i, s, a in product(range(n), range(seeds), "ab")]
+    return cells(path, *lines, columns="n,algorithm,seed,metric,value")
+
+
+def holm(p: np.ndarray, level: float) -> int:
+    """How many hypotheses Holm's procedure rejects: the p-values in order, each against level over those left."""
+    within = np.sort(p) <= level / np.arange(len(p), 0, -1)
+    return len(p) if within.all() else int(np.argmin(within))
+
+
+@pytest.mark.parametrize("shift", [0.0, -1.2, -4.0])
+def test_one_of_many_contradicts_where_holm_says_so(tmp_path: Path, shift: float) -> None:
+    """Two-sided p-values of the settings that lie below zero."""
+    generator = np.random.default_rng(int(10 - 10 * shift))
+    leads = generator.standard_normal((30, 6)) + np.where(np.arange(30) < 10, shift, 1.0)[:, None]
+    test = stats.ttest_1samp(leads, 0.0, axis=1)
+    p = np.where(test.statistic < 0, test.pvalue, 1.0)
+    rejected = holm(p, 0.05)
+    result = outcome(settings(tmp_path, leads), better="a", than=["b"])
+    alone = int((p < 0.05).sum())
+    assert (result.verdict == "contradicted") == (rejected > 0)
+    assert f"{alone} against" in result.reason
+    assert "by chance 0.75" in result.reason
+    if alone:
+        assert f"{rejected} against by Holm" in result.reason
+
+
+def test_settings_that_only_chance_puts_outside_do_not_contradict(tmp_path: Path) -> None:
+    """The truth lies on the margin everywhere: of 40 settings one falls out by itself, none by Holm."""
+    found = []
+    for draw in range(20):
+        leads = np.random.default_rng(draw).standard_normal((40, 3))
+        result = outcome(settings(tmp_path, leads), better="a", than=["b"])
+        found.append((result.verdict, ", 0 against," in result.reason))
+    assert sum(verdict == "contradicted" for verdict, _ in found) <= 2
+    assert sum(not none for _, none in found) >= 10, "most draws have an interval outside"
+
+
+def test_any_needs_one_that_is_not_chance(tmp_path: Path) -> None:
+    leads = np.full((40, 3), -1.0) + 0.5 * np.random.default_rng(1).standard_normal((40, 3))
+    leads[0] = [1.0, 1.1, 1.6]  # inside by itself: 1.23 (0.43 to 2.03)
+    assert "1 for" in outcome(settings(tmp_path, leads), better="a", than=["b"], quantifier="any").reason
+    assert verdict(settings(tmp_path, leads), better="a", than=["b"], quantifier="any") == "inconclusive"
+    leads[0] = [1.0, 1.001, 1.0005]
+    assert verdict(settings(tmp_path, leads), better="a", than=["b"], quantifier="any") == "reproduced"
+
+
+def test_nothing_is_said_by_bounds_on_both_sides() -> None:
+    assert judge([NO_INFORMATION] * 30, AHEAD).says == "open"
+    assert judge([(1.0, INF), (-INF, 2.0), (1.0, 1.0)], AHEAD).says == "open"
+    assert math.isnan(judge([NO_INFORMATION] * 3, AHEAD).value)
+
+
+# --- what cells may hold ----------------------------------------------------------------------------------------------
+
+
+def test_setting_values_are_compared_as_values() -> None:
+    assert [canon(v) for v in (0.30, "0.3", "1.0", 1, True, "True", "1/64", "avg", "-2e-3")] == [
+        *("0.3", "0.3", "1", "1", "true", "true", "1/64", "avg", "-0.002")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"", "not a CSV file of cells"),
+        (b"algorithm,seed,metric,value\na,0,acc,1,2,3\na,1,acc,1\n", "not a CSV file of cells"),
+        (b"\xff\xfe\x00", "not a CSV file of cells"),
+        (b"algorithm,seed,value\na,0,1\n", "the column 'metric' is missing"),
+        (b"algorithm,seed,metric,value\na,0,acc,1\na,one,acc,1\n", "line 3: the seed 'one' is not a number"),
+        (b"algorithm,seed,metric,value\na,,acc,1\n", "line 2: the seed '' is not a number"),
+        (b"algorithm,seed,metric,value\na,0,acc,fast\n", "line 2: the value 'fast' is not a number"),
+    ],
+)
+def test_broken_cells_end_in_one_line(tmp_path: Path, text: bytes, words: str) -> None:
+    path = tmp_path / "cells.csv"
+    path.write_bytes(text)
+    with pytest.raises(UserError) as error:
+        read_cells(path, (), {})
+    assert words in str(error.value)
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,247 @@
+"""What a verdict speaks of and rests on: settings that are missing, grounds, readings, coverage."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+from reproduce.errors import UserError
+from reproduce.papers import artifacts
+from reproduce.report import scope
+from reproduce.report.claims import ClaimsFile, claims_files, load_claims
+from reproduce.report.scope import GROUNDS
+from reproduce.report.scoreboard import Coverage, Verdict, by_ground, coverage, headline, scoreboard
+from reproduce.report.verdicts import Outcome, under_readings
+
+ROOT = Path(__file__).parent.parent
+FILES = {file.paper: file for file in claims_files()}
+
+
+def judged(path: Path, paper: str, scale: str, **cells: pd.DataFrame) -> dict[str, Verdict]:
+    """Claim -> verdict on the given cells of a paper's artifacts."""
+    folder = path / scale / "cells"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, frame in cells.items():
+        frame.to_csv(folder / f"{paper}_{name}.csv", index=False)
+    return {v.id.split("/")[1]: v for v in scoreboard(scale, path, [FILES[paper]])}
+
+
+def printed(paper: str, name: str, seeds: int = 3) -> pd.DataFrame:
+    """The paper's own numbers as cells, give or take 0.01 per seed."""
+    frame = pd.read_csv(ROOT / "reproduce" / "papers" / paper / "reported" / f"{name}.csv").drop(columns=["std"])
+    return pd.concat([frame.assign(seed=s, value=frame["value"] + 0.01 * s) for s in range(seeds)], ignore_index=True)
+
+
+# --- incomplete cells -------------------------------------------------------------------------------------------------
+
+
+def test_one_block_of_the_table_is_not_every_block(tmp_path: Path) -> None:
+    frame = printed("dynamic_init", "table3")
+    whole = judged(tmp_path / "all", "dynamic_init", "paper", table3=frame)["t3_beats_previous_everywhere"]
+    assert (whole.verdict, whole.covers) == ("reproduced", "96 of the paper's 96 settings")
+    one = frame[(frame["dataset"] == "mnist") & (frame["label_overlap"] == 0) & (frame["dirichlet_alpha"] == 0.3)]
+    one = one[(one["transition"] == "first") & (one["algorithm"] == "fedavg")]
+    block = judged(tmp_path / "one", "dynamic_init", "paper", table3=one)["t3_beats_previous_everywhere"]
+    assert (block.verdict, block.covers) == ("inconclusive", "1 of the paper's 96 settings")
+    assert "incomplete, lacks dataset fashion_mnist, dataset svhn" in block.reason
+    without = judged(tmp_path / "two", "dynamic_init", "paper", table3=frame[frame["dataset"] != "svhn"])
+    assert "incomplete, lacks dataset svhn;" in without["t3_beats_previous_everywhere"].reason
+    assert "incomplete" not in without["t3_fedavg_equals_fedprox"].reason, "it speaks of MNIST and Fashion-MNIST only"
+
+
+def test_a_counterexample_needs_no_complete_table(tmp_path: Path) -> None:
+    frame = printed("dynamic_init", "table3", seeds=9)
+    frame = frame[frame["dataset"] == "mnist"]
+    frame.loc[frame["init_scheme"] == "proposed", "value"] -= 80
+    found = judged(tmp_path, "dynamic_init", "paper", table3=frame)
+    assert found["t3_beats_previous_everywhere"].verdict == "contradicted"
+
+
+def test_what_the_scale_declares_and_did_not_run_is_missing(tmp_path: Path) -> None:
+    frame = printed("dynamic_init", "table3").assign(num_clients=10)
+    frame = frame[frame["dataset"].isin(["mnist", "fashion_mnist"])]
+    both = judged(tmp_path / "a", "dynamic_init", "reduced", table3=frame)["t3_beats_previous_everywhere"]
+    assert both.verdict == "reproduced"
+    assert both.covers == "0 of the paper's 96 settings, 64 in their place"
+    half = frame[frame["dataset"] == "mnist"]
+    one = judged(tmp_path / "b", "dynamic_init", "reduced", table3=half)["t3_beats_previous_everywhere"]
+    assert one.verdict == "inconclusive"
+    assert "lacks dataset fashion_mnist" in one.reason
+
+
+@pytest.mark.parametrize(
+    ("check", "left", "missing"),
+    [
+        ({"is": "> 0"}, "n == 1", ["n 2"]),
+        ({"is": "> 0", "for": {"n": [1]}}, "n == 1", []),
+        ({"is": "> 0"}, "n == 1 or algorithm == 'a'", ["n 2, algorithm b", "n 2, algorithm c"]),
+        ({"better": "a", "than": ["b"]}, "algorithm != 'c'", []),
+        ({"better": "a", "than": [{"best_of": "all"}]}, "algorithm != 'c'", ["algorithm c"]),
+        ({"over": "n", "best_at": [1]}, "n == 1", ["n 2"]),
+        ({"over": "n", "trend": "increasing"}, "n == 1", ["n 2"]),
+        ({"ratio": {"of": "a", "to": "b"}, "is": "> 1"}, "algorithm != 'c' and n == 2", ["n 1"]),
+    ],
+)
+def test_what_a_check_asks_for_and_the_cells_lack(check: dict[str, Any], left: str, missing: list[str]) -> None:
+    rows = [{"n": n, "algorithm": a, "metric": "acc"} for n in (1, 2) for a in "abc"]
+    frame = pd.DataFrame(rows)
+    have = frame.query(left).astype(str)
+    assert scope.lacking({"metric": "acc", **check}, have, frame.astype(str)) == missing
+
+
+# --- what a verdict rests on ------------------------------------------------------------------------------------------
+
+
+def ground(paper: str, claim: str, scale: str) -> str:
+    file = FILES[paper]
+    (found,) = (c for c in file.claims if c.id == f"{paper}/{claim}")
+    if found.construction:
+        return GROUNDS[0]
+    return scope.rests_on(found.checks[scale], [a for a in artifacts() if a.id == found.artifact], scale)
+
+
+@pytest.mark.parametrize(
+    ("paper", "claim", "scale", "expected"),
+    [
+        ("dynamic_init", "t3_continuous_algorithm_independent", "paper", "by construction"),
+        ("fedacs", "table2_static_text", "paper", "by construction"),
+        ("fedagrac", "c37", "paper", "by construction"),
+        ("defedavg", "defedavg-setup-straggler", "paper", "closed form or simulation"),
+        ("fedacs", "corollary22_consistency", "paper", "closed form or simulation"),
+        ("fedacs", "fig7_fedavg_farthest", "reduced", "quadratics"),
+        ("fedagrac", "c10", "smoke", "quadratics"),
+        ("dynamic_init", "t3_beats_previous_everywhere", "reduced", "stand-in data"),
+        ("fedagrac", "c30", "reduced", "by construction"),
+        ("dynamic_init", "t3_beats_previous_everywhere", "paper", "the paper's data"),
+        ("fedagrac", "c34", "paper", "the paper's data"),
+        ("fedagrac", "c34", "reduced", "stand-in data"),
+    ],
+)
+def test_what_a_verdict_rests_on(paper: str, claim: str, scale: str, expected: str) -> None:
+    assert ground(paper, claim, scale) == expected
+
+
+def test_smoke_never_rests_on_the_papers_data() -> None:
+    for file in FILES.values():
+        for claim in file.claims:
+            made = [a for a in artifacts() if a.id == claim.artifact]
+            for scale in claim.scales:
+                if made and not claim.construction:
+                    rests = scope.rests_on(claim.checks[scale], made, scale)
+                    assert rests != GROUNDS[4] or scale == "paper", (claim.id, scale)
+
+
+def verdict(name: str, said: str, rests_on: str) -> Verdict:
+    return Verdict(f"toy/{name}", "toy/table1", "", said, None, "", None, 3, "", "na", rests_on=rests_on)
+
+
+def test_the_headline_counts_coverage_first_and_training_only() -> None:
+    board = [
+        verdict("a", "reproduced", "by construction"),
+        verdict("b", "reproduced", "the paper's data"),
+        verdict("c", "contradicted", "stand-in data"),
+        verdict("d", "reproduced", "quadratics"),
+        verdict("e", "not run", ""),
+    ]
+    assert headline([Coverage("toy", 20, 2, 1)], board) == [
+        "2 of the papers' 20 tables and figures are part of this package; 1 have numbers at this scale.",
+        "4 of 5 claims are judged.",
+        "On the paper's data: 1 reproduced, 0 contradicted, 0 depends, 0 inconclusive.",
+        "On stand-in data: 0 reproduced, 1 contradicted, 0 depends, 0 inconclusive.",
+    ]
+    assert by_ground(board)[0] == ("the paper's data", "1", "1", "0", "0", "0")
+    assert [row[0] for row in by_ground(board)] == list(reversed(GROUNDS))
+
+
+def test_coverage_counts_what_the_papers_have(tmp_path: Path) -> None:
+    found = {c.paper: c for c in coverage("paper", tmp_path)}
+    assert (found["dynamic_init"].has, found["dynamic_init"].run) == (20, 0)
+    assert found["fedacs"].has == 15, "without theory, which the paper does not have"
+    made = Counter(a.paper for a in artifacts() if a.name.startswith(("fig", "table")))
+    assert {paper: c.made for paper, c in found.items()} == made
+
+
+# --- readings ---------------------------------------------------------------------------------------------------------
+
+
+def test_readings_that_disagree_make_a_verdict_depend() -> None:
+    good, bad = Outcome("reproduced", 1.0, reason="yes"), Outcome("contradicted", -1.0, reason="no")
+    idle = Outcome("not run", reason="no cells")
+    both = under_readings("the rate", {"printed": bad, "fitting": good, "third": idle})
+    assert (both.verdict, both.effect) == ("depends", -1.0)
+    said = "depends on: the rate. printed: contradicted, no; fitting: reproduced, yes; third: not run, no cells"
+    assert both.reason == said
+    assert under_readings("the rate", {"printed": good, "fitting": good}).verdict == "reproduced"
+    assert under_readings("the rate", {"printed": idle, "fitting": good}).verdict == "reproduced"
+    assert under_readings("the rate", {"printed": idle, "fitting": idle}).verdict == "not run"
+
+
+def table1(rate: str, *rounds: tuple[int, int, int]) -> pd.DataFrame:
+    rows = [
+        {"dataset": "fashion_mnist", "model": rate, "step_async": a, "non_iid": n, "algorithm": "fedavg", "seed": s}
+        | {"metric": "rounds_to_target", "value": v + s, "censored": v >= 1000}
+        for a, n, v in rounds
+        for s in range(3)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_claims_that_turn_on_our_choice_say_so(tmp_path: Path) -> None:
+    printed = table1("lr", (0, 0, 26), (0, 1, 149), (1, 0, 10), (1, 1, 232))
+    fits = table1("lr_eta003", (0, 0, 2), (0, 1, 117), (1, 0, 1), (1, 1, 1000))
+    found = judged(tmp_path, "fedagrac", "paper", table1=pd.concat([printed, fits]))
+    assert found["c04"].verdict == "depends"
+    assert found["c02"].verdict == "depends"
+    assert "rate 0.001: contradicted" in found["c04"].reason
+    assert "rate 0.03: reproduced" in found["c04"].reason
+
+
+TOY: dict[str, Any] = {
+    "paper": "toy",
+    "metrics": {"acc": {"unit": "points", "better": "higher", "text": "accuracy"}},
+    "artifacts": {"table1": {"columns": {"n": [1, 2]}, "algorithms": ["a", "b"], "metrics": ["acc"]}},
+    "claims": [
+        {"id": "one", "artifact": "table1", "statement": "", "where": "", "kind": "ordering",
+         "scales": ["reduced", "paper"], "check": {"metric": "acc", "better": "a", "than": ["b"]}},
+    ],
+}  # fmt: skip
+
+
+def load(path: Path, **change: Any) -> ClaimsFile:
+    file = path / "claims.yaml"
+    file.write_text(yaml.safe_dump({**TOY, "claims": [{**TOY["claims"][0], **change}]}))
+    return load_claims(file)
+
+
+def test_a_reading_is_a_change_of_the_check_also_at_a_scale(tmp_path: Path) -> None:
+    under = {"all": {}, "one": {"for": {"n": [1]}, "at": {"reduced": {"margin": 2}}}}
+    (claim,) = load(tmp_path, readings={"about": "n", "under": under}).claims
+    assert claim.readings is not None
+    assert claim.readings.checks["paper"] == {
+        "all": claim.checks["paper"],
+        "one": {**claim.checks["paper"], "for": {"n": [1]}},
+    }
+    assert claim.readings.checks["reduced"]["one"]["margin"] == 2
+    assert "printed" not in claim.readings.checks
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"rests_on": "quadratics"}, "rests_on: 'quadratics' is not one of construction"),
+        ({"readings": {"about": "n"}}, "the key 'under' is missing"),
+        ({"readings": {"about": "n", "under": {"all": {}}}}, "at least two readings"),
+        ({"readings": {"about": "n", "under": {"all": {}, "one": {"four": 1}}}}, "unknown key 'four'"),
+        ({"readings": {"about": "n", "under": {"all": {}, "one": 3}}}, "reading one"),
+    ],
+)
+def test_readings_that_break_the_grammar_are_refused(tmp_path: Path, change: dict[str, Any], words: str) -> None:
+    with pytest.raises(UserError) as error:
+        load(tmp_path, **change)
+    assert words in str(error.value)
+    assert "claim one" in str(error.value)
