@@ -57,7 +57,10 @@ def coverage_table() -> str:
         "reduced scale",
         "not part of this package yet",
     )
-    lines = [f"**{total()} figures and tables of the five papers are part of this package.** Of those the numbers:", ""]
+    lines = [
+        f"**{total()} figures and tables of the five papers are part of this package.** The numbers, paper by paper:",
+        "",
+    ]
     lines += ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * 4 + " --- |"]
     for c in coverage():
         numbers = (len(c.printed), len(c.declared), len(c.made("paper")), len(c.made("reduced")))

@@ -34,6 +34,11 @@ def settings_table(paper: str, scale: str) -> str:
         for found in rows.values():
             cells = [", ".join(names), *(_listed(f[c] for f in found) for c in COLUMNS[1:])]
             lines.append("| " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        "Names of splits, work and links are the records of `reproduce/problems` and `reproduce/systems`, with the",
+    ]
+    lines += ["fields that differ from their defaults."]
     if untrained:
         lines += ["", f"Without training: {', '.join(untrained)}."]
     return "\n".join(lines)
