@@ -16,7 +16,7 @@ from reproduce.engine.task import Tasks
 from reproduce.engine.train import train_job
 from reproduce.engine.trainer import Trainer
 from reproduce.experiment import SCALES, Experiment
-from reproduce.papers.fedacs import networks, sensitivity
+from reproduce.papers.fedacs import network_tables, networks, sensitivity
 from reproduce.problems import Quadratic
 from reproduce.report.render import render
 from reproduce.settings import settings
@@ -59,6 +59,23 @@ def test_a_pass_has_as_many_batches_as_the_rate_of_the_short_rounds_is_larger() 
     assert short.algorithm.lr == pytest.approx(5 * default.algorithm.lr)
     setting = networks.REDUCED["fashion_mnist"]
     assert default.problem.batches.per_pass(setting.train_samples // setting.clients) == 5
+
+
+def test_small_steps_for_longer() -> None:
+    """0.4 of the rate with 2.5 times the rounds goes as far; the other choices leave the rounds alone."""
+    longer, default = chosen("0.4 x, 2.5 x rounds"), chosen(sensitivity.DEFAULT)
+    assert longer.algorithm.lr == pytest.approx(0.4 * default.algorithm.lr)
+    assert longer.clock.rounds == 2.5 * default.clock.rounds
+    rounds = {e.labels["answer"]: e.clock.rounds for e in sensitivity.panel("reduced", "fashion_mnist").experiments}
+    assert [a for a, r in rounds.items() if r != default.clock.rounds] == ["0.4 x, 2.5 x rounds"]
+
+
+def test_the_other_rate_is_named_as_it_is() -> None:
+    """Rows of the tables say at which rate the additional runs were made."""
+    rates = {s.other_rate for scale in networks.SETTINGS.values() for s in scale.values()} - {0.0}
+    assert len(rates) == 1
+    for name in ("fedacs", "fedavg", "fednova"):
+        assert network_tables.NAMES[f"{name}_other_rate"].endswith(f"rate {rates.copy().pop()}")
 
 
 def test_a_fading_rate() -> None:

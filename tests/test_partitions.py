@@ -42,7 +42,7 @@ def sizes(parts: list[np.ndarray]) -> list[int]:
 CIFAR, FASHION, A9A = balanced(10, 5000), balanced(10, 6000), np.repeat([0, 1], [24720, 7841])
 MNIST_COUNTS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
 
-GOLDEN = [  # fedagrac section 10
+GOLDEN = [  # sizes for seed 1234, computed apart from this package
     (
         CIFAR,
         20,
@@ -166,7 +166,7 @@ def test_the_two_groups_are_partitioned_independently() -> None:
 
 
 def naive_group(labels: np.ndarray, alpha: float, clients: int, seed: int) -> list[np.ndarray]:
-    """dynamic_init 4.3 word by word, on numpy scalars."""
+    """The dealing of samples within a group, step by step as docs/papers/dynamic_init.md has it, on numpy scalars."""
     rng = np.random.default_rng([seed, 77])
     count = labels.max() + 1
     pools = [list(rng.permutation(np.flatnonzero(labels == c))) for c in range(count)]
@@ -185,7 +185,7 @@ def naive_group(labels: np.ndarray, alpha: float, clients: int, seed: int) -> li
 
 
 def naive_balanced(labels: np.ndarray, alpha: float, clients: int, seed: int) -> list[np.ndarray]:
-    """The loop of fiarse section 4 with the released code's rejection of full clients and exhausted classes."""
+    """The balanced loop of fiarse with the released code's rejection of full clients and exhausted classes."""
     rng = np.random.default_rng([seed, 78])
     count, quota = labels.max() + 1, len(labels) // clients
     pools = [list(np.flatnonzero(labels == c)) for c in range(count)]

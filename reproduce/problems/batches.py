@@ -37,7 +37,7 @@ class Batches:
         raise NotImplementedError
 
     def first_pass(self, samples: int, steps: int, offset: int) -> int:
-        """How many gradients make up the `pass_mean` first-gradient estimate (fedagrac 2.1): the first gradient alone,
+        """How many gradients make up the `pass_mean` first-gradient estimate (fedagrac): the first gradient alone,
         unless the data stream ends within the round after step k >= 1; then all gradients up to that point.
         """
         passes = self.per_pass(samples)
@@ -53,7 +53,7 @@ class Batches:
 
 @dataclass(frozen=True)
 class Shuffled(Batches):
-    """A new permutation for every pass, fresh in every round; the short last batch is kept (fedacs 4.4)."""
+    """A new permutation for every pass, fresh in every round; the short last batch is kept (fedacs)."""
 
     def plan(self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
         stream = rng("batches", seed, round, client)
@@ -66,7 +66,7 @@ class Shuffled(Batches):
 
 @dataclass(frozen=True)
 class Walk(Shuffled):
-    """One pass over a fresh permutation that stops after the given steps and never wraps around (dynamic_init 2.0)."""
+    """One pass over a fresh permutation that stops after the given steps and never wraps around (dynamic_init)."""
 
     def steps(self, amount: int, unit: str, samples: int) -> int:
         return min(super().steps(amount, unit, samples), self.per_pass(samples))
@@ -74,7 +74,7 @@ class Walk(Shuffled):
 
 @dataclass(frozen=True)
 class Cyclic(Batches):
-    """One fixed order per client, never reshuffled, its position kept across rounds (fedagrac 4.4)."""
+    """One fixed order per client, never reshuffled, its position kept across rounds (fedagrac)."""
 
     def plan(self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
         rows = self._cut(indices)
@@ -90,7 +90,7 @@ class Cyclic(Batches):
 
 @dataclass(frozen=True)
 class Fixed(Batches):
-    """The same order in every pass and round, each round from the start (fiarse 4)."""
+    """The same order in every pass and round, each round from the start (fiarse)."""
 
     def plan(self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
         rows = self._cut(indices)
@@ -99,7 +99,7 @@ class Fixed(Batches):
 
 @dataclass(frozen=True)
 class WithReplacement(Batches):
-    """Every step draws its batch uniformly with replacement (defedavg 4); `round` is the job index."""
+    """Every step draws its batch uniformly with replacement (defedavg); `round` is the job index."""
 
     def plan(self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
         stream = rng("batches", seed, round, client)

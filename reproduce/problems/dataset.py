@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 Arrays = dict[str, NDArray[Any]]
 
-VOCABULARY, LENGTH = 30_522, 64  # size of BERT's vocabulary and the text length of dynamic_init 4.1
+VOCABULARY, LENGTH = 30_522, 64  # size of BERT's vocabulary and the text length of dynamic_init
 _WORD = re.compile(r"[^\W_]+")
 
 

@@ -16,7 +16,7 @@ Pair = tuple[NDArray[Any], NDArray[np.int64]]
 
 
 def load(name: str) -> Dataset:
-    """The embedded data sets with a fixed size: `digits`, and `gaussian` as in the smoke scale of dynamic_init (9)."""
+    """The embedded data sets with a fixed size: `digits`, and `gaussian` as in the smoke scale of dynamic_init."""
     if name == "digits":
         return digits()
     return gaussian_classes(10, 20, 400, 200, noise=1.5, seed=7)

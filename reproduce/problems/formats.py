@@ -71,7 +71,7 @@ def read_libsvm(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
 
 @reader
 def read_news(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
-    """Two CSV files of class 1-4 and text fields; text = title + " " + description (dynamic_init 4.1)."""
+    """Two CSV files of class 1-4 and text fields; text = title + " " + description (dynamic_init)."""
     arrays: Arrays = {}
     for part, path in zip(("train", "test"), paths, strict=True):
         rows = list(csv.reader(io.StringIO(_text(path), newline="")))

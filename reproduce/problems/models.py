@@ -123,7 +123,7 @@ class MLP(Model):
 class ConvNet(Model):
     """Two convolutions, each followed by ReLU and 2x2 max-pooling, then linear layers with ReLU between.
 
-    One family covers the small networks of fedacs (Table 3), fedagrac (Table 3) and defedavg (section 4.1.2).
+    One family covers the small networks of fedacs (Table 3), fedagrac (Table 3) and defedavg (Sec. 4.1.2).
     `dropout` acts before every linear layer if `dropout_at` is "all", before the first if "first", before the last if
     "last"; `channel_dropout` drops whole channels after the second convolution. `initialisation` "kaiming" is
     fan-in Kaiming-normal with zero biases in all layers but the last.
@@ -260,7 +260,7 @@ class VGG19(Model):
 
 @dataclass(frozen=True)
 class ResNet(Model):
-    """Post-activation residual network with static batch normalisation (fiarse, section 3.1).
+    """Post-activation residual network with static batch normalisation (fiarse).
 
     `widths` are the channels of the stages, `blocks` their numbers of basic blocks; every stage but the first starts
     with stride 2. The default is ResNet-18 for 32x32 images; one block per stage and stride 2 make the reduced net.

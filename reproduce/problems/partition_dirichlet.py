@@ -29,7 +29,7 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class DirichletClass:
-    """Each class is cut by shares ~ Dir(alpha 1_M) over the clients; all samples used (fedacs 4.2 `dirichlet_class`).
+    """Each class is cut by shares ~ Dir(alpha 1_M) over the clients; all samples used (fedacs).
 
     Everything is redrawn until each client has at least `min_size` samples. Sizes are very unequal for small alpha.
     """
@@ -53,7 +53,7 @@ class DirichletClass:
 class DirichletClient:
     """Each client draws a label mix ~ Dir(alpha 1_C); a class is shared out in proportion to the clients' mix entries.
 
-    The option `dirichlet_client` of fedacs 4.2 (the partition of FedAU's code). All samples used; redrawn until each
+    The other reading of a Dirichlet split (fedacs; the partition of FedAU's code). All samples used; redrawn until each
     client has at least `min_size` samples.
     """
 
@@ -78,9 +78,9 @@ class DirichletClient:
 class CappedDirichlet:
     """Each class cut by Dir(alpha 1_M) among the clients that hold fewer than N / M samples so far; all samples used.
 
-    fedagrac 4.2 (DP1, golden sizes in its section 10; alpha 0.3, legacy generator seeded 1234) and fiarse section 4 for
-    AG News (alpha 1.0, `data_seed=0`). Redrawn on the same stream until each client has at least as many samples as
-    there are classes; then every client's list is shuffled. `data_seed=None` takes the seed of the run instead.
+    For fedagrac (DP1; alpha 0.3, legacy generator seeded 1234) and fiarse's AG News (alpha 1.0, `data_seed=0`). Redrawn
+    on the same stream until each client has at least as many samples as there are classes; then every client's list is
+    shuffled. `data_seed=None` takes the seed of the run instead.
     """
 
     alpha: float
@@ -117,7 +117,7 @@ class CappedDirichlet:
     def split_test(
         self, train_labels: Labels, test_labels: Labels, clients: int, seed: int, matched: bool = True
     ) -> list[Indices]:
-        """Local test sets that tile the test split (fiarse section 4).
+        """Local test sets that tile the test split (fiarse).
 
         matched: a class is cut by the clients' realised shares of that class in training; a client left without any
         sample takes one from the largest. Otherwise the released code: a partition drawn afresh from the test labels.
@@ -137,7 +137,7 @@ class CappedDirichlet:
 
 @dataclass(frozen=True)
 class BalancedDirichlet:
-    """Every client draws a class prior ~ Dir(alpha 1_C) and gets exactly floor(N / M) samples (fiarse section 4).
+    """Every client draws a class prior ~ Dir(alpha 1_C) and gets exactly floor(N / M) samples (fiarse).
 
     For every sample: a client drawn uniformly among those not full, a class drawn from its prior restricted to the
     classes that still have samples (uniform among these if the restricted prior vanishes), the next sample of that
@@ -162,7 +162,7 @@ class BalancedDirichlet:
     def split_test(
         self, train_labels: Labels, test_labels: Labels, clients: int, seed: int, matched: bool = True
     ) -> list[Indices]:
-        """Local test sets of floor(N_test / M) samples by the same rule (fiarse section 4).
+        """Local test sets of floor(N_test / M) samples by the same rule (fiarse).
 
         matched: with the priors of the training parts; otherwise with fresh priors, as in the released code.
         """

@@ -24,7 +24,7 @@ from reproduce.problems.partition_tools import (
 
 @dataclass(frozen=True)
 class IID:
-    """A random permutation cut into consecutive parts whose sizes differ by at most 1 (defedavg section 4).
+    """A random permutation cut into consecutive parts whose sizes differ by at most 1 (defedavg).
 
     Stream: `default_rng([seed, 1])`.
     """
@@ -36,7 +36,7 @@ class IID:
 
 @dataclass(frozen=True)
 class ShuffledBlocks:
-    """All positions shuffled, consecutive blocks of floor(N / clients), the rest unused (fedagrac 4.3, "i.i.d.").
+    """All positions shuffled, consecutive blocks of floor(N / clients), the rest unused (fedagrac, "i.i.d.").
 
     The paper's code shuffles with Python's `random.Random(1234)` whatever the seed of the run; `data_seed=None` takes
     the seed of the run instead.
@@ -54,7 +54,7 @@ class ShuffledBlocks:
 
 @dataclass(frozen=True)
 class ClassPerClient:
-    """One class per client, each class split evenly among its clients; all samples used (fedacs 4.2).
+    """One class per client, each class split evenly among its clients; all samples used (fedacs).
 
     contiguous: client m of M has class floor(m C / M), so that fast and slow halves of the clients see different
     classes; modulo: class m mod C, so that both halves see every class.
@@ -76,7 +76,7 @@ class ClassPerClient:
 
 @dataclass(frozen=True)
 class TwoClasses:
-    """Client i owns class i mod C and one more class drawn uniformly from the others (defedavg section 4, non-IID).
+    """Client i owns class i mod C and one more class drawn uniformly from the others (defedavg, non-IID).
 
     Each class is shuffled and split as evenly as possible among its owners, in client order. All samples are used when
     there are at least as many clients as classes. Stream: `default_rng([seed, 1])`.
@@ -100,7 +100,7 @@ class TwoClasses:
 class Shards:
     """Samples sorted by label, cut into `per_client` x clients shards, each client gets `per_client` random ones.
 
-    The option `shards` of defedavg section 4.
+    The other common reading of two classes per client (defedavg).
     """
 
     per_client: int = 2
@@ -114,7 +114,7 @@ class Shards:
 
 @dataclass(frozen=True)
 class Sharding:
-    """Five classes per client, unequal sizes (fedagrac 4.3, DP2 "pathological"; golden sizes in its section 10).
+    """Five classes per client, unequal sizes (fedagrac, DP2; "pathological" in the published code).
 
     Label slots are a permutation of the C classes followed by uniform draws; a client with a repeated label gets
     distinct ones instead. A class with h holders gives floor(n_c / h) shuffled samples to each in client order and

@@ -12,7 +12,7 @@ from reproduce.problems.partition_tools import Indices, Labels
 @dataclass(frozen=True)
 class Head:
     """The first `share` of every client's list of another partition, at least one sample: the same proportions of
-    clients and classes, up to chance, on less data (fedagrac section 9)."""
+    clients and classes, up to chance, on less data (fedagrac, reduced scale)."""
 
     partition: Any
     share: float

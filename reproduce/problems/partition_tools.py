@@ -13,7 +13,7 @@ from reproduce.errors import UserError
 Indices = NDArray[np.int64]
 Labels = NDArray[np.integer]
 
-TRAIN, TEST = 1, 2  # key of the stream that cuts the training set (defedavg section 4: c = 1), and the test set
+TRAIN, TEST = 1, 2  # key of the stream that cuts the training set and the test set
 ATTEMPTS = 1000  # redraws before a partition is called impossible
 
 

@@ -1,16 +1,16 @@
-"""How samples are given to clients: every partition of the five papers.
+"""How samples are given to clients: every partition of the five papers (docs/papers, "Models and data").
 
-| record                                    | source                                     |
+| record                                    | for                                        |
 | ----------------------------------------- | ------------------------------------------ |
-| `IID`, `TwoClasses`, `Shards`             | defedavg section 4                         |
-| `ClassPerClient`                          | fedacs 4.2, MNIST                          |
-| `DirichletClass`, `DirichletClient`       | fedacs 4.2, CIFAR-10 and CINIC-10          |
-| `CappedDirichlet`                         | fedagrac 4.2 (DP1); fiarse 4, AG News      |
-| `Sharding`, `ShuffledBlocks`              | fedagrac 4.3 (DP2, i.i.d.)                 |
-| `BalancedDirichlet`                       | fiarse 4, CIFAR                            |
-| `label_groups`, `GroupedDirichlet`        | dynamic_init 4.2, 4.3                      |
-| `Head`                                    | fedagrac section 9                         |
-| `HalfLabels`, `PartialOverlap`, `TwoShard`, `DistinctLabels` | dynamic_init 4.6        |
+| `IID`, `TwoClasses`, `Shards`             | defedavg                                   |
+| `ClassPerClient`                          | fedacs, MNIST                              |
+| `DirichletClass`, `DirichletClient`       | fedacs, CIFAR-10 and CINIC-10              |
+| `CappedDirichlet`                         | fedagrac (DP1); fiarse, AG News            |
+| `Sharding`, `ShuffledBlocks`              | fedagrac (DP2, i.i.d.)                     |
+| `BalancedDirichlet`                       | fiarse, CIFAR                              |
+| `label_groups`, `GroupedDirichlet`        | dynamic_init, Tables 1-7                   |
+| `Head`                                    | fedagrac, reduced scale                    |
+| `HalfLabels`, `PartialOverlap`, `TwoShard`, `DistinctLabels` | dynamic_init, Tables 8-14 |
 
 Each has `split(labels, clients, seed)`: one array of positions in `labels` per client, no client empty, the same for
 the same arguments on every machine; a UserError when that is impossible. Records with a `data_seed` ignore the seed of

@@ -35,9 +35,9 @@ NAMES = {
     "image_blobs": "generated images",
     "fedacs_uncalibrated": "FedACS, not calibrated",
     "fedacs_calibrated_at_server": "FedACS, calibrated at the server",
-    "fedacs_other_rate": "FedACS, rate 0.005",
-    "fedavg_other_rate": "FedAvg, rate 0.005",
-    "fednova_other_rate": "FedNova, rate 0.005",
+    "fedacs_other_rate": "FedACS, rate 0.0001",
+    "fedavg_other_rate": "FedAvg, rate 0.0001",
+    "fednova_other_rate": "FedNova, rate 0.0001",
 }
 
 

@@ -64,16 +64,18 @@ PAPER = {
         (0.47889522, 0.47227842, 0.43047404), (0.24205776, 0.23828046, 0.25874835), 5.4e-4,
     ),
 }  # fmt: skip
-SMALL: dict[str, Any] = {"rounds": 60, "tail": 15, "test_samples": 2000}
+SMALL: dict[str, Any] = {
+    "rate": 0.005, "batch": 32, "rounds": 60, "tail": 15, "train_samples": 3000, "test_samples": 2000
+}  # fmt: skip
 REDUCED = {
     "mnist": replace(
-        PAPER["mnist"], **SMALL, train_samples=2000, batch=20, seeds=(0, 1),
-        substitute="MNIST: 2,000 training images, batches of 20, 60 rounds",
+        PAPER["mnist"], **SMALL, seeds=(0, 1),
+        substitute="MNIST: 3,000 training images, batches of 32, 60 rounds, rate 0.005",
     ),
     "fashion_mnist": replace(
-        PAPER["mnist"], **SMALL, train_samples=3000, batch=32, data="fashion_mnist", model=Softmax(784, 10),
-        rate=0.0001, other_rate=0.005, mean=(0.2860,), std=(0.3530,), seeds=(0, 1, 2, 3, 4),
-        substitute="logistic regression on Fashion-MNIST: 3,000 training images, batches of 32, 60 rounds, rate 0.0001",
+        PAPER["mnist"], **SMALL, data="fashion_mnist", model=Softmax(784, 10), other_rate=0.0001,
+        mean=(0.2860,), std=(0.3530,), seeds=(0, 1, 2, 3, 4),
+        substitute="logistic regression on Fashion-MNIST: 3,000 training images, batches of 32, 60 rounds, rate 0.005",
     ),
 }  # fmt: skip
 SMOKE = {

@@ -40,7 +40,8 @@ SYSTEMS: dict[str, Callable[[Any], System]] = {
 class Choice:
     """One answer to a question that the paper leaves open; the defaults are those of Fig. 6.
 
-    rate: factor of the learning rate. all: also for the algorithms whose rate is never calibrated.
+    rate, rounds: factors of the learning rate and of the rounds. all: also for the algorithms whose rate is never
+    calibrated.
     """
 
     question: str
@@ -50,6 +51,7 @@ class Choice:
     change: str = ""
     calibration: Calibration | None = field(default=Calibration())
     rate: float = 1.0
+    rounds: float = 1.0
     all: bool = True
 
     @property
@@ -70,12 +72,16 @@ CHOICES = (
     Choice("calibrated", "by the mean over rounds", calibration=Calibration("mean"), all=False),
     Choice("calibrated", "by the mean, at the server", calibration=Calibration("mean", "server"), all=False),
     Choice("calibrated", "not", calibration=None, all=False),
-    Choice("rate", "5 x", rate=5.0),
-    Choice("rate", "25 x", rate=25.0),
+    Choice("rate", "4 x", rate=4.0),
+    Choice("rate", "0.4 x, 2.5 x rounds", rate=0.4, rounds=2.5),
+    Choice("rate", "1/10", rate=0.1),
+    Choice("rate", "1/50", rate=0.02),
+    Choice("rate", "1/50, slow own last five", change="halves exchanged", rate=0.02),
+    Choice("rate", "1/50, slow own half of every class", partition=ClassPerClient("modulo"), rate=0.02),
     Choice("static system", "slow clients badly linked", system="static"),
     Choice("static system", "slow clients well linked", system="static", change="pairing reversed"),
 )
-BRIEF = ("default", "slow clients own", "calibrated: at the server", "calibrated: not")
+BRIEF = ("default", "slow clients own", "calibrated: at the server", "calibrated: not", "rate: 4 x")
 """The choices that the network is asked at reduced scale, by the beginnings of their names."""
 
 NETWORKS: dict[str, dict[str, tuple[int, tuple[str, ...]]]] = {
@@ -128,7 +134,7 @@ def varied(
             replace(problem, partition=choice.partition),
             SYSTEMS[choice.change](e.system),
             e.algorithm,
-            replace(e.clock, by_class=False, work=False),
+            replace(e.clock, rounds=round(choice.rounds * setting.rounds), by_class=False, work=False),
         )
 
 
@@ -177,7 +183,7 @@ def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
     from reproduce.report.names import pretty
 
     *data, last = panels(histories.scale)
-    fig, axes = figures.sheet(1, len(data) + 1, height=3.3)
+    fig, axes = figures.sheet(1, len(data) + 1, height=4.0)
     for i, (ax, p) in enumerate(zip(axes[0], data, strict=False)):
         dataset = str(p.experiments[0].labels["dataset"])
         problem: Any = p.experiments[0].problem

@@ -41,7 +41,7 @@ def panel(
 
 
 def panels(scale: str) -> tuple[Panel, ...]:
-    """The panels of the figure, and at paper scale the tuned grid of logistic regression (the specification, 6.9)."""
+    """The panels of the figure, and at paper scale the tuned grid of logistic regression (rates of Section 6.1)."""
     if scale != "paper":
         return drawn(scale)
     means = [{**LR, "k_mean": mean, "k_variance": 10000} for mean in (100, 500)]

@@ -88,7 +88,7 @@ ARTIFACT = Artifact(
     decimals=1,
     notes=(
         "The paper states the rate 0.001 for LR (column LR); with it the printed 2 rounds and 1 round on i.i.d. data "
-        "cannot be had (about 20), with 0.03 they can (column LR, rate 0.03). Which rate was used, is not known.",
+        "cannot be had, with 0.03 they can (column LR, rate 0.03). Which rate was used, is not known.",
         "Not in the paper, ours: Dirichlet 0.1 for non-i.i.d. data (the published code's default), batches of 32, "
         "step counts uniform in 100 to 400 for step asynchronism ('at least 100').",
     ),

@@ -56,6 +56,6 @@ ARTIFACT = Artifact(
     columns=("metric",),
     options={
         "stamp": "Histograms: seed 0, 15 bins from the least to the greatest accuracy of a method; the statistics in "
-        "the cells are of all seeds. ScaleFL is not part of this package."
+        "the cells are of all seeds. ScaleFL is not part of this package yet."
     },
 )

@@ -48,6 +48,6 @@ ARTIFACT = Artifact(
     columns=("dataset", "model_size", "metric"),
     options={
         "stamp": "Lines: mean over seeds; bands: one sample standard deviation. Batch statistics in evaluation, as in "
-        "training. FedRolex is evaluated in the window of its last round; ScaleFL is not part of this package."
+        "training. FedRolex is evaluated in the window of its last round; ScaleFL is not part of this package yet."
     },
 )

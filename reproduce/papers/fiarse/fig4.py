@@ -48,6 +48,6 @@ ARTIFACT = Artifact(
     columns=("model_size",),
     options={
         "stamp": "19 sizes; markers: the four that were trained. Lines: mean over seeds; bands: one sample standard "
-        "deviation. Slices keep ceil(sqrt(size) c) of c channels. ScaleFL is not part of this package."
+        "deviation. Slices keep ceil(sqrt(size) c) of c channels. ScaleFL is not part of this package yet."
     },
 )

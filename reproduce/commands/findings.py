@@ -1,0 +1,26 @@
+"""Render docs/findings and the results in README.md from their templates and the committed cells."""
+
+from __future__ import annotations
+
+import argparse
+
+NAME = "findings"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is not up to date")
+
+
+def run(args: argparse.Namespace) -> None:
+    from reproduce.errors import UserError
+    from reproduce.findings import pages
+
+    found = pages()
+    stale = [page for page, text in found.items() if not page.is_file() or page.read_text(encoding="utf-8") != text]
+    if args.check and stale:
+        raise UserError(f"not up to date: {', '.join(map(str, stale))}; run `python -m reproduce findings`")
+    for page in stale:
+        page.write_text(found[page], encoding="utf-8")
+        print(f"wrote {page}")
+    if not stale:
+        print("up to date")

@@ -1,0 +1,99 @@
+"""The pages that say what came out, rendered from templates: every number is read from a committed file.
+
+A template (`docs/findings/templates/*.md`, Jinja) asks `cells`, `printed`, `panel` and `minutes` for its numbers;
+`python -m reproduce findings` writes the page, and a test compares the two. So no sentence keeps an old number.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+
+from reproduce.errors import UserError
+from reproduce.papers import PAPERS
+from reproduce.papers.coverage import coverage, coverage_table
+from reproduce.papers.described import settings_table
+from reproduce.quotes import FUNCTIONS
+
+TEMPLATES = Path("docs/findings/templates")
+"""That of README.md is for what stands there between `<!-- results -->` and `<!-- end of results -->`; its coverage,
+and the settings in docs/papers, stand between like lines."""
+
+
+def pages(root: Path = Path()) -> dict[Path, str]:
+    """Page -> what it should hold. UserError for a template that asks for what is not there."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+
+    environment = Environment(
+        loader=FileSystemLoader(root / TEMPLATES),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {f.__name__: f for f in FUNCTIONS}
+    environment.globals["coverage"] = {c.paper: c for c in coverage()}
+    found = {}
+    for template in sorted((root / TEMPLATES).glob("*.md")):
+        try:
+            text = reflow(environment.get_template(template.name).render())
+        except TemplateError as error:
+            raise UserError(f"{TEMPLATES / template.name}: {error}") from None
+        if template.name == "README.md":
+            found[root / "README.md"] = _between(root / "README.md", {"coverage": coverage_table(), "results": text})
+        else:
+            found[root / "docs/findings" / template.name] = text
+    for paper in PAPERS:
+        page = root / f"docs/papers/{paper}.md"
+        found[page] = _between(page, {f"settings {s}": settings_table(paper, s) for s in ("paper", "reduced")})
+    return found
+
+
+def _between(page: Path, blocks: Mapping[str, str]) -> str:
+    """The page with new text after each line `<!-- NAME ... -->`, up to `<!-- end of NAME's first word -->`."""
+    text = page.read_text(encoding="utf-8")
+    for name, block in blocks.items():
+        begin, end = f"<!-- {name} -->", f"<!-- end of {name.split()[0]} -->"
+        before, opened, rest = text.partition(begin)
+        _, closed, after = rest.partition(end)
+        if not (opened and closed):
+            raise UserError(f"{page} must contain the lines '{begin}' and '{end}'")
+        text = f"{before}{begin}\n\n{block.strip()}\n\n{end}{after}"
+    return text
+
+
+def reflow(text: str, width: int = 124) -> str:
+    """Markdown with its paragraphs and list items filled; tables, headings, images and code stay as they are."""
+    blocks = re.split(r"\n(?=\s*\n|- |\||#|!\[)|(?<=\|)\n(?!\|)", text.strip())
+    return "\n".join(_filled(b, width) for b in blocks) + "\n"
+
+
+def _filled(block: str, width: int) -> str:
+    lead = block.lstrip("\n")
+    if not lead.strip() or lead.startswith(("|", "#", "![", "    ", "```", "<!--")):
+        return block
+    space = "\n" * (len(block) - len(lead))
+    words = textwrap.fill(
+        " ".join(lead.split()), width, subsequent_indent="  " if lead.startswith("- ") else "",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return space + words
+
+
+def literals(template: str) -> list[str]:
+    """Digits that a template has written out: those of names, references, links and settings ("λ = 0.3") aside."""
+    text = re.sub(r"\{[{%#].*?[}%#]\}|`[^`]*`|\]\([^)]*\)|<!--.*?-->", " ", template, flags=re.DOTALL)
+    for known in (_REFERENCE, _SETTING, _NAME):
+        text = re.sub(known, " ", text)
+    return re.findall(r"\S*\d\S*", text)
+
+
+_NUMBERS = r"[\d]+(\.\d+)*(\([a-d]\))?"
+_REFERENCE = (
+    rf"\b(Figs?|Tables?|Algorithms?|Sec|Section|Theorem|[Aa]pp|[Aa]ppendix|eqs?|c)\.?\s?\(?[A-Z]?\.?{_NUMBERS}"
+    rf"((,| and| to|-)\s?(Figs?\.\s|Tables?\s)?{_NUMBERS})*\)?|\(\d+\)"
+)
+_SETTING = rf"(λ|rate|mean K|K|V|n|ratio|alpha)( =| of)? {_NUMBERS}((,| and| to) {_NUMBERS})*"
+_NAME = r"\b(a9a|CIFAR-100?|CINIC-10|VGG-19|ResNet-18|DP[12]|95 %|arXiv [\d.]+|c\d\d)(?=\W|$)"

@@ -1,0 +1,79 @@
+"""What the papers have and what this package has of it: the counts that README, `list` and the report begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from reproduce.papers import PAPERS, artifacts
+
+PRINTED: Mapping[str, tuple[int, int]] = {
+    "fedacs": (10, 5), "dynamic_init": (4, 16), "fedagrac": (5, 6), "fiarse": (8, 7), "defedavg": (7, 2),
+}  # fmt: skip
+"""Paper -> how many figures and tables it has, numbered from 1."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """One paper: names of all its figures and tables, of those that are declared here, and of ours beside them."""
+
+    paper: str
+    printed: tuple[str, ...]
+    declared: tuple[str, ...]
+    ours: tuple[str, ...]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What the paper has and nobody has declared yet."""
+        return tuple(name for name in self.printed if name not in self.declared)
+
+    def made(self, scale: str, root: Path = Path()) -> tuple[str, ...]:
+        """The declared artifacts of the paper whose cells are there at a scale, whole or in part."""
+        return tuple(n for n in self.declared if (root / f"results/{scale}/cells/{self.paper}_{n}.csv").is_file())
+
+    def __str__(self) -> str:
+        return f"{len(self.declared)} of {len(self.printed)}"
+
+
+def coverage() -> tuple[Coverage, ...]:
+    """All papers, in the order of `PAPERS`."""
+    return tuple(_of(paper) for paper in PAPERS)
+
+
+def total() -> str:
+    """Artifacts declared of those that the papers have."""
+    found = coverage()
+    return f"{sum(len(c.declared) for c in found)} of {sum(len(c.printed) for c in found)}"
+
+
+def coverage_table() -> str:
+    """Markdown: how many figures and tables each paper has, how many are declared and have numbers, what is missing."""
+    head = (
+        "paper",
+        "figures and tables",
+        "declared",
+        "our numbers, paper scale",
+        "reduced scale",
+        "not part of this package yet",
+    )
+    lines = [
+        f"**{total()} figures and tables of the five papers are part of this package.** The numbers, paper by paper:",
+        "",
+    ]
+    lines += ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * 4 + " --- |"]
+    for c in coverage():
+        numbers = (len(c.printed), len(c.declared), len(c.made("paper")), len(c.made("reduced")))
+        missing = ", ".join(c.missing) or "-"
+        lines.append(f"| [{c.paper}](docs/papers/{c.paper}.md) | " + " | ".join(map(str, numbers)) + f" | {missing} |")
+    rest = "An artifact counts as having numbers if some of its panels do; which, its caption and the paper's page say."
+    return "\n".join([*lines, "", rest])
+
+
+def _of(paper: str) -> Coverage:
+    figures, tables = PRINTED[paper]
+    printed = (*(f"fig{i + 1}" for i in range(figures)), *(f"table{i + 1}" for i in range(tables)))
+    names = tuple(a.name for a in artifacts() if a.paper == paper)
+    return Coverage(
+        paper, printed, tuple(n for n in names if n in printed), tuple(n for n in names if n not in printed)
+    )

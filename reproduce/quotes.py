@@ -1,0 +1,176 @@
+"""Numbers for sentences: selections of committed cells, and what the pages say of them.
+
+The templates of `reproduce.findings` call the functions in `FUNCTIONS`; each returns text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reproduce.errors import UserError
+from reproduce.papers import artifacts
+from reproduce.papers.coverage import total
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Rows of a file of cells. Calling it narrows: `c(algorithm="fedacs")`, `c(n=[10, 20])`."""
+
+    rows: pd.DataFrame
+    name: str
+
+    def __call__(self, **where: Any) -> Cells:
+        rows = self.rows
+        for column, wanted in where.items():
+            if column not in rows:
+                raise UserError(f"{self.name} has no column '{column}'; it has {', '.join(map(str, rows.columns))}")
+            values = {_key(w) for w in (wanted if isinstance(wanted, list) else [wanted])}
+            rows = rows[rows[column].map(_key).isin(values)]
+            if rows.empty:
+                raise UserError(f"{self.name} has no rows with {column} = {wanted} (and {where})")
+        return Cells(rows, self.name)
+
+    @property
+    def seeds(self) -> pd.Series:
+        """seed -> value. UserError if the rows belong to more than one setting."""
+        found = self.rows.set_index("seed")["value"] if "seed" in self.rows else self.rows["value"]
+        if found.index.duplicated().any() or ("seed" not in self.rows and len(found) > 1):
+            raise UserError(f"{self.name}: these rows are of more than one setting:\n{self.rows}")
+        return found
+
+    def mean(self, digits: int = 1) -> str:
+        """The mean over seeds; "> 200" where one was not there by the end, "diverged" where one diverged."""
+        values = self.seeds
+        if values.isna().any():
+            return f"{int(values.isna().sum())} of {len(values)} diverged"
+        censored = "censored" in self.rows and (self.rows["censored"] == "True").any()
+        return f"{'> ' if censored else ''}{values.mean():,.{digits}f}"
+
+    def spread(self, digits: int = 1) -> str:
+        """Mean ± sample standard deviation over seeds."""
+        values = self.seeds
+        return self.mean(digits) + ("" if values.isna().any() else f" ± {values.std(ddof=1):.{digits}f}")
+
+    def range(self, digits: int = 1, over: str | Iterable[str] = "algorithm") -> str:
+        """Least to greatest of the means over seeds, one mean for each value of `over`."""
+        means = self.rows.groupby([over] if isinstance(over, str) else list(over))["value"].mean()
+        low, high = f"{means.min():,.{digits}f}", f"{means.max():,.{digits}f}"
+        return low if low == high else f"{low} to {high}"
+
+    def average(self, *over: str) -> Cells:
+        """The mean over the columns `over`, seed by seed."""
+        keep = [c for c in self.rows.columns if c not in (*over, "value", "censored", "text")]
+        return Cells(self.rows.groupby(keep, sort=False, dropna=False)["value"].mean().reset_index(), self.name)
+
+
+def cells(artifact: str) -> Cells:
+    """The committed cells of "paper/fedacs_fig7": scale, then paper and name."""
+    scale, _, name = artifact.partition("/")
+    return _read(Path(f"results/{scale}/cells/{name}.csv"))
+
+
+def printed(artifact: str) -> Cells:
+    """The numbers that a paper prints, of "fedacs/table1"."""
+    paper, _, name = artifact.partition("/")
+    return _read(Path(f"reproduce/papers/{paper}/reported/{name}.csv"))
+
+
+def lead(a: Cells, b: Cells, digits: int = 1) -> str:
+    """Mean of a - b, seed by seed, with the 95 % t-interval: "9.4 (4.5 to 14.4)"."""
+    from reproduce.report.intervals import t_interval
+
+    gaps = (a.seeds - b.seeds).dropna()
+    if len(gaps) != len(a.seeds) or len(gaps) != len(b.seeds) or len(gaps) < 2:
+        raise UserError(f"{a.name} and {b.name}: a lead needs the same seeds, two at least, without divergence")
+    low, high = t_interval(list(gaps))
+    return f"{gaps.mean():.{digits}f} ({low:.{digits}f} to {high:.{digits}f})".replace("-", "−")
+
+
+def share(a: Cells, b: Cells, digits: int = 2) -> str:
+    """Mean of a over mean of b."""
+    return f"{a.seeds.mean() / b.seeds.mean():.{digits}f}"
+
+
+def rmse(ours: Cells, theirs: Cells, digits: int = 2) -> str:
+    """Root mean square of our mean over seeds minus the printed number, over all cells that both have."""
+    both = _both(ours, theirs)
+    return f"{((both['value_ours'] - both['value_theirs']) ** 2).mean() ** 0.5:.{digits}f}"
+
+
+def common(ours: Cells, theirs: Cells) -> int:
+    """How many cells both have."""
+    return len(_both(ours, theirs))
+
+
+def behind(c: Cells, over: str, digits: int = 1, **chosen: Any) -> str:
+    """How far the mean of `chosen` is at most from the best mean of its group; groups differ in all but `over`."""
+    by = [n for n in _setting(c) if n != over]
+    best = c.rows.groupby([*by, over])["value"].mean().groupby(by).max()
+    return f"{(best - c(**chosen).rows.groupby(by)['value'].mean()).max():.{digits}f}"
+
+
+def apart(a: Cells, b: Cells, digits: int = 1) -> str:
+    """Largest difference, either way, between the means of a and b, setting by setting in the order of the rows."""
+    left, right = ([g.mean() for _, g in c.rows.groupby(_setting(c), sort=False)["value"]] for c in (a, b))
+    return f"{max(abs(x - y) for x, y in zip(left, right, strict=True)):.{digits}f}"
+
+
+def panel(scale: str, paper: str, name: str) -> Any:
+    """A declared panel, for the settings in the text."""
+    for artifact in artifacts():
+        for found in artifact.panels(scale) if artifact.paper == paper else ():
+            if found.name == name:
+                return found
+    raise UserError(f"{paper} has no panel '{name}' at scale {scale}")
+
+
+def minutes(scale: str, paper: str, *jobs: str) -> str:
+    """Seconds of the committed runs (of all jobs whose names begin so), rounded: what their provenance records."""
+    import pyarrow.parquet as pq
+
+    seconds = 0.0
+    for file in sorted(Path(f"results/{scale}/{paper}").glob("*.parquet")):
+        if not jobs or file.stem.startswith(jobs):
+            seconds += json.loads(pq.read_schema(file).metadata[b"provenance"])["seconds"]
+    if not seconds:
+        return "seconds"
+    return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{max(1, round(seconds / 60))} min"
+
+
+def _setting(c: Cells) -> list[str]:
+    return [n for n in c.rows.columns if n not in ("value", "seed", "std", "censored", "text")]
+
+
+def _both(ours: Cells, theirs: Cells) -> pd.DataFrame:
+    keys = [c for c in theirs.rows.columns if c in ours.rows.columns and c not in ("seed", "value", "std", "artifact")]
+    left, right = (f.rows.assign(**{k: f.rows[k].map(_key) for k in keys}) for f in (ours, theirs))
+    means = left.groupby(keys)["value"].mean().reset_index()
+    return means.merge(right[[*keys, "value"]], on=keys, suffixes=("_ours", "_theirs"))
+
+
+def _read(file: Path) -> Cells:
+    import pandas as pd
+
+    if not file.is_file():
+        raise UserError(f"{file} is not there: run in the repository, or render the artifact first")
+    rows = pd.read_csv(file, dtype=str, keep_default_na=False)
+    return Cells(rows.assign(value=pd.to_numeric(rows["value"], errors="coerce")), str(file))
+
+
+def _key(value: Any) -> Any:
+    """Equal for 0.30, "0.3" and 0.3."""
+    try:
+        return float(value)
+    except ValueError:
+        return str(value)
+
+
+FUNCTIONS = (cells, printed, lead, share, rmse, common, behind, apart, panel, minutes, total)
+"""What templates can call."""

@@ -1,0 +1,213 @@
+"""What the pages say: numbers are those of the files, references lead somewhere, coverage counts what there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from reproduce.__main__ import main
+from reproduce.errors import UserError
+from reproduce.findings import TEMPLATES, literals, pages, reflow
+from reproduce.papers import PAPERS, artifacts
+from reproduce.papers.coverage import PRINTED, coverage, coverage_table, total
+from reproduce.papers.described import settings_table, short
+from reproduce.problems.partitions import CappedDirichlet, Head
+from reproduce.quotes import Cells, apart, behind, lead, rmse, share
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = ("reproduce", "tests", "docs", "benchmarks", "config")
+FILES = [ROOT / "README.md", ROOT / "Snakefile", *(f for folder in FOLDERS for f in sorted((ROOT / folder).rglob("*")))]
+TEXTS = [
+    f for f in FILES if f.suffix in ("", ".py", ".md", ".yaml", ".c", ".h") and f.is_file() and f != Path(__file__)
+]
+CLAIMS = {f for f in TEXTS if f.name in ("claims.yaml", "claims.md")}
+"""Their references are replaced together with the classes of the verdicts."""
+
+
+@pytest.fixture(autouse=True)
+def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+# --- the pages --------------------------------------------------------------------------------------------------------
+
+
+def test_pages_are_rendered_from_the_committed_cells() -> None:
+    """If numbers moved, `python -m reproduce findings` mends it; whether sentences still hold, a reader must say."""
+    for page, text in pages().items():
+        assert page.read_text() == text, f"{page} is not up to date: python -m reproduce findings"
+
+
+def test_the_command_checks_and_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.md"
+    monkeypatch.setattr("reproduce.findings.pages", lambda: {page: "new\n"})
+    assert main(["findings", "--check"]) == 2
+    assert not page.exists()
+    assert main(["findings"]) == 0
+    assert page.read_text() == "new\n"
+    assert main(["findings", "--check"]) == 0
+
+
+@pytest.mark.parametrize("template", sorted((ROOT / TEMPLATES).glob("*.md")), ids=lambda t: t.name)
+def test_templates_write_no_number_out(template: Path) -> None:
+    assert literals(template.read_text()) == []
+
+
+def test_every_page_of_findings_has_a_template() -> None:
+    assert {f.name for f in (ROOT / "docs/findings").glob("*.md")} | {"README.md"} == {
+        f.name for f in (ROOT / TEMPLATES).glob("*.md")
+    }
+
+
+def test_numbers_are_literals_and_references_are_not() -> None:
+    text = (
+        "In Fig. 4(a), Tables 3-5, eq. (15) at rate 0.001, λ = 0.3: {{ mean }} beats 56.2 ± 2.3 by 9 points (CIFAR-10)."
+    )
+    assert literals(text) == ["56.2", "2.3", "9"]
+
+
+def test_reflow_fills_paragraphs_and_leaves_tables() -> None:
+    long = "word " * 40
+    text = f"# A\n\n{long}\n- {long}\n\n| a | b |\n| --- | --- |\n| {long} | |\n"
+    out = reflow(text)
+    assert max(len(line) for line in out.splitlines() if not line.startswith("|")) <= 124
+    assert out.split() == text.split()
+    assert out.count("| --- | --- |\n") == 1
+    assert "\n  word" in out
+    assert reflow(out) == out
+
+
+# --- the numbers ------------------------------------------------------------------------------------------------------
+
+
+def toy() -> Cells:
+    rows = [
+        ("a", "0.30", 0, 1.0),
+        ("a", "0.30", 1, 3.0),
+        ("b", "0.30", 0, 0.0),
+        ("b", "0.30", 1, 1.0),
+        ("a", "2", 0, 9.0),
+    ]
+    return Cells(pd.DataFrame(rows, columns=["algorithm", "n", "seed", "value"]), "toy")
+
+
+def test_what_is_said_of_a_selection() -> None:
+    a, b = toy()(algorithm="a", n=0.3), toy()(algorithm="b")
+    assert (a.mean(), a.spread(2), share(a, b)) == ("2.0", "2.00 ± 1.41", "4.00")
+    assert toy()(n="0.3").range(1) == "0.5 to 2.0"
+    assert lead(a, b) == "1.5 (−4.9 to 7.9)"  # t(0.975, 1) = 12.706, standard error 0.5
+    assert behind(toy()(n=0.3), "algorithm", algorithm="b") == "1.5"
+    assert apart(a, b) == "1.5"
+    censored = Cells(a.rows.assign(censored=["False", "True"]), "toy")
+    assert censored.mean(0) == "> 2"
+    assert Cells(a.rows.assign(value=[1.0, float("nan")]), "toy").spread() == "1 of 2 diverged"
+    theirs = Cells(pd.DataFrame({"algorithm": ["a", "b"], "n": ["0.3", "0.3"], "value": [2.0, 1.5]}), "paper")
+    assert rmse(toy()(n=0.3), theirs) == "0.71"
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda c: c(m=1), "no column 'm'"),
+        (lambda c: c(algorithm="c"), "no rows with algorithm = c"),
+        (lambda c: c(algorithm="a").mean(), "more than one setting"),
+        (lambda c: lead(c(algorithm="a", n=2), c(algorithm="b")), "same seeds"),
+    ],
+)
+def test_a_selection_that_says_nothing_is_refused(ask: object, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        ask(toy())  # type: ignore[operator]
+
+
+# --- references -------------------------------------------------------------------------------------------------------
+
+
+def test_no_reference_leads_out_of_the_repository() -> None:
+    """What is cited is a page of docs/papers or a section of the paper, never a numbered section of something else."""
+    numbered = rf"\b({'|'.join(PAPERS)}),? \(?([Ss]ection )?\d+(\.\d+)*\b"
+    elsewhere = rf"\b[Ss]pec(\.md)? ?([Ss]ection )?\d|\bspec\.md|\b[Tt]he specification|{numbered}"
+    found = [
+        f"{f.relative_to(ROOT)}: {m[0]}"
+        for f in TEXTS
+        if f not in CLAIMS
+        for m in re.finditer(elsewhere, f.read_text())
+    ]
+    assert found == []
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that a Markdown viewer gives to the headings of a page."""
+    heads = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h).strip().lower().replace(" ", "-") for h in heads}
+
+
+def test_links_between_pages_resolve() -> None:
+    broken = []
+    for f in TEXTS:
+        text = f.read_text()
+        links = re.findall(r"\]\(([^)#\s:]*)(?:#([\w-]+))?\)", text) if f.suffix == ".md" else []
+        here = ROOT / "docs/findings" if f.is_relative_to(ROOT / TEMPLATES) else f.parent
+        if f == ROOT / TEMPLATES / "README.md":
+            here = ROOT
+        targets = [((here / path).resolve() if path else f, anchor) for path, anchor in links]
+        targets += [(ROOT / path, anchor) for path, anchor in re.findall(r"(docs/papers/\w+\.md)(?:#([\w-]+))?", text)]
+        for target, anchor in targets:
+            if not target.exists() or (anchor and anchor not in anchors(target)):
+                broken.append(f"{f.relative_to(ROOT)}: {target} {anchor}")
+    assert broken == []
+
+
+def test_files_that_pages_name_exist() -> None:
+    named = rf"`((?:{'|'.join(FOLDERS)})/[\w/.-]+\.(?:py|md|yaml|c))`"
+    pages = [f for f in TEXTS if f.suffix == ".md"]
+    assert [
+        (f.name, path) for f in pages for path in re.findall(named, f.read_text()) if not (ROOT / path).exists()
+    ] == []
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_paper_has_a_page_with_the_same_parts(paper: str) -> None:
+    assert {"algorithms", "settings", "gaps", "slips"} <= anchors(ROOT / f"docs/papers/{paper}.md")
+
+
+# --- settings and coverage --------------------------------------------------------------------------------------------
+
+
+def test_settings_are_those_of_the_declarations() -> None:
+    table = settings_table("fedacs", "reduced")
+    assert "| fig6, table1 | fashion_mnist, 3,000 samples | Softmax, 7,850 |" in table
+    assert "| 20 | 32 | Halves, Halves | 0.005; 0.0001 | 60 | 5 |" in table
+    assert "Without training: fig1, table2, table3, theory." in table
+    assert short(Head(CappedDirichlet(0.1), 0.5)) == "Head(CappedDirichlet(0.1), 0.5)"
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("scale", ["paper", "reduced"])
+def test_every_artifact_is_in_the_settings(paper: str, scale: str) -> None:
+    first = [line.removeprefix("| ").split(" | ")[0] for line in settings_table(paper, scale).splitlines()]
+    named = {name for text in first for name in text.removeprefix("Without training: ").removesuffix(".").split(", ")}
+    assert {a.name for a in artifacts() if a.paper == paper} <= named
+
+
+def test_coverage() -> None:
+    """The counts of figures and tables are those of the papers; what is declared is counted, not written down."""
+    assert {c.paper: len(c.printed) for c in coverage()} == {
+        "fedacs": 15, "dynamic_init": 20, "fedagrac": 11, "fiarse": 15, "defedavg": 9,
+    }  # fmt: skip
+    declared = {a.id for a in artifacts()}
+    for c in coverage():
+        assert {f"{c.paper}/{n}" for n in (*c.declared, *c.ours)} == {
+            i for i in declared if i.startswith(f"{c.paper}/")
+        }
+        assert sorted((*c.declared, *c.missing)) == sorted(c.printed)
+        assert set(c.made("reduced")) <= set(c.declared)
+        numbers = {
+            int(f.stem.removeprefix("table"))
+            for f in (ROOT / f"reproduce/papers/{c.paper}/reported").glob("table*.csv")
+        }
+        assert max(numbers) <= PRINTED[c.paper][1]
+    assert total() == f"{sum(len(c.declared) for c in coverage())} of 70"
+    assert total() in coverage_table()
