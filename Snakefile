@@ -2,7 +2,7 @@ import os
 import sys
 from snakemake.utils import min_version, validate
 
-from reproduce import plan
+from reproduce import due, plan
 
 min_version("9.20")
 
@@ -12,6 +12,12 @@ configfile: "config/config.yaml"
 
 validate(config, "config/config.schema.yaml")
 os.environ.update(plan.environment(config))
+PYTHON = sys.executable
+TRAINS = {}
+
+
+onstart:
+    print("To train:", due.total(set().union(*TRAINS.values())), file=sys.stderr)
 
 
 wildcard_constraints:
@@ -22,7 +28,15 @@ wildcard_constraints:
 
 
 def results(wildcards):
-    return plan.job_files(wildcards.scale, f"{wildcards.paper}/{wildcards.name}")
+    asked = wildcards.scale, f"{wildcards.paper}/{wildcards.name}", due.budget(workflow.dag_settings.targets)
+    if asked not in TRAINS:
+        TRAINS[asked], _ = due.training(*asked)
+        print(due.announcement(*asked), end="", file=sys.stderr)
+    return [job.output for job in TRAINS[asked]]
+
+
+def marker(wildcards):
+    return due.render_marker(wildcards.scale, f"{wildcards.paper}/{wildcards.name}")
 
 
 def everything(scale):
@@ -73,6 +87,8 @@ rule report_paper:
 
 
 rule train:
+    input:
+        lambda w: due.train_marker(w.scale, w.paper, w.job),
     output:
         "results/{scale}/{paper}/{job}.parquet",
     log:
@@ -84,47 +100,40 @@ rule train:
         runtime=lambda w, attempt: attempt * plan.minutes(w.scale, w.paper, w.job),
         mem_mb=lambda w, attempt: attempt * plan.megabytes(w.scale, w.paper, w.job),
         gpu=plan.gpus(),
-    params:
-        python=sys.executable,
-        digest=lambda w: plan.digest(w.scale, w.paper, w.job),
     shell:
-        "{params.python} -m reproduce train {wildcards.scale} {wildcards.paper} {wildcards.job} -o {output} > {log} 2>&1"
+        "{PYTHON} -m reproduce train {wildcards.scale} {wildcards.paper} {wildcards.job} -o {output} > {log} 2>&1"
 
 
 rule figure:
     input:
-        results,
+        jobs=results,
+        due=marker,
     output:
         multiext("figures/{scale}/{paper}_{name}", ".pdf", ".png"),
-        "results/{scale}/cells/{paper}_{name}.csv",
+        multiext("results/{scale}/cells/{paper}_{name}", ".csv", ".json"),
     log:
         "logs/{scale}/render/{paper}_{name}.log",
     wildcard_constraints:
         name="(?!table)[a-z0-9]+",
     localrule: True
-    params:
-        python=sys.executable,
-        digest=lambda w: plan.render_digest(f"{w.paper}/{w.name}"),
     shell:
-        "{params.python} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
+        "{PYTHON} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
 
 
 rule table:
     input:
-        results,
+        jobs=results,
+        due=marker,
     output:
         multiext("tables/{scale}/{paper}_{name}", ".md", ".csv", ".tex"),
-        "results/{scale}/cells/{paper}_{name}.csv",
+        multiext("results/{scale}/cells/{paper}_{name}", ".csv", ".json"),
     log:
         "logs/{scale}/render/{paper}_{name}.log",
     wildcard_constraints:
         name="table[a-z0-9]*",
     localrule: True
-    params:
-        python=sys.executable,
-        digest=lambda w: plan.render_digest(f"{w.paper}/{w.name}"),
     shell:
-        "{params.python} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
+        "{PYTHON} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
 
 
 rule report:
@@ -135,7 +144,5 @@ rule report:
     log:
         "logs/{scale}/report.log",
     localrule: True
-    params:
-        python=sys.executable,
     shell:
-        "{params.python} -m reproduce report {wildcards.scale} 2>&1 | tee {log}"
+        "{PYTHON} -m reproduce report {wildcards.scale} 2>&1 | tee {log}"
