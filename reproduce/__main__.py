@@ -7,10 +7,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from reproduce.commands import data, list_, plan, render, report, train, verify
+from reproduce.commands import data, list_, plan, render, replay, report, train, verify
 from reproduce.errors import UserError
 
-COMMANDS = (list_, plan, data, train, render, verify, report)
+COMMANDS = (list_, plan, data, train, replay, render, verify, report)
 
 
 def parser() -> argparse.ArgumentParser:

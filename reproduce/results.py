@@ -113,10 +113,9 @@ def _other(job: Job, note: Mapping[str, Any]) -> str:
         return "of another declaration"
     if not set(note["seeds"]) <= set(job.panel.seeds):
         return f"of other seeds ({', '.join(map(str, note['seeds']))})"
-    precision = note.get("configured_precision", note.get("precision", "float32"))
     # Without a wish the result says under every table how it was computed.
-    if os.environ.get("REPRODUCE_PRECISION", precision) != precision:
-        return f"of another precision ({precision})"
+    if os.environ.get("REPRODUCE_PRECISION", precision(note)) != precision(note):
+        return f"of another precision ({precision(note)})"
     return ""
 
 
@@ -126,10 +125,15 @@ def declared(stored: Mapping[str, Any], experiment: Experiment) -> bool:
     return labels and all(same(stored[name], getattr(experiment, name)) for name in PARTS)
 
 
-def provenance(path: Path) -> dict[str, Any]:
+def precision(note: Mapping[str, Any]) -> str:
+    """The arithmetic that a result was configured with; results from before it was recorded are of float32."""
+    return str(note.get("configured_precision", note.get("precision", "float32")))
+
+
+def provenance(path: str | Path) -> dict[str, Any]:
     """The provenance of a results file; empty if the file cannot be read or has none."""
-    status = path.stat()
-    return dict(_provenance(path, status.st_mtime_ns, status.st_size))
+    status = Path(path).stat()
+    return dict(_provenance(Path(path), status.st_mtime_ns, status.st_size))
 
 
 @cache
@@ -148,8 +152,8 @@ def _provenance(path: Path, modified: int, size: int) -> dict[str, Any]:
 # --- replays ----------------------------------------------------------------------------------------------------------
 
 REPLAY = (
-    *("job", "result", "declaration", "code", "seeds", "rounds", "rows", "deviation", "where", "tolerance", "agrees"),
-    *("seconds", "processor", "vectors", "date"),
+    *("job", "result", "code", "seeds", "asked", "rounds", "rows", "deviation", "where", "tolerance"),
+    *("agrees", "seconds", "processor", "vectors", "date"),
 )
 """Columns of the record of replays (docs/architecture.md)."""
 
@@ -162,18 +166,30 @@ def replay_file(scale: str) -> Path:
 def replays(scale: str) -> dict[str, dict[str, str]]:
     """Job ("fedacs/toy2d") -> its line in the record; UserError for a file that is no such record."""
     path = replay_file(scale)
-    return _replays(path, path.stat().st_mtime_ns) if path.exists() else {}
+    return _replays(path, path.read_bytes()) if path.exists() else {}
 
 
 @cache
-def _replays(path: Path, modified: int) -> dict[str, dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file)
-        found = {row.get("job", ""): row for row in rows}
+def _replays(path: Path, content: bytes) -> dict[str, dict[str, str]]:
+    rows = csv.DictReader(content.decode(errors="replace").splitlines())
+    found = {row.get("job", ""): row for row in rows}
     bad = any(None in row.values() or row.get("agrees") not in ("yes", "no") for row in found.values())
     if tuple(rows.fieldnames or ()) != REPLAY or bad:
         raise UserError(f"{path}: not a record of replays; restore it, or delete it and replay again")
     return found
+
+
+def record_replay(scale: str, line: Mapping[str, str]) -> None:
+    """Put the line of a job into the record, in the place of its older one."""
+    lines = {**replays(scale), line["job"]: dict(line)}
+    path = replay_file(scale)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    with draft.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, REPLAY, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines[job] for job in sorted(lines))
+    draft.replace(path)
 
 
 # --- for people -------------------------------------------------------------------------------------------------------
