@@ -35,7 +35,8 @@ HARMLESS = {
 """Modules that cannot change a number, and why."""
 
 
-def files(modules: Iterable[str]) -> frozenset[Path]:
+@cache
+def files(modules: frozenset[str]) -> frozenset[Path]:
     """The files that can change a number of what `modules` (dotted names) and the engine compute."""
     found: set[str] = set()
     stack = [ENTRY, *modules]

@@ -181,7 +181,7 @@ def _is_default(f: dataclasses.Field[Any], value: Any) -> bool:
 
 def code(experiments: Iterable[Experiment]) -> str:
     """Digest of the source files that can change a number of the experiments (`reproduce.closure`)."""
-    return closure.digest(closure.files({name for e in experiments for name in modules(e)}))
+    return closure.digest(closure.files(frozenset(name for e in experiments for name in modules(e))))
 
 
 def modules(experiment: Experiment) -> set[str]:
@@ -190,6 +190,8 @@ def modules(experiment: Experiment) -> set[str]:
     stack: list[Any] = [getattr(experiment, name) for name in PARTS]
     while stack:
         value = stack.pop()
+        if isinstance(value, str | int | float):
+            continue
         if dataclasses.is_dataclass(value):
             found |= {c.__module__ for c in inspect.getmro(type(value)) if c.__module__.startswith("reproduce.")}
             stack += [getattr(value, f.name) for f in dataclasses.fields(value)]

@@ -99,10 +99,11 @@ def standing(job: Job) -> Standing:
     seeds = tuple(note["seeds"])
     rest = {"seeds": seeds, "wanted": job.panel.seeds, "dirty": note["git"].endswith("+"), "date": note["date"]}
     other = _other(job, note)
-    if other or note.get("code") == code(job.experiments):
+    source = "" if other else code(job.experiments)
+    if other or note.get("code") == source:
         return Standing(True, other, "current", **rest)
     replay = replays(job.scale).get(f"{job.paper}/{job.name}", {})
-    valid = replay.get("code") == code(job.experiments) and replay.get("result") == note["date"]
+    valid = replay.get("code") == source and replay.get("result") == note["date"]
     return Standing(True, "", {"yes": "confirmed", "no": "differs"}[replay["agrees"]] if valid else "older", **rest)
 
 

@@ -38,7 +38,7 @@ class _Enough(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """rounds: as many were trained, in the run with the fewest; rows: numbers compared; deviation: the largest.
+    """rounds: as many were compared, in the run with the fewest; rows: numbers compared; deviation: the largest.
 
     where: what deviates most, "" if nothing does. agrees: is the deviation within the tolerance?
     """
@@ -70,12 +70,15 @@ def replay(
     runs = prepare(experiments, seeds, Tasks(here))
     trainer = Trainer(here.threads, precision=precision)
     first: dict[int, int] = {}
+    last: dict[int, int] = {}  # where the comparison of a run ends, however long it has to wait for others
 
     def stop() -> None:
         tick()
         for i, run in enumerate(runs):
-            first.setdefault(i, run.state["round"])
-        if all(_enough(run, first[i] + rounds) for i, run in enumerate(runs)):
+            start = first.setdefault(i, run.state["round"])
+            if i not in last and _enough(run, start + rounds):
+                last[i] = run.state["round"]
+        if len(last) == len(runs):
             raise _Enough
 
     try:
@@ -84,11 +87,12 @@ def replay(
         pass
     finally:
         trainer.close()
-    exact = all(run.env.task.dtype == torch.float64 for run in runs)
-    found = [_compare(run, _rows(stored, run)) for run in runs]
+    ends = [last.get(i, run.state["round"]) for i, run in enumerate(runs)]
+    found = [_compare(run, _rows(stored, run), end) for run, end in zip(runs, ends, strict=True)]
     deviation, where = max((d for deviations in found for d in deviations), default=(math.inf, "nothing to compare"))
-    trained = min(run.state["round"] - first.get(i, 0) for i, run in enumerate(runs))
+    exact = all(run.env.task.dtype == torch.float64 for run in runs)
     tolerance = TOLERANCE["float64" if exact else precision]
+    trained = min(end - first.get(i, 0) for i, end in enumerate(ends))
     return Outcome(trained, sum(map(len, found)), deviation, where if deviation else "", tolerance)
 
 
@@ -108,18 +112,18 @@ def _rows(stored: pd.DataFrame, run: Run) -> list[Row]:
     return list(rows.itertuples(index=False, name=None))
 
 
-def _compare(run: Run, stored: Iterable[Row]) -> list[tuple[float, str]]:
-    """(deviation, what) of every row; a row that only one side has deviates infinitely.
+def _compare(run: Run, stored: Iterable[Row], end: int) -> list[tuple[float, str]]:
+    """(deviation, what) of every row up to round `end`; a row that only one side has deviates infinitely.
 
-    Of the round that the run has reached, it may not have recorded everything yet.
+    Of the last round, the run may not have recorded everything yet.
     """
-    reached = math.inf if run.done else run.state["round"]
-    ours, theirs = _numbered(run.state["history"]), _numbered(row for row in stored if row[0] <= reached)
+    complete = math.inf if run.done or run.state["round"] > end else end
+    ours, theirs = (_numbered(row for row in rows if row[0] <= end) for rows in (run.state["history"], stored))
     scale: dict[str, float] = defaultdict(lambda: 1.0)
     for (_, metric, *_), (_, value) in theirs.items():
         scale[metric] = max(scale[metric], abs(value) if math.isfinite(value) else 0.0)
     found = []
-    for key in ours.keys() | {k for k in theirs if k[0] < reached}:
+    for key in ours.keys() | {k for k in theirs if k[0] < complete}:
         what = f"{key[1]}{f' of {key[2]}' if key[2] else ''} at round {key[0]}"
         if key in ours and key in theirs:
             (time, value), (then, stored_value) = ours[key], theirs[key]
