@@ -27,8 +27,12 @@ wildcard_constraints:
     job="[a-z0-9-]+",
 
 
+def question(wildcards):
+    return wildcards.scale, f"{wildcards.paper}/{wildcards.name}", due.budget(workflow.dag_settings.targets)
+
+
 def results(wildcards):
-    asked = wildcards.scale, f"{wildcards.paper}/{wildcards.name}", due.budget(workflow.dag_settings.targets)
+    asked = question(wildcards)
     if asked not in TRAINS:
         TRAINS[asked], _ = due.training(*asked)
         print(due.announcement(*asked), end="", file=sys.stderr)
@@ -36,7 +40,7 @@ def results(wildcards):
 
 
 def marker(wildcards):
-    return due.render_marker(wildcards.scale, f"{wildcards.paper}/{wildcards.name}")
+    return due.render_marker(*question(wildcards))
 
 
 def everything(scale):

@@ -106,11 +106,13 @@ def train_marker(scale: str, paper: str, name: str) -> list[str]:
 
 
 @cache
-def render_marker(scale: str, name: str) -> list[str]:
-    """[an input newer than the files of an artifact] if they are there and not of today; else []."""
+def render_marker(scale: str, name: str, allowed: Budget) -> list[str]:
+    """[an input newer than the files of an artifact] if they are there and not of today, or jobs are due; else []."""
     files = plan.outputs(scale, name)
     there = [f for f in files if Path(f).exists()]
-    if not there or (there == files and _read(Path(files[-1])) == made_from(scale, name)):
+    fresh = there == files and _read(Path(files[-1])) == made_from(scale, name)
+    # Snakemake takes an input that is missing for made, if what was made from it is there.
+    if not there or (fresh and not training(scale, name, allowed)[0]):
         return []
     return [_marker(f"logs/{scale}/render/{name.replace('/', '_')}.due", there, "other results, or other drawing code")]
 

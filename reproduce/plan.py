@@ -182,12 +182,13 @@ def sources(scale: str, name: str) -> list[tuple[str, Path | None, str]]:
     found: list[tuple[str, Path | None, str]] = []
     for j in artifact_jobs(scale, name):
         standing = results.standing(j)
-        reason = "" if standing.usable else missing(j) or _expensive(j) or _nothing(standing)
+        reason = "" if standing.usable else missing(j) or expensive(j) or _nothing(standing)
         found.append((j.panel.name, None if reason else Path(j.output), reason))
     return found
 
 
-def _expensive(job: Job) -> str:
+def expensive(job: Job) -> str:
+    """Why the job is too long for `REPRODUCE_BUDGET`, or ""."""
     hours = allowed_hours()
     return over(hours) if hours is not None and cost(job).seconds > 3600 * hours else ""
 

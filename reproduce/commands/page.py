@@ -48,6 +48,7 @@ section ul { font-size: .85rem; color: var(--soft); padding-left: 1.1rem; }
 {% else %}
 <p class="soft">Smaller than the papers: each caption says what stands in for what. Verdicts are about this scale.</p>
 {% endif %}
+<p class="soft">Made from {{ results }}.</p>
 <h2 id="scoreboard">Scoreboard</h2>
 <div class="wide"><table>
 <thead><tr><th>Paper</th><th class="n">reproduced</th><th class="n">contradicted</th><th class="n">inconclusive</th>

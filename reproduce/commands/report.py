@@ -39,6 +39,7 @@ def page(scale: str, verdicts: Sequence[Verdict]) -> str:
     """The page of a scale as HTML."""
     from jinja2 import Environment
 
+    from reproduce import plan, results
     from reproduce.commands.page import TEMPLATE
     from reproduce.papers import PAPERS, artifacts
 
@@ -54,7 +55,9 @@ def page(scale: str, verdicts: Sequence[Verdict]) -> str:
         papers.append({"key": paper, "title": about.splitlines()[0], "count": count(mine), "items": items})
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = number
-    return environment.from_string(TEMPLATE).render(scale=scale, papers=papers, total=count(verdicts))
+    return environment.from_string(TEMPLATE).render(
+        scale=scale, papers=papers, total=count(verdicts), results=results.tally(plan.jobs(scale))
+    )
 
 
 def content(scale: str, name: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce import plan
+    from reproduce import plan, results
 
     scale = plan.check_scale(args.scale)
     from reproduce.report.scoreboard import render_scoreboard, scoreboard, to_json
@@ -36,3 +36,4 @@ def run(args: argparse.Namespace) -> None:
         print_table(["CLAIM", "ARTIFACT", "VERDICT", "EFFECT", "95 % INTERVAL", "N", "WHY"], rows, right=("N",))
         found = [v.verdict for v in board]
         print(f"\n{len(board)} claims: " + ", ".join(f"{found.count(v)} {v}" for v in dict.fromkeys(found)))
+        print(results.tally(plan.jobs(scale)))
