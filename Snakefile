@@ -13,11 +13,12 @@ configfile: "config/config.yaml"
 validate(config, "config/config.schema.yaml")
 os.environ.update(plan.environment(config))
 PYTHON = sys.executable
-TRAINS = {}
+TRAINS = set()
 
 
 onstart:
-    print("To train:", due.total(set().union(*TRAINS.values())), file=sys.stderr)
+    if TRAINS:
+        print("To train:", due.total(TRAINS), file=sys.stderr)
 
 
 wildcard_constraints:
@@ -32,15 +33,17 @@ def question(wildcards):
 
 
 def results(wildcards):
-    asked = question(wildcards)
-    if asked not in TRAINS:
-        TRAINS[asked], _ = due.training(*asked)
-        print(due.announcement(*asked), end="", file=sys.stderr)
-    return [job.output for job in TRAINS[asked]]
+    due.announce(*question(wildcards))
+    return [job.output for job in due.training(*question(wildcards))[0]]
 
 
 def marker(wildcards):
     return due.render_marker(*question(wildcards))
+
+
+def again(wildcards):
+    TRAINS.update(due.to_train(wildcards.scale, wildcards.paper, wildcards.job))
+    return due.train_marker(wildcards.scale, wildcards.paper, wildcards.job)
 
 
 def everything(scale):
@@ -92,7 +95,7 @@ rule report_paper:
 
 rule train:
     input:
-        lambda w: due.train_marker(w.scale, w.paper, w.job),
+        again,
     output:
         "results/{scale}/{paper}/{job}.parquet",
     log:

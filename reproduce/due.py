@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -68,6 +70,12 @@ def training(scale: str, name: str, allowed: Budget) -> tuple[tuple[Job, ...], t
     return tuple(due), tuple(left)
 
 
+@cache
+def announce(scale: str, name: str, allowed: Budget) -> None:
+    """Print `announcement`, once."""
+    print(announcement(scale, name, allowed), end="", file=sys.stderr)
+
+
 def announcement(scale: str, name: str, allowed: Budget) -> str:
     """One line for people: what will be trained for an artifact, how long that takes, what is left out; or ""."""
     due, left = training(scale, name, allowed)
@@ -76,8 +84,9 @@ def announcement(scale: str, name: str, allowed: Budget) -> str:
         why = ", ".join(dict.fromkeys(results.standing(j).words or "no results" for j in due))
         parts.append(f"trains {total(due)} ({why})")
     able = [job for job, reason in left if not plan.missing(job)]
-    for reason in dict.fromkeys(reason for _, reason in left):
-        parts.append(f"leaves out {sum(r == reason for _, r in left)} ({reason})")
+    kept = Counter((reason, results.standing(job).usable) for job, reason in left)
+    for (reason, usable), count in kept.items():
+        parts.append(f"{'keeps' if usable else 'leaves out'} {count} ({reason})")
     if able:
         most = max(plan.cost(j).seconds for j in able) / 3600
         parts.append(f"--config budget={math.ceil(10 * most) / 10:g} trains these too" if parts else "")
@@ -96,13 +105,18 @@ def total(jobs: Iterable[Job]) -> str:
 # --- what exists and must be made again -------------------------------------------------------------------------------
 
 
+def to_train(scale: str, paper: str, name: str) -> list[Job]:
+    """[the job] if its result does not hold; else []."""
+    job = plan.job(scale, paper, name)
+    return [] if results.standing(job).holds else [job]
+
+
 @cache
 def train_marker(scale: str, paper: str, name: str) -> list[str]:
     """[an input newer than the results file] if that is there and does not hold; else []."""
-    job = plan.job(scale, paper, name)
-    standing = results.standing(job)
-    again = standing.exists and not standing.holds
-    return [_marker(f"logs/{scale}/{paper}/{name}.due", [job.output], standing.words)] if again else []
+    found = [(job, results.standing(job)) for job in to_train(scale, paper, name)]
+    path = f"logs/{scale}/{paper}/{name}.due"
+    return [_marker(path, [job.output], standing.words) for job, standing in found if standing.exists]
 
 
 @cache
