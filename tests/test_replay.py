@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
@@ -156,6 +157,22 @@ def test_the_command_confirms_records_skips_and_names(
     assert "1 result: 1 differs" in shown.out
     assert main(["plan", "fedagrac/fig1", "--scale", "smoke"]) == 0
     assert "of older code, a replay with today's differs" in capsys.readouterr().out
+
+
+def test_a_damaged_result_is_named_and_the_others_are_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("fig1", "fig2-equal"):
+        job = plan.job("smoke", "fedagrac", name)
+        Path(job.output).parent.mkdir(parents=True, exist_ok=True)
+        note = {"experiments": [e.record() for e in job.experiments], "seeds": job.panel.seeds, "git": "", "date": ""}
+        parquet.write_table(
+            pa.table({"value": [1.0]}).replace_schema_metadata({"provenance": json.dumps(note)}), job.output
+        )
+    assert main(["replay", "smoke"]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.count("results file without the column 'seed'; delete it and run again") == 2
 
 
 # --- what is committed ------------------------------------------------------------------------------------------------

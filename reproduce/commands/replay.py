@@ -11,6 +11,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproduce.commands.text import print_table
@@ -44,11 +45,15 @@ def run(args: argparse.Namespace) -> None:
     found = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts) and results.standing(j).exists]
     todo = sorted(pending(found, args.rounds), key=lambda j: expected(j, args.rounds))
     deadline = time.monotonic() + 60 * args.minutes if args.minutes else float("inf")
-    rows, late = [], 0
+    rows, late, failed = [], 0, []
     with tqdm(todo, unit="job", disable=not todo) as bar:
         for job in bar:
             bar.set_postfix_str(f"{job.paper}/{job.name}")
-            line = one(job, args.rounds, deadline) if time.monotonic() < deadline else None
+            try:
+                line = one(job, args.rounds, deadline) if time.monotonic() < deadline else None
+            except UserError as error:
+                failed.append(f"{job.paper}/{job.name}: {error}")
+                continue
             if line is None:
                 late += 1
                 continue
@@ -62,7 +67,9 @@ def run(args: argparse.Namespace) -> None:
     print(f"replayed {len(rows)}" + (f", {late} left: the time was over" if late else "") + f"; {results.tally(found)}")
     differing = [f"{j.paper}/{j.name}" for j in found if results.standing(j).code == "differs"]
     if differing:
-        raise UserError(f"today's code gives other numbers for {', '.join(differing)}: train again")
+        failed.append(f"today's code gives other numbers for {', '.join(differing)}: train again")
+    if failed:
+        raise UserError("; ".join(failed))
 
 
 def pending(jobs: list[Job], rounds: int) -> Iterator[Job]:
@@ -96,12 +103,11 @@ def one(job: Job, rounds: int, deadline: float) -> Mapping[str, str] | None:
 
     Quadratics are replayed with all their seeds for `EXACT` rounds at least, networks with the first seed.
     """
-    import pandas as pd
-
     from reproduce import results
     from reproduce.engine.provenance import machine, now
     from reproduce.engine.replay import replay
     from reproduce.experiment import code
+    from reproduce.report.histories import load
 
     note = results.provenance(job.output)
     networks = any(hasattr(e.problem, "model") for e in job.experiments)
@@ -114,7 +120,8 @@ def one(job: Job, rounds: int, deadline: float) -> Mapping[str, str] | None:
 
     precision = results.precision(note)
     try:
-        outcome = replay(job.experiments, seeds, length, pd.read_parquet(job.output), precision, tick)
+        stored = load([(job.panel.name, Path(job.output), "")], job.scale).frame
+        outcome = replay(job.experiments, seeds, length, stored, precision, tick)
     except TimeoutError:
         return None
     here = machine()
