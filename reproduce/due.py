@@ -115,7 +115,7 @@ def to_train(scale: str, paper: str, name: str) -> list[Job]:
 def train_marker(scale: str, paper: str, name: str) -> list[str]:
     """[an input newer than the results file] if that is there and does not hold; else []."""
     found = [(job, results.standing(job)) for job in to_train(scale, paper, name)]
-    path = f"logs/{scale}/{paper}/{name}.due"
+    path = f"logs/{scale}/{paper}/{name}.due/again"
     return [_marker(path, [job.output], standing.words) for job, standing in found if standing.exists]
 
 
@@ -128,13 +128,15 @@ def render_marker(scale: str, name: str, allowed: Budget) -> list[str]:
     # Snakemake takes an input that is missing for made, if what was made from it is there.
     if not there or (fresh and not training(scale, name, allowed)[0]):
         return []
-    return [_marker(f"logs/{scale}/render/{name.replace('/', '_')}.due", there, "other results, or other drawing code")]
+    path = f"logs/{scale}/render/{name.replace('/', '_')}.due/again"
+    return [_marker(path, there, "other results, or other drawing code")]
 
 
 def _marker(path: str, outputs: Iterable[str], reason: str) -> str:
     """Write a file that is newer than `outputs`, and never twice the same: Snakemake then makes them again.
 
-    A newer input is the one reason that needs nothing of Snakemake's own records, which a new clone does not have.
+    A newer input is the one reason that needs nothing of Snakemake's own records, which a new clone does not have. It
+    lies in a folder of its own: Snakemake lists a folder once, and sees no file that comes later.
     """
     marker = Path(path)
     marker.parent.mkdir(parents=True, exist_ok=True)

@@ -211,19 +211,21 @@ def test_nothing_is_to_do_in_a_clone_whatever_the_times(project: Path, backwards
 
 
 def test_results_of_older_code_are_trained_again_in_a_clone_too_and_said_so(project: Path) -> None:
-    assert snakemake(project, FIG2, "-c2").returncode == 0
+    both = FIG2, "tables/smoke/fedacs_table1.md"
+    assert snakemake(project, *both, "-c2").returncode == 0
     copy = clone(project)
     for folder in (project, copy):
         change_code(folder)
-        run = snakemake(folder, FIG2, "-c2")
+        run = snakemake(folder, *both, "-c2")
         assert run.returncode == 0, text(run)
         assert "fedacs/fig2 at scale smoke trains 2 jobs, about 2 min on one core (of older code)" in text(run)
         assert "To train: 2 jobs, about 2 min on one core" in text(run)
-        assert "Nothing to be done" in text(snakemake(folder, FIG2, "-n"))
+        assert "Nothing to be done" in text(snakemake(folder, *both, "-n"))
 
 
 def test_a_replay_that_agrees_means_drawing_only(project: Path) -> None:
-    assert snakemake(project, FIG2, "-c2").returncode == 0
+    both = FIG2, "tables/smoke/fedacs_table1.md"
+    assert snakemake(project, *both, "-c2").returncode == 0
     copy = clone(project)
     change_code(copy)
     ask = "from reproduce import plan, results; from reproduce.experiment import code\n"
@@ -232,11 +234,12 @@ def test_a_replay_that_agrees_means_drawing_only(project: Path) -> None:
         ask += "line = dict.fromkeys(results.REPLAY, '') | {'job': 'fedacs/' + job.name, 'result': 'today'}\n"
         ask += "results.record_replay('smoke', line | {'agrees': 'yes', 'code': code(job.experiments)})\n"
     subprocess.run([sys.executable, "-c", ask], cwd=copy, env=miniature.environment(copy), check=True)
-    run = snakemake(copy, FIG2, "-c2")
+    run = snakemake(copy, *both, "-c2")
     assert "rule train" not in text(run)
     assert "rule figure" in text(run)
+    assert "rule table" in text(run)
     assert "all results of older code, confirmed by a replay" in (copy / FIG2).read_text()
-    assert "Nothing to be done" in text(snakemake(copy, FIG2, "-n"))
+    assert "Nothing to be done" in text(snakemake(copy, *both, "-n"))
 
 
 def test_other_seeds_are_trained_in_a_clone(project: Path) -> None:
