@@ -81,8 +81,10 @@ def announcement(scale: str, name: str, allowed: Budget) -> str:
     due, left = training(scale, name, allowed)
     parts = []
     if due:
-        why = ", ".join(dict.fromkeys(results.standing(j).words or "no results" for j in due))
-        parts.append(f"trains {total(due)} ({why})")
+        whys = [part for j in due for part in (results.standing(j).words or "no results").split("; ")]
+        parts.append(f"trains {total(due)} ({', '.join(dict.fromkeys(whys))})")
+        older = sum(results.standing(j).state == "older" for j in due)
+        parts.append(f"`python -m reproduce replay {scale} {name}` may confirm {older} instead" if older else "")
     able = [job for job, reason in left if not plan.missing(job)]
     kept = Counter((reason, results.standing(job).usable) for job, reason in left)
     for (reason, usable), count in kept.items():
