@@ -178,11 +178,16 @@ def sources(scale: str, name: str) -> list[tuple[str, Path | None, str]]:
     """What rendering the artifact reads: (panel, results file or None, why there is none) for each of its jobs.
 
     Results that were trained elsewhere count, whether or not the data set is here; those of another declaration do not.
+    A damaged file is among the files: reading it ends in an error.
     """
     found: list[tuple[str, Path | None, str]] = []
     for j in artifact_jobs(scale, name):
         standing = results.standing(j)
-        reason = "" if standing.usable else missing(j) or expensive(j) or _nothing(standing)
+        reason = (
+            ""
+            if standing.usable or standing.other == results.DAMAGED
+            else missing(j) or expensive(j) or _nothing(standing)
+        )
         found.append((j.panel.name, None if reason else Path(j.output), reason))
     return found
 
@@ -194,7 +199,7 @@ def expensive(job: Job) -> str:
 
 
 def _nothing(standing: results.Standing) -> str:
-    return f"its results file is {standing.other}" if standing.exists else "no results yet"
+    return f"its results are {standing.other}" if standing.exists else "no results yet"
 
 
 def over(hours: float) -> str:

@@ -30,6 +30,7 @@ from reproduce.experiment import PARTS, Experiment, code, same
 if TYPE_CHECKING:
     from reproduce.plan import Job
 
+DAMAGED = "not a complete results file"
 WORDS = {
     "current": "current",
     "confirmed": "of older code, confirmed by a replay",
@@ -95,7 +96,7 @@ def standing(job: Job) -> Standing:
         return Standing(wanted=job.panel.seeds)
     note = _provenance(path, status.st_mtime_ns, status.st_size)
     if not note:
-        return Standing(True, "not a complete results file", wanted=job.panel.seeds)
+        return Standing(True, DAMAGED, wanted=job.panel.seeds)
     seeds = tuple(note["seeds"])
     rest = {"seeds": seeds, "wanted": job.panel.seeds, "dirty": note["git"].endswith("+"), "date": note["date"]}
     other = _other(job, note)
@@ -174,8 +175,8 @@ def replays(scale: str) -> dict[str, dict[str, str]]:
 def _replays(path: Path, content: bytes) -> dict[str, dict[str, str]]:
     rows = csv.DictReader(content.decode(errors="replace").splitlines())
     found = {row.get("job", ""): row for row in rows}
-    bad = any(None in row.values() or row.get("agrees") not in ("yes", "no") for row in found.values())
-    if tuple(rows.fieldnames or ()) != REPLAY or bad:
+    told = (row.get("agrees") in ("yes", "no") and str(row.get("asked")).isdigit() for row in found.values())
+    if tuple(rows.fieldnames or ()) != REPLAY or not all(told):
         raise UserError(f"{path}: not a record of replays; restore it, or delete it and replay again")
     return found
 

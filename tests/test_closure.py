@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -68,6 +69,12 @@ UNUSED = {
 
 def test_what_is_on_the_list_exists_and_has_a_reason() -> None:
     assert all(closure.path(module).is_file() and reason for module, reason in closure.HARMLESS.items())
+
+
+def test_no_module_is_imported_by_a_name_that_only_a_run_knows() -> None:
+    for room in ROOMS:
+        for file in (PACKAGE / room).rglob("*.py"):
+            assert not {"import_module", "__import__", "exec", "eval"} & set(re.findall(r"\w+", file.read_text()))
 
 
 def test_helpers_that_are_only_imported_are_in_the_digest() -> None:

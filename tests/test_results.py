@@ -146,7 +146,8 @@ def test_a_damaged_file_is_said_to_be_one(stored: Callable[..., results.Standing
 
 def test_a_damaged_record_of_replays_is_an_error(stored: Callable[..., results.Standing]) -> None:
     stored(job(), provenance(job(), code=""))
-    for text in ("", "job,result\nfedacs/p,then\n", ",".join(results.REPLAY) + "\nfedacs/p,then\n"):
+    head, told = ",".join(results.REPLAY), line(job(), asked="few").values()
+    for text in ("", "job,result\nfedacs/p,then\n", f"{head}\nfedacs/p,then\n", f"{head}\n{','.join(told)}\n"):
         results.replay_file("smoke").write_text(text)
         with pytest.raises(UserError, match=r"results/smoke/replay.csv: not a record of replays"):
             results.standing(job())
