@@ -78,6 +78,9 @@ def test_plan_for_programs_and_for_people(project: Path) -> None:
     assert jobs[0]["artifacts"] == ["fedacs/fig2", "fedacs/fig10", "fedacs/fig11", "fedacs/table1"]
     assert jobs[0]["output"] == "results/reduced/fedacs/shared.parquet"
     assert (jobs[0]["seconds"], jobs[0]["samples"], jobs[0]["runs"]) == (60, 600, 6)
+    states = json.loads(reproduce(project, "plan", "fedacs/fig11", "--scale", "smoke", "--json").stdout)
+    assert [(j["state"], j["done"]) for j in states] == [("missing", False), ("missing", False)]
+    assert "over the budget of 2 h a job" in reproduce(project, "plan", "fedacs/fig11", REPRODUCE_BUDGET="2").stdout
     text = reproduce(project, "plan", "fedacs").stdout
     assert "own--fed-acs" in text
     assert "8 jobs, 24 runs; 2 jobs lack their data; 0 results" in text

@@ -53,9 +53,8 @@ def state(job: Job) -> str:
     from reproduce import plan, results
 
     standing = results.standing(job)
-    return (
-        standing.words if standing.usable else "; ".join(filter(None, [standing.words, plan.missing(job) or "ready"]))
-    )
+    able = plan.missing(job) or plan.expensive(job) or "ready"
+    return standing.words if standing.usable else "; ".join(filter(None, [standing.words, able]))
 
 
 def describe(job: Job) -> dict[str, object]:
