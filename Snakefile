@@ -2,7 +2,7 @@ import os
 import sys
 from snakemake.utils import min_version, validate
 
-from reproduce import plan
+from reproduce import due, plan
 
 min_version("9.20")
 
@@ -12,6 +12,13 @@ configfile: "config/config.yaml"
 
 validate(config, "config/config.schema.yaml")
 os.environ.update(plan.environment(config))
+PYTHON = sys.executable
+TRAINS = set()
+
+
+onstart:
+    if TRAINS:
+        print("To train:", due.total(TRAINS), file=sys.stderr)
 
 
 wildcard_constraints:
@@ -21,8 +28,22 @@ wildcard_constraints:
     job="[a-z0-9-]+",
 
 
+def question(wildcards):
+    return wildcards.scale, f"{wildcards.paper}/{wildcards.name}", due.budget(workflow.dag_settings.targets)
+
+
 def results(wildcards):
-    return plan.job_files(wildcards.scale, f"{wildcards.paper}/{wildcards.name}")
+    due.announce(*question(wildcards))
+    return [job.output for job in due.training(*question(wildcards))[0]]
+
+
+def marker(wildcards):
+    return due.render_marker(*question(wildcards))
+
+
+def again(wildcards):
+    TRAINS.update(due.to_train(wildcards.scale, wildcards.paper, wildcards.job))
+    return due.train_marker(wildcards.scale, wildcards.paper, wildcards.job)
 
 
 def everything(scale):
@@ -73,6 +94,8 @@ rule report_paper:
 
 
 rule train:
+    input:
+        again,
     output:
         "results/{scale}/{paper}/{job}.parquet",
     log:
@@ -84,47 +107,40 @@ rule train:
         runtime=lambda w, attempt: attempt * plan.minutes(w.scale, w.paper, w.job),
         mem_mb=lambda w, attempt: attempt * plan.megabytes(w.scale, w.paper, w.job),
         gpu=plan.gpus(),
-    params:
-        python=sys.executable,
-        digest=lambda w: plan.digest(w.scale, w.paper, w.job),
     shell:
-        "{params.python} -m reproduce train {wildcards.scale} {wildcards.paper} {wildcards.job} -o {output} > {log} 2>&1"
+        "{PYTHON} -m reproduce train {wildcards.scale} {wildcards.paper} {wildcards.job} -o {output} > {log} 2>&1"
 
 
 rule figure:
     input:
-        results,
+        jobs=results,
+        due=marker,
     output:
         multiext("figures/{scale}/{paper}_{name}", ".pdf", ".png"),
-        "results/{scale}/cells/{paper}_{name}.csv",
+        multiext("results/{scale}/cells/{paper}_{name}", ".csv", ".json"),
     log:
         "logs/{scale}/render/{paper}_{name}.log",
     wildcard_constraints:
         name="(?!table)[a-z0-9]+",
     localrule: True
-    params:
-        python=sys.executable,
-        digest=lambda w: plan.render_digest(f"{w.paper}/{w.name}"),
     shell:
-        "{params.python} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
+        "{PYTHON} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
 
 
 rule table:
     input:
-        results,
+        jobs=results,
+        due=marker,
     output:
         multiext("tables/{scale}/{paper}_{name}", ".md", ".csv", ".tex"),
-        "results/{scale}/cells/{paper}_{name}.csv",
+        multiext("results/{scale}/cells/{paper}_{name}", ".csv", ".json"),
     log:
         "logs/{scale}/render/{paper}_{name}.log",
     wildcard_constraints:
         name="table[a-z0-9]*",
     localrule: True
-    params:
-        python=sys.executable,
-        digest=lambda w: plan.render_digest(f"{w.paper}/{w.name}"),
     shell:
-        "{params.python} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
+        "{PYTHON} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
 
 
 rule report:
@@ -135,7 +151,5 @@ rule report:
     log:
         "logs/{scale}/report.log",
     localrule: True
-    params:
-        python=sys.executable,
     shell:
-        "{params.python} -m reproduce report {wildcards.scale} 2>&1 | tee {log}"
+        "{PYTHON} -m reproduce report {wildcards.scale} 2>&1 | tee {log}"

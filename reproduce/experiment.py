@@ -1,4 +1,4 @@
-"""What a run is: the records that declare it, and the digest that names it.
+"""What a run is: the records that declare it, and the digests that name it.
 
     Experiment = Problem x System x Algorithm x Clock, all numbers fixed;  Run = Experiment + seed.
     Panel      = experiments with their seeds that are trained together (a column of a table, an axes of a figure).
@@ -11,17 +11,18 @@ Snakemake stay fast.
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import hashlib
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+from reproduce import closure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,9 +32,7 @@ if TYPE_CHECKING:
 
 SCALES = ("smoke", "reduced", "paper")
 PACKAGE = Path(__file__).parent
-PLUMBING = ("data", "sources", "formats", "store", "download", "cost", "__init__")
-"""Files that bring data and results from and to the disk or count costs: they move numbers and make none.
-What a data set holds is pinned by its checksum instead."""
+PARTS = ("problem", "system", "algorithm", "clock")
 
 Label = str | int | float | bool
 
@@ -61,13 +60,22 @@ class Experiment:
     clock: Any
 
     def __hash__(self) -> int:
-        return hash(self.digest)
+        return hash(self.declaration)
+
+    @cached_property
+    def declaration(self) -> str:
+        """SHA-256 (16 hex digits) of the four parts with all their numbers."""
+        parts = [canonical(getattr(self, name)) for name in PARTS]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def digest(self) -> str:
         """SHA-256 (16 hex digits) of the declaration and of the source code that gives it its meaning."""
-        parts = [canonical(p) for p in (self.problem, self.system, self.algorithm, self.clock)]
-        return _sha(json.dumps(parts, sort_keys=True), *(_file_sha(f) for f in sorted(code_files(self))))
+        return hashlib.sha256(f"{self.declaration}\n{code([self])}".encode()).hexdigest()[:16]
+
+    def record(self) -> dict[str, Any]:
+        """Labels and parts as JSON-ready data, as they stand in the provenance of a result."""
+        return {"labels": dict(self.labels), **{name: canonical(getattr(self, name)) for name in PARTS}}
 
 
 @dataclass(frozen=True)
@@ -147,35 +155,48 @@ def canonical(value: Any) -> Any:
     raise TypeError(f"{value!r} cannot be part of an experiment: use numbers, strings, tuples and frozen dataclasses")
 
 
-def code_files(experiment: Experiment) -> set[Path]:
-    """The source files that decide the result: the engine, and the files of every record in the experiment."""
-    rooms = ("engine", "problems", "systems")
-    sources = (f for room in rooms for f in (PACKAGE / room).glob("*") if f.suffix in (".py", ".c", ".h"))
-    files = {f for f in sources if f.stem not in PLUMBING}
-    files.add(PACKAGE / "streams.py")
-    stack: list[Any] = [experiment.problem, experiment.system, experiment.algorithm, experiment.clock]
+def same(stored: Any, declared: Any) -> bool:
+    """Is `stored`, which `canonical` made and JSON has carried, the declaration `declared`?
+
+    A field that the record did not have when it was stored must have its default now: that is how records grow.
+    """
+    if dataclasses.is_dataclass(declared) and not isinstance(declared, type):
+        fields = {f.name: f for f in dataclasses.fields(declared)}
+        if not isinstance(stored, Mapping) or stored.get("type") != type(declared).__name__:
+            return False
+        if not set(stored) <= {"type", *fields}:
+            return False
+        old = (same(stored[name], getattr(declared, name)) for name in fields if name in stored)
+        return all(old) and all(_is_default(f, declared) for name, f in fields.items() if name not in stored)
+    if isinstance(declared, list | tuple):
+        pairs = isinstance(stored, list) and len(stored) == len(declared) and zip(stored, declared, strict=True)
+        return bool(pairs is not False and all(same(old, new) for old, new in pairs))
+    return bool(stored == canonical(declared))
+
+
+def _is_default(f: dataclasses.Field[Any], value: Any) -> bool:
+    default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
+    return bool(getattr(value, f.name) == default)
+
+
+def code(experiments: Iterable[Experiment]) -> str:
+    """Digest of the source files that can change a number of the experiments (`reproduce.closure`)."""
+    return closure.digest(closure.files(frozenset(name for e in experiments for name in modules(e))))
+
+
+def modules(experiment: Experiment) -> set[str]:
+    """The modules of this package that define the records of the experiment, those of base classes included."""
+    found: set[str] = set()
+    stack: list[Any] = [getattr(experiment, name) for name in PARTS]
     while stack:
         value = stack.pop()
+        if isinstance(value, str | int | float):
+            continue
         if dataclasses.is_dataclass(value):
-            classes = (c for c in inspect.getmro(type(value)) if c.__module__.startswith("reproduce."))
-            files |= {Path(inspect.getfile(c)) for c in classes}
+            found |= {c.__module__ for c in inspect.getmro(type(value)) if c.__module__.startswith("reproduce.")}
             stack += [getattr(value, f.name) for f in dataclasses.fields(value)]
         elif isinstance(value, list | tuple):
             stack += value
-    return files
-
-
-@cache
-def _file_sha(path: Path) -> str:
-    """Digest of what a source file does: comments, docstrings and layout do not enter."""
-    if path.suffix != ".py":
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
-
-
-def _sha(*parts: str) -> str:
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+        elif isinstance(value, Mapping):
+            stack += value.values()
+    return found

@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from reproduce import results
 from reproduce.errors import UserError, unknown
 from reproduce.experiment import PACKAGE, SCALES, Artifact, Experiment, Panel, canonical
 from reproduce.papers import PAPERS, artifacts
@@ -112,6 +113,18 @@ def artifact_jobs(scale: str, name: str) -> tuple[Job, ...]:
     return tuple(j for j in jobs(scale) if wanted in j.artifacts)
 
 
+def allowed_hours() -> float | None:
+    """`REPRODUCE_BUDGET`: hours that a job of the workflow may take; None: not said."""
+    text = os.environ.get("REPRODUCE_BUDGET")
+    try:
+        hours = None if text is None else float(text)
+    except ValueError:
+        hours = math.nan
+    if hours is not None and not hours >= 0:
+        raise UserError(f"REPRODUCE_BUDGET={text}: use a number of hours, such as 0.5")
+    return hours
+
+
 def seeds_override() -> tuple[int, ...] | None:
     """The seeds of `REPRODUCE_SEEDS` ("0,1"), which then replace those of every panel; None: as declared."""
     text = os.environ.get("REPRODUCE_SEEDS")
@@ -163,21 +176,37 @@ def _split(scale: str, panel: Panel) -> dict[str, tuple[Experiment, ...]]:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def job_files(scale: str, name: str) -> list[str]:
-    """The results files that the artifact needs, without those whose data sets are not available."""
-    return [j.output for j in artifact_jobs(scale, name) if not missing(j)]
-
-
 def sources(scale: str, name: str) -> list[tuple[str, Path | None, str]]:
     """What rendering the artifact reads: (panel, results file or None, why there is none) for each of its jobs.
 
-    Results that were trained elsewhere count, whether or not the data set is here.
+    Results that were trained elsewhere count, whether or not the data set is here; those of another declaration do not.
+    A damaged file is among the files: reading it ends in an error.
     """
     found: list[tuple[str, Path | None, str]] = []
     for j in artifact_jobs(scale, name):
-        reason = "" if Path(j.output).exists() else missing(j) or "no results yet"
+        standing = results.standing(j)
+        reason = (
+            ""
+            if standing.usable or standing.other == results.DAMAGED
+            else missing(j) or expensive(j) or _nothing(standing)
+        )
         found.append((j.panel.name, None if reason else Path(j.output), reason))
     return found
+
+
+def expensive(job: Job) -> str:
+    """Why the job is too long for `REPRODUCE_BUDGET`, or ""."""
+    hours = allowed_hours()
+    return over(hours) if hours is not None and cost(job).seconds > 3600 * hours else ""
+
+
+def _nothing(standing: results.Standing) -> str:
+    return f"its results are {standing.other}" if standing.exists else "no results yet"
+
+
+def over(hours: float) -> str:
+    """Why a job that takes longer than `hours` is left out."""
+    return f"over the budget of {hours:g} h a job"
 
 
 def cells_file(scale: str, name: str) -> str:
@@ -186,10 +215,12 @@ def cells_file(scale: str, name: str) -> str:
 
 
 def outputs(scale: str, name: str) -> list[str]:
-    """The files that rendering an artifact writes."""
+    """The files that rendering an artifact writes: for readers, the cells, and what they were made from (`due`)."""
     a = artifact(name)
     suffixes = ("md", "csv", "tex") if a.kind == "table" else ("pdf", "png")
-    return [*(f"{a.kind}s/{scale}/{a.paper}_{a.name}.{s}" for s in suffixes), cells_file(scale, name)]
+    drawn = [f"{a.kind}s/{scale}/{a.paper}_{a.name}.{s}" for s in suffixes]
+    cells = cells_file(scale, name)
+    return [*drawn, cells, cells.replace(".csv", ".json")]
 
 
 def artifact_files(scale: str) -> list[str]:
@@ -219,7 +250,10 @@ def _available(name: str, settings: Settings) -> bool:
 
 
 def digest(scale: str, paper: str, name: str) -> str:
-    """Changes exactly when the results file would: experiments with code and labels (its columns), seeds, precision."""
+    """Changes exactly when the results file would: experiments with code and labels (its columns), seeds, precision.
+
+    Names the checkpoints of the job: one of another digest is never resumed.
+    """
     return _digest(job(scale, paper, name), settings().precision)
 
 
@@ -336,6 +370,6 @@ def gpus() -> int:
 
 def environment(config: Mapping[str, Any]) -> dict[str, str]:
     """The variables that `config/config.yaml` sets for every job; a key that is null leaves the variable as it is."""
-    keys = ("data", "store", "device", "precision", "threads", "seeds")
+    keys = ("data", "store", "device", "precision", "threads", "seeds", "budget")
     values = {f"REPRODUCE_{key.upper()}": config[key] for key in keys}
     return {k: ",".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in values.items() if v is not None}

@@ -3,12 +3,15 @@ commands around papers, training and rendering that take no time."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from pyarrow import parquet
 
 ROOT = Path(__file__).parent.parent
 
@@ -30,7 +33,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Toy:
     requires: tuple = ()
-    size: int = 3
+    hours: float = 0.0
 
 @dataclass(frozen=True)
 class Record:
@@ -55,8 +58,8 @@ class Cost:
     bytes: int
 
 def estimate_together(experiments, seeds, rates):
-    n = len(experiments)
-    return Cost(100 * n * len(seeds), 1e9 * n, 30.0 * n, 10**6)
+    n, hours = len(experiments), sum(getattr(e.problem, "hours", 0) for e in experiments)
+    return Cost(100 * n * len(seeds), 1e9 * n, 30.0 * n + 3600 * hours, 10**6)
 
 def expected_strategy(model):
     return "kernel"
@@ -68,26 +71,31 @@ names = ("kinds", "run", "round", "quadratic")
 print(json.dumps({name: value for name, value in dataclasses.asdict(ASSUMED).items() if name in names}))
 """,
     "reproduce/engine/train.py": """
+import io
+import json
 import os
-from reproduce.errors import UserError
+import pyarrow as pa
+from pyarrow import parquet
+from reproduce.experiment import code
 
 def train_job(panel, experiments, scale, paper, job, digest, output):
     if "diverge" in job:
         raise ZeroDivisionError("the training fell over")
-    output.write_text(f"{panel.seeds} {len(experiments)} {os.environ['REPRODUCE_THREADS']}")
+    note = {"experiments": [e.record() for e in experiments], "seeds": panel.seeds, "code": code(experiments)}
+    note |= {"git": "c0ffee", "date": "today", "threads": os.environ["REPRODUCE_THREADS"]}
+    table = pa.table({"value": [1.0]}).replace_schema_metadata({"provenance": json.dumps(note)})
+    file = io.BytesIO()
+    parquet.write_table(table, file)
+    output.write_bytes(file.getvalue())
 """,
     "reproduce/report/__init__.py": "",
     "reproduce/report/render.py": """
 from reproduce import plan
-from reproduce.errors import UserError
 
-def render(artifact, scale, root, sources):
-    for panel, path, reason in sources:
-        if path is not None and not path.read_text():
-            raise UserError(f"{path}: not a complete results file; delete it and run again")
-    for name in plan.outputs(scale, artifact.id):
+def render(artifact, scale, root, sources, standing):
+    for name in plan.outputs(scale, artifact.id)[:-1]:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(f"{sources}")
+        (root / name).write_text(f"{sources} {standing}")
 """,
 }
 
@@ -95,11 +103,11 @@ ARTIFACT = """
 from reproduce.experiment import Artifact, Experiment, Panel
 from reproduce.problems.records import Record, Toy
 
-def experiment(algorithm, requires=()):
-    return Experiment({{"algorithm": algorithm}}, Toy(requires), Record(), Record(0.5), Record(2))
+def experiment(algorithm, requires=(), hours=0.0):
+    return Experiment({{"algorithm": algorithm}}, Toy(requires, hours), Record(), Record(0.5), Record(2))
 
-def panel(name, requires=()):
-    return Panel(name, tuple(experiment(a, requires) for a in ("fedavg", "fed_acs")), (0, 1, 2))
+def panel(name, requires=(), hours=0.0):
+    return Panel(name, tuple(experiment(a, requires, hours) for a in ("fedavg", "fed_acs")), (0, 1, 2))
 
 def panels(scale):
     return {panels}
@@ -110,6 +118,7 @@ ARTIFACT = Artifact("{paper}", "{name}", "Title of {name}", panels, cells=lambda
 ARTIFACTS = {
     ("fedacs", "fig2"): "(panel('shared'), panel('own'))",
     ("fedacs", "fig10"): "(panel('needs', requires=('svhn',)), panel('shared'))",
+    ("fedacs", "fig11"): "(panel('shared'), panel('long', hours=20.0))",
     ("fedacs", "table1"): "(panel('shared'),)",
     ("dynamic_init", "table3"): "()",
     ("fiarse", "fig1"): "(panel('diverge'),)",
@@ -142,6 +151,19 @@ def add_artifact(folder: Path, paper: str, name: str, panels: str) -> None:
 def write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
+
+
+def trained(path: Path) -> tuple[list[int], int, str]:
+    """(seeds, experiments, threads) that the results file was made with."""
+    note = json.loads(parquet.read_schema(path).metadata[b"provenance"])
+    return note["seeds"], len(note["experiments"]), note["threads"]
+
+
+def edit_provenance(path: Path, **changes: object) -> None:
+    """Change entries of a results file's provenance."""
+    table = parquet.read_table(path)
+    note = json.loads(table.schema.metadata[b"provenance"]) | changes
+    parquet.write_table(table.replace_schema_metadata({"provenance": json.dumps(note)}), path)
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:

@@ -27,6 +27,7 @@ def test_list_for_programs(project: Path) -> None:
     assert [f["id"] for f in found] == [
         "fedacs/fig2",
         "fedacs/fig10",
+        "fedacs/fig11",
         "fedacs/table1",
         "dynamic_init/table3",
         "fiarse/fig1",
@@ -40,7 +41,7 @@ def test_list_for_programs(project: Path) -> None:
         "runs": 12,
     }
     assert found[0] == first
-    assert found[3]["runs"] == 0
+    assert found[4]["runs"] == 0
     assert run.stderr == ""
 
 
@@ -66,7 +67,7 @@ def test_list_of_seventy_artifacts_takes_less_than_half_a_second(tmp_path: Path)
         for i in range(20, 34):
             miniature.add_artifact(project, paper, f"fig{i}", f"tuple(panel(f'p{i}-{{k}}') for k in range(10))")
     before = os.times()
-    assert len(reproduce(project, "list").stdout.splitlines()) == 76
+    assert len(reproduce(project, "list").stdout.splitlines()) == 77
     after = os.times()
     assert after.children_user + after.children_system - before.children_user - before.children_system < 0.5
 
@@ -74,13 +75,16 @@ def test_list_of_seventy_artifacts_takes_less_than_half_a_second(tmp_path: Path)
 def test_plan_for_programs_and_for_people(project: Path) -> None:
     jobs = json.loads(reproduce(project, "plan", "fedacs/fig10", "--scale", "reduced", "--json").stdout)
     assert [(j["job"], j["missing"]) for j in jobs] == [("shared", ""), ("needs", "needs svhn")]
-    assert jobs[0]["artifacts"] == ["fedacs/fig2", "fedacs/fig10", "fedacs/table1"]
+    assert jobs[0]["artifacts"] == ["fedacs/fig2", "fedacs/fig10", "fedacs/fig11", "fedacs/table1"]
     assert jobs[0]["output"] == "results/reduced/fedacs/shared.parquet"
     assert (jobs[0]["seconds"], jobs[0]["samples"], jobs[0]["runs"]) == (60, 600, 6)
+    states = json.loads(reproduce(project, "plan", "fedacs/fig11", "--scale", "smoke", "--json").stdout)
+    assert [(j["state"], j["done"]) for j in states] == [("missing", False), ("missing", False)]
+    assert "over the budget of 2 h a job" in reproduce(project, "plan", "fedacs/fig11", REPRODUCE_BUDGET="2").stdout
     text = reproduce(project, "plan", "fedacs").stdout
     assert "own--fed-acs" in text
-    assert "6 jobs, 18 runs; 2 jobs lack their data" in text
-    assert "estimate for the 4 that can run: 4GFLOP, 2 min on one core" in text
+    assert "8 jobs, 24 runs; 2 jobs lack their data; 0 results" in text
+    assert "estimate for the 6 to train: 6GFLOP, 1 d 16 h on one core" in text
 
 
 def test_train_and_render_write_where_the_workflow_expects_it(tmp_path: Path) -> None:
@@ -88,8 +92,11 @@ def test_train_and_render_write_where_the_workflow_expects_it(tmp_path: Path) ->
     for job in ("shared--fedavg", "shared--fed-acs"):
         run = reproduce(project, "train", "paper", "fedacs", job, REPRODUCE_SEEDS="5", REPRODUCE_THREADS="1")
         assert run.returncode == 0, run.stderr
-        assert (project / f"results/paper/fedacs/{job}.parquet").read_text() == "(5,) 1 1"
+        assert miniature.trained(project / f"results/paper/fedacs/{job}.parquet") == ([5], 1, "1")
     run = reproduce(project, "render", "paper", "fedacs/fig10")
+    others = "fedacs/fig10 at scale paper: panel shared not run: its results are of other seeds (5)\n"
+    assert run.stdout == others + "fedacs/fig10 at scale paper: panel needs not run: needs svhn\n"
+    run = reproduce(project, "render", "paper", "fedacs/fig10", REPRODUCE_SEEDS="5")
     assert run.stdout == "fedacs/fig10 at scale paper: panel needs not run: needs svhn\n"
     assert (project / "figures/paper/fedacs_fig10.png").exists()
 
@@ -114,6 +121,10 @@ def test_a_bug_in_training_keeps_its_traceback(project: Path) -> None:
         ("train paper fedacs own--fedavgg", "did you mean own--fedavg"),
         ("train smoke fedac own", "unknown paper 'fedac'; did you mean fedacs"),
         ("train reduced fedacs needs", "data set svhn: not in the data folder data"),
+        ("replay tiny", "unknown scale 'tiny'; known: paper, reduced, smoke"),
+        ("replay smoke fedasc", "unknown paper 'fedasc'; did you mean fedacs"),
+        ("replay smoke --rounds 0", "replay at least 1 round, for more than 0 minutes"),
+        ("replay smoke --minutes -1", "replay at least 1 round, for more than 0 minutes"),
     ],
 )
 def test_wrong_input_ends_in_one_line_and_status_2(project: Path, arguments: str, message: str) -> None:
@@ -132,6 +143,7 @@ def test_wrong_input_ends_in_one_line_and_status_2(project: Path, arguments: str
         ("REPRODUCE_DEVICE", "tpu"),
         ("REPRODUCE_PRECISION", "half"),
         ("REPRODUCE_THREADS", "0"),
+        ("REPRODUCE_BUDGET", "soon"),
     ],
 )
 def test_a_wrong_setting_is_named(project: Path, variable: str, value: str) -> None:

@@ -6,11 +6,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from reproduce import plan
+from reproduce import due, plan
 from reproduce.algorithms.base import FedAvg
 from reproduce.engine import cost
 from reproduce.engine.rounds import Rounds
@@ -87,7 +88,7 @@ def test_one_job_a_panel_at_small_scales_and_one_an_algorithm_at_paper_scale(dec
     assert first.experiments == (both.experiments[0], both.experiments[2])
     assert first.artifacts == ("fedacs/fig1", "fedacs/table1")
     assert first.runs == 4
-    assert plan.job_files("paper", "fedacs/fig1") == [
+    assert [j.output for j in plan.artifact_jobs("paper", "fedacs/fig1")] == [
         "results/paper/fedacs/mnist--fedavg.parquet",
         "results/paper/fedacs/mnist--local-only.parquet",
     ]
@@ -148,11 +149,17 @@ def test_seeds_that_make_no_sense_are_an_error(monkeypatch: pytest.MonkeyPatch, 
         plan.seeds_override()
 
 
-def test_a_job_without_its_data_is_left_out_and_says_why(declare: Callable[..., None]) -> None:
+def test_a_job_without_its_data_is_left_out_and_says_why(
+    declare: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("reproduce.engine.cost.estimate_together", lambda experiments, seeds: cost.Cost(0, 0, 1, 0))
     mixed = panel("mixed", experiment("fedavg", requires=("svhn", "mnist")), experiment("local_only"))
     declare(artifact("fig1", mixed, panel("fine")))
     assert [plan.missing(j) for j in plan.jobs("smoke")] == ["needs svhn", ""]
-    assert plan.job_files("smoke", "fedacs/fig1") == ["results/smoke/fedacs/fine.parquet"]
+    due_, left = due.training("smoke", "fedacs/fig1", due.Budget())
+    assert [j.name for j in due_] == ["fine"]
+    assert [(j.name, why) for j, why in left] == [("mixed", "needs svhn")]
     assert plan.sources("smoke", "fedacs/fig1")[0] == ("mixed", None, "needs svhn")
     at_paper_scale = {j.name: plan.missing(j) for j in plan.jobs("paper") if j.panel.name == "mixed"}
     assert at_paper_scale == {"mixed--fedavg": "needs svhn", "mixed--local-only": ""}
@@ -207,12 +214,14 @@ def test_environment_leaves_what_the_configuration_leaves_open() -> None:
         "precision": "bfloat16",
         "threads": 2,
         "seeds": ["0", 1],
+        "budget": 0.5,
     }
     assert plan.environment(config) == {
         "REPRODUCE_STORE": "s",
         "REPRODUCE_PRECISION": "bfloat16",
         "REPRODUCE_THREADS": "2",
         "REPRODUCE_SEEDS": "0,1",
+        "REPRODUCE_BUDGET": "0.5",
     }
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import miniature
@@ -26,23 +29,24 @@ def test_a_figure_is_a_target_and_nothing_more_is_made(project: Path) -> None:
     assert run.returncode == 0, text(run)
     assert sorted(p.name for p in (project / "results").rglob("*.*")) == [
         "fedacs_fig2.csv",
+        "fedacs_fig2.json",
         "own.parquet",
         "shared.parquet",
     ]
     assert sorted(p.name for p in (project / "figures/smoke").iterdir()) == ["fedacs_fig2.pdf", "fedacs_fig2.png"]
-    assert (project / "results/smoke/fedacs/own.parquet").read_text() == "(0, 1, 2) 2 1"
+    assert miniature.trained(project / "results/smoke/fedacs/own.parquet") == ([0, 1, 2], 2, "1")
     assert "Nothing to be done" in text(snakemake(project, FIG2, "-n"))
 
 
 def test_changed_experiments_train_again_and_changed_rules_do_not(project: Path) -> None:
     assert snakemake(project, FIG2, "-c2").returncode == 0
     snakefile = project / "Snakefile"
-    snakefile.write_text(snakefile.read_text().replace("{params.python} -m", "{params.python}  -m"))
+    snakefile.write_text(snakefile.read_text().replace("{PYTHON} -m", "{PYTHON}  -m"))
     assert "Nothing to be done" in text(snakemake(project, FIG2, "-n"))
     fig = project / "reproduce/papers/fedacs/fig2.py"
     fig.write_text(fig.read_text().replace("Record(0.5)", "Record(0.5 if name == 'shared' else 0.25)"))
     fig.write_text(fig.read_text().replace("def experiment(algorithm, ", "def experiment(name, algorithm, "))
-    fig.write_text(fig.read_text().replace("experiment(a, requires)", "experiment(name, a, requires)"))
+    fig.write_text(fig.read_text().replace("experiment(a, requires, hours)", "experiment(name, a, requires, hours)"))
     plan = text(snakemake(project, FIG2, "-n"))
     assert "output: results/smoke/fedacs/own.parquet" in plan
     assert "output: results/smoke/fedacs/shared.parquet" not in plan, (
@@ -54,7 +58,7 @@ def test_seeds_of_the_configuration_replace_the_declared_ones_and_train_again(pr
     assert snakemake(project, FIG2, "-c2").returncode == 0
     run = snakemake(project, FIG2, "-c2", "--config", "seeds=[4, 7]", "threads=2")
     assert run.returncode == 0, text(run)
-    assert (project / "results/smoke/fedacs/own.parquet").read_text() == "(4, 7) 2 2"
+    assert miniature.trained(project / "results/smoke/fedacs/own.parquet") == ([4, 7], 2, "2")
 
 
 def test_a_panel_without_its_data_set_is_left_out_and_said_so(project: Path) -> None:
@@ -64,12 +68,24 @@ def test_a_panel_without_its_data_set_is_left_out_and_said_so(project: Path) -> 
     assert [p.name for p in (project / "results/reduced/fedacs").iterdir()] == ["shared.parquet"]
 
 
+def elsewhere(project: Path, scale: str, paper: str, job: str) -> Path:
+    """A results file as another machine, which has all data, would have made it."""
+    data = project / "reproduce/problems/data.py"
+    text = data.read_text()
+    data.write_text(text.replace("svhn", "nothing"))
+    run = miniature.reproduce(project, "train", scale, paper, job, REPRODUCE_THREADS="9")
+    data.write_text(text)
+    assert run.returncode == 0, run.stderr
+    return project / f"results/{scale}/{paper}/{job}.parquet"
+
+
 def test_results_that_came_from_elsewhere_are_rendered_without_the_data_set(project: Path) -> None:
-    miniature.write(project / "results/reduced/fedacs/needs.parquet", "trained elsewhere")
+    needs = project / "results/reduced/fedacs/needs.parquet"
+    elsewhere(project, "reduced", "fedacs", "needs")
     run = snakemake(project, "figures/reduced/fedacs_fig10.pdf", "-c2")
     assert run.returncode == 0, text(run)
     assert "not run" not in text(run)
-    assert (project / "results/reduced/fedacs/needs.parquet").read_text() == "trained elsewhere"
+    assert miniature.trained(needs)[2] == "9"
 
 
 def test_paper_scale_is_the_default_with_a_job_for_each_algorithm(project: Path) -> None:
@@ -106,6 +122,8 @@ def test_an_unknown_target_is_named(project: Path, target: str, message: str) ->
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
+        ("budget=soon", "'soon' is not valid under any of the given schemas"),
+        ("budget=-1", "-1 is not valid under any of the given schemas"),
         ("scle=smoke", "'scle' was unexpected"),
         ("scale=smok", "'smok' is not one of ['smoke', 'reduced', 'paper']"),
         ("threads=many", "'many' is not of type 'integer'"),
@@ -161,3 +179,134 @@ def test_the_gpu_profile_asks_for_a_gpu_and_trains_on_it(project: Path) -> None:
     assert run.returncode == 0, text(run)
     assert "gpu=1" in text(run)
     assert "gpu=0" in text(snakemake(project, FIG2, "-n"))
+
+
+# --- a clone: no memory of Snakemake, times of files in any order -----------------------------------------------------
+
+
+def clone(project: Path, backwards: bool = True) -> Path:
+    """`project` as a fresh checkout; backwards: what was made last has the oldest time."""
+    copy = project.with_name(f"{project.name}-clone")
+    ignored = shutil.ignore_patterns(".snakemake", "logs", ".reproduce")
+    shutil.copytree(project, copy, ignore=ignored)
+    files = sorted((f for f in copy.rglob("*") if f.is_file()), key=lambda f: f.stat().st_mtime)
+    for i, file in enumerate(files):
+        at = 1_700_000_000 + (len(files) - i if backwards else i)
+        os.utime(file, (at, at))
+    return copy
+
+
+def change_code(project: Path) -> None:
+    """Something that can change a number."""
+    training = project / "reproduce/engine/train.py"
+    training.write_text(training.read_text() + "\nCONSTANT = 2\n")
+
+
+@pytest.mark.parametrize("backwards", [True, False])
+def test_nothing_is_to_do_in_a_clone_whatever_the_times(project: Path, backwards: bool) -> None:
+    assert snakemake(project, FIG2, "tables/smoke/fedacs_table1.md", "-c2").returncode == 0
+    copy = clone(project, backwards)
+    targets = (FIG2, "tables/smoke/fedacs_table1.md", "results/smoke/fedacs/own.parquet")
+    assert "Nothing to be done" in text(snakemake(copy, *targets, "-n"))
+
+
+def test_results_of_older_code_are_trained_again_in_a_clone_too_and_said_so(project: Path) -> None:
+    both = FIG2, "tables/smoke/fedacs_table1.md"
+    assert snakemake(project, *both, "-c2").returncode == 0
+    copy = clone(project)
+    for folder in (project, copy):
+        change_code(folder)
+        run = snakemake(folder, *both, "-c2")
+        assert run.returncode == 0, text(run)
+        assert "fedacs/fig2 at scale smoke trains 2 jobs, about 2 min on one core (of older code)" in text(run)
+        assert "To train: 2 jobs, about 2 min on one core" in text(run)
+        assert "Nothing to be done" in text(snakemake(folder, *both, "-n"))
+
+
+def test_a_replay_that_agrees_means_drawing_only(project: Path) -> None:
+    both = FIG2, "tables/smoke/fedacs_table1.md"
+    assert snakemake(project, *both, "-c2").returncode == 0
+    copy = clone(project)
+    change_code(copy)
+    ask = "from reproduce import plan, results; from reproduce.experiment import code\n"
+    for name in ("own", "shared"):
+        ask += f"job = plan.job('smoke', 'fedacs', '{name}')\n"
+        ask += "line = dict.fromkeys(results.REPLAY, '') | {'job': 'fedacs/' + job.name, 'result': 'today'}\n"
+        ask += "results.record_replay('smoke', line | {'agrees': 'yes', 'code': code(job.experiments)})\n"
+    subprocess.run([sys.executable, "-c", ask], cwd=copy, env=miniature.environment(copy), check=True)
+    run = snakemake(copy, *both, "-c2")
+    assert "rule train" not in text(run)
+    assert "rule figure" in text(run)
+    assert "rule table" in text(run)
+    assert "all results of older code, confirmed by a replay" in (copy / FIG2).read_text()
+    assert "Nothing to be done" in text(snakemake(copy, *both, "-n"))
+
+
+def test_other_seeds_are_trained_in_a_clone(project: Path) -> None:
+    assert snakemake(project, FIG2, "-c2").returncode == 0
+    copy = clone(project)
+    run = snakemake(copy, FIG2, "-c2", "--config", "seeds=[7]")
+    assert "trains 2 jobs, about 2 min on one core (of other seeds (0, 1, 2))" in text(run)
+    assert miniature.trained(copy / "results/smoke/fedacs/own.parquet")[0] == [7]
+
+
+def test_results_that_were_replaced_are_drawn_again(project: Path) -> None:
+    assert snakemake(project, FIG2, "-c2").returncode == 0
+    miniature.edit_provenance(project / "results/smoke/fedacs/own.parquet", date="later", git="c0ffee+")
+    run = snakemake(project, FIG2, "-c2")
+    assert "rule train" not in text(run)
+    assert "1 of 2 results of uncommitted code" in (project / FIG2).read_text()
+    assert "Nothing to be done" in text(snakemake(project, FIG2, "-n"))
+
+
+def test_a_single_figure_leaves_long_jobs_out_and_a_budget_trains_them(project: Path) -> None:
+    fig11 = "figures/smoke/fedacs_fig11.png"
+    run = snakemake(project, fig11, "-c2")
+    assert run.returncode == 0, text(run)
+    assert "leaves out 1 (over the budget of 1 h a job); --config budget=40.1 trains these too" in text(run)
+    assert not (project / "results/smoke/fedacs/long.parquet").exists()
+    assert "Nothing to be done" in text(snakemake(project, fig11, "-n"))
+    (project / fig11).unlink()
+    run = snakemake(project, fig11, "-c2", "--config", "budget=2")
+    assert "leaves out 1 (over the budget of 2 h a job)" in text(run)
+    assert "over the budget of 2 h a job" in (project / fig11).read_text()
+    run = snakemake(project, fig11, "-c2", "--config", "budget=41")
+    assert run.returncode == 0, text(run)
+    assert "trains 1 job, about 1 d 16 h on one core (no results)" in text(run)
+    assert (project / "results/smoke/fedacs/long.parquet").exists()
+    assert "Nothing to be done" in text(snakemake(project, fig11, "-n"))
+
+
+def test_a_whole_scale_has_no_budget(project: Path) -> None:
+    run = snakemake(project, "smoke", "-n")
+    assert "output: results/smoke/fedacs/long.parquet" in text(run)
+    run = snakemake(project, "smoke", "-n", "--config", "budget=1")
+    assert "output: results/smoke/fedacs/long.parquet" not in text(run)
+
+
+def test_the_gaps_of_a_figure_that_is_there_are_left_unless_a_budget_is_given(project: Path) -> None:
+    assert snakemake(project, FIG2, "-c2").returncode == 0
+    (project / "results/smoke/fedacs/own.parquet").unlink()
+    assert snakemake(project, FIG2, "-c2").returncode == 0
+    copy = clone(project)
+    few = copy / "results/smoke/fedacs/shared.parquet"
+    miniature.edit_provenance(few, seeds=[1])
+    run = snakemake(copy, FIG2, "-c2")
+    assert run.returncode == 0, text(run)
+    assert "keeps 1 (a gap of what is there); leaves out 1 (a gap of what is there); --config budget=0.1" in text(run)
+    assert "rule train" not in text(run)
+    assert "shared has 1 of 3 seeds in 1 result" in (copy / FIG2).read_text()
+    run = snakemake(copy, FIG2, "-c2", "--config", "budget=0.1")
+    assert "trains 2 jobs, about 2 min on one core (1 of 3 seeds, no results)" in text(run)
+    assert miniature.trained(few)[0] == [0, 1, 2]
+
+
+def test_a_results_file_is_a_target_that_trains(project: Path) -> None:
+    target = "results/smoke/fedacs/long.parquet"
+    assert snakemake(project, target, "-c2").returncode == 0
+    copy = clone(project)
+    assert "Nothing to be done" in text(snakemake(copy, target, "-n"))
+    change_code(copy)
+    run = text(snakemake(copy, target, "-c2"))
+    assert "rule train" in run
+    assert "To train: 1 job, about 1 d 16 h on one core" in run

@@ -49,6 +49,7 @@ section ul { font-size: .85rem; color: var(--soft); padding-left: 1.1rem; }
 {% else %}
 <p class="soft">Smaller than the papers: each caption says what stands in for what. Verdicts are about this scale.</p>
 {% endif %}
+<p class="soft">Made from {{ results }}.</p>
 <h2 id="scoreboard">Scoreboard</h2>
 {% for line in headline %}
 <p>{{ line }}</p>

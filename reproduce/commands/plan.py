@@ -1,8 +1,9 @@
-"""Show the jobs of a scale, what they cost and what cannot run here.
+"""Show the jobs of a scale, what they cost, what their results are worth and what cannot run here.
 
 Times are estimates for one core of this machine, measured when `plan` is first used (some seconds) and kept in the
 store; the last line says where they come from. A job whose data set is not in the data folder is left out of the
-workflow, and `state` says what it needs.
+workflow, and `state` says what it needs. Results are current, or of older code (and perhaps confirmed by a replay), or
+have too few seeds, or are of another declaration and not used.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproduce.commands.text import duration, print_json, print_table, short
@@ -32,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce import plan
+    from reproduce import plan, results
 
     wanted = {a.id for a in plan.select(args.target)}
     jobs = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts)]
@@ -48,11 +48,14 @@ def run(args: argparse.Namespace) -> None:
         counts = [str(len(j.experiments)), str(len(j.panel.seeds)), short(cost.samples), short(cost.flops)]
         rows.append([j.paper, j.name, *counts, duration(cost.seconds), state(j)])
     print_table(header, rows, right=("EXPERIMENTS", "SEEDS", "SAMPLES", "FLOPS", "TIME"))
-    able = [j for j in jobs if not plan.missing(j)]
+    able = [j for j in jobs if not plan.missing(j) and not results.standing(j).holds]
+    lacking = sum(bool(plan.missing(j)) and not results.standing(j).usable for j in jobs)
     seconds, flops = [plan.cost(j).seconds for j in able], sum(plan.cost(j).flops for j in able)
-    print(f"\n{len(jobs)} jobs, {sum(j.runs for j in jobs)} runs; {len(jobs) - len(able)} jobs lack their data")
+    print(
+        f"\n{len(jobs)} jobs, {sum(j.runs for j in jobs)} runs; {lacking} jobs lack their data; {results.tally(jobs)}"
+    )
     total = f"{short(flops)}FLOP, {duration(sum(seconds))} on one core{busy(seconds)}"
-    print(f"estimate for the {len(able)} that can run: {total}")
+    print(f"estimate for the {len(able)} to train: {total}")
     corrected = sum(plan.correction(j) != 1 for j in jobs)
     print(f"times: {plan.rates().source}; {corrected} jobs corrected by finished ones")
 
@@ -81,17 +84,19 @@ def busy(seconds: Sequence[float]) -> str:
 
 
 def state(job: Job) -> str:
-    """ "done" once the results file exists (Snakemake knows whether it is up to date)."""
-    from reproduce import plan
+    """What the results file is worth, in words; without one: what the job needs, or "ready"."""
+    from reproduce import plan, results
 
-    return plan.missing(job) or ("done" if Path(job.output).exists() else "ready")
+    standing = results.standing(job)
+    able = plan.missing(job) or plan.expensive(job) or "ready"
+    return standing.words if standing.usable else "; ".join(filter(None, [standing.words, able]))
 
 
 def describe(job: Job) -> dict[str, object]:
     """A job as JSON-ready data; seconds (of one core), FLOPs, bytes are estimates, `missing` is "" if it can run."""
-    from reproduce import plan
+    from reproduce import plan, results
 
-    cost = plan.cost(job)
+    cost, standing = plan.cost(job), results.standing(job)
     return {
         "paper": job.paper,
         "job": job.name,
@@ -109,5 +114,7 @@ def describe(job: Job) -> dict[str, object]:
         "bytes": cost.bytes,
         "output": job.output,
         "missing": plan.missing(job),
-        "done": Path(job.output).exists(),
+        "done": standing.holds,
+        "state": standing.state,
+        "result": standing.words,
     }

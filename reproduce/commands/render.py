@@ -14,7 +14,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce import plan
+    from reproduce import due, plan
 
     artifact = plan.artifact(args.artifact)
     sources = plan.sources(args.scale, artifact.id)
@@ -22,4 +22,5 @@ def run(args: argparse.Namespace) -> None:
         print(f"{artifact.id} at scale {args.scale}: panel {panel} not run: {reason}")
     from reproduce.report.render import render
 
-    render(artifact, args.scale, Path(), sources)
+    render(artifact, args.scale, Path(), sources, due.stamp(args.scale, artifact.id))
+    due.write_record(args.scale, artifact.id)

@@ -39,6 +39,7 @@ def page(scale: str, verdicts: Sequence[Verdict], found: Sequence[Coverage]) -> 
     """The page of a scale as HTML."""
     from jinja2 import Environment
 
+    from reproduce import plan, results
     from reproduce.commands.page import TEMPLATE
     from reproduce.papers import PAPERS, artifacts
     from reproduce.report.scoreboard import by_ground, headline
@@ -59,7 +60,9 @@ def page(scale: str, verdicts: Sequence[Verdict], found: Sequence[Coverage]) -> 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = number
     said = {"headline": headline(found, verdicts), "grounds": by_ground(verdicts), "names": VERDICTS}
-    return environment.from_string(TEMPLATE).render(scale=scale, papers=papers, total=count(verdicts), **said)
+    return environment.from_string(TEMPLATE).render(
+        scale=scale, papers=papers, total=count(verdicts), results=results.tally(plan.jobs(scale)), **said
+    )
 
 
 def content(scale: str, name: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce import plan
+    from reproduce import plan, results
 
     scale = plan.check_scale(args.scale)
     from reproduce.report.scoreboard import coverage, headline, render_scoreboard, scoreboard, to_json
@@ -38,3 +38,4 @@ def run(args: argparse.Namespace) -> None:
         print_table(header, rows, right=("N",))
         print()
         print("\n".join(headline(found, board)))
+        print(results.tally(plan.jobs(scale)))

@@ -11,12 +11,8 @@ import json
 import math
 import os
 import pickle
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,7 +20,6 @@ import torch
 
 from reproduce.engine.cohort import Run
 from reproduce.errors import UserError
-from reproduce.speed.hardware import machine
 
 
 def write_atomically(path: Path, write: Callable[[IO[bytes]], None]) -> None:
@@ -107,28 +102,6 @@ def write_results(path: Path, runs: Sequence[Run], provenance: Mapping[str, Any]
     note = json.dumps(_finite(provenance), sort_keys=True).encode()
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), b"provenance": note})
     write_atomically(path, lambda file: pq.write_table(table, file, compression="zstd"))
-
-
-def environment() -> dict[str, Any]:
-    """Versions, machine, commit and time, for the provenance of a result."""
-    versions = {"python": sys.version.split()[0]}
-    for package in ("torch", "numpy", "pandas", "pyarrow"):
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            versions[package] = "absent"
-    date = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"versions": versions, "machine": machine(), "git": _git(), "date": date}
-
-
-def _git() -> str:
-    """Commit of the source, with "+" if files differ from it; "unknown" outside a repository."""
-    here = Path(__file__).parent
-    try:
-        command = ["git", "-C", str(here), "describe", "--always", "--dirty=+", "--abbrev=12"]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return "unknown"
 
 
 def _finite(value: Any) -> Any:

@@ -19,10 +19,11 @@ REQUIRED = ("algorithm", "seed", "metric", "value")
 LAST = ("algorithm", "metric", "seed", "value", "censored", "text")
 
 
-def render(artifact: Artifact, scale: str, root: Path, jobs: Sequence[Job] = ()) -> list[Path]:
+def render(artifact: Artifact, scale: str, root: Path, jobs: Sequence[Job] = (), standing: str = "") -> list[Path]:
     """Write the cells and the table or figure of `artifact` under `root`; returns the files written.
 
     jobs: (panel name, results file or None, reason if None) for every job of the artifact's panels.
+    standing: what the caption says of the results' origin (`reproduce.results.stamp`).
 
         results/<scale>/cells/<paper>_<name>.csv     per-seed cells: sorted, full precision
         tables/<scale>/<paper>_<name>.{md,csv,tex}   or   figures/<scale>/<paper>_<name>.{pdf,png}
@@ -36,7 +37,7 @@ def render(artifact: Artifact, scale: str, root: Path, jobs: Sequence[Job] = ())
         raise ValueError(f"{artifact.id}: a figure needs a draw function")
     panels = artifact.panels(scale)
     # Stand-ins of panels that were not run stay in the caption: the gaps in the table are theirs.
-    histories = load(jobs, scale, (panel.substitute for panel in panels))
+    histories = load(jobs, scale, (*(panel.substitute for panel in panels), standing))
     nothing = bool(panels) and histories.frame.empty
     cells = check(artifact, _no_cells() if nothing else artifact.cells(histories))
     stem = f"{artifact.paper}_{artifact.name}"

@@ -1,0 +1,229 @@
+"""What a results file is worth today: made from the declaration and the code that are here, or from others.
+
+    current      same declaration, same code
+    confirmed    same declaration, older code, but a replay with today's code gave the same numbers (`replay`)
+    older        same declaration, older code, not replayed
+    differs      same declaration, older code, and a replay with today's code gave other numbers
+    incomplete   same declaration, but seeds are missing
+    other        another declaration, other seeds, another precision, or not a whole file: never read
+    missing      no file
+
+A result is compared by what its provenance holds: the declared records with all their numbers, the seeds, the digest of
+the code. Results from before that digest was recorded are of older code.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reproduce.errors import UserError
+from reproduce.experiment import PARTS, Experiment, code, same
+
+if TYPE_CHECKING:
+    from reproduce.plan import Job
+
+DAMAGED = "not a complete results file"
+WORDS = {
+    "current": "current",
+    "confirmed": "of older code, confirmed by a replay",
+    "older": "of older code",
+    "differs": "of older code, a replay with today's differs",
+}
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The worth of one results file for one job.
+
+    other: why it is not of this job, "" if it is. code: a key of `WORDS`. seeds, wanted: those it has and should have.
+    dirty: made from code that differed from its commit. date: when it was made.
+    """
+
+    exists: bool = False
+    other: str = ""
+    code: str = "older"
+    seeds: tuple[int, ...] = ()
+    wanted: tuple[int, ...] = ()
+    dirty: bool = False
+    date: str = ""
+
+    @property
+    def state(self) -> str:
+        """One of the words above."""
+        if not self.exists:
+            return "missing"
+        return "other" if self.other else "incomplete" if self.short else self.code
+
+    @property
+    def usable(self) -> bool:
+        """May a table or figure be made from it?"""
+        return self.exists and not self.other
+
+    @property
+    def holds(self) -> bool:
+        """Is there nothing to train?"""
+        return self.state in ("current", "confirmed")
+
+    @property
+    def short(self) -> bool:
+        """Are seeds missing?"""
+        return set(self.seeds) != set(self.wanted)
+
+    @property
+    def words(self) -> str:
+        """The state in words, for people; "" for a missing file."""
+        if not self.usable:
+            return self.other
+        few = [f"{len(self.seeds)} of {len(self.wanted)} seeds"] if self.short else []
+        code = [] if few and self.code == "current" else [WORDS[self.code]]
+        return "; ".join([*few, *code, *(["of uncommitted code"] if self.dirty else [])])
+
+
+def standing(job: Job) -> Standing:
+    """What the results file of `job` is worth; the answer changes with the file, the code and the replays."""
+    path = Path(job.output)
+    try:
+        status = path.stat()
+    except OSError:
+        return Standing(wanted=job.panel.seeds)
+    note = _provenance(path, status.st_mtime_ns, status.st_size)
+    if not note:
+        return Standing(True, DAMAGED, wanted=job.panel.seeds)
+    seeds = tuple(note["seeds"])
+    rest = {"seeds": seeds, "wanted": job.panel.seeds, "dirty": note["git"].endswith("+"), "date": note["date"]}
+    other = _other(job, note)
+    source = "" if other else code(job.experiments)
+    if other or note.get("code") == source:
+        return Standing(True, other, "current", **rest)
+    replay = replays(job.scale).get(f"{job.paper}/{job.name}", {})
+    valid = replay.get("code") == source and replay.get("result") == note["date"]
+    return Standing(True, "", {"yes": "confirmed", "no": "differs"}[replay["agrees"]] if valid else "older", **rest)
+
+
+def _other(job: Job, note: Mapping[str, Any]) -> str:
+    """Why the result is not of this job's declaration, or ""."""
+    found = note["experiments"]
+    if len(found) != len(job.experiments) or not all(map(declared, found, job.experiments)):
+        return "of another declaration"
+    if not set(note["seeds"]) <= set(job.panel.seeds):
+        return f"of other seeds ({', '.join(map(str, note['seeds']))})"
+    # Without a wish the result says under every table how it was computed.
+    if os.environ.get("REPRODUCE_PRECISION", precision(note)) != precision(note):
+        return f"of another precision ({precision(note)})"
+    return ""
+
+
+def declared(stored: Mapping[str, Any], experiment: Experiment) -> bool:
+    """Is this entry of a provenance's `experiments` the declaration of `experiment`?"""
+    labels = stored["labels"] == dict(experiment.labels)
+    return labels and all(same(stored[name], getattr(experiment, name)) for name in PARTS)
+
+
+def precision(note: Mapping[str, Any]) -> str:
+    """The arithmetic that a result was configured with; results from before it was recorded are of float32."""
+    return str(note.get("configured_precision", note.get("precision", "float32")))
+
+
+def provenance(path: str | Path) -> dict[str, Any]:
+    """The provenance of a results file; empty if the file cannot be read or has none."""
+    status = Path(path).stat()
+    return dict(_provenance(Path(path), status.st_mtime_ns, status.st_size))
+
+
+@cache
+def _provenance(path: Path, modified: int, size: int) -> dict[str, Any]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        note = json.loads((parquet.read_schema(path).metadata or {}).get(b"provenance", b"{}"))
+    except (pa.ArrowException, OSError, ValueError):
+        return {}
+    needed = {"experiments", "seeds", "git", "date"}
+    return note if isinstance(note, dict) and needed <= set(note) else {}
+
+
+# --- replays ----------------------------------------------------------------------------------------------------------
+
+REPLAY = (
+    *("job", "result", "code", "seeds", "asked", "rounds", "rows", "deviation", "where", "tolerance"),
+    *("agrees", "seconds", "processor", "instructions", "date"),
+)
+"""Columns of the record of replays (docs/architecture.md)."""
+
+
+def replay_file(scale: str) -> Path:
+    """The committed record of the replays of a scale, one line a job."""
+    return Path(f"results/{scale}/replay.csv")
+
+
+def replays(scale: str) -> dict[str, dict[str, str]]:
+    """Job ("fedacs/toy2d") -> its line in the record; UserError for a file that is no such record."""
+    path = replay_file(scale)
+    return _replays(path, path.read_bytes()) if path.exists() else {}
+
+
+@cache
+def _replays(path: Path, content: bytes) -> dict[str, dict[str, str]]:
+    rows = csv.DictReader(content.decode(errors="replace").splitlines())
+    found = {row.get("job", ""): row for row in rows}
+    told = (row.get("agrees") in ("yes", "no") and str(row.get("asked")).isdigit() for row in found.values())
+    if tuple(rows.fieldnames or ()) != REPLAY or not all(told):
+        raise UserError(f"{path}: not a record of replays; restore it, or delete it and replay again")
+    return found
+
+
+def record_replay(scale: str, line: Mapping[str, str]) -> None:
+    """Put the line of a job into the record, in the place of its older one."""
+    lines = {**replays(scale), line["job"]: dict(line)}
+    path = replay_file(scale)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    with draft.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, REPLAY, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines[job] for job in sorted(lines))
+    draft.replace(path)
+
+
+# --- for people -------------------------------------------------------------------------------------------------------
+
+
+def stamp(standings: Iterable[tuple[str, Standing]]) -> str:
+    """What a table or figure must say about the results that it was made from: (panel, standing) each; "" if current.
+
+    Counts per state, and the panels whose seeds are not all there.
+    """
+    used = [(panel, s) for panel, s in standings if s.usable]
+    phrases = [_count(sum(s.code == state for _, s in used), len(used), WORDS[state]) for state in [*WORDS][1:]]
+    phrases.append(_count(sum(s.dirty for _, s in used), len(used), "of uncommitted code"))
+    short = Counter((panel, len(s.seeds), len(s.wanted)) for panel, s in used if s.short)
+    phrases += [
+        f"{panel} has {have} of {want} seeds in {n} result{'s' * (n > 1)}" for (panel, have, want), n in short.items()
+    ]
+    return "; ".join(filter(None, phrases))
+
+
+def _count(some: int, all_: int, words: str) -> str:
+    if not some:
+        return ""
+    which = "all" if some == all_ > 1 else "the" if all_ == 1 else f"{some} of {all_}"
+    return f"{which} result{'s' * (which != 'the')} {words}"
+
+
+def tally(jobs: Iterable[Job]) -> str:
+    """The results of `jobs`, counted by state: "190 results: 148 current, 42 confirmed; 142 of uncommitted code"."""
+    found = [s for s in map(standing, jobs) if s.exists]
+    counts = Counter(s.state for s in found)
+    states = [f"{counts[state]} {state}" for state in (*WORDS, "incomplete", "other") if counts[state]]
+    dirty = sum(s.dirty for s in found)
+    text = f"{len(found)} result{'s' * (len(found) != 1)}"
+    return f"{text}: {', '.join(states)}" + (f"; {dirty} of uncommitted code" if dirty else "") if found else text

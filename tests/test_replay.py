@@ -1,0 +1,200 @@
+"""The first rounds once more: a fresh result to the bit, every kind of difference, the record, what is committed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from reproduce import plan, results
+from reproduce.__main__ import main
+from reproduce.engine.cohort import Cohort, prepare
+from reproduce.engine.replay import Outcome, replay
+from reproduce.engine.store import write_results
+from reproduce.engine.task import Tasks
+from reproduce.engine.trainer import Trainer
+from reproduce.experiment import Experiment
+from reproduce.settings import settings
+
+ROOT = Path(__file__).parent.parent
+CLOCKS = {
+    "rounds": ("fedacs", "table1", 2),
+    "sessions": ("dynamic_init", "table3", 3),
+    "events": ("defedavg", "fig3", 2),
+    "quadratic": ("fedagrac", "fig1", 8),
+}
+
+
+def declared(clock: str) -> tuple[Experiment, ...]:
+    """Some experiments of the smoke scale, on embedded data."""
+    paper, name, count = CLOCKS[clock]
+    return plan.artifact_jobs("smoke", f"{paper}/{name}")[0].experiments[:count]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], pd.DataFrame]:
+    """trained(clock): what a job of these experiments with the seeds 0 and 1 writes."""
+    found: dict[str, pd.DataFrame] = {}
+
+    def trained(clock: str) -> pd.DataFrame:
+        if clock not in found:
+            runs = prepare(declared(clock), [0, 1], Tasks(settings()))
+            Cohort(runs, Trainer()).run()
+            path = tmp_path_factory.mktemp(clock) / "job.parquet"
+            write_results(path, runs, {})
+            found[clock] = pd.read_parquet(path)
+        return found[clock]
+
+    return trained
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_a_fresh_result_is_replayed_to_the_bit(trained: Callable[[str], pd.DataFrame], clock: str) -> None:
+    stored = trained(clock)
+    outcome = replay(declared(clock), [0, 1], 2, stored, "float32")
+    assert (outcome.deviation, outcome.where, outcome.agrees) == (0.0, "", True)
+    assert outcome.rounds >= 2 or outcome.rounds == stored["round"].max()
+    assert 8 * len(declared(clock)) <= outcome.rows < len(stored)
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_one_seed_of_two_agrees_to_rounding(trained: Callable[[str], pd.DataFrame], clock: str) -> None:
+    outcome = replay(declared(clock), [1], 2, trained(clock), "float32")
+    assert outcome.deviation < (1e-12 if clock == "quadratic" else 1e-5)
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_another_learning_rate_is_noticed(trained: Callable[[str], pd.DataFrame], clock: str) -> None:
+    """As a changed constant of the engine would be."""
+    changed = tuple(replace(e, algorithm=replace(e.algorithm, lr=1.5 * e.algorithm.lr)) for e in declared(clock))
+    outcome = replay(changed, [0], 2, trained(clock), "float32")
+    assert outcome.deviation > outcome.tolerance
+    assert not outcome.agrees
+    assert " at round " in outcome.where
+
+
+def spoil(stored: pd.DataFrame, how: str) -> pd.DataFrame:
+    row = stored.index[(stored["seed"] == 0) & (stored["round"] > 0)][0]
+    if how == "row missing":
+        return stored.drop(index=row)
+    if how == "row more":
+        return pd.concat([stored, stored.loc[[row]].assign(round=1, metric="unheard")])
+    spoilt = stored.copy()
+    spoilt.loc[row, "value"] = {"nan": math.nan, "inf": math.inf, "value": stored["value"].abs().max() + 1}[how]
+    return spoilt
+
+
+@pytest.mark.parametrize("how", ["row missing", "row more", "nan", "inf", "value"])
+def test_one_spoilt_row_is_noticed(trained: Callable[[str], pd.DataFrame], how: str) -> None:
+    outcome = replay(declared("quadratic"), [0], 3, spoil(trained("quadratic"), how), "float32")
+    assert not outcome.agrees
+    assert math.isinf(outcome.deviation) == (how != "value")
+
+
+def test_a_virtual_time_is_compared_too(trained: Callable[[str], pd.DataFrame]) -> None:
+    stored = trained("events")
+    outcome = replay(declared("events"), [0], 2, stored.assign(time=stored["time"] * 1.01), "float32")
+    assert not outcome.agrees
+
+
+def test_an_outcome_agrees_up_to_its_tolerance() -> None:
+    assert Outcome(2, 10, 1e-9, "", 1e-9).agrees
+    assert not Outcome(2, 10, 1.1e-9, "", 1e-9).agrees
+    assert not Outcome(2, 0, math.inf, "", 1e-9).agrees
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def edit(path: str, factor: float = 1.0, **changes: Any) -> None:
+    """Change a results file: its provenance, and the numbers after round 0."""
+    table = parquet.read_table(path)
+    note = json.loads(table.schema.metadata[b"provenance"]) | changes
+    frame = table.to_pandas()
+    frame.loc[frame["round"] > 0, "value"] *= factor
+    table = table.from_pandas(frame, preserve_index=False).replace_schema_metadata({"provenance": json.dumps(note)})
+    parquet.write_table(table, path)
+    results._provenance.cache_clear()
+
+
+def test_the_command_confirms_records_skips_and_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["replay", "smoke"]) == 0
+    assert "replayed 0; 0 results" in capsys.readouterr().out
+    assert main(["train", "smoke", "fedagrac", "fig1"]) == 0
+    job = plan.job("smoke", "fedagrac", "fig1")
+    assert results.standing(job).state == "current"
+    assert main(["replay", "smoke"]) == 0
+    assert "replayed 0; 1 result: 1 current" in capsys.readouterr().out
+
+    edit(job.output, code="0" * 16)
+    assert results.standing(job).state == "older"
+    assert main(["replay", "smoke", "--minutes", "1e-9"]) == 0
+    assert "replayed 0, 1 left: the time was over; 1 result: 1 older" in capsys.readouterr().out
+    assert main(["replay", "smoke", "fedagrac/fig1"]) == 0
+    assert "replayed 1; 1 result: 1 confirmed" in capsys.readouterr().out
+    line = results.replays("smoke")["fedagrac/fig1"]
+    assert (line["agrees"], line["deviation"], line["tolerance"], line["rounds"]) == ("yes", "0", "1e-09", "100")
+    assert line["processor"]
+    assert main(["replay", "smoke"]) == 0
+    assert "replayed 0; 1 result: 1 confirmed" in capsys.readouterr().out
+
+    edit(job.output, factor=1 + 1e-8, date="later")
+    assert results.standing(job).state == "older", "the record is of another result"
+    assert main(["replay", "smoke"]) == 2
+    shown = capsys.readouterr()
+    assert "error: today's code gives other numbers for fedagrac/fig1: train again" in shown.err
+    assert "1 result: 1 differs" in shown.out
+    assert main(["plan", "fedagrac/fig1", "--scale", "smoke"]) == 0
+    assert "of older code, a replay with today's differs" in capsys.readouterr().out
+
+
+def test_a_damaged_result_is_named_and_the_others_are_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("fig1", "fig2-equal"):
+        job = plan.job("smoke", "fedagrac", name)
+        Path(job.output).parent.mkdir(parents=True, exist_ok=True)
+        note = {"experiments": [e.record() for e in job.experiments], "seeds": job.panel.seeds, "git": "", "date": ""}
+        parquet.write_table(
+            pa.table({"value": [1.0]}).replace_schema_metadata({"provenance": json.dumps(note)}), job.output
+        )
+    assert main(["replay", "smoke"]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.count("results file without the column 'seed'; delete it and run again") == 2
+
+
+# --- what is committed ------------------------------------------------------------------------------------------------
+
+COMMITTED = [
+    ("paper", "fedacs", "toy2d--fedacs"),
+    ("paper", "fedagrac", "fig1--fedagrac"),
+    ("paper", "fedacs", "fig4-left--fedavg-decay-sgd"),
+    pytest.param("paper", "fedagrac", "fig5-lr-100--fedavg", marks=pytest.mark.data),
+    pytest.param("reduced", "dynamic_init", "mnist-n10-o00-a03", marks=pytest.mark.data),
+    pytest.param("reduced", "defedavg", "fashion-mnist-iid-n10", marks=pytest.mark.data),
+]
+
+
+@pytest.mark.parametrize(("scale", "paper", "name"), COMMITTED)
+def test_committed_results_are_what_the_code_computes(
+    scale: str, paper: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All three clocks; the whole record is that of `python -m reproduce replay`."""
+    monkeypatch.chdir(ROOT)
+    job = plan.job(scale, paper, name)
+    assert results.standing(job).usable
+    seeds = results.provenance(job.output)["seeds"][:1]
+    outcome = replay(job.experiments, seeds, 2, pd.read_parquet(job.output), "float32")
+    assert outcome.agrees, outcome
