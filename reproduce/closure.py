@@ -1,8 +1,9 @@
 """Which source files can change a number, and a digest of what they say.
 
 The files of an experiment are the import closure of the engine's entry point and of the modules of its records: imports
-inside functions included, imports for type checkers not. Left out is what `HARMLESS` names, with the reason. The digest
-of a file is that of its tokens, so that comments, docstrings, layout and the version of Python do not enter.
+inside functions and functions that strings name included, imports for type checkers not. Left out is what `HARMLESS`
+names, with the reason. The digest of a file is that of its tokens, so that comments, docstrings, layout and the version
+of Python do not enter.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import io
+import re
 import tokenize
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -67,7 +69,8 @@ def path(module: str) -> Path:
 @cache
 def imports(module: str) -> tuple[str, ...]:
     """The modules of this package that `module` imports when it runs; a module's packages are imported before it."""
-    names = {name for node in _imports(ast.parse(path(module).read_bytes()).body) for name in _named(node, module)}
+    tree = ast.parse(path(module).read_bytes())
+    names = {name for node in _imports(tree.body) for name in _named(node, module)} | set(_looked_up(tree))
     names |= {name.rpartition(".")[0] for name in [module, *names]}
     return tuple(sorted(name for name in names if name.split(".")[0] == PACKAGE.name and _find(name) is not None))
 
@@ -82,6 +85,14 @@ def _imports(body: Iterable[ast.AST]) -> Iterator[ast.Import | ast.ImportFrom]:
         elif isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
             for field in ("body", "orelse", "finalbody", "handlers", "cases"):
                 yield from _imports(getattr(node, field, ()))
+
+
+def _looked_up(tree: ast.AST) -> Iterator[str]:
+    """The modules of functions that are named in a string, "module:name", and looked up when they are called."""
+    strings = (n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str))
+    for text in strings:
+        if found := re.fullmatch(rf"({PACKAGE.name}(?:\.\w+)+):\w+", text):
+            yield found[1]
 
 
 def _named(node: ast.Import | ast.ImportFrom, module: str) -> list[str]:

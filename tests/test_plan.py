@@ -153,7 +153,9 @@ def test_a_job_without_its_data_is_left_out_and_says_why(
     declare: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("reproduce.engine.cost.estimate_together", lambda experiments, seeds: cost.Cost(0, 0, 1, 0))
+    monkeypatch.setattr(
+        "reproduce.engine.cost.estimate_together", lambda experiments, seeds, rates: cost.Cost(0, 0, 1, 0)
+    )
     mixed = panel("mixed", experiment("fedavg", requires=("svhn", "mnist")), experiment("local_only"))
     declare(artifact("fig1", mixed, panel("fine")))
     assert [plan.missing(j) for j in plan.jobs("smoke")] == ["needs svhn", ""]
