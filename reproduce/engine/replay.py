@@ -25,9 +25,9 @@ from reproduce.settings import settings
 if TYPE_CHECKING:
     import pandas as pd
 
-TOLERANCE = {"float64": 1e-9, "float32": 5e-3, "tf32": 0.02, "bfloat16": 0.02}
-"""Largest deviation that counts as agreement, relative to the largest number of the metric or to 1. On the machine of
-the results float32 stays below 1e-4; one test image of a class of 1000 is 1e-3 of its accuracy."""
+TOLERANCE = {"float64": 1e-9, "float32": 0.01, "tf32": 0.02, "bfloat16": 0.02}
+"""Largest deviation that counts as agreement, relative to the largest number of the metric or to 1: one point of
+accuracy in float32, where the deviations found on one machine (`results/<scale>/replay.csv`) are mostly below 1e-6."""
 
 Row = tuple[int, float, str, str, float]  # round, time, metric, key, value
 
