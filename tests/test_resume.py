@@ -12,8 +12,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from reproduce import results
 from reproduce.algorithms.base import FedAvg, WithReplacement
-from reproduce.engine import store
+from reproduce.engine import library, store, train
 from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.rounds import Rounds
 from reproduce.engine.store import Checkpoint, write_atomically
@@ -77,7 +78,7 @@ from reproduce.experiment import Panel
 sys.path.insert(0, {here!r})
 from test_resume import experiment
 e = experiment(300)
-train.Checkpoint = lambda path, runs: Checkpoint(path, runs, interval=0.05, share=1.0)
+train.Checkpoint = lambda path, runs, note: Checkpoint(path, runs, note, interval=0.05, share=1.0)
 train.train_job(Panel("p", (e,), (0, 1)), (e,), "smoke", "fedacs", "p", "d", Path({out!r}))
 """
 
@@ -104,6 +105,51 @@ def test_kill_9_and_start_again(tmp_path: Path) -> None:
     assert run_job(broken, tmp_path / "b").wait(120) == 0
     pd.testing.assert_frame_equal(pd.read_parquet(whole), pd.read_parquet(broken), check_exact=True)
     assert not list((tmp_path / "b").glob("store/checkpoints/*"))
+
+
+@pytest.mark.parametrize("isa", ["none", *library.levels()])
+def test_a_resumed_job_keeps_the_instructions_of_its_checkpoint(
+    isa: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Begun at any level, killed, and continued where the machine's own would be taken: the bits of an undisturbed job."""
+    if library.compiler() is None:
+        pytest.skip("no C compiler")
+    own = library.how()["isa"]
+    for name in ("CC", "REPRODUCE_ISA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
+    (panel,) = [Panel("p", (experiment(3),), (0,))]
+
+    def job(out: Path) -> pd.DataFrame:
+        train.train_job(panel, panel.experiments, "smoke", "fedacs", "p", "d", out)
+        return pd.read_parquet(out)
+
+    with monkeypatch.context() as level:
+        level.setenv(*(("CC", "none") if isa == "none" else ("REPRODUCE_ISA", isa)))
+        whole = job(tmp_path / "whole.parquet")
+        assert library.how()["isa"] == isa
+        saved = Checkpoint.tick
+        level.setattr(
+            Checkpoint, "tick", lambda self: (self.save(), _raise(Killed))[0] if self.runs[0].state["round"] else saved
+        )
+        with pytest.raises(Killed):
+            job(tmp_path / "broken.parquet")
+    assert library.how()["isa"] == own
+    monkeypatch.setenv("NOTHING", "")  # `keep` changes the environment; monkeypatch restores these
+    monkeypatch.setenv("CC", os.environ.get("CC", ""))
+    monkeypatch.setenv("REPRODUCE_ISA", "")
+    pd.testing.assert_frame_equal(job(tmp_path / "broken.parquet"), whole, check_exact=True)
+    assert results.provenance(str(tmp_path / "broken.parquet"))["compiled"]["isa"] == isa
+
+
+def test_a_machine_that_cannot_keep_them_goes_on_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REPRODUCE_ISA", "")
+    monkeypatch.setattr(library, "levels", lambda: ("sse2",))
+    assert library.keep("avx512").startswith("begun with avx512 instructions, goes on with ")
+
+
+def _raise(error: type[Exception]) -> None:
+    raise error
 
 
 def test_damaged_checkpoint_says_what_to_do(tmp_path: Path) -> None:

@@ -137,6 +137,19 @@ def how() -> dict[str, str]:
     return {"isa": "none" if failed else here.name, "compiler": failed[0] if failed else _version(command)}
 
 
+def keep(isa: str) -> str:
+    """Compute at the level `isa` from now on, as a job did that is resumed ("none": without compiled code).
+
+    Where this machine cannot, it goes on at its own level, and that is what is returned, in words; else "".
+    """
+    if isa == "none":
+        os.environ["CC"] = "none"
+    elif isa in levels() and compiler():
+        os.environ["REPRODUCE_ISA"] = isa
+    here = how()["isa"]
+    return "" if here == isa else f"begun with {isa} instructions, goes on with {here}: rounding differs from here on"
+
+
 _failures: dict[tuple[torch.dtype, Level, tuple[str, ...]], str] = {}
 
 

@@ -43,10 +43,21 @@ def write_atomically(path: Path, write: Callable[[IO[bytes]], None]) -> None:
 
 
 class Checkpoint:
-    """The states of all runs of a job, written every `interval` seconds and at most `share` of the time."""
+    """The states of all runs of a job, written every `interval` seconds and at most `share` of the time.
 
-    def __init__(self, path: Path, runs: Sequence[Run], interval: float = 20.0, share: float = 0.03) -> None:
-        self.path, self.runs, self.interval, self.share = path, runs, interval, share
+    `said` is what `note` said when the restored checkpoint was written: how the job was computed until then.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        runs: Sequence[Run],
+        note: Callable[[], dict[str, Any]] = dict,
+        interval: float = 20.0,
+        share: float = 0.03,
+    ) -> None:
+        self.path, self.runs, self.note, self.interval, self.share = path, runs, note, interval, share
+        self.said: dict[str, Any] = {}
         self.spent = 0.0
         self.last = time.monotonic()
 
@@ -56,10 +67,14 @@ class Checkpoint:
             return False
         try:
             with self.path.open("rb") as file:
-                states = torch.load(file, weights_only=False)
+                content = torch.load(file, weights_only=False)
+            states, self.said = content["states"], content["note"]
             if len(states) != len(self.runs):
                 raise ValueError("another number of runs")
-        except (OSError, ValueError, EOFError, RuntimeError, pickle.UnpicklingError, KeyError, AttributeError) as error:
+        except (
+            *(OSError, ValueError, EOFError, RuntimeError, pickle.UnpicklingError),
+            *(KeyError, TypeError, AttributeError),
+        ) as error:
             raise UserError(
                 f"checkpoint {self.path} cannot be read ({error}): delete it to train from the start"
             ) from error
@@ -75,8 +90,8 @@ class Checkpoint:
 
     def save(self) -> None:
         start = time.monotonic()
-        states = [run.state for run in self.runs]
-        write_atomically(self.path, lambda file: torch.save(states, file))
+        content = {"states": [run.state for run in self.runs], "note": self.note()}
+        write_atomically(self.path, lambda file: torch.save(content, file))
         self.last = time.monotonic()
         self.spent = self.last - start
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from reproduce.engine import library
 from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.cost import estimate
 from reproduce.engine.progress import Progress
@@ -36,9 +37,17 @@ def train_job(
     started, source = time.monotonic(), code(experiments)  # the files as they are now; they may change while it trains
     tasks = Tasks(here)
     runs = prepare(experiments, panel.seeds, tasks)
-    checkpoint = Checkpoint(here.store / "checkpoints" / f"{scale}-{paper}-{job}-{digest}.pt", runs)
-    resumed = checkpoint.restore()
     trainer = Trainer(here.threads, precision=here.precision)
+
+    def note() -> dict[str, object]:
+        return {"isa": library.how()["isa"], "strategies": sorted(trainer.used)}
+
+    checkpoint = Checkpoint(here.store / "checkpoints" / f"{scale}-{paper}-{job}-{digest}.pt", runs, note)
+    resumed, changed = checkpoint.restore(), ""
+    if resumed:
+        trainer.used |= set(checkpoint.said["strategies"])
+        changed = library.keep(checkpoint.said["isa"])
+        print(changed, end="\n" if changed else "", file=sys.stderr)
     with Progress(f"{scale}/{paper}/{job}", runs) as progress:
 
         def tick() -> None:
@@ -62,13 +71,13 @@ def train_job(
         "data": tasks.provenance,
         "device": here.device,
         "configured_precision": here.precision,
-        # What was trained before a resumption is not in the trainer's books.
-        "precision": here.precision if resumed else trainer.precision,
+        "precision": trainer.precision,
         "threads": here.threads,
         "strategies": sorted(trainer.used),
         "seconds": round(time.monotonic() - started, 2),
         "seconds_by_part": {k: round(v, 2) for k, v in cohort.seconds.items()},
         "resumed": resumed,
+        "instructions_changed": changed,
         "samples": sum(c.samples for c in cost),
         "flops": sum(c.flops for c in cost),
         **environment(),
