@@ -21,9 +21,9 @@ from miniature import reproduce as command
 from reproduce import plan
 from reproduce.algorithms.base import FedAvg
 from reproduce.engine.cost import BATCHES, estimate, expected_strategy, macs
+from reproduce.engine.provenance import environment
 from reproduce.engine.requests import Train
 from reproduce.engine.rounds import Rounds
-from reproduce.engine.store import environment
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment

@@ -111,14 +111,14 @@ def test_kill_9_and_start_again(tmp_path: Path) -> None:
 def test_a_resumed_job_keeps_the_instructions_of_its_checkpoint(
     isa: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Begun at any level, killed, and continued where the machine's own would be taken: the bits of an undisturbed job."""
+    """Begun at any level, killed, continued where the machine's own would be taken: the bits of an undisturbed job."""
     if library.compiler() is None:
         pytest.skip("no C compiler")
     own = library.how()["isa"]
     for name in ("CC", "REPRODUCE_ISA"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
-    (panel,) = [Panel("p", (experiment(3),), (0,))]
+    panel = Panel("p", (experiment(3),), (0,))
 
     def job(out: Path) -> pd.DataFrame:
         train.train_job(panel, panel.experiments, "smoke", "fedacs", "p", "d", out)
@@ -128,16 +128,12 @@ def test_a_resumed_job_keeps_the_instructions_of_its_checkpoint(
         level.setenv(*(("CC", "none") if isa == "none" else ("REPRODUCE_ISA", isa)))
         whole = job(tmp_path / "whole.parquet")
         assert library.how()["isa"] == isa
-        saved = Checkpoint.tick
-        level.setattr(
-            Checkpoint, "tick", lambda self: (self.save(), _raise(Killed))[0] if self.runs[0].state["round"] else saved
-        )
+        level.setattr(Checkpoint, "tick", save_and_die)
         with pytest.raises(Killed):
             job(tmp_path / "broken.parquet")
     assert library.how()["isa"] == own
-    monkeypatch.setenv("NOTHING", "")  # `keep` changes the environment; monkeypatch restores these
-    monkeypatch.setenv("CC", os.environ.get("CC", ""))
-    monkeypatch.setenv("REPRODUCE_ISA", "")
+    for name in ("CC", "REPRODUCE_ISA"):
+        monkeypatch.setenv(name, "")  # what `keep` sets is taken back after the test
     pd.testing.assert_frame_equal(job(tmp_path / "broken.parquet"), whole, check_exact=True)
     assert results.provenance(str(tmp_path / "broken.parquet"))["compiled"]["isa"] == isa
 
@@ -148,8 +144,11 @@ def test_a_machine_that_cannot_keep_them_goes_on_and_says_so(monkeypatch: pytest
     assert library.keep("avx512").startswith("begun with avx512 instructions, goes on with ")
 
 
-def _raise(error: type[Exception]) -> None:
-    raise error
+def save_and_die(checkpoint: Checkpoint) -> None:
+    """After the first round."""
+    if checkpoint.runs[0].state["round"]:
+        checkpoint.save()
+        raise Killed
 
 
 def test_damaged_checkpoint_says_what_to_do(tmp_path: Path) -> None:
