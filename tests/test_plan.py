@@ -174,6 +174,7 @@ def test_what_a_cluster_is_asked_for(declare: Callable[..., None], monkeypatch: 
         "reproduce.engine.cost.estimate_together",
         lambda experiments, seeds, rates: cost.Cost(40, 10.0, 400.0 * len(experiments), 10**9),
     )
+    monkeypatch.setattr(plan, "correction", lambda job: 1.0)
     assert plan.minutes("smoke", "fedacs", "a") == 40
     assert plan.megabytes("smoke", "fedacs", "a") == 3500
 

@@ -144,7 +144,8 @@ def test_the_command_confirms_records_skips_and_names(
     assert main(["replay", "smoke", "fedagrac/fig1"]) == 0
     assert "replayed 1; 1 result: 1 confirmed" in capsys.readouterr().out
     line = results.replays("smoke")["fedagrac/fig1"]
-    assert (line["agrees"], line["deviation"], line["tolerance"], line["rounds"]) == ("yes", "0", "1e-09", "100")
+    assert (line["agrees"], line["deviation"], line["tolerance"]) == ("yes", "0", "1e-09")
+    assert 100 <= int(line["rounds"]) <= 101
     assert line["processor"]
     assert main(["replay", "smoke"]) == 0
     assert "replayed 0; 1 result: 1 confirmed" in capsys.readouterr().out

@@ -17,6 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from reproduce import plan
     from reproduce.papers import artifacts
+    from reproduce.papers.coverage import total
 
     scale = plan.check_scale(args.scale)
     found = []
@@ -28,5 +29,6 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print_json(found)
         return
+    print(f"{total()} figures and tables of the five papers are part of this package (README says which are not).\n")
     rows = [[str(f[key]) for key in ("id", "kind", "panels", "runs", "title")] for f in found]
     print_table(["ARTIFACT", "KIND", "PANELS", "RUNS", "TITLE"], rows, right=("PANELS", "RUNS"))

@@ -77,7 +77,7 @@ def replay(
         for i, run in enumerate(runs):
             start = first.setdefault(i, run.state["round"])
             if i not in last and _enough(run, start + rounds):
-                last[i] = run.state["round"]
+                last[i] = _recorded(run)
         if len(last) == len(runs):
             raise _Enough
 
@@ -98,9 +98,14 @@ def replay(
 
 def _enough(run: Run, rounds: int) -> bool:
     """Has the run `rounds` rounds behind it, evaluated as often as it should be, and once after training at least?"""
-    state = run.state
-    evaluated = bool(state["history"]) and state["history"][-1][0] > state["history"][0][0]
-    return run.done or (state["round"] >= rounds and not state["pending"] and evaluated)
+    history = run.state["history"]
+    evaluated = bool(history) and history[-1][0] > history[0][0]
+    return run.done or (_recorded(run) >= rounds and evaluated)
+
+
+def _recorded(run: Run) -> int:
+    """The rounds whose evaluation is in the run's history, if there was one."""
+    return int(run.state["round"]) - (not run.done and run.state["pending"])
 
 
 def _rows(stored: pd.DataFrame, run: Run) -> list[Row]:

@@ -28,9 +28,10 @@ class Coverage:
         """What the paper has and nobody has declared yet."""
         return tuple(name for name in self.printed if name not in self.declared)
 
-    def made(self, scale: str, root: Path = Path()) -> tuple[str, ...]:
-        """The declared artifacts of the paper whose cells are there at a scale, whole or in part."""
-        return tuple(n for n in self.declared if (root / f"results/{scale}/cells/{self.paper}_{n}.csv").is_file())
+    def made(self, scale: str, results: Path = Path("results")) -> tuple[str, ...]:
+        """The declared artifacts of the paper that have cells at a scale, whole or in part."""
+        files = {n: results / scale / "cells" / f"{self.paper}_{n}.csv" for n in self.declared}
+        return tuple(n for n, f in files.items() if f.is_file() and f.read_text(encoding="utf-8").count("\n") > 1)
 
     def __str__(self) -> str:
         return f"{len(self.declared)} of {len(self.printed)}"

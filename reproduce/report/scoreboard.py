@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.errors import unknown
 from reproduce.experiment import PACKAGE, SCALES, Artifact
+from reproduce.papers import coverage as papers
 from reproduce.report import scope
 from reproduce.report.checks import listed, parts
 from reproduce.report.claims import PRINTED, Claim, ClaimsFile, claims_files
@@ -77,16 +77,9 @@ def scoreboard(scale: str, results: Path = Path("results"), files: Iterable[Clai
     return verdicts
 
 
-def coverage(scale: str, results: Path = Path("results"), files: Iterable[ClaimsFile] | None = None) -> list[Coverage]:
+def coverage(scale: str, results: Path = Path("results")) -> list[Coverage]:
     """What exists of the papers' tables and figures, paper by paper."""
-    found = []
-    for file in claims_files() if files is None else files:
-        names = [name for name in file.artifacts if re.fullmatch(r"(fig|table)\d+\w*", name)]
-        made = [name for name in names if f"{file.paper}/{name}" in _artifacts()]
-        cells = (results / scale / "cells" / f"{file.paper}_{name}.csv" for name in made)
-        run = sum(path.is_file() and path.read_text(encoding="utf-8").count("\n") > 1 for path in cells)
-        found.append(Coverage(file.paper, len(names), len(made), run))
-    return found
+    return [Coverage(c.paper, len(c.printed), len(c.declared), len(c.made(scale, results))) for c in papers.coverage()]
 
 
 def headline(found: Sequence[Coverage], verdicts: Sequence[Verdict]) -> list[str]:
