@@ -42,13 +42,35 @@ def pages(root: Path = Path()) -> dict[Path, str]:
         except TemplateError as error:
             raise UserError(f"{TEMPLATES / template.name}: {error}") from None
         if template.name == "README.md":
-            found[root / "README.md"] = _between(root / "README.md", {"coverage": coverage_table(), "results": text})
+            blocks = {"coverage": coverage_table(), "claims": claims_table(root), "results": text}
+            found[root / "README.md"] = _between(root / "README.md", blocks)
         else:
             found[root / "docs/findings" / template.name] = text
     for paper in PAPERS:
         page = root / f"docs/papers/{paper}.md"
         found[page] = _between(page, {f"settings {s}": settings_table(paper, s) for s in ("paper", "reduced")})
     return found
+
+
+def claims_table(root: Path = Path()) -> str:
+    """Markdown: how many claims are judged at each scale, by what their verdicts rest on."""
+    from reproduce.report.scoreboard import by_ground, scoreboard
+    from reproduce.report.verdicts import VERDICTS
+
+    boards = {scale: scoreboard(scale, root / "results") for scale in ("paper", "reduced")}
+    judged = [v for v in VERDICTS if v != "not run"]
+    lines = [
+        f"| verdicts rest on | {' | '.join(f'{scale} scale: {v}' for scale in boards for v in judged)} |",
+        "| --- |" + " ---: |" * len(boards) * len(judged),
+    ]
+    for rows in zip(*(by_ground(board) for board in boards.values()), strict=True):
+        counts = [count for _, _, *counts in rows for count in counts]
+        lines.append(f"| {rows[0][0]} | {' | '.join(counts)} |")
+    total = " and ".join(
+        f"{sum(v.verdict != 'not run' for v in board)} of {len(board)} at {scale} scale"
+        for scale, board in boards.items()
+    )
+    return f"Claims of the papers that are judged: {total}.\n\n" + "\n".join(lines)
 
 
 def _between(page: Path, blocks: Mapping[str, str]) -> str:
