@@ -108,7 +108,7 @@ rule train:
         mem_mb=lambda w, attempt: attempt * plan.megabytes(w.scale, w.paper, w.job),
         gpu=plan.gpus(),
     shell:
-        "{PYTHON} -m reproduce train {wildcards.scale} {wildcards.paper} {wildcards.job} -o {output} > {log} 2>&1"
+        "{PYTHON:q} -m reproduce train {wildcards.scale} {wildcards.paper} {wildcards.job} -o {output} > {log} 2>&1"
 
 
 rule figure:
@@ -124,7 +124,7 @@ rule figure:
         name="(?!table)[a-z0-9]+",
     localrule: True
     shell:
-        "{PYTHON} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
+        "{PYTHON:q} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
 
 
 rule table:
@@ -140,7 +140,7 @@ rule table:
         name="table[a-z0-9]*",
     localrule: True
     shell:
-        "{PYTHON} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
+        "{PYTHON:q} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
 
 
 rule report:
@@ -152,4 +152,4 @@ rule report:
         "logs/{scale}/report.log",
     localrule: True
     shell:
-        "{PYTHON} -m reproduce report {wildcards.scale} 2>&1 | tee {log}"
+        "{PYTHON:q} -m reproduce report {wildcards.scale} 2>&1 | tee {log}"

@@ -310,3 +310,10 @@ def test_a_results_file_is_a_target_that_trains(project: Path) -> None:
     run = text(snakemake(copy, target, "-c2"))
     assert "rule train" in run
     assert "To train: 1 job, about 1 d 16 h on one core" in run
+
+
+def test_the_interpreter_may_lie_in_a_folder_with_a_space() -> None:
+    """`make smoke` in "my clones/reproduce": its .venv is there, too."""
+    calls = [line for line in (miniature.ROOT / "Snakefile").read_text().splitlines() if "-m reproduce" in line]
+    assert calls
+    assert all("{PYTHON:q} -m reproduce" in line for line in calls)
