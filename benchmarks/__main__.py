@@ -37,9 +37,9 @@ from benchmarks import choice, cohorts, gpu, planned, precision, smoke, start, w
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
 from reproduce.engine import library
+from reproduce.engine.hardware import machine
 from reproduce.engine.strategies import macs
 from reproduce.errors import UserError
-from reproduce.speed.hardware import machine
 
 THREADS = 2
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from benchmarks.measure import engine_round, seconds
 from benchmarks.works import CNN28, CNN_CIFAR, WORKS, Work
-from reproduce.engine.strategies import TABLE, choose
-from reproduce.engine.strategies import Work as Asked
+from reproduce.engine.strategies import TABLE, Demand, choose
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import work_on
 from reproduce.settings import settings
@@ -64,5 +63,5 @@ def measured(work: Work) -> tuple[dict[str, float], str]:
     return {name: work.samples_per_round / time for name, time in best.items()}, chosen
 
 
-def _asked(work: Work) -> Asked:
+def _asked(work: Work) -> Demand:
     return work_on(Tasks(settings()).get(work.problem, 0).arena, work.model)  # type: ignore[union-attr]

@@ -7,9 +7,9 @@ import sys
 import time
 
 from benchmarks.works import CNN28, Synthetic
-from reproduce.algorithms.base import FedAvg, WithReplacement
+from reproduce.algorithms.base import FedAvg, WeightedDraws
+from reproduce.clocks.rounds import Rounds
 from reproduce.engine.cohort import Cohort, prepare
-from reproduce.engine.rounds import Rounds
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
@@ -38,7 +38,7 @@ def overhead() -> None:
         problem = Classification(
             Synthetic(clients * 200, shape, 2 if shape == (123,) else 10), model, IID(), clients, Shuffled(20)
         )
-        algorithm = FedAvg(lr=0.01, participation=WithReplacement(per_round))
+        algorithm = FedAvg(lr=0.01, participation=WeightedDraws(per_round))
         experiment = Experiment({"algorithm": "fedavg"}, problem, System(work=Steps(steps)), algorithm, Rounds(40, 5))
         runs = prepare([experiment], [0, 1], Tasks(settings()))
         cohort = Cohort(runs, Trainer(1))

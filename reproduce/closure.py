@@ -26,6 +26,8 @@ HARMLESS = {
     "reproduce.settings": "reads the environment; the precision is part of a result's identity, threads change no bit",
     "reproduce.experiment": "the records' frames; what they hold is the declaration",
     "reproduce.engine.cost": "estimates before a run",
+    "reproduce.engine.rates": "estimates before a run",
+    "reproduce.engine.hardware": "the name of the machine",
     "reproduce.engine.progress": "shows how far a run is",
     "reproduce.engine.provenance": "describes a run that has ended",
     "reproduce.engine.store": "writes results and checkpoints; a resumed run ends in the same bits (test_resume)",

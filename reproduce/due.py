@@ -97,7 +97,7 @@ def announcement(scale: str, name: str, allowed: Budget) -> str:
 
 def total(jobs: Iterable[Job]) -> str:
     """ "3 jobs, about 20 min on one core": how much training `jobs` is."""
-    from reproduce.commands.text import duration
+    from reproduce.text import duration
 
     found = list(jobs)
     seconds = sum(plan.cost(j).seconds for j in found)

@@ -54,8 +54,8 @@ def pages(root: Path = Path()) -> dict[Path, str]:
 
 def claims_table(root: Path = Path()) -> str:
     """Markdown: how many claims are judged at each scale, by what their verdicts rest on."""
-    from reproduce.report.scoreboard import by_ground, scoreboard
-    from reproduce.report.verdicts import VERDICTS
+    from reproduce.verdicts.scoreboard import by_ground, scoreboard
+    from reproduce.verdicts.verdict import VERDICTS
 
     boards = {scale: scoreboard(scale, root / "results") for scale in ("paper", "reduced")}
     judged = [v for v in VERDICTS if v != "not run"]

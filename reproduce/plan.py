@@ -26,7 +26,7 @@ from reproduce.settings import Settings, settings
 
 if TYPE_CHECKING:
     from reproduce.engine.cost import Cost
-    from reproduce.speed.rates import Rates
+    from reproduce.engine.rates import Rates
 
 _JOB_NAME = re.compile(r"[a-z0-9-]+")
 

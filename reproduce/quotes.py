@@ -84,7 +84,7 @@ def printed(artifact: str) -> Cells:
 
 def lead(a: Cells, b: Cells, digits: int = 1) -> str:
     """Mean of a - b, seed by seed, with the 95 % t-interval: "9.4 (4.5 to 14.4)"."""
-    from reproduce.report.intervals import t_interval
+    from reproduce.verdicts.intervals import t_interval
 
     gaps = (a.seeds - b.seeds).dropna()
     if len(gaps) != len(a.seeds) or len(gaps) != len(b.seeds) or len(gaps) < 2:

@@ -67,7 +67,7 @@ def expected_strategy(model):
 """,
     "reproduce/speed/measure.py": """
 import dataclasses, json
-from reproduce.speed.rates import ASSUMED
+from reproduce.engine.rates import ASSUMED
 names = ("kinds", "run", "round", "quadratic")
 print(json.dumps({name: value for name, value in dataclasses.asdict(ASSUMED).items() if name in names}))
 """,

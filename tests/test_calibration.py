@@ -20,10 +20,11 @@ from miniature import reproduce as command
 
 from reproduce import plan
 from reproduce.algorithms.base import FedAvg
+from reproduce.clocks.rounds import Rounds
 from reproduce.engine.cost import BATCHES, estimate, expected_strategy, macs
 from reproduce.engine.provenance import environment
+from reproduce.engine.rates import ASSUMED, Anchor, Rates
 from reproduce.engine.requests import Train
-from reproduce.engine.rounds import Rounds
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
@@ -32,8 +33,8 @@ from reproduce.problems.batches import Shuffled
 from reproduce.problems.models import Model, ResNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import Settings
-from reproduce.speed import hardware, kept, learned, measure
-from reproduce.speed.rates import ASSUMED, Anchor, Rates
+from reproduce.engine import hardware
+from reproduce.speed import kept, learned, measure
 from reproduce.systems import System
 from reproduce.systems.work import Steps
 

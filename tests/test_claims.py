@@ -15,11 +15,11 @@ import yaml
 
 from reproduce.errors import UserError
 from reproduce.papers import artifacts
-from reproduce.report.checks import merged
-from reproduce.report.claims import Cells, ClaimsFile, claims_files, load_claims
-from reproduce.report.demands import render_demands
-from reproduce.report.scoreboard import Coverage, paper_numbers, render_scoreboard, scoreboard, to_json
-from reproduce.report.verdicts import VERDICTS
+from reproduce.verdicts.checks import merged
+from reproduce.verdicts.claims import ClaimsFile, Contents, claims_files, load_claims
+from reproduce.verdicts.demands import render_demands
+from reproduce.verdicts.scoreboard import Tally, paper_numbers, render_scoreboard, scoreboard, to_json
+from reproduce.verdicts.verdict import VERDICTS
 
 ROOT = Path(__file__).parent.parent
 
@@ -154,7 +154,7 @@ def test_printed_numbers_agree_with_the_annotations() -> None:
     assert {name for name, said in found.items() if said == "fails"} == {"fedagrac/c26", "fiarse/t4_margin_cifar100"}
 
 
-def complete(cells_of: Cells, rng: np.random.Generator) -> pd.DataFrame:
+def complete(cells_of: Contents, rng: np.random.Generator) -> pd.DataFrame:
     """Random cells with every setting, algorithm and metric that an artifact demands, three seeds."""
     names = [*cells_of.columns, "algorithm", "metric"]
     values = [*cells_of.columns.values(), cells_of.algorithms, cells_of.metrics]
@@ -228,7 +228,7 @@ def test_scoreboard_as_data(tmp_path: Path) -> None:
 
 
 def test_scoreboard_for_people(tmp_path: Path) -> None:
-    found = [Coverage("toy", 7, 1, 1)]
+    found = [Tally("toy", 7, 1, 1)]
     lines = [" ".join(line.split()) for line in render_scoreboard(toy_board(tmp_path), found).splitlines()]
     assert lines[0] == "1 of the papers' 7 tables and figures are part of this package; 1 have numbers at this scale."
     assert "paper tables and figures made run claims " + " ".join(VERDICTS) in lines
@@ -239,5 +239,5 @@ def test_scoreboard_for_people(tmp_path: Path) -> None:
 
 
 def test_cells_that_lack_something_say_what() -> None:
-    cells_of = Cells("toy/table1", {"n": ("1",)}, (), ("a",), ("acc",), (), "")
+    cells_of = Contents("toy/table1", {"n": ("1",)}, (), ("a",), ("acc",), (), "")
     assert cells_of.lacking(["algorithm", "metric", "value"], []) == ["column n", "metric acc"]

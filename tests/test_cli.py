@@ -11,7 +11,7 @@ import miniature
 import pytest
 from miniature import reproduce
 
-from reproduce.commands.text import duration, short, table
+from reproduce.text import duration, short, table
 
 
 @pytest.fixture(scope="module")

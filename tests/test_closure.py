@@ -18,7 +18,7 @@ from reproduce import closure, plan
 from reproduce.experiment import modules
 
 PACKAGE = closure.PACKAGE
-ROOMS = ("algorithms", "engine", "problems", "systems")
+ROOMS = ("algorithms", "clocks", "engine", "problems", "systems")
 GOLDEN = '''
 """Docstring."""
 
@@ -79,9 +79,9 @@ def test_no_module_is_imported_by_a_name_that_only_a_run_knows() -> None:
 
 def test_helpers_that_are_only_imported_are_in_the_digest() -> None:
     files = {str(f.relative_to(PACKAGE)) for f in closure.files(frozenset({"reproduce.algorithms.fedagrac"}))}
-    assert {"algorithms/rule.py", "algorithms/fedlin.py", "streams.py", "engine/trainer.py"} <= files
+    assert {"engine/rule.py", "algorithms/fedlin.py", "streams.py", "engine/trainer.py"} <= files
     assert {"engine/convnet.c", "engine/vectors.h", "problems/embedded.py", "algorithms/base.py"} <= files
-    assert not {"algorithms/scaffold.py", "engine/cost.py", "engine/events.py", "systems/arrivals.py"} & files
+    assert not {"algorithms/scaffold.py", "engine/cost.py", "clocks/events.py", "systems/arrivals.py"} & files
 
 
 @pytest.fixture(scope="module")
@@ -115,15 +115,15 @@ def digests(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str,
 @pytest.mark.parametrize(
     ("name", "old", "new", "changed", "same"),
     [
-        ("algorithms/rule.py", "return moved[steps]", "return 2 * moved[steps]", "fedacs/fig7-static", ""),
+        ("engine/rule.py", "return moved[steps]", "return 2 * moved[steps]", "fedacs/fig7-static", ""),
         ("algorithms/fedlin.py", "def measured(", "def measured(*_, ", "fedagrac/fig1", "fedacs/fig7-static"),
         ("engine/softmax.c", "#include", "#define CONSTANT 2\n#include", "fedacs/fig7-static", ""),
-        ("engine/events.py", "EPSILON = 1e-9", "EPSILON = 1e-8", "defedavg/fashion-mnist-iid-n10", "fedagrac/fig1"),
+        ("clocks/events.py", "EPSILON = 1e-9", "EPSILON = 1e-8", "defedavg/fashion-mnist-iid-n10", "fedagrac/fig1"),
         ("streams.py", "WORD = 2**32", "WORD = 2**31", "dynamic_init/mnist-n10-o00-a03", ""),
         ("engine/cost.py", "BATCHES = 5e7", "BATCHES = 6e7", "", "fedagrac/fig1"),
         ("report/metrics.py", "import numpy as np", "import cmath\nimport numpy as np", "", "fedagrac/fig1"),
-        ("algorithms/rule.py", '"""The local rule', '"""THE LOCAL RULE', "", "fedagrac/fig1"),
-        ("algorithms/rule.py", "velocity = 0.0\n", "velocity = 0.0  # at rest\n\n", "", "fedagrac/fig1"),
+        ("engine/rule.py", '"""The local rule', '"""THE LOCAL RULE', "", "fedagrac/fig1"),
+        ("engine/rule.py", "velocity = 0.0\n", "velocity = 0.0  # at rest\n\n", "", "fedagrac/fig1"),
     ],
 )
 def test_a_changed_constant_changes_the_digests_that_use_it(

@@ -25,7 +25,7 @@ from reproduce.problems import download, embedded, store
 from reproduce.problems.data import available, catalogue, checksums, load, tokenize
 from reproduce.problems.dataset import Texts, pack
 from reproduce.problems.formats import undo_differences
-from reproduce.problems.sources import SOURCES, File, Layout
+from reproduce.problems.sources import SOURCES, File, Files
 from reproduce.settings import Settings
 
 RNG = np.random.default_rng(0)
@@ -48,7 +48,7 @@ def known(settings: Settings, *paths: str) -> tuple[File, ...]:
 def declare(
     monkeypatch: pytest.MonkeyPatch, name: str, files: tuple[File, ...], reader: str, train: int, test: int
 ) -> None:
-    small = replace(SOURCES[name], train=train, test=test, layouts=(Layout(reader, files),), decoded={})
+    small = replace(SOURCES[name], train=train, test=test, layouts=(Files(reader, files),), decoded={})
     monkeypatch.setitem(SOURCES, name, small)
 
 
@@ -314,10 +314,10 @@ def test_news_subset_and_complete_set(place: Settings, monkeypatch: pytest.Monke
     folder.mkdir(parents=True)
     (folder / "train_subset.csv.xz").write_bytes(lzma.compress(b'"3","A ""b"" c"\n"1","D"\n'))
     (folder / "test.csv.xz").write_bytes(lzma.compress('"4","Title","Some é\\text, more"\n'.encode()))
-    subset = Layout("read_news", known(place, "ag_news/train_subset.csv.xz", "ag_news/test.csv.xz"), train_rows=2)
+    subset = Files("read_news", known(place, "ag_news/train_subset.csv.xz", "ag_news/test.csv.xz"), train_rows=2)
     (folder / "train.csv").write_text('"1","T","x"\n' * 3)
     (folder / "test.csv").write_text('"2","T","y"\n')
-    complete = Layout("read_news", known(place, "ag_news/train.csv", "ag_news/test.csv"))
+    complete = Files("read_news", known(place, "ag_news/train.csv", "ag_news/test.csv"))
     small = replace(SOURCES["ag_news"], train=3, test=1, layouts=(complete, subset))
     monkeypatch.setitem(SOURCES, "ag_news", small)
     assert load("ag_news", place).note == ""

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from reproduce.algorithms.asynchronous import Asynchronous, Favano
+from reproduce.clocks.events import Events
 from reproduce.engine.cohort import Cohort, prepare
-from reproduce.engine.events import Events
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment

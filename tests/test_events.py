@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from reproduce.algorithms.asynchronous import Asynchronous, Favano
+from reproduce.clocks.events import Events, Script
+from reproduce.clocks.record import Target
 from reproduce.engine.cohort import Cohort, Run, prepare
-from reproduce.engine.events import Events, Script
-from reproduce.engine.record import Target
 from reproduce.engine.requests import Evaluate
 from reproduce.engine.store import Checkpoint
 from reproduce.engine.task import ClassificationTask, Tasks

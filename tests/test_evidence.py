@@ -13,9 +13,9 @@ from scipy import stats
 from test_verdicts import cells, outcome, runs, verdict
 
 from reproduce.errors import UserError
-from reproduce.report.checks import canon
-from reproduce.report.intervals import INF, NO_INFORMATION, Region, judge, median_interval, t_interval
-from reproduce.report.observations import read_cells
+from reproduce.verdicts.checks import canon
+from reproduce.verdicts.intervals import INF, NO_INFORMATION, Region, judge, median_interval, t_interval
+from reproduce.verdicts.observations import read_cells
 
 AHEAD = Region(0.0, INF, strict=True)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from reproduce.algorithms.base import FedAvg, WithReplacement
+from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.algorithms.ca_fedavg import CAFedAvg
 from reproduce.algorithms.calibration import Calibration
 from reproduce.algorithms.fedacs import FedACS
@@ -19,8 +19,8 @@ from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.fedvarp import FedVARP
 from reproduce.algorithms.os_sampling import OptimalSampling, OptimalSamplingOriginal, inclusion
 from reproduce.algorithms.solvers import DecayFedAvg
+from reproduce.clocks.rounds import Rounds
 from reproduce.engine.cohort import Cohort, prepare
-from reproduce.engine.rounds import Rounds
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
@@ -34,7 +34,7 @@ POINTS = np.random.default_rng(1).normal(size=(M, D))
 PROBLEM = Quadratic(M, D, minimisers=tuple(map(tuple, POINTS.tolist())))
 SYSTEM = System(work.Halves((1, 3), (4, 7), "steps"), link.Halves((0.3, 0.6), (0.1, 0.2)))
 W = np.full(M, 1 / M)
-DRAWS = WithReplacement(K)
+DRAWS = WeightedDraws(K)
 
 
 def simulate(algorithm: FedAvg, system: System = SYSTEM, rounds: int = ROUNDS) -> np.ndarray:

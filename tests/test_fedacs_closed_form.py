@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reproduce.algorithms.rule import Rule
+from reproduce.engine.rule import Rule
 from reproduce.papers.fedacs import closed_form as cf
 
 STEPS, SUCCESS, E = np.array([[1, 3]]), np.array([[0.8, 0.5]]), np.array([[-1.0], [1.0]])

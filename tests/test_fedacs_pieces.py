@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from reproduce.algorithms.base import Full, Now, Uniform, WithReplacement
+from reproduce.algorithms.base import DistinctClients, Full, Now, WeightedDraws
 from reproduce.algorithms.os_sampling import OptimalSampling
-from reproduce.algorithms.rule import Rule
 from reproduce.engine.requests import Gradient
+from reproduce.engine.rule import Rule
 from reproduce.engine.task import Env, Tasks
 from reproduce.problems import Quadratic
 from reproduce.settings import settings
@@ -19,7 +19,7 @@ from reproduce.systems import System
 
 M, D, K = 6, 3, 4
 W = np.full(M, 1 / M)
-DRAWS = WithReplacement(K)
+DRAWS = WeightedDraws(K)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,12 @@ def test_schemes_draw_with_these_weights() -> None:
     rounds = 4000
     for r in range(rounds):
         now = Now(r, np.arange(M), zeros + 1, np.ones(M), np.ones(M), everybody, zeros)
-        for name, scheme, q in (("is", DRAWS, None), ("us", Uniform(K), None), ("full", Full(), None), ("p", DRAWS, p)):
+        for name, scheme, q in (
+            ("is", DRAWS, None),
+            ("us", DistinctClients(K), None),
+            ("full", Full(), None),
+            ("p", DRAWS, p),
+        ):
             cohort = scheme.draw(here, now, q)
             assert len(set(cohort.ids.tolist())) == len(cohort.ids)
             totals[name][cohort.ids] += cohort.weight / rounds

@@ -10,8 +10,8 @@ import pytest
 
 from reproduce import plan
 from reproduce.algorithms.solvers import FadingFedAvg
+from reproduce.clocks.rounds import Rounds
 from reproduce.engine.cohort import Cohort, prepare
-from reproduce.engine.rounds import Rounds
 from reproduce.engine.task import Tasks
 from reproduce.engine.train import train_job
 from reproduce.engine.trainer import Trainer

@@ -16,8 +16,8 @@ from reproduce.algorithms.fedlin import FedLin
 from reproduce.algorithms.fednova import FedNova
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.scaffold import Scaffold
+from reproduce.clocks.rounds import Rounds
 from reproduce.engine.cohort import Cohort, prepare
-from reproduce.engine.rounds import Rounds
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
@@ -227,7 +227,7 @@ def _state_after(algorithm: FedAvg, rounds: int) -> Any:
 
 
 def _local(run: Any, experiment: Experiment) -> Any:
-    from reproduce.engine.rounds import observe
+    from reproduce.algorithms.base import observe
 
     algorithm = experiment.algorithm
     now = observe(run.env, algorithm, run.state["round"], run.state["steps_done"])

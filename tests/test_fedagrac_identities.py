@@ -15,8 +15,8 @@ from reproduce.algorithms.fedlin import FedLin
 from reproduce.algorithms.fednova import FedNova
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.scaffold import Scaffold
+from reproduce.clocks.rounds import Rounds
 from reproduce.engine.cohort import Cohort, prepare
-from reproduce.engine.rounds import Rounds
 from reproduce.engine.task import Env, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment

@@ -9,10 +9,10 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from reproduce.algorithms.base import FedAvg, Uniform
+from reproduce.algorithms.base import DistinctClients, FedAvg
 from reproduce.algorithms.fiarse import FIARSE
+from reproduce.clocks.rounds import Rounds
 from reproduce.engine.cohort import Cohort, Run, prepare
-from reproduce.engine.rounds import Rounds
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
@@ -115,7 +115,7 @@ CASES = [
 def test_runs_equal_the_naive_loop(mask: str, biased: bool, count: str, momentum: float, participants: int) -> None:
     algorithm = FIARSE(
         LR,
-        Uniform(participants, average=True),
+        DistinctClients(participants, average=True),
         momentum=momentum,
         mask=mask,  # type: ignore[arg-type]
         amplify=biased,
@@ -130,7 +130,7 @@ def test_runs_equal_the_naive_loop(mask: str, biased: bool, count: str, momentum
 
 def test_recorded_accuracies_are_those_of_the_extracted_models() -> None:
     """Per size on the whole test set, per client on its own; the sweep at the end only."""
-    run = finished(FIARSE(LR, Uniform(4, average=True), sweep=(0.125, 0.5)))
+    run = finished(FIARSE(LR, DistinctClients(4, average=True), sweep=(0.125, 0.5)))
     task: Any = run.env.task
     x, test, labels = run.state["x"].numpy(), task.arena.test_x.numpy(), task.arena.test_labels
     history = run.state["history"]
@@ -159,10 +159,10 @@ def test_full_capacities_make_federated_averaging() -> None:
     tasks = Tasks(settings(), torch.float64)
     models = []
     for algorithm in (
-        FedAvg(LR, Uniform(4, average=True)),
-        FIARSE(LR, Uniform(4, average=True)),
-        FIARSE(LR, Uniform(4, average=True), mask="frozen", amplify=False, count="mask"),
-        FIARSE(LR, Uniform(4, average=True), scope="layer"),
+        FedAvg(LR, DistinctClients(4, average=True)),
+        FIARSE(LR, DistinctClients(4, average=True)),
+        FIARSE(LR, DistinctClients(4, average=True), mask="frozen", amplify=False, count="mask"),
+        FIARSE(LR, DistinctClients(4, average=True), scope="layer"),
     ):
         run = prepare([Experiment({}, PROBLEM, system, algorithm, Rounds(4))], [2], tasks)[0]
         Cohort([run], Trainer(strategy="stacked")).run()

@@ -11,14 +11,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from reproduce.algorithms.base import FedAvg, Uniform
+from reproduce.algorithms.base import DistinctClients, FedAvg
 from reproduce.algorithms.fiarse import FIARSE, held, thresholds
 from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.algorithms.submodels import partial_average
+from reproduce.clocks.rounds import Rounds
 from reproduce.engine.cohort import Cohort, Run, prepare
 from reproduce.engine.local import Masks
 from reproduce.engine.ops import One
-from reproduce.engine.rounds import Rounds
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer, layout_of
 from reproduce.experiment import Experiment
@@ -57,7 +57,7 @@ def forward(model: ResNet, flat: Tensor, x: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("scope", ["model", "stage", "layer"])
 def test_masks_have_the_right_size_and_are_nested(tasks: Tasks, scope: Any) -> None:
-    env = finished(tasks, FIARSE(0.1, Uniform(4)), FOUR, rounds=0).env
+    env = finished(tasks, FIARSE(0.1, DistinctClients(4)), FOUR, rounds=0).env
     x = env.initial()
     d = 72 + 72 * 8 + 8 * 16 * 9 + 16 * 16 * 9 + 8 * 16 + 72 * 8 + 16 * 4 + 4
     free = MODEL.parameters - d
@@ -73,7 +73,7 @@ def test_masks_have_the_right_size_and_are_nested(tasks: Tasks, scope: Any) -> N
 
 
 def test_a_mask_keeps_at_least_one_weight(tasks: Tasks) -> None:
-    env = finished(tasks, FIARSE(0.1, Uniform(4)), FOUR, rounds=0).env
+    env = finished(tasks, FIARSE(0.1, DistinctClients(4)), FOUR, rounds=0).env
     x = env.initial()
     mask = held(env, x, thresholds(env, x, [1e-9])[0])
     weight = torch.cat([torch.full((w.stop - w.start,), "bn" not in n) for n, w in env.blocks.items()])
@@ -99,7 +99,7 @@ def test_amplification_factor(tasks: Tasks) -> None:
 
 def test_active_weights_only_ever_leave(tasks: Tasks) -> None:
     """Plain SGD: a weight outside the mask has gradient zero, so after k + 1 steps fewer are active than after k."""
-    run = finished(tasks, FIARSE(0.3, Uniform(8, average=True)), FOUR, rounds=0)
+    run = finished(tasks, FIARSE(0.3, DistinctClients(8, average=True)), FOUR, rounds=0)
     algorithm, env = run.experiment.algorithm, run.env
     x = run.state["x"]
     theta = thresholds(env, x, [1 / 16])[0]
@@ -116,7 +116,7 @@ def test_active_weights_only_ever_leave(tasks: Tasks) -> None:
 
 
 def _now(env: Any, steps: int) -> Any:
-    from reproduce.engine.rounds import observe
+    from reproduce.algorithms.base import observe
 
     now = observe(env, FIARSE(), 0, np.zeros(env.clients, dtype=np.int64))
     return replace(now, steps=np.full(env.clients, steps))
@@ -141,7 +141,7 @@ SMALL = SplitCapacity((1 / 4, 1 / 16))
 
 @pytest.mark.parametrize("algorithm", [FIARSE, HeteroFL])
 def test_what_nobody_held_is_bit_identical(tasks: Tasks, algorithm: Any) -> None:
-    run = finished(tasks, algorithm(0.1, Uniform(4, average=True)), SMALL, rounds=1)
+    run = finished(tasks, algorithm(0.1, DistinctClients(4, average=True)), SMALL, rounds=1)
     before, after = run.env.initial(), run.state["x"]
     if algorithm is FIARSE:
         mine = held(run.env, before, thresholds(run.env, before, [1 / 4])[0])
@@ -154,7 +154,7 @@ def test_what_nobody_held_is_bit_identical(tasks: Tasks, algorithm: Any) -> None
 
 def test_one_round_of_heterofl_by_hand(tasks: Tasks) -> None:
     """Every coordinate is the mean over the participants whose slice has it, trained one by one."""
-    algorithm = HeteroFL(0.1, Uniform(5, average=True))
+    algorithm = HeteroFL(0.1, DistinctClients(5, average=True))
     run = finished(tasks, algorithm, FOUR, rounds=1)
     env, x = run.env, run.env.initial()
     now = _now(env, steps=2)
@@ -182,7 +182,7 @@ def test_one_round_of_heterofl_by_hand(tasks: Tasks) -> None:
 
 def test_full_capacities_make_all_methods_federated_averaging(tasks: Tasks) -> None:
     """4 participants: weighing by 1/4 before or after the sum gives the same bits."""
-    draw = Uniform(4, average=True)
+    draw = DistinctClients(4, average=True)
     methods = [FIARSE(0.1, draw), FIARSE(0.1, draw, mask="frozen", amplify=False, count="mask"), HeteroFL(0.1, draw)]
     methods += [HeteroFL(0.1, draw, rolling=True), FIARSE(0.1, draw, scope="stage", amplify=False)]
     expected = finished(tasks, FedAvg(0.1, draw), SplitCapacity((1.0,))).state["x"]
@@ -192,7 +192,7 @@ def test_full_capacities_make_all_methods_federated_averaging(tasks: Tasks) -> N
 
 
 def test_fedrolex_starts_as_heterofl(tasks: Tasks) -> None:
-    draw = Uniform(4, average=True)
+    draw = DistinctClients(4, average=True)
     one, other = (finished(tasks, HeteroFL(0.1, draw, rolling=r), FOUR, rounds=1).state["x"] for r in (False, True))
     assert torch.equal(one, other)
     one, other = (finished(tasks, HeteroFL(0.1, draw, rolling=r), FOUR, rounds=2).state["x"] for r in (False, True))
@@ -221,7 +221,7 @@ def test_fedrolex_keeps_every_channel_equally_often() -> None:
 @pytest.mark.parametrize("width", [0.125, 0.5, 0.6])
 def test_a_slice_is_the_whole_model_with_zeros(tasks: Tasks, offset: int, width: float) -> None:
     """Channels and their normalisation set to 0 outside the slice: the same logits, without and with the scaler."""
-    run = finished(tasks, HeteroFL(0.1, Uniform(4, average=True)), FOUR, rounds=2)
+    run = finished(tasks, HeteroFL(0.1, DistinctClients(4, average=True)), FOUR, rounds=2)
     x, images = run.state["x"], run.env.task.arena.test_x[:20]
     model = replace(MODEL, width=width)
     plain = replace(MODEL, widths=tuple(map(model.kept_channels, MODEL.widths)))
@@ -237,7 +237,7 @@ def test_a_slice_is_the_whole_model_with_zeros(tasks: Tasks, offset: int, width:
 
 
 def test_fedrolex_is_evaluated_in_the_window_of_the_last_round(tasks: Tasks) -> None:
-    run = finished(tasks, HeteroFL(0.1, Uniform(4, average=True), rolling=True), FOUR, rounds=3)
+    run = finished(tasks, HeteroFL(0.1, DistinctClients(4, average=True), rolling=True), FOUR, rounds=3)
     request: Any = run.experiment.algorithm.extract(run.env, run.state, [1 / 16])[0]
     model = replace(MODEL, width=0.25)
     assert request.model == model

@@ -9,8 +9,8 @@ import pytest
 import torch
 from test_strategies import CONV, STEPS, request, task_of
 
-from reproduce.algorithms.rule import Rule
 from reproduce.engine import graphs
+from reproduce.engine.rule import Rule
 from reproduce.engine.task import Arena, ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.problems.batches import Cyclic, Shuffled

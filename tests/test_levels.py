@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from reproduce.algorithms.rule import Rule
 from reproduce.engine import compiled, library
 from reproduce.engine.evaluate import evaluate
 from reproduce.engine.ops import One
 from reproduce.engine.requests import Evaluate, Train
+from reproduce.engine.rule import Rule
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.problems import Classification

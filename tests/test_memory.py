@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reproduce.algorithms.rule import Rule
 from reproduce.engine import memory
+from reproduce.engine.rule import Rule
 from reproduce.problems.models import MLP, ConvNet, ResNet, Softmax
 
 GIB = 2**30

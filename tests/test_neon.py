@@ -14,9 +14,9 @@ import pytest
 import torch
 from test_levels import MODELS, request, task_of
 
-from reproduce.algorithms.rule import Rule
 from reproduce.engine import compiled, library
 from reproduce.engine.layout import Layout
+from reproduce.engine.rule import Rule
 from reproduce.engine.trainer import Trainer
 from reproduce.problems.batches import Shuffled
 from reproduce.problems.models import MLP, Softmax

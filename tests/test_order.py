@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from reproduce.algorithms.rule import Rule
 from reproduce.engine.cohort import Cohort
 from reproduce.engine.layout import layout_of
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train
+from reproduce.engine.rule import Rule
 from reproduce.engine.strategies import NAMED, choose
 from reproduce.engine.task import Task, Tasks
 from reproduce.engine.trainer import Trainer, work_of

@@ -12,7 +12,7 @@ from reproduce import papers, plan
 from reproduce.commands import report
 from reproduce.commands.markdown import to_html
 from reproduce.experiment import Artifact, no_panels
-from reproduce.report.scoreboard import Coverage, Verdict
+from reproduce.verdicts.scoreboard import Tally, Verdict
 
 TABLE = r"""## Accuracy \* of all
 
@@ -95,7 +95,7 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
         verdict("table1", "contradicted", -3.0),
         verdict("table1", "not run"),
     ]
-    text = report.page("smoke", verdicts, [Coverage("fedacs", 15, 12, 3)])
+    text = report.page("smoke", verdicts, [Tally("fedacs", 15, 12, 3)])
     page = Outline(text)
     assert page.texts["h3"] == ["fig1: Title of <fig1>", "fig2: Title of <fig2>", "table1: Title of <table1>"]
     assert ("img", "src", "data:image/png;base64,cGljdHVyZQ==") in page.attributes

@@ -13,8 +13,8 @@ import pytest
 
 from reproduce import due, plan
 from reproduce.algorithms.base import FedAvg
+from reproduce.clocks.rounds import Rounds
 from reproduce.engine import cost
-from reproduce.engine.rounds import Rounds
 from reproduce.errors import UserError
 from reproduce.experiment import Artifact, Experiment, Panel
 from reproduce.papers import PAPERS, artifacts, natural

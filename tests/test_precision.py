@@ -14,10 +14,10 @@ from test_resume import DIGITS
 
 from reproduce import plan
 from reproduce.algorithms.base import FedAvg
+from reproduce.clocks.rounds import Rounds
 from reproduce.engine import compiled
 from reproduce.engine.machine import set_cuda_arithmetic
 from reproduce.engine.requests import Train
-from reproduce.engine.rounds import Rounds
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.train import train_job
 from reproduce.engine.trainer import Trainer

@@ -17,7 +17,7 @@ from pyarrow import parquet
 from reproduce import plan, results
 from reproduce.__main__ import main
 from reproduce.engine.cohort import Cohort, prepare
-from reproduce.engine.replay import Outcome, replay
+from reproduce.engine.replay import Comparison, replay
 from reproduce.engine.store import write_results
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
@@ -106,9 +106,9 @@ def test_a_virtual_time_is_compared_too(trained: Callable[[str], pd.DataFrame]) 
 
 
 def test_an_outcome_agrees_up_to_its_tolerance() -> None:
-    assert Outcome(2, 10, 1e-9, "", 1e-9).agrees
-    assert not Outcome(2, 10, 1.1e-9, "", 1e-9).agrees
-    assert not Outcome(2, 0, math.inf, "", 1e-9).agrees
+    assert Comparison(2, 10, 1e-9, "", 1e-9).agrees
+    assert not Comparison(2, 10, 1.1e-9, "", 1e-9).agrees
+    assert not Comparison(2, 0, math.inf, "", 1e-9).agrees
 
 
 # --- the command ------------------------------------------------------------------------------------------------------

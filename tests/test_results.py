@@ -15,7 +15,7 @@ from pyarrow import parquet
 from reproduce import due, plan, results
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.scaffold import Scaffold
-from reproduce.engine.rounds import Rounds
+from reproduce.clocks.rounds import Rounds
 from reproduce.errors import UserError
 from reproduce.experiment import Experiment, Panel, canonical, code, same
 from reproduce.papers import artifacts

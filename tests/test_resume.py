@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 from reproduce import results
-from reproduce.algorithms.base import FedAvg, WithReplacement
+from reproduce.algorithms.base import FedAvg, WeightedDraws
+from reproduce.clocks.rounds import Rounds
 from reproduce.engine import library, store, train
 from reproduce.engine.cohort import Cohort, prepare
-from reproduce.engine.rounds import Rounds
 from reproduce.engine.store import Checkpoint, write_atomically
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
@@ -35,7 +35,7 @@ DIGITS = Classification("digits", NET, IID(), clients=6, batches=Cyclic(8), trai
 
 
 def experiment(rounds: int, lr: float = 0.1) -> Experiment:
-    algorithm = FedAvg(lr=lr, participation=WithReplacement(4), momentum=0.5)
+    algorithm = FedAvg(lr=lr, participation=WeightedDraws(4), momentum=0.5)
     return Experiment({"algorithm": "fedavg", "eta": lr}, DIGITS, System(work=Steps(3)), algorithm, Rounds(rounds))
 
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from reproduce.algorithms.base import FedAvg
+from reproduce.clocks.rounds import Rounds
 from reproduce.engine.cohort import Cohort, Run, prepare
-from reproduce.engine.rounds import Rounds
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment

@@ -12,11 +12,11 @@ import yaml
 
 from reproduce.errors import UserError
 from reproduce.papers import artifacts
-from reproduce.report import scope
-from reproduce.report.claims import ClaimsFile, claims_files, load_claims
-from reproduce.report.scope import GROUNDS
-from reproduce.report.scoreboard import Coverage, Verdict, by_ground, coverage, headline, scoreboard
-from reproduce.report.verdicts import Outcome, under_readings
+from reproduce.verdicts import scope
+from reproduce.verdicts.claims import ClaimsFile, claims_files, load_claims
+from reproduce.verdicts.scope import GROUNDS
+from reproduce.verdicts.scoreboard import Tally, Verdict, by_ground, coverage, headline, scoreboard
+from reproduce.verdicts.verdict import Outcome, under_readings
 
 ROOT = Path(__file__).parent.parent
 FILES = {file.paper: file for file in claims_files()}
@@ -148,7 +148,7 @@ def test_the_headline_counts_coverage_first_and_training_only() -> None:
         verdict("d", "reproduced", "quadratics"),
         verdict("e", "not run", ""),
     ]
-    assert headline([Coverage("toy", 20, 2, 1)], board) == [
+    assert headline([Tally("toy", 20, 2, 1)], board) == [
         "2 of the papers' 20 tables and figures are part of this package; 1 have numbers at this scale.",
         "4 of 5 claims are judged.",
         "On the paper's data: 1 reproduced, 0 contradicted, 0 depends, 0 inconclusive.",

@@ -14,12 +14,13 @@ import pytest
 import torch
 
 from reproduce import plan
-from reproduce.algorithms.rule import Rule
 from reproduce.engine import compiled, cost, library, strategies
 from reproduce.engine.layout import layout_of
+from reproduce.engine.rates import ASSUMED
 from reproduce.engine.requests import PLAIN, Train, asked
+from reproduce.engine.rule import Rule
 from reproduce.engine.slots import Chunk, Plans, Slot
-from reproduce.engine.strategies import NAMED, TABLE, Work
+from reproduce.engine.strategies import NAMED, TABLE, Demand
 from reproduce.engine.task import ClassificationTask, QuadraticTask, Task, Tasks
 from reproduce.engine.trainer import Trainer, work_of
 from reproduce.errors import UserError
@@ -28,7 +29,6 @@ from reproduce.problems.batches import Cyclic
 from reproduce.problems.models import MLP, ConvNet, Model, ResNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import settings
-from reproduce.speed.rates import ASSUMED
 
 CONV = ConvNet(1, 8, (3, 4), (5,), kernel=3, padding=1, dropout=0.3, channel_dropout=0.2)
 MODELS: dict[str, tuple[Model | None, Model | None]] = {
@@ -212,16 +212,16 @@ def test_the_choice_is_a_function_of_the_request_alone() -> None:
     small, compiler = Softmax(64, 10), {"vector": 64, "chain": True}
     distils = frozenset({"distill", "teacher"})
     for work, name in (
-        (Work(None), "quadratic"),
-        (Work(small, **compiler), "kernel"),
-        (Work(small, asked=distils, **compiler), "siblings"),
-        (Work(small, asked=strategies.MASKS, **compiler), "stacked"),
-        (Work(small), "siblings"),
-        (Work(CONV, **compiler), "compiled"),
-        (Work(CONV, asked=distils, **compiler), "stacked"),
-        (Work(CONV, device="cuda"), "stacked"),
-        (Work(MLP(64, 6, 10)), "dense"),
-        (Work(ResNet()), "sequential"),
+        (Demand(None), "quadratic"),
+        (Demand(small, **compiler), "kernel"),
+        (Demand(small, asked=distils, **compiler), "siblings"),
+        (Demand(small, asked=strategies.MASKS, **compiler), "stacked"),
+        (Demand(small), "siblings"),
+        (Demand(CONV, **compiler), "compiled"),
+        (Demand(CONV, asked=distils, **compiler), "stacked"),
+        (Demand(CONV, device="cuda"), "stacked"),
+        (Demand(MLP(64, 6, 10)), "dense"),
+        (Demand(ResNet()), "sequential"),
     ):
         assert strategies.choose(work).name == name
     task = task_of(small)
@@ -246,6 +246,6 @@ def test_the_plan_expects_the_strategies_that_the_trainer_takes() -> None:
         program = compiled.program(model, sample, torch.float32)
         if not library.available(torch.float32):
             pytest.skip("no C compiler")
-        chosen = strategies.choose(Work(model, vector=64, chain=program is not None)).name
+        chosen = strategies.choose(Demand(model, vector=64, chain=program is not None)).name
         assert cost.expected_strategy(model) == chosen
         assert chosen in ASSUMED.kinds

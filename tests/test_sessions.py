@@ -18,8 +18,8 @@ from reproduce.algorithms.fedacg import FedACG
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.scaffold import Scaffold, ScaffoldAsReleased
 from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot, Start
+from reproduce.clocks.sessions import Sessions
 from reproduce.engine.cohort import Cohort, Run, prepare
-from reproduce.engine.sessions import Sessions
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment

@@ -13,11 +13,11 @@ from reproduce import plan
 from reproduce.engine.train import train_job
 from reproduce.experiment import Artifact
 from reproduce.papers import artifacts
-from reproduce.report import scope
-from reproduce.report.claims import Cells, claims_files
 from reproduce.report.histories import Histories, load
-from reproduce.report.observations import read_cells
 from reproduce.report.render import cells_csv, check
+from reproduce.verdicts import scope
+from reproduce.verdicts.claims import Contents, claims_files
+from reproduce.verdicts.observations import read_cells
 
 FILES = {file.paper: file for file in claims_files()}
 CLAIMED = [a for a in artifacts() if a.name in FILES[a.paper].artifacts]
@@ -46,7 +46,7 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Artifact], 
     return trained
 
 
-def demanded(artifact: Artifact) -> Cells:
+def demanded(artifact: Artifact) -> Contents:
     return FILES[artifact.paper].artifacts[artifact.name]
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from reproduce.algorithms.rule import Rule
 from reproduce.engine import local
 from reproduce.engine.requests import Train
+from reproduce.engine.rule import Rule
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.problems import Classification

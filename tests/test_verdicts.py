@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduce.report.claims import Metric
-from reproduce.report.intervals import INF, Region, judge, t_interval
-from reproduce.report.observations import read_cells
-from reproduce.report.verdicts import Outcome, evaluate
+from reproduce.verdicts.claims import Metric
+from reproduce.verdicts.intervals import INF, Region, judge, t_interval
+from reproduce.verdicts.observations import read_cells
+from reproduce.verdicts.verdict import Outcome, evaluate
 
 METRICS = {
     "acc": Metric("acc", "points", "higher", ""),

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.algorithms.rule import Rule
 from reproduce.engine.requests import Evaluate, Evaluated, Ints, Request, Train, Trained
+from reproduce.engine.rule import Rule
 from reproduce.streams import rng
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Now:
 
 
 @dataclass
-class Cohort:
+class Participants:
     """Who trains in a round: distinct ids [C] and their aggregation weights [C] (before the link)."""
 
     ids: Ints
@@ -56,43 +56,43 @@ class Cohort:
 class Participation(Protocol):
     """A scheme of client sampling: which clients, with which aggregation weights."""
 
-    def draw(self, env: Env, now: Now, p: Floats | None = None) -> Cohort: ...
+    def draw(self, env: Env, now: Now, p: Floats | None = None) -> Participants: ...
 
 
 @dataclass(frozen=True)
 class Full:
     """All members take part; their weights are w, normalised over the members."""
 
-    def draw(self, env: Env, now: Now, p: Floats | None = None) -> Cohort:
+    def draw(self, env: Env, now: Now, p: Floats | None = None) -> Participants:
         weight = env.weights[now.members]
-        return Cohort(now.members, weight / weight.sum())
+        return Participants(now.members, weight / weight.sum())
 
 
 @dataclass(frozen=True)
-class WithReplacement:
+class WeightedDraws:
     """k draws with replacement from p (default w); a client drawn n_m times trains once and weighs n_m / k."""
 
     k: int
 
-    def draw(self, env: Env, now: Now, p: Floats | None = None) -> Cohort:
+    def draw(self, env: Env, now: Now, p: Floats | None = None) -> Participants:
         p = env.weights if p is None else p
         drawn = rng("sampling", env.seed, now.round).choice(env.clients, size=self.k, p=p)
         ids, multiplicity = np.unique(drawn, return_counts=True)
-        return Cohort(ids, multiplicity / self.k)
+        return Participants(ids, multiplicity / self.k)
 
 
 @dataclass(frozen=True)
-class Uniform:
+class DistinctClients:
     """k distinct clients, uniformly. Weights N/k * w_m; with `average`, 1/k each."""
 
     k: int
     average: bool = False
 
-    def draw(self, env: Env, now: Now, p: Floats | None = None) -> Cohort:
+    def draw(self, env: Env, now: Now, p: Floats | None = None) -> Participants:
         drawn = rng("sampling", env.seed, now.round).choice(now.members, size=self.k, replace=False)
         ids = np.sort(drawn)
         weight = np.full(self.k, 1 / self.k) if self.average else env.weights[ids] * len(now.members) / self.k
-        return Cohort(ids, weight)
+        return Participants(ids, weight)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class FedAvg:
         return None
         yield
 
-    def choose(self, env: Env, now: Now, probe: Any) -> Cohort:
+    def choose(self, env: Env, now: Now, probe: Any) -> Participants:
         """Client sampling."""
         return self.participation.draw(env, now)
 
@@ -124,7 +124,7 @@ class FedAvg:
         """The local rule (momentum, proximal pull, which gradients to report)."""
         return Rule(momentum=self.momentum)
 
-    def local(self, env: Env, state: State, now: Now, cohort: Cohort) -> Train:
+    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
         """The local work of the cohort; overriders use `dataclasses.replace(super().local(...), correction=...)`."""
         return Train(
             clients=cohort.ids,
@@ -137,15 +137,15 @@ class FedAvg:
             weights=self.reduction(env, now, cohort),
         )
 
-    def reduction(self, env: Env, now: Now, cohort: Cohort) -> Tensor | None:
+    def reduction(self, env: Env, now: Now, cohort: Participants) -> Tensor | None:
         """[1, C] if the server step is a weighted sum known before training (then no [C, P] is kept), else None."""
         return env.tensor((self.message_weights(env, now, cohort) * now.arrived[cohort.ids])[None, :])
 
-    def message_weights(self, env: Env, now: Now, cohort: Cohort) -> Floats:
+    def message_weights(self, env: Env, now: Now, cohort: Participants) -> Floats:
         """Aggregation weights [C] of the updates, if they arrive."""
         return cohort.weight
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Cohort, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         """The server step; changes `state` in place, the last thing that happens in a round."""
         state["x"] = state["x"] + self.server_lr * trained.update[0]
 
@@ -170,3 +170,18 @@ class FedAvg:
     def norms(self, steps: Ints, lr: float) -> Floats:
         """Accumulation norms A_m = ||a_m||_1 of the local solver (`Rule.norms`); K_m for plain SGD."""
         return self.rule().norms(steps, lr)
+
+
+def observe(env: Env, algorithm: FedAvg, round: int, steps_done: np.ndarray) -> Now:
+    """The system's state in a round, as the server may see it before sampling."""
+    work, link = env.system.work, env.system.link
+    steps = env.task.steps(work.amounts(env.seed, round, env.clients), work.unit)
+    return Now(
+        round=round,
+        members=np.arange(env.clients),
+        steps=steps,
+        norm=algorithm.norms(steps, algorithm.lr),
+        success=1 - link.failure(env.seed, round, env.clients),
+        arrived=link.arrived(env.seed, round, env.clients),
+        offset=steps_done,
+    )

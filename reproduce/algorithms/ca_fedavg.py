@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reproduce.algorithms.base import Cohort, Floats, Now
+from reproduce.algorithms.base import Floats, Now, Participants
 from reproduce.algorithms.calibration import Calibrated, reliable_length
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class CAFedAvg(Calibrated):
     """X <- X + sum over received clients of weight_m U_m / (1 - q_m)."""
 
-    def message_weights(self, env: Env, now: Now, cohort: Cohort) -> Floats:
+    def message_weights(self, env: Env, now: Now, cohort: Participants) -> Floats:
         return cohort.weight / now.success[cohort.ids]
 
     def step_length(self, env: Env, now: Now) -> float:

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from reproduce.algorithms.base import Cohort, FedAvg, Now, State
+import numpy as np
+
+from reproduce.algorithms.base import FedAvg, Now, Participants, State, observe
 from reproduce.engine.requests import Train, Trained
 
 if TYPE_CHECKING:
@@ -44,10 +46,6 @@ class Calibrated(FedAvg):
             state["calibration"] = sum(fedavg_length(env, now) for now in rounds) / length
 
     def _preview(self, env: Env, rounds: int) -> Iterator[Now]:
-        import numpy as np
-
-        from reproduce.engine.rounds import observe
-
         nothing = np.zeros(env.clients, dtype=np.int64)
         return (observe(env, self, r, nothing) for r in range(rounds))
 
@@ -59,11 +57,11 @@ class Calibrated(FedAvg):
         factor = state["calibration"] if mean else fedavg_length(env, now) / self.step_length(env, now)
         return (factor, 1.0) if self.calibration.target == "local" else (1.0, factor)
 
-    def local(self, env: Env, state: State, now: Now, cohort: Cohort) -> Train:
+    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
         request = super().local(env, state, now, cohort)
         return replace(request, lr=request.lr * self.factors(env, state, now)[0])
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Cohort, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         rate = self.server_lr * self.factors(env, state, now)[1]
         state["x"] = state["x"] + rate * trained.update[0]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from reproduce.algorithms.base import Cohort, FedAvg, Now, State
-from reproduce.algorithms.rule import Rule
+from reproduce.algorithms.base import FedAvg, Now, Participants, State
 from reproduce.engine.requests import Train
+from reproduce.engine.rule import Rule
 
 if TYPE_CHECKING:
     from reproduce.engine.task import Env
@@ -31,5 +31,5 @@ class Distillation(FedAvg):
     def rule(self) -> Rule:
         return replace(super().rule(), distill=self.kappa)
 
-    def local(self, env: Env, state: State, now: Now, cohort: Cohort) -> Train:
+    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
         return replace(super().local(env, state, now, cohort), teacher=state["teacher"])

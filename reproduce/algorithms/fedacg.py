@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from reproduce.algorithms.base import Cohort, FedAvg, Now, State
-from reproduce.algorithms.rule import Rule
+from reproduce.algorithms.base import FedAvg, Now, Participants, State
 from reproduce.engine.requests import Train, Trained
+from reproduce.engine.rule import Rule
 
 if TYPE_CHECKING:
     from reproduce.engine.task import Env
@@ -29,9 +29,9 @@ class FedACG(FedAvg):
     def rule(self) -> Rule:
         return replace(super().rule(), mu=self.beta)
 
-    def local(self, env: Env, state: State, now: Now, cohort: Cohort) -> Train:
+    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
         return replace(super().local(env, state, now, cohort), start=state["x"] + self.lam * state["m"])
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Cohort, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         state["m"] = self.lam * state["m"] + trained.update[0]
         state["x"] = state["x"] + self.server_lr * state["m"]

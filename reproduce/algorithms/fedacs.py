@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reproduce.algorithms.base import Cohort, Floats, Now
+from reproduce.algorithms.base import Floats, Now, Participants
 from reproduce.algorithms.calibration import Calibrated
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ class FedACS(Calibrated):
     (Algorithm 1, eq. 3). The expected step is then along the gradient of the true objective (eq. 16).
     """
 
-    def choose(self, env: Env, now: Now, probe: Any) -> Cohort:
+    def choose(self, env: Env, now: Now, probe: Any) -> Participants:
         p = self._needs(env, now)
         return self.participation.draw(env, now, p / p.sum())
 

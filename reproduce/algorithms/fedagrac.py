@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.algorithms.base import Cohort, FedAvg, Now, State
+from reproduce.algorithms.base import FedAvg, Now, Participants, State
 from reproduce.algorithms.fedlin import Measured, measured
-from reproduce.algorithms.rule import Rule
 from reproduce.engine.requests import Gradient, Ints, Request, Train, Trained
+from reproduce.engine.rule import Rule
 
 if TYPE_CHECKING:
     from reproduce.engine.task import Env
@@ -74,14 +74,14 @@ class FedaGrac(FedAvg):
             return (yield Gradient(now.members, state["x"], now.round))
         return None
 
-    def choose(self, env: Env, now: Now, probe: Any) -> Cohort:
+    def choose(self, env: Env, now: Now, probe: Any) -> Participants:
         return measured(super().choose(env, now, probe), now, probe)
 
     def rule(self) -> Rule:
         first = "" if self.first_gradient == "full_local" else self.first_gradient
         return replace(super().rule(), mean_gradient=True, first_gradient=first)
 
-    def local(self, env: Env, state: State, now: Now, cohort: Cohort) -> Train:
+    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
         assert isinstance(cohort, Measured)
         nu, own = state["nu"], state["nu_m"][cohort.ids]
         if now.round == 0 and self.start == "full_gradient":
@@ -90,7 +90,7 @@ class FedaGrac(FedAvg):
         correction = self.calibration.at(now.round) * (nu - own)
         return replace(super().local(env, state, now, cohort), correction=correction)
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Cohort, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         super().aggregate(env, state, now, cohort, trained)
         assert isinstance(cohort, Measured)
         assert trained.mean_gradient is not None

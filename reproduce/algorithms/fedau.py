@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reproduce.algorithms.base import Cohort, FedAvg, Now, State
+from reproduce.algorithms.base import FedAvg, Now, Participants, State
 from reproduce.engine.requests import Train, Trained
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ class FedAU(FedAvg):
         super().setup(env, state)
         state.update({name: np.zeros(env.clients) for name in ("waited", "interval_sum", "intervals")})
 
-    def local(self, env: Env, state: State, now: Now, cohort: Cohort) -> Train:
+    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
         total, count = state["interval_sum"], state["intervals"]
         mean = np.where(count > 0, total / np.maximum(count, 1), 1.0)
         weight = (env.weights * mean * now.arrived)[cohort.ids]
         return replace(super().local(env, state, now, cohort), weights=env.tensor(weight[None, :]))
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Cohort, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         super().aggregate(env, state, now, cohort, trained)
         heard = np.zeros(env.clients, dtype=bool)
         heard[cohort.ids] = now.arrived[cohort.ids]

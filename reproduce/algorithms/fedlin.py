@@ -6,7 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from reproduce.algorithms.base import Cohort, FedAvg, Now, State
+from reproduce.algorithms.base import FedAvg, Now, Participants, State
 from reproduce.engine.requests import Gradient, Request, Train
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Measured(Cohort):
+class Measured(Participants):
     """A cohort whose mean gradients [C, P] at the server model are known."""
 
     gradients: Tensor | None = None
@@ -33,10 +33,10 @@ class FedLin(FedAvg):
     def probe(self, env: Env, state: State, now: Now) -> Generator[Request, Any, Any]:
         return (yield Gradient(now.members, state["x"], now.round))
 
-    def choose(self, env: Env, now: Now, probe: Any) -> Cohort:
+    def choose(self, env: Env, now: Now, probe: Any) -> Participants:
         return measured(super().choose(env, now, probe), now, probe)
 
-    def local(self, env: Env, state: State, now: Now, cohort: Cohort) -> Train:
+    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
         assert isinstance(cohort, Measured)
         assert cohort.gradients is not None
         request = super().local(env, state, now, cohort)
@@ -45,7 +45,7 @@ class FedLin(FedAvg):
         return replace(request, lr=request.lr * scale, correction=mean - cohort.gradients)
 
 
-def measured(cohort: Cohort, now: Now, gradients: Tensor | None) -> Measured:
+def measured(cohort: Participants, now: Now, gradients: Tensor | None) -> Measured:
     """The cohort with its rows of the members' gradients."""
     import numpy as np
 

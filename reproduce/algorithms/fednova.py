@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from reproduce.algorithms.base import Cohort, FedAvg, Floats, Now
+from reproduce.algorithms.base import FedAvg, Floats, Now, Participants
 
 if TYPE_CHECKING:
     from reproduce.engine.task import Env
@@ -22,7 +22,7 @@ class FedNova(FedAvg):
 
     effective_steps: Literal["population", "received"] = "population"
 
-    def message_weights(self, env: Env, now: Now, cohort: Cohort) -> Floats:
+    def message_weights(self, env: Env, now: Now, cohort: Participants) -> Floats:
         if self.effective_steps == "population":
             weight, norm = env.weights[now.members] * now.success[now.members], now.norm[now.members]
         else:

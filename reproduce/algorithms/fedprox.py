@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from reproduce.algorithms.base import FedAvg
-from reproduce.algorithms.rule import Rule
+from reproduce.engine.rule import Rule
 
 
 @dataclass(frozen=True)

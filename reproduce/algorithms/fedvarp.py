@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from reproduce.algorithms.base import Cohort, Now, State
+from reproduce.algorithms.base import Now, Participants, State
 from reproduce.algorithms.calibration import Calibrated, reliable_length
 from reproduce.engine.requests import Trained
 
@@ -29,10 +29,10 @@ class FedVARP(Calibrated):
         super().setup(env, state)
         state["last_updates"] = env.zeros(env.clients, env.parameters)
 
-    def reduction(self, env: Env, now: Now, cohort: Cohort) -> Tensor | None:
+    def reduction(self, env: Env, now: Now, cohort: Participants) -> Tensor | None:
         return None  # the server keeps every received update
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Cohort, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         memory, arrived = state["last_updates"], now.arrived[cohort.ids]
         received = cohort.ids[arrived]
         new = trained.update[arrived]

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from reproduce.algorithms.base import Cohort, Now, State
-from reproduce.algorithms.rule import Rule
+from reproduce.algorithms.base import Now, Participants, State
 from reproduce.algorithms.submodels import Submodels, partial_average
 from reproduce.engine.requests import Evaluate, Train, Trained
+from reproduce.engine.rule import Rule
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,14 +45,14 @@ class FIARSE(Submodels):
     def rule(self) -> Rule:
         return Rule(momentum=self.momentum, mask=self.mask, amplify=self.amplify)
 
-    def local(self, env: Env, state: State, now: Now, cohort: Cohort) -> Train:
+    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
         thetas = thresholds(env, state["x"], self.capacity(env)[cohort.ids].tolist(), self.scope)
         return replace(super().local(env, state, now, cohort), thresholds=thetas)
 
-    def reduction(self, env: Env, now: Now, cohort: Cohort) -> Tensor | None:
+    def reduction(self, env: Env, now: Now, cohort: Participants) -> Tensor | None:
         return None
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Cohort, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         x, heard = state["x"], now.arrived[cohort.ids]
         updates = trained.update[heard.nonzero()[0]]
         if self.count == "nonzero":

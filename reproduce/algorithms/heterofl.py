@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.algorithms.base import Cohort, Now, Play, State
+from reproduce.algorithms.base import Now, Participants, Play, State
 from reproduce.algorithms.submodels import Submodels, partial_average
 from reproduce.engine.requests import Evaluate, Request
 from reproduce.problems.submodels import positions
@@ -50,7 +50,7 @@ class HeteroFL(Submodels):
         for size in np.unique(gamma)[::-1].tolist():
             ids = cohort.ids[gamma == size]
             model, place = self.part(env, size, now.round)
-            request = self.local(env, state, now, Cohort(ids, np.ones(len(ids))))
+            request = self.local(env, state, now, Participants(ids, np.ones(len(ids))))
             requests.append(replace(request, model=model, start=state["x"][place]))
             places.append((place, int(now.arrived[ids].sum())))
         answers = yield requests

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.algorithms.base import Cohort, FedAvg, Floats, Full, Now, State
+from reproduce.algorithms.base import FedAvg, Floats, Full, Now, Participants, State
 from reproduce.engine.requests import Gradient, Request, Trained
 from reproduce.streams import rng
 
@@ -34,11 +34,11 @@ class OptimalSampling(FedAvg):
         gradients = yield Gradient(clients=now.members, x=state["x"], round=now.round, batch=self.probe_batch)
         return gradients.norm(dim=1).cpu().numpy().astype(np.float64)
 
-    def choose(self, env: Env, now: Now, probe: Any) -> Cohort:
+    def choose(self, env: Env, now: Now, probe: Any) -> Participants:
         p = env.weights * np.maximum(probe, FLOOR)
         p = p / p.sum()
         cohort = self.participation.draw(env, now, p)
-        return Cohort(cohort.ids, cohort.weight * env.weights[cohort.ids] / p[cohort.ids])
+        return Participants(cohort.ids, cohort.weight * env.weights[cohort.ids] / p[cohort.ids])
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class OptimalSamplingOriginal(FedAvg):
 
     expected: int = 6
 
-    def choose(self, env: Env, now: Now, probe: Any) -> Cohort:
+    def choose(self, env: Env, now: Now, probe: Any) -> Participants:
         return Full().draw(env, now)
 
-    def reduction(self, env: Env, now: Now, cohort: Cohort) -> Tensor | None:
+    def reduction(self, env: Env, now: Now, cohort: Participants) -> Tensor | None:
         return None
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Cohort, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         norms = trained.update.norm(dim=1).cpu().numpy().astype(np.float64)
         p = inclusion(cohort.weight * np.maximum(norms, FLOOR), self.expected)
         included = rng("inclusion", env.seed, now.round).random(len(p)) < p

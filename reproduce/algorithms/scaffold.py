@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from reproduce.algorithms.base import Cohort, FedAvg, Now, State
-from reproduce.algorithms.rule import Rule
+from reproduce.algorithms.base import FedAvg, Now, Participants, State
 from reproduce.engine.requests import Train, Trained
+from reproduce.engine.rule import Rule
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,13 +39,13 @@ class Scaffold(FedAvg):
     def rule(self) -> Rule:
         return replace(super().rule(), mean_gradient=self.control == "mean_gradient")
 
-    def reduction(self, env: Env, now: Now, cohort: Cohort) -> Tensor | None:
+    def reduction(self, env: Env, now: Now, cohort: Participants) -> Tensor | None:
         return None if self.control == "displacement" else super().reduction(env, now, cohort)
 
-    def local(self, env: Env, state: State, now: Now, cohort: Cohort) -> Train:
+    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
         return replace(super().local(env, state, now, cohort), correction=state["c"] - state["c_m"][cohort.ids])
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Cohort, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         if self.control == "displacement":
             length = env.tensor(self.learning_rate(env, now) * now.norm[cohort.ids])[:, None]
             mean_gradient = state["c_m"][cohort.ids] - state["c"] - trained.update / length
@@ -65,5 +65,5 @@ class ScaffoldAsReleased(FedAvg):
     Its control variates are computed but never applied, and the local learning rate of the round is the server's step.
     """
 
-    def aggregate(self, env: Env, state: State, now: Now, cohort: Cohort, trained: Trained) -> None:
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         state["x"] = state["x"] + self.learning_rate(env, now) * trained.update[0]

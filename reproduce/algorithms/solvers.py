@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reproduce.algorithms.base import FedAvg
-from reproduce.algorithms.rule import Rule
+from reproduce.engine.rule import Rule
 
 if TYPE_CHECKING:
     from reproduce.algorithms.base import Now

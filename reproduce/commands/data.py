@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from reproduce.commands.text import print_json, print_table
+from reproduce.text import print_json, print_table
 
 NAME = "data"
 

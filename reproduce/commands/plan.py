@@ -13,8 +13,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from reproduce.commands.text import duration, print_json, print_table, short
 from reproduce.errors import UserError
+from reproduce.text import duration, print_json, print_table, short
 
 if TYPE_CHECKING:
     from reproduce.plan import Job

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reproduce.commands.text import print_table
+from reproduce.text import print_table
 
 if TYPE_CHECKING:
     from reproduce.plan import Job
@@ -104,11 +104,11 @@ def one(job: Job, rounds: int, deadline: float) -> Mapping[str, str] | None:
     Quadratics are replayed with all their seeds for `EXACT` rounds at least, networks with the first seed.
     """
     from reproduce import results
+    from reproduce.engine.hardware import machine
     from reproduce.engine.provenance import now
     from reproduce.engine.replay import replay
     from reproduce.experiment import code
     from reproduce.report.histories import load
-    from reproduce.speed.hardware import machine
 
     note = results.provenance(job.output)
     networks = any(hasattr(e.problem, "model") for e in job.experiments)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from reproduce.report.scoreboard import Coverage, Verdict
+    from reproduce.verdicts.scoreboard import Tally, Verdict
 
 NAME = "report"
 
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> None:
     from reproduce import plan
 
     scale = plan.check_scale(args.scale)
-    from reproduce.report.scoreboard import coverage, scoreboard
+    from reproduce.verdicts.scoreboard import coverage, scoreboard
 
     path = Path("report", scale, "index.html")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,15 +35,15 @@ def run(args: argparse.Namespace) -> None:
     print(f"Written: {path}")
 
 
-def page(scale: str, verdicts: Sequence[Verdict], found: Sequence[Coverage]) -> str:
+def page(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally]) -> str:
     """The page of a scale as HTML."""
     from jinja2 import Environment
 
     from reproduce import plan, results
     from reproduce.commands.page import TEMPLATE
     from reproduce.papers import PAPERS, artifacts
-    from reproduce.report.scoreboard import by_ground, headline
-    from reproduce.report.verdicts import VERDICTS
+    from reproduce.verdicts.scoreboard import by_ground, headline
+    from reproduce.verdicts.verdict import VERDICTS
 
     papers = []
     for paper in PAPERS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from reproduce.commands.text import print_table
+from reproduce.text import print_table
 
 NAME = "verify"
 
@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> None:
     from reproduce import plan, results
 
     scale = plan.check_scale(args.scale)
-    from reproduce.report.scoreboard import coverage, headline, render_scoreboard, scoreboard, to_json
+    from reproduce.verdicts.scoreboard import coverage, headline, render_scoreboard, scoreboard, to_json
 
     board, found = scoreboard(scale), coverage(scale)
     if args.json:

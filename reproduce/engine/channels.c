@@ -291,7 +291,7 @@ static void cross_entropy(const REAL *z, REAL *d, int64_t classes, const int64_t
 /* Steps of a local run, as `local_steps` in convnet.c, but for filters: those lie as [k][k][inputs][outputs].
  *
  * A plain step in one piece moves the model as the gradients appear; else they are added up in g first. */
-void channel_steps(const Network *net, const Run *run, int64_t from, int64_t to, REAL *y, REAL *g,
+void channel_steps(const Network *net, const Descent *run, int64_t from, int64_t to, REAL *y, REAL *g,
                    REAL *const *parameters, REAL *const *gradients, const REAL *x, const int64_t *labels,
                    const int64_t *index, int64_t batch, REAL *const *masks, int64_t drops, int64_t mask_step) {
     int64_t last = net->layers[net->count - 1].out;

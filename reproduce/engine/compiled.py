@@ -23,7 +23,7 @@ from torch import Tensor
 
 from reproduce.engine.augment import Augmentation
 from reproduce.engine.layout import Layout
-from reproduce.engine.library import Run, addresses, aligned, level, library
+from reproduce.engine.library import Descent, addresses, aligned, level, library
 from reproduce.engine.local import Rows
 from reproduce.engine.slots import Chunk
 from reproduce.engine.task import Arena
@@ -225,7 +225,7 @@ class Program:
         return rows
 
     def steps(
-        self, run: Run, y: Tensor, x: Tensor, labels: Tensor, index: np.ndarray, masks: Tensor, at: int, wide: bool
+        self, run: Descent, y: Tensor, x: Tensor, labels: Tensor, index: np.ndarray, masks: Tensor, at: int, wide: bool
     ) -> None:
         """Steps at, at + 1, .. of a local run on the flat model y [P], in place; `wide`: y is `turned`.
 
@@ -347,7 +347,7 @@ def compiled_run(chunk: Chunk, arena: Arena) -> Rows:
         push = None if correction is None else own(correction[a])
         vectors = (push, pull, velocity, None if total is None else total[a], None if first is None else first[a])
         pointers = [None if v is None else v.data_ptr() for v in vectors]
-        run = Run(chunk.rates[a], rule.momentum, rule.decay, chunk.mus[a], y.shape[1], int(counts[a]), *pointers)
+        run = Descent(chunk.rates[a], rule.momentum, rule.decay, chunk.mus[a], y.shape[1], int(counts[a]), *pointers)
         augment = Augmentation([chunk.slots[a]], arena, full)
         block = max(1, BLOCK // max(1, full * code.drops)) if not augment.streams else 1
         for k in range(0, int(steps[a]), block):

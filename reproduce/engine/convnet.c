@@ -441,7 +441,7 @@ static void add_gradient(const Network *net, REAL *const *parameters, REAL *cons
  *
  * index [to - from][batch] names the samples of each step, -1 behind a short batch; masks [layers with dropout] point
  * to the factors of step `from`, `mask_step` numbers apart for consecutive steps. */
-void local_steps(const Network *net, const Run *run, int64_t from, int64_t to, REAL *y, REAL *g,
+void local_steps(const Network *net, const Descent *run, int64_t from, int64_t to, REAL *y, REAL *g,
                  REAL *const *parameters, REAL *const *gradients, const REAL *x, const int64_t *labels,
                  const int64_t *index, int64_t batch, REAL *const *masks, int64_t drops, int64_t mask_step) {
     REAL *here[MASKS];

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from reproduce.engine.strategies import Work, choose, macs, sample_of
+from reproduce.engine.rates import ASSUMED, Rates
+from reproduce.engine.strategies import Demand, choose, macs, sample_of
 from reproduce.experiment import Experiment
 from reproduce.problems.models import Model
-from reproduce.speed.rates import ASSUMED, Rates
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def estimate(experiment: Experiment, seeds: Sequence[int], rates: Rates = ASSUME
 @cache
 def expected_strategy(model: Model) -> str:
     """The strategy of plain SGD on a CPU with wide vectors and a C compiler."""
-    return choose(Work(model, vector=64, chain=_chain(model))).name
+    return choose(Demand(model, vector=64, chain=_chain(model))).name
 
 
 def _chain(model: Model) -> bool:

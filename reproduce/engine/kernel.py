@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine.library import LINE, Run, aligned, library
+from reproduce.engine.library import LINE, Descent, aligned, library
 from reproduce.engine.local import Rows
 from reproduce.engine.slots import Chunk
 from reproduce.engine.task import Arena
@@ -58,12 +58,12 @@ def kernel_run(chunk: Chunk, arena: Arena) -> Rows:
 
 
 def _run(chunk: Chunk, arena: Arena, x: Tensor, out: Tensor, vectors: tuple[Tensor | None, ...]) -> None:
-    """Calls softmax.c on out [A, classes, width] and the vectors of `Run`, of that shape or absent."""
+    """Calls softmax.c on out [A, classes, width] and the vectors of `Descent`, of that shape or absent."""
     (slots, classes, width), rule = out.shape, chunk.rule
     plan, plan_of = _plans(chunk)
     counts = chunk.first_counts()
     rows = [
-        Run(
+        Descent(
             *(chunk.rates[a], rule.momentum, rule.decay, chunk.mus[a], classes * width, int(counts[a])),
             *(None if v is None else v[a].data_ptr() for v in vectors),
         )
@@ -78,7 +78,7 @@ def _run(chunk: Chunk, arena: Arena, x: Tensor, out: Tensor, vectors: tuple[Tens
         *(pointer(x.data_ptr()), integers(width), pointer(arena.train_y.data_ptr())),
         *(pointer(plan.ctypes.data), integers(plan.shape[1]), integers(plan.shape[2]), pointer(plan_of.ctypes.data)),
         *(pointer(steps.ctypes.data), integers(slots), integers(classes), pointer(out.data_ptr())),
-        *((Run * slots)(*rows), pointer(z.data_ptr()), pointer(g.data_ptr())),
+        *((Descent * slots)(*rows), pointer(z.data_ptr()), pointer(g.data_ptr())),
     )
 
 

@@ -66,7 +66,7 @@ LINE = 64
 """Bytes of the widest vector: rows padded to it suit every level."""
 
 
-class Run(ctypes.Structure):
+class Descent(ctypes.Structure):
     """The struct of that name in vectors.h: a local run as `Rule` describes it."""
 
     _fields_ = (

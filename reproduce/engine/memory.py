@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from reproduce.algorithms.rule import Rule
+from reproduce.engine.rule import Rule
 from reproduce.problems.models import Model
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from reproduce.engine import library
-from reproduce.speed.hardware import machine
+from reproduce.engine.hardware import machine
 
 PACKAGE = Path(__file__).parent.parent
 

@@ -37,7 +37,7 @@ class _Enough(Exception):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Comparison:
     """rounds: as many were compared, in the run with the fewest; rows: numbers compared; deviation: the largest.
 
     where: what deviates most, "" if nothing does. agrees: is the deviation within the tolerance?
@@ -61,7 +61,7 @@ def replay(
     stored: pd.DataFrame,
     precision: str,
     tick: Callable[[], None] = lambda: None,
-) -> Outcome:
+) -> Comparison:
     """Train the first `rounds` rounds, and on to the first evaluation after training; compare with `stored`.
 
     stored: the rows of the results file. precision: the one that it was trained with.
@@ -93,7 +93,7 @@ def replay(
     exact = all(run.env.task.dtype == torch.float64 for run in runs)
     tolerance = TOLERANCE["float64" if exact else precision]
     trained = min(end - first.get(i, 0) for i, end in enumerate(ends))
-    return Outcome(trained, sum(map(len, found)), deviation, where if deviation else "", tolerance)
+    return Comparison(trained, sum(map(len, found)), deviation, where if deviation else "", tolerance)
 
 
 def _enough(run: Run, rounds: int) -> bool:

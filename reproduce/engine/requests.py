@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.algorithms.rule import Rule
+from reproduce.engine.rule import Rule
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.algorithms.rule import Rule
 from reproduce.engine.layout import Layout
 from reproduce.engine.requests import Train
+from reproduce.engine.rule import Rule
 from reproduce.engine.task import Task
 from reproduce.problems.batches import Indices
 from reproduce.streams import rng

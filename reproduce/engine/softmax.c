@@ -91,7 +91,7 @@ static void take(Batch *s, const REAL *x, const int64_t *labels, const int64_t *
  * z [classes][batch up to whole vectors] and g [classes][width] are scratch, z aligned. */
 void softmax_runs(const REAL *x, int64_t width, const int64_t *labels, const int64_t *plan, int64_t longest,
                   int64_t batch, const int64_t *plan_of, const int64_t *steps, int64_t slots, int64_t classes,
-                  REAL *out, const Run *runs, REAL *z, REAL *g) {
+                  REAL *out, const Descent *runs, REAL *z, REAL *g) {
     const REAL *rows[batch];
     int64_t y[batch];
     REAL share[batch];

@@ -25,9 +25,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from reproduce.algorithms.rule import Rule
 from reproduce.engine import memory
 from reproduce.engine.requests import PLAIN, asked
+from reproduce.engine.rule import Rule
 from reproduce.errors import UserError, unknown
 from reproduce.problems.models import MLP, Model, Softmax
 
@@ -54,7 +54,7 @@ MASKS = frozenset({"mask", "amplify", "thresholds"})
 
 
 @dataclass(frozen=True)
-class Work:
+class Demand:
     """All that a choice depends on.
 
     model: a `Model`, None for a quadratic; rule, asked: of the request (`requests.asked`); batch: samples per step;
@@ -114,10 +114,10 @@ class Strategy:
     name: str
     code: str
     serves: frozenset[str]
-    fits: Callable[[Work], bool]
-    size: Callable[[Work, int], int]
-    best: Callable[[Work], bool] = lambda work: True
-    key: Callable[[Work, Plans], Key | None] = lambda work, plans: None
+    fits: Callable[[Demand], bool]
+    size: Callable[[Demand, int], int]
+    best: Callable[[Demand], bool] = lambda work: True
+    key: Callable[[Demand, Plans], Key | None] = lambda work, plans: None
     mixed: bool = True
     free: frozenset[str] = frozenset({"mu"})
     single: frozenset[str] = frozenset()
@@ -126,7 +126,7 @@ class Strategy:
     logits: str = "reproduce.engine.logits:network"
     together: Callable[[int, int], tuple[int, int]] = lambda models, batch: (1, batch)
 
-    def obstacle(self, work: Work) -> str:
+    def obstacle(self, work: Demand) -> str:
         """Why it cannot compute `work`; "" if it can."""
         others = sorted(work.asked - self.serves)
         if others:
@@ -164,10 +164,10 @@ def _without(rule: Rule, names: frozenset[str]) -> Rule:
     return replace(rule, **{name: getattr(PLAIN, name) for name in names})
 
 
-def _stack(cpu: int) -> Callable[[Work, int], int]:
+def _stack(cpu: int) -> Callable[[Demand, int], int]:
     """Models per stack: `cpu` of them on the CPU, what the device's memory allows on CUDA."""
 
-    def size(work: Work, slots: int) -> int:
+    def size(work: Demand, slots: int) -> int:
         if work.device == "cpu":
             return cpu
         each = memory.model_bytes(work.model, work.sample, work.batch, work.rule, work.itemsize)
@@ -176,15 +176,15 @@ def _stack(cpu: int) -> Callable[[Work, int], int]:
     return size
 
 
-def _softmax(work: Work) -> bool:
+def _softmax(work: Demand) -> bool:
     return isinstance(work.model, Softmax)
 
 
-def _dense(work: Work) -> bool:
+def _dense(work: Demand) -> bool:
     return isinstance(work.model, MLP)
 
 
-def _network(work: Work) -> bool:
+def _network(work: Demand) -> bool:
     return work.model is not None
 
 
@@ -284,7 +284,7 @@ NAMED = {strategy.name: strategy for strategy in TABLE}
 # --- the choice -------------------------------------------------------------------------------------------------------
 
 
-def choose(work: Work, forced: str = "auto") -> Strategy:
+def choose(work: Demand, forced: str = "auto") -> Strategy:
     """The way to compute `work`: the first of `TABLE` that can and is the best, or the one that is `forced`.
 
     Quadratics have one way. Raises UserError if none can, or if the forced one cannot.

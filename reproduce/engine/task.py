@@ -166,10 +166,9 @@ class QuadraticTask:
         self.dtype, self.device = dtype, torch.device(settings.device)
         self.samples = np.ones(self.clients, dtype=np.int64)
         self.weights = np.full(self.clients, 1 / self.clients)
-        e = minimisers(problem)
-        self.e = torch.tensor(e, dtype=dtype, device=self.device)
+        self.e = torch.tensor(problem.minima(), dtype=dtype, device=self.device)
         self.h = None if problem.hessians is None else torch.tensor(problem.hessians, dtype=dtype, device=self.device)
-        self.optimum = torch.tensor(optimum(problem), dtype=dtype, device=self.device)
+        self.optimum = torch.tensor(problem.optimum(), dtype=dtype, device=self.device)
 
     @cached_property
     def name(self) -> bytes:
@@ -201,22 +200,6 @@ class QuadraticTask:
 
 
 Task = ClassificationTask | QuadraticTask
-
-
-def minimisers(problem: Quadratic) -> np.ndarray:
-    """The clients' minimisers e_m [N, d]."""
-    if problem.minimisers is not None:
-        return np.array(problem.minimisers, dtype=float)
-    return rng("quadratic", problem.data_seed).standard_normal((problem.clients, problem.dim))
-
-
-def optimum(problem: Quadratic) -> np.ndarray:
-    """The minimiser X* [d] of the average objective."""
-    e = minimisers(problem)
-    if problem.hessians is None:
-        return e.mean(0)
-    h = np.array(problem.hessians, dtype=float)
-    return np.linalg.solve(h.sum(0), np.einsum("cij,cj->i", h, e))
 
 
 @dataclass

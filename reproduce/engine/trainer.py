@@ -20,7 +20,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.algorithms.rule import Rule
 from reproduce.engine import compiled, graphs, strategies
 from reproduce.engine.graphs import Lanes
 from reproduce.engine.layout import layout_of
@@ -29,8 +28,9 @@ from reproduce.engine.local import Rows
 from reproduce.engine.machine import fast_products, keep_heap, set_cuda_arithmetic
 from reproduce.engine.quadratic import Flat
 from reproduce.engine.requests import PLAIN, Train, Trained, asked
+from reproduce.engine.rule import Rule
 from reproduce.engine.slots import Chunk, Plans, Slot
-from reproduce.engine.strategies import Strategy, Work
+from reproduce.engine.strategies import Demand, Strategy
 from reproduce.engine.task import Arena, QuadraticTask, Task
 from reproduce.engine.words import ordered
 from reproduce.problems.models import Model
@@ -41,7 +41,7 @@ class Bucket:
     """Slots that may share a chunk, with the number of the request that each belongs to."""
 
     strategy: Strategy
-    work: Work
+    work: Demand
     owners: list[int] = field(default_factory=list)
     slots: list[Slot] = field(default_factory=list)
 
@@ -150,17 +150,17 @@ class Trainer:
         return run
 
 
-def work_of(task: Task, request: Train) -> Work:
+def work_of(task: Task, request: Train) -> Demand:
     """What the strategy of a request is chosen by. Raises ValueError if the request lacks what its rule needs."""
     if isinstance(task, QuadraticTask):
-        return Work(None, request.rule, asked(request), device=task.device.type)
+        return Demand(None, request.rule, asked(request), device=task.device.type)
     return work_on(task.arena, request.model or task.problem.model, request.rule, asked(request))
 
 
-def work_on(arena: Arena, model: Model, rule: Rule = PLAIN, terms: frozenset[str] = frozenset()) -> Work:
+def work_on(arena: Arena, model: Model, rule: Rule = PLAIN, terms: frozenset[str] = frozenset()) -> Demand:
     """The same for a model on an arena; without a rule, its evaluation."""
     sample, cpu, here = tuple(arena.train_x.shape[1:]), arena.device.type == "cpu", level()
-    return Work(
+    return Demand(
         model,
         rule,
         terms,

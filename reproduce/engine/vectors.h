@@ -80,14 +80,14 @@ typedef struct {
     int64_t size, first_count;
     const REAL *correction, *anchor;
     REAL *velocity, *total, *first;
-} Run;
+} Descent;
 
-INLINE REAL rate_at(const Run *run, int64_t k) {
+INLINE REAL rate_at(const Descent *run, int64_t k) {
     return run->decay ? run->rate * pow(1 - run->decay, (double)k) : run->rate;
 }
 
 /* y <- y - rate (1 - decay)^k v,  v = momentum v + g + correction + mu (y - anchor);  k counts from 0. */
-INLINE void descend(const Run *run, int64_t k, REAL *restrict y, const REAL *restrict g) {
+INLINE void descend(const Descent *run, int64_t k, REAL *restrict y, const REAL *restrict g) {
     REAL rate = rate_at(run, k), mu = run->mu, momentum = run->momentum;
     for (int64_t i = 0; run->total && i < run->size; i++) run->total[i] += g[i];
     for (int64_t i = 0; run->first && k + 1 == run->first_count && i < run->size; i++)

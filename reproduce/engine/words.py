@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from reproduce.algorithms.rule import Rule
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train
+from reproduce.engine.rule import Rule
 from reproduce.engine.task import Task
 from reproduce.problems.models import Model
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from reproduce.problems.batches import Batches, Fixed
 from reproduce.problems.models import MLP, Model, Softmax
 from reproduce.problems.sources import SOURCES
+from reproduce.streams import rng
 
 Matrix = tuple[tuple[float, ...], ...]
 
@@ -36,6 +39,20 @@ class Quadratic:
     @property
     def requires(self) -> tuple[str, ...]:
         return ()
+
+    def minima(self) -> np.ndarray:
+        """The clients' minimisers e_m [N, d]."""
+        if self.minimisers is not None:
+            return np.array(self.minimisers, dtype=float)
+        return rng("quadratic", self.data_seed).standard_normal((self.clients, self.dim))
+
+    def optimum(self) -> np.ndarray:
+        """The minimiser X* [d] of the average objective."""
+        e = self.minima()
+        if self.hessians is None:
+            return e.mean(0)
+        h = np.array(self.hessians, dtype=float)
+        return np.linalg.solve(h.sum(0), np.einsum("cij,cj->i", h, e))
 
 
 @dataclass(frozen=True)

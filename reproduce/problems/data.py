@@ -17,7 +17,7 @@ import numpy as np
 from reproduce.errors import MissingData, UserError, unknown
 from reproduce.problems import store
 from reproduce.problems.dataset import Arrays, Dataset, Texts, tokenize
-from reproduce.problems.sources import SOURCES, File, Layout, Source
+from reproduce.problems.sources import SOURCES, File, Files, Source
 from reproduce.settings import Settings
 
 PARTS = ("train", "test")
@@ -98,7 +98,7 @@ def find_source(name: str) -> Source:
     return SOURCES[name]
 
 
-def find_layout(source: Source, folder: Path) -> Layout | None:
+def find_layout(source: Source, folder: Path) -> Files | None:
     """The first layout all of whose files are there."""
     return next((layout for layout in source.layouts if not _absent(layout, folder)), None)
 
@@ -132,7 +132,7 @@ def checked(arrays: Arrays, source: Source, train_rows: int) -> Arrays:
     return arrays
 
 
-def decode(source: Source, layout: Layout, folder: Path) -> tuple[Arrays, str]:
+def decode(source: Source, layout: Files, folder: Path) -> tuple[Arrays, str]:
     """The checked arrays of the files, and the note; raises UserError if the files cannot be decoded."""
     from reproduce.problems.formats import READERS
 
@@ -157,7 +157,7 @@ def _texts(arrays: Arrays, part: str) -> Texts | None:
     return Texts(arrays[f"{part}_text"], arrays[f"{part}_text_ends"]) if f"{part}_text" in arrays else None
 
 
-def _absent(layout: Layout, folder: Path) -> list[str]:
+def _absent(layout: Files, folder: Path) -> list[str]:
     paths = [(file.path, folder / file.path, file.folder) for file in layout.files]
     return [name for name, path, is_folder in paths if not (path.is_dir() if is_folder else path.is_file())]
 

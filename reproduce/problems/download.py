@@ -16,7 +16,7 @@ import numpy as np
 from reproduce.errors import UserError
 from reproduce.problems.data import PARTS, checked, checksums, find_layout, find_source, load, verified
 from reproduce.problems.dataset import Arrays
-from reproduce.problems.sources import Layout, Source
+from reproduce.problems.sources import Files, Source
 from reproduce.problems.store import DISK_FULL, FORBIDDEN, disk_errors
 from reproduce.settings import Settings
 
@@ -59,7 +59,7 @@ def download(name: str, settings: Settings) -> Path:
     return settings.data / layout.files[0].path
 
 
-def _get(source: Source, folder: Path, temporary: Path) -> Layout:
+def _get(source: Source, folder: Path, temporary: Path) -> Files:
     for layout in source.layouts:
         if all(file.path in URLS for file in layout.files):
             _get_files(source, layout, folder, temporary)
@@ -71,7 +71,7 @@ def _get(source: Source, folder: Path, temporary: Path) -> Layout:
     return source.layouts[0]
 
 
-def _get_files(source: Source, layout: Layout, folder: Path, temporary: Path) -> None:
+def _get_files(source: Source, layout: Files, folder: Path, temporary: Path) -> None:
     """The official files: fetched next to their place, moved there when all checksums match."""
 
     def fetch() -> None:

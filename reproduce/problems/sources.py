@@ -23,7 +23,7 @@ class File:
 
 
 @dataclass(frozen=True)
-class Layout:
+class Files:
     """Files that together hold a data set, the function of `formats` that reads them, and the rows if not all."""
 
     reader: str
@@ -48,7 +48,7 @@ class Source:
     papers: tuple[str, ...]
     licence: str
     citation: str
-    layouts: tuple[Layout, ...] = ()
+    layouts: tuple[Files, ...] = ()
     decoded: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -56,8 +56,8 @@ class Source:
         return not self.layouts
 
 
-def _archive(name: str, sha256: str = "") -> Layout:
-    return Layout("read_npz", (File(f"{name}/{name}.npz", (f"sha256:{sha256}",) if sha256 else ()),))
+def _archive(name: str, sha256: str = "") -> Files:
+    return Files("read_npz", (File(f"{name}/{name}.npz", (f"sha256:{sha256}",) if sha256 else ()),))
 
 
 _ALL = (
@@ -108,14 +108,14 @@ _ALL = (
         "a9a", "table", (123,), 2, 32_561, 16_281, ("fedagrac",),
         "CC BY 4.0 (UCI Adult, LIBSVM version)", "Platt 1998; Chang and Lin, LIBSVM, ACM TIST 2 (2011)",
         (
-            Layout(
+            Files(
                 "read_libsvm",
                 (
                     File("a9a/a9a.xz", ("sha256:cea7c541c650d123ac692cb8e2244d1c2e82f67c75cbfeccdb25a4b6fc88ef72",)),
                     File("a9a/a9a.t.xz", ("sha256:11dcdf09d2c3502c1e972986b8d8022b5adf895311e41e37e06e26ebc1ef45f3",)),
                 ),
             ),
-            Layout(
+            Files(
                 "read_libsvm",
                 (
                     File("a9a/a9a", ("sha256:f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906",)),
@@ -128,14 +128,14 @@ _ALL = (
         "ag_news", "text", (64,), 4, 120_000, 7_600, ("dynamic_init", "fiarse"),
         "research, non-commercial use (A. Gulli's corpus)", "Zhang, Zhao, LeCun, NIPS 2015",
         (
-            Layout(
+            Files(
                 "read_news",
                 (
                     File("ag_news/train.csv", ("md5:b1a00f826fdfbd249f79597b59e1dc12",)),
                     File("ag_news/test.csv", ("md5:d52ea96a97a2d943681189a97654912d",)),
                 ),
             ),
-            Layout(
+            Files(
                 "read_news",
                 (
                     File(
@@ -155,7 +155,7 @@ _ALL = (
         "svhn", "image", (32, 32, 3), 10, 73_257, 26_032, ("dynamic_init",),
         "non-commercial use", "Netzer, Wang, Coates, Bissacco, Wu, Ng, NIPS workshop 2011",
         (
-            Layout(
+            Files(
                 "read_svhn",
                 (
                     File("svhn/train_32x32.mat", ("md5:e26dedcc434d2e4c54c9b2d4a06d8373",)),
@@ -169,7 +169,7 @@ _ALL = (
         "MIT (images: CIFAR-10 and ImageNet terms)", "Darlow, Crowley, Antoniou, Storkey, arXiv:1810.03505",
         (
             _archive("cinic10"),
-            Layout("read_cinic10", (File("cinic10/train", folder=True), File("cinic10/test", folder=True))),
+            Files("read_cinic10", (File("cinic10/train", folder=True), File("cinic10/test", folder=True))),
         ),
     ),
     Source(
@@ -178,7 +178,7 @@ _ALL = (
         "Le and Yang, Tiny ImageNet Visual Recognition Challenge, CS231N 2015",
         (
             _archive("tiny_imagenet"),
-            Layout(
+            Files(
                 "read_tiny_imagenet", (File("tiny_imagenet/train", folder=True), File("tiny_imagenet/val", folder=True))
             ),
         ),

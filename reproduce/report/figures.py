@@ -60,7 +60,7 @@ RC: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Line:
+class Look:
     """How one series is drawn."""
 
     color: str
@@ -84,7 +84,7 @@ def style() -> AbstractContextManager[None]:
     return mpl_style.context(["default", dict(RC)])
 
 
-def lines(series: Iterable[object]) -> dict[str, Line]:
+def lines(series: Iterable[object]) -> dict[str, Look]:
     """A line for each of the `series`: the fixed one of its name, or the next that is free (more than 8: repeated)."""
     names = list(dict.fromkeys(map(str, series)))
     slots: dict[str, int] = {}
@@ -95,7 +95,7 @@ def lines(series: Iterable[object]) -> dict[str, Line]:
     for name in names:
         free = [k for k in range(len(LINES)) if k not in slots.values()]
         slots.setdefault(name, free[0] if free else len(slots) % len(LINES))
-    return {n: Line(LINES[k][0], DASHES[LINES[k][1]], LINES[k][2], k == 0) for n in names for k in [slots[n]]}
+    return {n: Look(LINES[k][0], DASHES[LINES[k][1]], LINES[k][2], k == 0) for n in names for k in [slots[n]]}
 
 
 def sheet(
@@ -128,7 +128,7 @@ def curves(
     series: str = "algorithm",
     order: Sequence[object] | None = None,
     band: str | None = "minmax",
-    styles: Mapping[str, Line] | None = None,
+    styles: Mapping[str, Look] | None = None,
     names: Mapping[str, str] | None = None,
     markers: int = 8,
 ) -> None:
@@ -184,7 +184,7 @@ def bars(
     y: str = "value",
     series: str = "algorithm",
     order: Sequence[object] | None = None,
-    styles: Mapping[str, Line] | None = None,
+    styles: Mapping[str, Look] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> None:
     """Groups of bars along `x`, one bar per series: mean over seeds, with a whisker from the least to the greatest."""

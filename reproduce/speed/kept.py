@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from reproduce.engine.hardware import machine
+from reproduce.engine.rates import ASSUMED, Anchor, Rates
 from reproduce.errors import UserError
 from reproduce.settings import Settings
-from reproduce.speed.hardware import machine
-from reproduce.speed.rates import ASSUMED, Anchor, Rates
 
 LIMIT = 600.0
 """Seconds that a measurement may take."""

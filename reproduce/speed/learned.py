@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from reproduce.engine.hardware import machine
 from reproduce.settings import Settings
-from reproduce.speed.hardware import machine
 from reproduce.speed.kept import write
 
 

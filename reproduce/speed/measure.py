@@ -17,11 +17,11 @@ import numpy as np
 import torch
 
 from reproduce.algorithms.base import FedAvg
+from reproduce.clocks.rounds import Rounds
 from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.cost import expected_strategy
 from reproduce.engine.evaluate import evaluate
 from reproduce.engine.requests import Evaluate, Train
-from reproduce.engine.rounds import Rounds
 from reproduce.engine.strategies import macs
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from reproduce.algorithms.asynchronous import Asynchronous, Favano
-from reproduce.engine.events import Events
-from reproduce.engine.record import Target
+from reproduce.clocks.events import Events
+from reproduce.clocks.record import Target
 from reproduce.experiment import Experiment, Label, Panel
 from reproduce.papers.defedavg import rates
 from reproduce.papers.defedavg.rates import PARTICIPANTS, PROPOSED, Pair

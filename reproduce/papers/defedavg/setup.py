@@ -43,7 +43,7 @@ def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
 
     fig, axes = figures.sheet(1, 2, sharey=True)
     looks = figures.lines([a for a in ALGORITHMS if a != "defedavg_iid"])
-    looks["defedavg_iid"] = figures.Line(figures.SKY, "-", "P")
+    looks["defedavg_iid"] = figures.Look(figures.SKY, "-", "P")
     rows = cells[cells["metric"] == "mean_seconds_per_aggregation"]
     rows = rows.assign(n=rows["n"].astype(float))
     order = [a for a in ALGORITHMS if not a.startswith("defedavg")] + ["defedavg_iid", "defedavg_niid"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from reproduce.engine.sessions import Sessions
+from reproduce.clocks.sessions import Sessions
 from reproduce.experiment import Artifact, Panel
 from reproduce.papers.dynamic_init.panels import GAUSSIAN, MNIST, panel, reduced
 

@@ -15,7 +15,7 @@ from reproduce.algorithms.fedacg import FedACG
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.scaffold import ScaffoldAsReleased
 from reproduce.algorithms.session_starts import Average, Previous, Proposed, Start
-from reproduce.engine.sessions import Sessions
+from reproduce.clocks.sessions import Sessions
 from reproduce.experiment import Experiment, Label, Panel
 from reproduce.problems import Classification
 from reproduce.problems.batches import Walk

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.algorithms.rule import Rule
+from reproduce.engine.rule import Rule
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

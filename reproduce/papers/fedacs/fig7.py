@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from reproduce.report.figures import Line
+    from reproduce.report.figures import Look
     from reproduce.report.histories import Histories
 
 LABELS = ["system", "calibrate", "algorithm"]
@@ -76,7 +76,7 @@ def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
     return fig
 
 
-def _limits(ax: Axes, experiment: Experiment, calibrated: bool, looks: Mapping[str, Line]) -> None:
+def _limits(ax: Axes, experiment: Experiment, calibrated: bool, looks: Mapping[str, Look]) -> None:
     """Dashes at the distances of the closed-form limits; one below the axis is written down instead."""
     optimum = toy_cells.minimisers(experiment.problem).mean(0)
     rate = experiment.algorithm.lr

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from reproduce.report.figures import Line
+    from reproduce.report.figures import Look
     from reproduce.report.histories import Histories
 
 WINDOW, BARS = 10, 10
@@ -69,7 +69,7 @@ def title(dataset: str, alpha: str) -> str:
     return f"{pretty(dataset)}, " + ("one class per client" if alpha == ONE_CLASS else f"Dirichlet α = {alpha}")
 
 
-def _curves(ax: Axes, rows: pd.DataFrame, looks: dict[str, Line]) -> None:
+def _curves(ax: Axes, rows: pd.DataFrame, looks: dict[str, Look]) -> None:
     from reproduce.report import figures, metrics
 
     figures.curves(ax, metrics.smooth(rows, WINDOW), order=ALGORITHMS, styles=looks, band=None)

@@ -7,7 +7,7 @@ from typing import Any
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.calibration import Calibration
-from reproduce.engine.rounds import Rounds
+from reproduce.clocks.rounds import Rounds
 from reproduce.experiment import Experiment, Panel
 from reproduce.papers.fedacs.toys import ALGORITHMS, benchmarks
 from reproduce.problems import Classification

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from reproduce.algorithms.base import WithReplacement
+from reproduce.algorithms.base import WeightedDraws
 from reproduce.algorithms.calibration import Calibration
 from reproduce.algorithms.solvers import DecayFedAvg, FadingFedAvg
 from reproduce.experiment import Artifact, Experiment, Panel
@@ -141,7 +141,7 @@ def varied(
 def decays(scale: str) -> Panel:
     """The two readings of the 'decay rate' of Fig. 4, in its system of unequal clients."""
     problem, k, clock, seeds, _ = toys.size(scale, toys.FIG4_PROBLEM, 15)
-    plain, draws = toys.solvers(0.001, k), WithReplacement(k)
+    plain, draws = toys.solvers(0.001, k), WeightedDraws(k)
     solvers = {
         "fedavg_sgd": plain["fedavg_sgd"],
         "fedavg_decay_sgd": DecayFedAvg(0.001, draws, decay=0.005),

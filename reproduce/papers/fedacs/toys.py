@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reproduce.algorithms.base import FedAvg, WithReplacement
+from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.algorithms.ca_fedavg import CAFedAvg
 from reproduce.algorithms.calibration import Calibration
 from reproduce.algorithms.fedacs import FedACS
@@ -12,7 +12,7 @@ from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.fedvarp import FedVARP
 from reproduce.algorithms.os_sampling import OptimalSampling
 from reproduce.algorithms.solvers import DecayFedAvg
-from reproduce.engine.rounds import Rounds
+from reproduce.clocks.rounds import Rounds
 from reproduce.experiment import Experiment, Panel
 from reproduce.problems import Quadratic
 from reproduce.systems import System
@@ -34,7 +34,7 @@ PLANE_RATE = 0.02
 
 def benchmarks(lr: float, k: int, calibration: Calibration | None = None, probe_batch: int = 0) -> dict[str, FedAvg]:
     """The seven algorithms of section 6 with the common rate `lr` and `k` draws per round."""
-    draws = WithReplacement(k)
+    draws = WeightedDraws(k)
     return {
         "fedacs": FedACS(lr, draws, calibration=calibration),
         "fedavg": FedAvg(lr, draws),
@@ -48,7 +48,7 @@ def benchmarks(lr: float, k: int, calibration: Calibration | None = None, probe_
 
 def solvers(lr: float, k: int) -> dict[str, FedAvg]:
     """The five series of Fig. 4."""
-    draws = WithReplacement(k)
+    draws = WeightedDraws(k)
     return {
         "fedacs_sgd": FedACS(lr, draws),
         "fedavg_sgd": FedAvg(lr, draws),
@@ -104,7 +104,7 @@ def plane_panel(scale: str, system: str) -> Panel:
     problem = Quadratic(3, 2, minimisers=((0.0, 0.0), (4.0, 0.0), (1.0, 3.0)), start=(4.5, 3.0))
     smoke = scale == "smoke"
     clock = Rounds(1000 if smoke else 2000, every=100, trace=2)
-    original = FedVARP(PLANE_RATE, WithReplacement(3), variant="original")
+    original = FedVARP(PLANE_RATE, WeightedDraws(3), variant="original")
     chosen = benchmarks(PLANE_RATE, 3) | {"fedvarp_original": original}
     if system != "toy2d":
         chosen = {"fedavg": chosen["fedavg"]}

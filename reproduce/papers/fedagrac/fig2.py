@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reproduce.algorithms.fedagrac import Constant, FedaGrac, Increase, Rate
-from reproduce.engine.rounds import Rounds
+from reproduce.clocks.rounds import Rounds
 from reproduce.experiment import Artifact, Experiment, Panel
 from reproduce.papers.fedagrac import settings
 from reproduce.systems.work import Steps, Uniform

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from reproduce.engine.rounds import Rounds
+from reproduce.clocks.rounds import Rounds
 from reproduce.experiment import Artifact, Experiment, Panel
 from reproduce.papers.fedagrac import quarters, settings
 from reproduce.problems import Classification

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reproduce.algorithms.fedagrac import Constant, FedaGrac
-from reproduce.engine.rounds import Rounds
+from reproduce.clocks.rounds import Rounds
 from reproduce.experiment import Artifact, Experiment, Panel
 from reproduce.papers.fedagrac import quarters, settings
 from reproduce.problems import Classification

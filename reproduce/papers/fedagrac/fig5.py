@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reproduce.engine.rounds import Rounds
+from reproduce.clocks.rounds import Rounds
 from reproduce.experiment import Artifact, Panel
 from reproduce.papers.fedagrac import clock, headline, settings
 from reproduce.problems import Classification

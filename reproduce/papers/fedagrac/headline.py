@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reproduce.algorithms.base import FedAvg
-from reproduce.engine.rounds import Rounds
+from reproduce.clocks.rounds import Rounds
 from reproduce.experiment import Experiment, Panel
 from reproduce.papers.fedagrac import settings
 from reproduce.problems import Classification

@@ -17,7 +17,7 @@ from reproduce.algorithms.fedagrac import FedaGrac
 from reproduce.algorithms.fedlin import FedLin
 from reproduce.algorithms.fednova import FedNova
 from reproduce.algorithms.fedprox import FedProx
-from reproduce.engine.rounds import Rounds
+from reproduce.clocks.rounds import Rounds
 from reproduce.experiment import Experiment, Panel
 from reproduce.problems import Quadratic
 from reproduce.systems import System

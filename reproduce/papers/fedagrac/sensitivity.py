@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.fedagrac import Constant, FedaGrac
 from reproduce.algorithms.fednova import FedNova
-from reproduce.engine.rounds import Rounds
+from reproduce.clocks.rounds import Rounds
 from reproduce.experiment import Artifact, Experiment, Panel
 from reproduce.papers.fedagrac import settings
 from reproduce.problems.partitions import Head

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from reproduce.algorithms.base import FedAvg, Uniform
+from reproduce.algorithms.base import DistinctClients, FedAvg
 from reproduce.algorithms.fiarse import FIARSE
 from reproduce.algorithms.heterofl import HeteroFL
-from reproduce.engine.rounds import Rounds
+from reproduce.clocks.rounds import Rounds
 from reproduce.experiment import Experiment, Panel
 from reproduce.problems import Classification
 from reproduce.problems.batches import Fixed
@@ -103,7 +103,7 @@ def settings(scale: str) -> dict[str, Setting]:
 
 def algorithms(participants: int) -> dict[str, FedAvg]:
     """All methods with the values of the published commands: rate 0.1, no momentum. The grid of Table 3 is not run."""
-    common: dict[str, Any] = {"lr": 0.1, "participation": Uniform(participants, average=True), "sweep": SWEEP}
+    common: dict[str, Any] = {"lr": 0.1, "participation": DistinctClients(participants, average=True), "sweep": SWEEP}
     return {
         "heterofl": HeteroFL(**common),
         "fedrolex": HeteroFL(rolling=True, **common),

@@ -1,7 +1,7 @@
 """Cells as observations: reading, filtering and combining the per-seed numbers that a claim compares.
 
 A frame of observations has the setting columns, `algorithm`, `metric` and `seed` (-1: the number needs no seed), and
-the ends `low` and `high` of what the number can be (`reproduce.report.intervals`).
+the ends `low` and `high` of what the number can be (`reproduce.verdicts.intervals`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.errors import UserError
-from reproduce.report.checks import canon, listed, operand_values
-from reproduce.report.claims import Metric
+from reproduce.verdicts.checks import canon, listed, operand_values
+from reproduce.verdicts.claims import Metric
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,6 +1,6 @@
 """How one check of a claim is written: its forms, and how margins, quantifiers, operands and settings are read.
 
-`docs/claims.md` shows the grammar by example; `reproduce.report.claims` checks whole files.
+`docs/claims.md` shows the grammar by example; `reproduce.verdicts.claims` checks whole files.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reproduce.errors import UserError, unknown
-from reproduce.report.intervals import INF, Region
+from reproduce.verdicts.intervals import INF, Region
 
 COMMON = {
     *("metric", "for", "with", "mean_over", "sum_over", "unpaired", "direction", "quantifier", "exact", "strict"),

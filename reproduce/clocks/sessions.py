@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reproduce.algorithms.base import observe
 from reproduce.algorithms.session_starts import Previous, Start
-from reproduce.engine.record import diverged, measure, record
-from reproduce.engine.rounds import observe
+from reproduce.clocks.record import diverged, measure, record
 from reproduce.systems.membership import Alternating
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reproduce.report.claims import Cells, ClaimsFile
+from reproduce.verdicts.claims import ClaimsFile, Contents
 
 
 def render_demands(files: Iterable[ClaimsFile]) -> str:
@@ -27,7 +27,7 @@ def render_demands(files: Iterable[ClaimsFile]) -> str:
     return "\n".join(lines)
 
 
-def _row(name: str, cells: Cells) -> str:
+def _row(name: str, cells: Contents) -> str:
     columns = [f"`{column}`: {', '.join(values)}" for column, values in cells.columns.items()]
     columns += [f"labels: {', '.join(f'`{label}`' for label in cells.labels)}"] if cells.labels else []
     metrics = ", ".join(f"`{m}`" + "*" * (m in cells.points) for m in cells.metrics)

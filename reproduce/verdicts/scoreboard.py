@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 from reproduce.errors import unknown
 from reproduce.experiment import PACKAGE, SCALES, Artifact
 from reproduce.papers import coverage as papers
-from reproduce.report import scope
-from reproduce.report.checks import listed, parts
-from reproduce.report.claims import PRINTED, Claim, ClaimsFile, claims_files
-from reproduce.report.observations import read_cells
-from reproduce.report.scope import EMPIRICAL, GROUNDS
-from reproduce.report.verdicts import VERDICTS, Outcome, evaluate, under_readings
+from reproduce.verdicts import scope
+from reproduce.verdicts.checks import listed, parts
+from reproduce.verdicts.claims import PRINTED, Claim, ClaimsFile, claims_files
+from reproduce.verdicts.observations import read_cells
+from reproduce.verdicts.scope import EMPIRICAL, GROUNDS
+from reproduce.verdicts.verdict import VERDICTS, Outcome, evaluate, under_readings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +57,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Coverage:
+class Tally:
     """Tables and figures of a paper: how many it has, how many this package makes, how many have cells at a scale."""
 
     paper: str
@@ -77,12 +77,12 @@ def scoreboard(scale: str, results: Path = Path("results"), files: Iterable[Clai
     return verdicts
 
 
-def coverage(scale: str, results: Path = Path("results")) -> list[Coverage]:
+def coverage(scale: str, results: Path = Path("results")) -> list[Tally]:
     """What exists of the papers' tables and figures, paper by paper."""
-    return [Coverage(c.paper, len(c.printed), len(c.declared), len(c.made(scale, results))) for c in papers.coverage()]
+    return [Tally(c.paper, len(c.printed), len(c.declared), len(c.made(scale, results))) for c in papers.coverage()]
 
 
-def headline(found: Sequence[Coverage], verdicts: Sequence[Verdict]) -> list[str]:
+def headline(found: Sequence[Tally], verdicts: Sequence[Verdict]) -> list[str]:
     """What the scoreboard says, coverage first; only what rests on training is counted, on stand-ins separately."""
     has, made, run = (sum(getattr(c, name) for c in found) for name in ("has", "made", "run"))
     lines = [
@@ -111,7 +111,7 @@ def paper_numbers(claim: Claim, file: ClaimsFile) -> Outcome:
     return _Shelf(file, Path()).on_printed(claim)
 
 
-def render_scoreboard(verdicts: Iterable[Verdict], found: Sequence[Coverage] = ()) -> str:
+def render_scoreboard(verdicts: Iterable[Verdict], found: Sequence[Tally] = ()) -> str:
     """The scoreboard as plain text: coverage, verdicts by what they rest on and by paper, then a table per paper; what
     did not run is gathered by its reason."""
     verdicts = list(verdicts)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.experiment import Artifact, Panel
 from reproduce.problems import Quadratic
-from reproduce.report.checks import canon, listed, named_values, parts
-from reproduce.report.observations import ENDS, matches
+from reproduce.verdicts.checks import canon, listed, named_values, parts
+from reproduce.verdicts.observations import ENDS, matches
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.engine.record import Target, diverged, measure, record
+from reproduce.algorithms.base import observe
+from reproduce.clocks.record import Target, diverged, measure, record
 
 if TYPE_CHECKING:
-    from reproduce.algorithms.base import FedAvg, Now, State
+    from reproduce.algorithms.base import FedAvg, State
     from reproduce.engine.task import Env
 
 
@@ -78,23 +79,6 @@ class Rounds:
             state["pending"] = not diverged(state) and self.due(state["round"])
             if self.trace and state["round"] % self.trace == 0:
                 _trace(state)
-
-
-def observe(env: Env, algorithm: FedAvg, round: int, steps_done: np.ndarray) -> Now:
-    """The system's state in a round, as the server may see it before sampling."""
-    from reproduce.algorithms.base import Now
-
-    work, link = env.system.work, env.system.link
-    steps = env.task.steps(work.amounts(env.seed, round, env.clients), work.unit)
-    return Now(
-        round=round,
-        members=np.arange(env.clients),
-        steps=steps,
-        norm=algorithm.norms(steps, algorithm.lr),
-        success=1 - link.failure(env.seed, round, env.clients),
-        arrived=link.arrived(env.seed, round, env.clients),
-        offset=steps_done,
-    )
 
 
 def _trace(state: State) -> None:

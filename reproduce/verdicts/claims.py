@@ -1,6 +1,6 @@
 """The grammar of the claims: `papers/<key>/claims.yaml` as checked records.
 
-`docs/claims.md` shows the grammar by example and says how verdicts come about (`reproduce.report.verdicts`). A file
+`docs/claims.md` shows the grammar by example and says how verdicts come about (`reproduce.verdicts.verdict`). A file
 that does not follow it ends in a UserError that names the file, the claim and the key.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from reproduce.errors import UserError, unknown
 from reproduce.experiment import PACKAGE, SCALES
-from reproduce.report.checks import (
+from reproduce.verdicts.checks import (
     COMMON,
     FORMS,
     bound,
@@ -50,7 +50,7 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Cells:
+class Contents:
     """What the cells of one artifact hold: setting columns with the paper's values, algorithms, metrics.
 
     labels: columns that describe a row and do not separate settings. points: metrics with one value for all seeds.
@@ -108,7 +108,7 @@ class ClaimsFile:
     paper: str
     path: Path
     metrics: Mapping[str, Metric]
-    artifacts: Mapping[str, Cells]
+    artifacts: Mapping[str, Contents]
     claims: tuple[Claim, ...]
 
 
@@ -151,7 +151,7 @@ def _file(data: Mapping[str, Any], path: Path) -> ClaimsFile:
     return ClaimsFile(data["paper"], path, metrics, artifacts, claims)
 
 
-def _cells(paper: str, name: str, raw: Mapping[str, Any], metrics: Mapping[str, Metric]) -> Cells:
+def _cells(paper: str, name: str, raw: Mapping[str, Any], metrics: Mapping[str, Metric]) -> Contents:
     where = f"artifact {name}"
     allowed = {"columns", "labels", "algorithms", "metrics", "points", "seeds", "reduced"}
     check_keys(where, raw, allowed, needed={"columns", "algorithms", "metrics"})
@@ -162,12 +162,14 @@ def _cells(paper: str, name: str, raw: Mapping[str, Any], metrics: Mapping[str, 
     columns = {c: tuple(canon(v) for v in values) for c, values in raw["columns"].items()}
     algorithms = tuple(canon(a) for a in raw["algorithms"])
     labels = tuple(raw.get("labels", ()))
-    return Cells(
+    return Contents(
         f"{paper}/{name}", columns, labels, algorithms, tuple(raw["metrics"]), tuple(points), raw.get("reduced", "")
     )
 
 
-def _claim(paper: str, raw: Mapping[str, Any], artifacts: Mapping[str, Cells], metrics: Mapping[str, Metric]) -> Claim:
+def _claim(
+    paper: str, raw: Mapping[str, Any], artifacts: Mapping[str, Contents], metrics: Mapping[str, Metric]
+) -> Claim:
     try:
         needed = CLAIM_KEYS - {"at", "expected", "note", "printed", "rests_on", "readings"}
         check_keys("claim", raw, CLAIM_KEYS, needed=needed)
@@ -226,7 +228,7 @@ def _readings(raw: Mapping[str, Any], checks: Mapping[str, Mapping[str, Any]]) -
 def _check(
     check: Mapping[str, Any],
     names: list[str],
-    artifacts: Mapping[str, Cells],
+    artifacts: Mapping[str, Contents],
     known_metrics: Mapping[str, Metric],
     values_too: bool,
 ) -> None:

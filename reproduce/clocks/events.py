@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.engine.record import Target, diverged, measure, record
+from reproduce.algorithms.asynchronous import Arrivals
+from reproduce.clocks.record import Target, diverged, measure, record
 from reproduce.engine.requests import Evaluate, Ints
 from reproduce.systems.schedule import Aggregation, EventClock
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from reproduce.algorithms.asynchronous import Arrivals, Asynchronous
+    from reproduce.algorithms.asynchronous import Asynchronous
     from reproduce.algorithms.base import Floats, State
     from reproduce.engine.task import Env
 
@@ -164,8 +165,6 @@ class Script:
 
     def arrivals(self, index: int, starts: dict[int, Tensor], limit: int) -> Arrivals:
         """The updates of aggregation `index`, whose start versions are in `starts`."""
-        from reproduce.algorithms.asynchronous import Arrivals
-
         part = slice(self.first[index], self.first[index + 1])
         versions = self.version[part]
         start = starts[int(versions[0])]

@@ -1,0 +1,1 @@
+"""The papers' claims against cells: checks, intervals, verdicts, the scoreboard."""
