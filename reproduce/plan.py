@@ -19,8 +19,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from reproduce import results
+from reproduce.declare import Artifact
 from reproduce.errors import UserError, unknown
-from reproduce.experiment import PACKAGE, SCALES, Artifact, Experiment, Panel, canonical
+from reproduce.experiment import PACKAGE, SCALES, Experiment, Panel, canonical
 from reproduce.papers import PAPERS, artifacts
 from reproduce.settings import Settings, settings
 

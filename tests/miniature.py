@@ -22,6 +22,8 @@ REAL = (
     *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "reproduce").glob("*.py"))),
     "reproduce/commands",
     "reproduce/speed",
+    "reproduce/engine/hardware.py",
+    "reproduce/engine/rates.py",
     "reproduce/papers/__init__.py",
     "reproduce/papers/coverage.py",
 )
@@ -103,7 +105,8 @@ def render(artifact, scale, root, sources, standing):
 }
 
 ARTIFACT = """
-from reproduce.experiment import Artifact, Experiment, Panel
+from reproduce.declare import Artifact
+from reproduce.experiment import Experiment, Panel
 from reproduce.problems.records import Record, Toy
 
 def experiment(algorithm, requires=(), hours=0.0):

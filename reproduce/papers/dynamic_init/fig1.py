@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from reproduce.clocks.sessions import Sessions
-from reproduce.experiment import Artifact, Panel
+from reproduce.declare import Artifact
+from reproduce.experiment import Panel
 from reproduce.papers.dynamic_init.panels import GAUSSIAN, MNIST, panel, reduced
 
 if TYPE_CHECKING:
