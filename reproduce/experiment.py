@@ -2,8 +2,6 @@
 
     Experiment = Problem x System x Algorithm x Clock, all numbers fixed;  Run = Experiment + seed.
     Panel      = experiments with their seeds that are trained together (a column of a table, an axes of a figure).
-    Artifact   = a table or figure of a paper: the panels it reads, and the functions from their histories to numbers
-                 and pictures.
 
 Everything here is a frozen value and imports neither torch nor pandas, so that listing, planning and every start of
 Snakemake stay fast.
@@ -16,19 +14,13 @@ import hashlib
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from reproduce import closure
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-    from reproduce.report.histories import Histories
 
 SCALES = ("smoke", "reduced", "paper")
 PACKAGE = Path(__file__).parent
@@ -101,44 +93,6 @@ class Panel:
     def requires(self) -> tuple[str, ...]:
         """Data sets that any of the experiments needs."""
         return tuple(sorted({name for e in self.experiments for name in e.problem.requires}))
-
-
-@dataclass(frozen=True)
-class Artifact:
-    """A table or a figure of a paper.
-
-    panels(scale): the panels it reads; an empty tuple for an artifact without training.
-    cells(histories): the tidy per-seed numbers, columns = setting columns + `algorithm`, `seed`, `metric`, `value` and
-        optionally `censored` (True: `value` is a lower bound). Setting columns are named as in `reported/<name>.csv`;
-        claims select from these rows and tables put the paper's number beside them.
-    draw(histories, cells): a matplotlib figure; None for a table.
-    rows, columns: the setting columns that make the rows and columns of the printed table.
-    """
-
-    paper: str
-    name: str
-    title: str
-    panels: Callable[[str], tuple[Panel, ...]]
-    cells: Callable[[Histories], pd.DataFrame]
-    draw: Callable[[Histories, pd.DataFrame], Figure] | None = None
-    rows: tuple[str, ...] = ("algorithm",)
-    columns: tuple[str, ...] = ("metric",)
-    decimals: int = 2
-    notes: tuple[str, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def id(self) -> str:
-        return f"{self.paper}/{self.name}"
-
-    @property
-    def kind(self) -> str:
-        return "table" if self.name.startswith("table") else "figure"
-
-
-def no_panels(scale: str) -> tuple[Panel, ...]:
-    """The panels of an artifact that needs no training."""
-    return ()
 
 
 def canonical(value: Any) -> Any:

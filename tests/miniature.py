@@ -22,6 +22,8 @@ REAL = (
     *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "reproduce").glob("*.py"))),
     "reproduce/commands",
     "reproduce/speed",
+    "reproduce/engine/hardware.py",
+    "reproduce/engine/rates.py",
     "reproduce/papers/__init__.py",
     "reproduce/papers/coverage.py",
 )
@@ -35,6 +37,8 @@ from dataclasses import dataclass
 class Toy:
     requires: tuple = ()
     hours: float = 0.0
+
+    model = None
 
 @dataclass(frozen=True)
 class Record:
@@ -62,7 +66,7 @@ def estimate_together(experiments, seeds, rates):
     n, hours = len(experiments), sum(getattr(e.problem, "hours", 0) for e in experiments)
     return Cost(100 * n * len(seeds), 1e9 * n, 30.0 * n + 3600 * hours, 10**6)
 
-def expected_strategy(model):
+def expected_strategy(model, sample):
     return "kernel"
 """,
     "reproduce/speed/measure.py": """
@@ -101,7 +105,8 @@ def render(artifact, scale, root, sources, standing):
 }
 
 ARTIFACT = """
-from reproduce.experiment import Artifact, Experiment, Panel
+from reproduce.declare import Artifact
+from reproduce.experiment import Experiment, Panel
 from reproduce.problems.records import Record, Toy
 
 def experiment(algorithm, requires=(), hours=0.0):

@@ -9,8 +9,9 @@ import pytest
 
 from reproduce import plan
 from reproduce.__main__ import main
+from reproduce.declare import Artifact
 from reproduce.errors import unknown
-from reproduce.experiment import Artifact, Experiment, Panel
+from reproduce.experiment import Experiment, Panel
 
 
 @dataclass(frozen=True)

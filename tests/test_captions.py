@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from reproduce.experiment import Artifact, Experiment, Panel, no_panels
+from reproduce.declare import Artifact, no_panels
+from reproduce.experiment import Experiment, Panel
 from reproduce.papers import artifacts
 from reproduce.papers.fedacs import network_figures
 from reproduce.problems import Quadratic

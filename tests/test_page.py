@@ -11,7 +11,7 @@ import pytest
 from reproduce import papers, plan
 from reproduce.commands import report
 from reproduce.commands.markdown import to_html
-from reproduce.experiment import Artifact, no_panels
+from reproduce.declare import Artifact, no_panels
 from reproduce.verdicts.scoreboard import Tally, Verdict
 
 TABLE = r"""## Accuracy \* of all

@@ -14,9 +14,10 @@ import pytest
 from reproduce import due, plan
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
+from reproduce.declare import Artifact
 from reproduce.engine import cost
 from reproduce.errors import UserError
-from reproduce.experiment import Artifact, Experiment, Panel
+from reproduce.experiment import Experiment, Panel
 from reproduce.papers import PAPERS, artifacts, natural
 from reproduce.problems import Classification
 from reproduce.problems.batches import Shuffled

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from reproduce.declare import Artifact, no_panels
 from reproduce.errors import UserError
-from reproduce.experiment import Artifact, Experiment, Panel, no_panels
+from reproduce.experiment import Experiment, Panel
 from reproduce.report import metrics, tables
 from reproduce.report.histories import COLUMNS, Histories, load
 from reproduce.report.render import render

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduce.experiment import Artifact, Experiment, Panel, no_panels
+from reproduce.declare import Artifact, no_panels
+from reproduce.experiment import Experiment, Panel
 from reproduce.report import formats, tables
 from reproduce.report.histories import Histories
 from reproduce.report.render import check

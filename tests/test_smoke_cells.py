@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from reproduce import plan
+from reproduce.declare import Artifact
 from reproduce.engine.train import train_job
-from reproduce.experiment import Artifact
 from reproduce.papers import artifacts
 from reproduce.report.histories import Histories, load
 from reproduce.report.render import cells_csv, check

@@ -95,10 +95,10 @@ class Proposed:
     session_p_start: the first session after the pilot sessions starts from the "random" model, as the authors' code, or
         goes on from their last one ("carry").
     history: how many of the latest sessions are mixed (App. C.4), 0 = all.
-    save_point: a session is remembered by the model after its "last" round, or by the one before it ("before_last", as
-        eq. 3 is printed).
-    trigger: the pilot model is made "once", after the pilot sessions; "every_time": line 13 as printed, whenever P models
-        are stored, which are then dropped. With P = 1 there is never a model left to mix, and sessions carry on.
+    save_point: a session is remembered by the model after its "last" round, or by the one before that ("before_last",
+        as eq. 3 is printed).
+    trigger: the pilot model is made "once", after the pilot sessions; "every_time" is line 13 as printed: whenever P
+        models are stored, which are then dropped. With P = 1 no model is left to mix, and sessions carry on.
     """
 
     R: float = 10.0

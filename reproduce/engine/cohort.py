@@ -22,7 +22,6 @@ import numpy as np
 import torch
 
 from reproduce.engine.evaluate import evaluate
-from reproduce.engine.gradient import gradients
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train
 from reproduce.engine.task import Env, Task, Tasks
 from reproduce.engine.trainer import Trainer
@@ -67,8 +66,8 @@ class Cohort:
     """Plays runs to their end.
 
     `tick` is called whenever every run waits for its first answer in a round (checkpoints, progress): before the first
-    turn, and each time that the last run has left a round. `shared` counts the local runs (one client in one round) that
-    were asked for and those that were computed; what requests have in common makes the difference.
+    turn, and each time that the last run has left a round. `shared` counts the local runs (one client in one round)
+    that were asked for, and those that were computed: what several runs have in common makes the difference.
     """
 
     def __init__(self, runs: Sequence[Run], trainer: Trainer, tick: Callable[[], None] | None = None) -> None:
@@ -125,28 +124,18 @@ class Cohort:
         with _timed(self.seconds, "gradient"), torch.no_grad():
             for i, (task, r) in enumerate(jobs):
                 if isinstance(r, Gradient):
-                    answers[i] = gradients(task, r)
+                    answers[i] = task.gradients(r)
         with _timed(self.seconds, "evaluate"):
             groups: dict[Any, list[int]] = defaultdict(list)
             for i, (task, r) in enumerate(jobs):
                 if isinstance(r, Evaluate):
-                    groups[_evaluation_key(task, r)].append(i)
+                    groups[task.company(r)].append(i)
             for members in groups.values():
                 task = jobs[members[0]][0]
                 requests = [r for r in (jobs[i][1] for i in members) if isinstance(r, Evaluate)]
                 for i, evaluated in zip(members, evaluate(task, requests, self.trainer.spread), strict=True):
                     answers[i] = evaluated
         return answers
-
-
-def _evaluation_key(task: Task, request: Evaluate) -> Any:
-    """Evaluations that may share a pass: same data, same samples in the same order, same model."""
-    arena = getattr(task, "arena", None)
-    if arena is None:
-        return ("quadratic", task.problem)
-    apart = getattr(task, "test_indices", None) is not None or request.view.startswith("held:")
-    split = id(task) if apart else 0
-    return (id(arena), split, request.view, request.model)
 
 
 def _local_runs(request: Request) -> int:

@@ -18,7 +18,6 @@ from reproduce.engine.local import Gradients, Rows, Stepper
 from reproduce.engine.slots import Chunk
 from reproduce.engine.task import Arena
 
-
 EPSILON = 1e-8
 """Length below which a vector counts as this long, as in torch's cosine similarity."""
 
@@ -74,8 +73,9 @@ def _teachers(chunk: Chunk) -> tuple[list[Tensor], list[tuple[int, int, float]]]
 class _Contrast:
     """The model-contrastive term (still.py) of the slots that ask for it, whose feature is z.
 
-    u = z / |z|;  d cos(z, v) / dz = (v / |v| - cos(z, v) u) / |z|.
-    The models that a slot is held to (its start) and held away from lie behind the slots and the teachers, from `first`.
+    u = z / |z|;  d cos(z, v) / dz = (v / |v| - cos(z, v) u) / |z|
+
+    The models that a slot is held to (its start) and away from lie behind the slots and the teachers, from `first`.
     """
 
     def __init__(self, chunk: Chunk, first: int) -> None:
@@ -93,7 +93,7 @@ class _Contrast:
             self.temperature = chunk.numbers([r.temperature for r in rules], like).view(-1, 1, 1)
 
     def add(self, d: Tensor, z: Tensor) -> None:
-        """Add the term's gradient to d [S, classes, B], of logits z [S and more, classes, B]; batch means come later."""
+        """Add the term's gradient to d [S, classes, B], of logits z [S and more, classes, B], before batch means."""
         if not self.poles:
             return
         own = z[self.own]

@@ -7,8 +7,9 @@ import importlib
 import pkgutil
 import re
 from functools import cache
+from pathlib import Path
 
-from reproduce.experiment import Artifact
+from reproduce.declare import Artifact
 
 PAPERS = ("fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg")
 
@@ -27,6 +28,9 @@ def artifacts() -> tuple[Artifact, ...]:
 
 def _of_paper(paper: str) -> list[Artifact]:
     package = importlib.import_module(f"{__name__}.{paper}")
+    if (Path(package.__path__[0]) / "artifacts.py").exists():
+        declared = importlib.import_module(f"{package.__name__}.artifacts").ARTIFACTS
+        return sorted(declared, key=lambda artifact: natural(artifact.name))
     names = [m.name for m in pkgutil.iter_modules(package.__path__) if _MODULE.fullmatch(m.name)]
     found = []
     for name in sorted(names, key=natural):

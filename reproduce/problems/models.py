@@ -370,6 +370,8 @@ class Count:
 
     def conv(self, x: Any, p: Mapping[str, Any], layer: str, stride: int = 1, padding: int = 0) -> Any:
         outputs, inputs, kernel, _ = self.shapes[f"{layer}.weight"]
+        if len(x) != 3 or x[0] != inputs:
+            raise ValueError(f"{layer} takes images of {inputs} channels but gets {x}")
         side = [(s + 2 * padding - kernel) // stride + 1 for s in x[1:]]
         self.strided = self.strided or stride > 1
         self.macs += math.prod(side) * outputs * inputs * kernel * kernel

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reproduce.experiment import Artifact
+from reproduce.declare import Artifact
 from reproduce.report.names import heading, pretty
 
 if TYPE_CHECKING:
@@ -43,9 +43,8 @@ class Style:
         gaps = list(dict.fromkeys(s for s in shown["status"] if s.startswith("not run")))
         # A single reason needs no mark; reasons beyond the alphabet share the last one.
         marks = {gap: MARKS[min(i, len(MARKS) - 1)] if len(gaps) > 1 else "" for i, gap in enumerate(gaps)}
-        options = artifact.options
         decimals = {str(m): _decimals(artifact, str(m), rows) for m, rows in shown.groupby("metric", sort=False)}
-        return cls(decimals, options.get("censored", ">{}"), marks, options.get("names", {}))
+        return cls(decimals, artifact.censored, marks, artifact.names)
 
     def entry(self, cell: Mapping[str, Any]) -> Entry:
         """The entry of a cell (a row of `Table.frame` with all its columns)."""
@@ -186,12 +185,13 @@ def _rmse_by_data(rows: pd.DataFrame, names: Mapping[str, str] | None) -> str:
 
 def _decimals(artifact: Artifact, metric: str, rows: pd.DataFrame) -> int:
     """As set, else as the paper prints this metric, else none for whole numbers, else those of the artifact."""
-    chosen = artifact.options.get("decimals", {})
-    if metric in chosen:
+    chosen = artifact.decimals
+    if not isinstance(chosen, int) and metric in chosen:
         return int(chosen[metric])
+    usual = chosen if isinstance(chosen, int) else 2
     printed = [str(t) for t in rows.loc[rows["paper"].notna(), "paper_text"]]
     if printed:
-        return max(len(t.partition(".")[2]) if re.fullmatch(r"-?\d+\.?\d*", t) else artifact.decimals for t in printed)
+        return max(len(t.partition(".")[2]) if re.fullmatch(r"-?\d+\.?\d*", t) else usual for t in printed)
     values = rows["mean"].dropna()
     whole = metric.startswith("rounds") or (len(values) > 0 and bool((values == values.round()).all()))
-    return 0 if whole else artifact.decimals
+    return 0 if whole else usual

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce.errors import UserError
+from reproduce.experiment import Experiment
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +29,8 @@ class Histories:
     missing: (panel name, reason) of the panels, or parts of panels, that have no results file.
     substitutes: one phrase per setting that stands in for the paper's, the arithmetic of the results included.
     provenance: the provenance record of every file read, in the order of the files.
+    experiments: the declarations that these results are of (a result of another one is never read); those without
+        results, too.
     """
 
     frame: pd.DataFrame
@@ -35,6 +38,7 @@ class Histories:
     missing: tuple[tuple[str, str], ...] = ()
     substitutes: tuple[str, ...] = ()
     provenance: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    experiments: tuple[Experiment, ...] = field(default=(), repr=False)
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -50,12 +54,35 @@ class Histories:
         counts = self.frame.groupby(labels, dropna=False, sort=False)["seed"].nunique()
         return int(counts.min()), int(counts.max())
 
+    def of(self, what: str) -> pd.Series[Any]:
+        """An attribute of the experiment of every row, such as "clock.rounds", as a column beside `frame`."""
+        import pandas as pd
+
+        labels = [c for c in self.frame.columns if c not in COLUMNS]
+        known: dict[tuple[str, ...], Any] = {}
+        for e in self.experiments:
+            value: Any = e
+            for name in what.split("."):
+                value = getattr(value, name)
+            known[tuple(_spelled(e.labels.get(c)) for c in labels)] = value
+        rows = self.frame[labels].drop_duplicates()
+        values = [known[tuple(map(_spelled, row))] for row in rows.itertuples(index=False, name=None)]
+        found = self.frame[labels].merge(rows.assign(_value=values), on=labels, how="left")["_value"]
+        return pd.Series(found.to_numpy(), index=self.frame.index)
+
     def reason(self, panel: str) -> str | None:
         """Why `panel` has no results, or None if it has."""
         return next((why for name, why in self.missing if name == panel), None)
 
 
-def load(jobs: Sequence[Job], scale: str, substitutes: Iterable[str] = ()) -> Histories:
+def _spelled(label: object) -> str:
+    """A label as text; "" for one that an experiment does not have."""
+    return "" if label is None or label != label else str(label)
+
+
+def load(
+    jobs: Sequence[Job], scale: str, substitutes: Iterable[str] = (), experiments: Iterable[Experiment] = ()
+) -> Histories:
     """Read the results files of `jobs`; jobs without a file end in `Histories.missing`.
 
     Raises UserError for a file that is not there, is cut short, is not a results file or lacks a column.
@@ -71,7 +98,7 @@ def load(jobs: Sequence[Job], scale: str, substitutes: Iterable[str] = ()) -> Hi
     records = tuple(record for _, record in parts)
     reduced = dict.fromkeys(p for r in records if (p := r.get("precision", "float32")) != "float32")
     phrases = tuple(dict.fromkeys(filter(None, [*substitutes, *(f"local steps in {p}" for p in reduced)])))
-    return Histories(frame[[*labels, *COLUMNS]], scale, missing, phrases, records)
+    return Histories(frame[[*labels, *COLUMNS]], scale, missing, phrases, records, tuple(experiments))
 
 
 def _read(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reproduce.experiment import Artifact
-from reproduce.report import entries, formats, tables
+from reproduce.declare import Artifact
+from reproduce.report import entries, formats, measuring, tables
+from reproduce.report.code import function
 from reproduce.report.histories import Histories, Job, load
 
 if TYPE_CHECKING:
@@ -28,18 +29,16 @@ def render(artifact: Artifact, scale: str, root: Path, jobs: Sequence[Job] = (),
         results/<scale>/cells/<paper>_<name>.csv     per-seed cells: sorted, full precision
         tables/<scale>/<paper>_<name>.{md,csv,tex}   or   figures/<scale>/<paper>_<name>.{pdf,png}
 
-    Options of a table (more in `tables.build`): `extra_markdown`, a function of (histories, cells) whose text is
-    appended to the Markdown. Options of a figure: `stamp`, a text appended to the caption line, or a function of the
-    histories that gives it.
     Raises UserError for an unreadable results file, ValueError for cells that do not fit the artifact.
     """
     if artifact.kind == "figure" and artifact.draw is None:
         raise ValueError(f"{artifact.id}: a figure needs a draw function")
     panels = artifact.panels(scale)
     # Stand-ins of panels that were not run stay in the caption: the gaps in the table are theirs.
-    histories = load(jobs, scale, (*(panel.substitute for panel in panels), standing))
+    experiments = [e for panel in panels for e in panel.experiments]
+    histories = load(jobs, scale, (*(panel.substitute for panel in panels), standing), experiments)
     nothing = bool(panels) and histories.frame.empty
-    cells = check(artifact, _no_cells() if nothing else artifact.cells(histories))
+    cells = check(artifact, _no_cells() if nothing else measuring.cells(artifact, histories))
     stem = f"{artifact.paper}_{artifact.name}"
     written = [_text(root / "results" / scale / "cells" / f"{stem}.csv", cells_csv(artifact, cells))]
 
@@ -48,10 +47,9 @@ def render(artifact: Artifact, scale: str, root: Path, jobs: Sequence[Job] = (),
     reason = tables.reasons(panels, histories.missing, scale)
     paper = tables.reported(artifact.paper, artifact.name)
     table = tables.build(artifact, cells, paper, scale, histories.substitutes, reason)
-    extra: Callable[[Histories, pd.DataFrame], str] | None = artifact.options.get("extra_markdown")
     markdown = formats.markdown(table)
-    if extra and not nothing:
-        markdown += "\n" + extra(histories, cells).strip("\n") + "\n"
+    if artifact.extra and not nothing:
+        markdown += "\n" + function(artifact.paper, artifact.extra)(histories, cells).strip("\n") + "\n"
     folder = root / "tables" / scale
     texts = {".md": markdown, ".csv": formats.csv(table), ".tex": formats.latex(table)}
     return [*written, *(_text(folder / f"{stem}{ending}", text) for ending, text in texts.items())]
@@ -103,7 +101,7 @@ def cells_csv(artifact: Artifact, cells: pd.DataFrame) -> str:
 
 
 def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: Path, nothing: bool) -> list[Path]:
-    from reproduce.report import figures
+    from reproduce.report import drawing, figures
 
     with figures.style():
         if nothing or artifact.draw is None:
@@ -111,9 +109,10 @@ def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem:
             axes[0, 0].set_title(artifact.title, loc="left", wrap=True)
             figures.missing(axes[0, 0], "; ".join(dict.fromkeys(why for _, why in histories.missing)) or "no results")
         else:
-            fig = artifact.draw(histories, cells)
-        note = artifact.options.get("stamp", "")
-        note = note(histories) if callable(note) else note
+            fig = drawing.draw(artifact, histories, cells)
+        note = (
+            artifact.stamp if isinstance(artifact.stamp, str) else function(artifact.paper, artifact.stamp)(histories)
+        )
         same = entries.comparable(artifact, histories.scale)
         figures.stamp(fig, histories.scale, histories.substitutes, histories.seeds_each, note, same)
         stem.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.experiment import PACKAGE, Artifact, Panel
+from reproduce.declare import Artifact
+from reproduce.experiment import PACKAGE, Panel
 from reproduce.report import entries
 from reproduce.report.entries import Entry
 from reproduce.report.metrics import over_seeds
@@ -107,7 +108,7 @@ def build(
     """The table of `artifact` from its per-seed `cells` and the `paper`'s numbers (`reported`).
 
     reason: why a cell of the paper, given its settings, has no number here.
-    Options of the artifact: `labels` (columns that describe a cell without telling cells apart, such as its target:
+    Of the artifact: `labels` (columns that describe a cell without telling cells apart, such as its target:
     they may differ from the paper's, or from seed to seed), `metrics` (those to print; default: those that both we
     and the paper have; the CSV has all), `decimals` (per metric), `names` (how to print a value or a
     column), `censored` (how to print a lower bound; default ">{}").
@@ -180,7 +181,7 @@ def _merge(artifact: Artifact, cells: pd.DataFrame, paper: pd.DataFrame | None) 
 
     if not len(cells):
         cells = pd.DataFrame({c: pd.Series(dtype=object) for c in ("algorithm", "metric", "seed", "value")})
-    labels = artifact.options.get("labels", ())
+    labels = artifact.labels
     # By seed, so that the order of the cells does not show in the last digit of a mean.
     ours = over_seeds(cells.sort_values("seed", kind="stable"), labels)
     if "text" not in ours:
@@ -257,10 +258,10 @@ def _to_print(artifact: Artifact, frame: pd.DataFrame, paper: pd.DataFrame | Non
         raise ValueError(f"{artifact.id}: the layout asks for the column '{absent[0]}', which the cells do not have")
     ours = set(frame.loc[frame["runs"] > 0, "metric"])
     theirs = set() if paper is None else set(paper["metric"])
-    wanted = artifact.options.get("metrics", (ours & theirs) or theirs or ours)
+    wanted = artifact.metrics or (ours & theirs) or theirs or ours
     shown = frame[frame["metric"].isin(list(wanted))]
     if "metric" not in layout and shown["metric"].nunique() > 1:
-        raise ValueError(f"{artifact.id}: several metrics; put 'metric' into rows or columns or set options['metrics']")
+        raise ValueError(f"{artifact.id}: several metrics; put 'metric' into rows or columns or set metrics")
     return shown
 
 

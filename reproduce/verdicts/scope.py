@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from reproduce.experiment import Artifact, Panel
+from reproduce.declare import Artifact
+from reproduce.experiment import Panel
 from reproduce.problems import Quadratic
 from reproduce.verdicts.checks import canon, listed, named_values, parts
 from reproduce.verdicts.observations import ENDS, matches

@@ -15,8 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reproduce.declare import Artifact
 from reproduce.errors import unknown
-from reproduce.experiment import PACKAGE, SCALES, Artifact
+from reproduce.experiment import PACKAGE, SCALES
 from reproduce.papers import coverage as papers
 from reproduce.verdicts import scope
 from reproduce.verdicts.checks import listed, parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from reproduce.experiment import Artifact, no_panels
+from reproduce.declare import Artifact, no_panels
 from reproduce.papers.defedavg.cells import NAMES
 from reproduce.systems.policies import DeFedAvgIID, DeFedAvgNIID, FedAvg
 from reproduce.systems.schedule import EventClock, Job, Policy, Trace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reproduce.experiment import Artifact, no_panels
+from reproduce.declare import Artifact, no_panels
 from reproduce.papers.defedavg.cells import NAMES
 from reproduce.papers.defedavg.panels import PAPER, SEEDS, schedule
 from reproduce.papers.defedavg.rates import GROUPS, PARTICIPANTS

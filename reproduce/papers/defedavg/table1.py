@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reproduce.experiment import Artifact
+from reproduce.declare import Artifact
 from reproduce.papers.defedavg.cells import NAMES, to_target
 from reproduce.papers.defedavg.panels import times_panels
 

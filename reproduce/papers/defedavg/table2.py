@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reproduce.experiment import Artifact, Experiment, no_panels
+from reproduce.declare import Artifact, no_panels
+from reproduce.experiment import Experiment
 from reproduce.papers.defedavg.cells import NAMES
 from reproduce.papers.defedavg.panels import DISTRIBUTIONS, rounds_panel, settings, times_panels
 from reproduce.papers.defedavg.rates import GROUPS

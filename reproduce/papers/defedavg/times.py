@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from reproduce.experiment import Artifact
+from reproduce.declare import Artifact
 from reproduce.papers.defedavg.cells import NAMES, at_times, proposed_times, to_target
 from reproduce.papers.defedavg.panels import DISTRIBUTIONS, LOSS_VIEW, settings, times_panels
 from reproduce.papers.defedavg.rates import GROUPS

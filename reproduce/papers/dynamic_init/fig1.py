@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from reproduce.clocks.sessions import Sessions
-from reproduce.experiment import Artifact, Panel
+from reproduce.declare import Artifact
+from reproduce.experiment import Panel
 from reproduce.papers.dynamic_init.panels import GAUSSIAN, MNIST, panel, reduced
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _timeline(ax: Axes, mixtures: Mapping[tuple[int, int], float], timing: Sessi
 
     from reproduce.report import figures
 
-    length, groups = timing.rounds, timing.membership.groups
+    length, groups = timing.rounds, len(timing.membership.sizes)
     colors = (figures.SKY, figures.ORANGE)
     level = groups + 0.4  # of the stored models
     for session in range(timing.sessions):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reproduce.experiment import Artifact, Panel
+from reproduce.declare import Artifact
+from reproduce.experiment import Panel
 from reproduce.papers.dynamic_init.cells import TRANSITIONS, shared, windows
 from reproduce.papers.dynamic_init.panels import FASHION, GAUSSIAN, MNIST, SVHN, grid, panel, reduced
 

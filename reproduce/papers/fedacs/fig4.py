@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reproduce.experiment import Artifact
+from reproduce.declare import Artifact
 from reproduce.papers.fedacs import toy_cells, toys
 from reproduce.papers.fedacs.looks import log_distance
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reproduce.experiment import Artifact, Experiment
+from reproduce.declare import Artifact
+from reproduce.experiment import Experiment
 from reproduce.papers.fedacs import toy_cells, toys
 from reproduce.papers.fedacs.looks import log_distance
 from reproduce.report.names import pretty

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from reproduce.experiment import Artifact, Panel
+from reproduce.declare import Artifact
+from reproduce.experiment import Panel
 from reproduce.papers.fedacs import network_cells
 from reproduce.papers.fedacs.networks import ONE_CLASS
 from reproduce.papers.fedacs.toys import ALGORITHMS

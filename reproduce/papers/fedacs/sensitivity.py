@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from reproduce.algorithms.base import WeightedDraws
 from reproduce.algorithms.calibration import Calibration
 from reproduce.algorithms.solvers import DecayFedAvg, FadingFedAvg
-from reproduce.experiment import Artifact, Experiment, Panel
+from reproduce.declare import Artifact
+from reproduce.experiment import Experiment, Panel
 from reproduce.papers.fedacs import networks, toys
 from reproduce.papers.fedacs.looks import log_distance
 from reproduce.problems.partitions import ClassPerClient, DirichletClass, DirichletClient

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reproduce.experiment import Artifact, no_panels
+from reproduce.declare import Artifact, no_panels
 
 if TYPE_CHECKING:
     import pandas as pd

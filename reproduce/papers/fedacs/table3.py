@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reproduce.experiment import Artifact, no_panels
+from reproduce.declare import Artifact, no_panels
 from reproduce.papers.fedacs import networks
 from reproduce.problems.models import ConvNet
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reproduce.experiment import Artifact, no_panels
+from reproduce.declare import Artifact, no_panels
 from reproduce.papers.fedacs import closed_form, toys
 from reproduce.papers.fedacs.closed_form import Floats
 from reproduce.streams import rng

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reproduce.experiment import Artifact, no_panels
+from reproduce.declare import Artifact, no_panels
 from reproduce.problems.models import Count, Model
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.experiment import Artifact, Panel
+from reproduce.declare import Artifact
+from reproduce.experiment import Panel
 from reproduce.papers.fedagrac import instances, regression
 from reproduce.papers.fedagrac.regression import FAST, SLOW, Floats
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from reproduce.algorithms.fedagrac import Constant, FedaGrac, Increase, Rate
 from reproduce.clocks.rounds import Rounds
-from reproduce.experiment import Artifact, Experiment, Panel
+from reproduce.declare import Artifact
+from reproduce.experiment import Experiment, Panel
 from reproduce.papers.fedagrac import settings
 from reproduce.systems.work import Steps, Uniform
 

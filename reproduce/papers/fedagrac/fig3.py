@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reproduce.clocks.rounds import Rounds
-from reproduce.experiment import Artifact, Experiment, Panel
+from reproduce.declare import Artifact
+from reproduce.experiment import Experiment, Panel
 from reproduce.papers.fedagrac import quarters, settings
 from reproduce.problems import Classification
 from reproduce.problems.partitions import Head

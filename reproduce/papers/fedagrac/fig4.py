@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.algorithms.fedagrac import Constant, FedaGrac
 from reproduce.clocks.rounds import Rounds
-from reproduce.experiment import Artifact, Experiment, Panel
+from reproduce.declare import Artifact
+from reproduce.experiment import Experiment, Panel
 from reproduce.papers.fedagrac import quarters, settings
 from reproduce.problems import Classification
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reproduce.clocks.rounds import Rounds
-from reproduce.experiment import Artifact, Panel
+from reproduce.declare import Artifact
+from reproduce.experiment import Panel
 from reproduce.papers.fedagrac import clock, headline, settings
 from reproduce.problems import Classification
 

@@ -9,7 +9,8 @@ from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.fedagrac import Constant, FedaGrac
 from reproduce.algorithms.fednova import FedNova
 from reproduce.clocks.rounds import Rounds
-from reproduce.experiment import Artifact, Experiment, Panel
+from reproduce.declare import Artifact
+from reproduce.experiment import Experiment, Panel
 from reproduce.papers.fedagrac import settings
 from reproduce.problems.partitions import Head
 from reproduce.systems.work import Uniform

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.experiment import Artifact, Experiment, Panel
+from reproduce.declare import Artifact
+from reproduce.experiment import Experiment, Panel
 from reproduce.papers.fedagrac import settings
 from reproduce.problems.partitions import ShuffledBlocks
 from reproduce.systems.work import Steps, Uniform

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from reproduce.algorithms.fedagrac import Constant, FedaGrac
 from reproduce.algorithms.fednova import FedNova
 from reproduce.clocks.rounds import Rounds
-from reproduce.experiment import Artifact, Experiment, Panel
+from reproduce.declare import Artifact
+from reproduce.experiment import Experiment, Panel
 from reproduce.papers.fedagrac import settings
 from reproduce.systems.work import DEVICE_RATIOS, DEVICES, DeviceClasses
 

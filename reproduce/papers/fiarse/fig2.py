@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reproduce.experiment import Artifact
+from reproduce.declare import Artifact
 from reproduce.papers.fiarse import cells, panels
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reproduce.experiment import Artifact
+from reproduce.declare import Artifact
 from reproduce.papers.fiarse import cells, panels
 
 ARTIFACT = Artifact(

@@ -1,0 +1,176 @@
+"""Artifacts as values: what is run, what is measured, how it is laid out. Imports neither torch nor pandas.
+
+    Artifact   a table or figure of a paper: the panels it reads, its measures, its picture, its layout
+    Measure    from histories to numbers: `Last`, `At`, `Window`, `Reach`, or `Code` for what is special
+    Curves     a picture of lines, one axes per combination of labels; `Code` for every other picture
+
+`report.measuring` and `report.drawing` give them their meaning.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from reproduce.experiment import PACKAGE, Panel
+
+# Columns of reported/*.csv that describe the printed number, not its setting.
+PRINTED = ("artifact", "metric", "value", "std", "censored", "censoring", "paper_cell")
+
+
+@dataclass(frozen=True)
+class Code:
+    """A function of the paper: "measures:leads" is `leads` of its measures.py, imported when something is rendered.
+
+    options: keyword arguments of the function, after those that its place in the artifact gives it.
+    """
+
+    where: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Last:
+    """Mean of the last `over` evaluations of `metric`. by: the sub-keys of the metric become this column ("": the main
+    number only). over: a number, or the label column that holds it."""
+
+    metric: str
+    over: int | str = 1
+    name: str = ""
+    by: str = ""
+
+
+@dataclass(frozen=True)
+class At:
+    """The value of `metric` in a round."""
+
+    metric: str
+    round: int
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Mean of `metric` over the evaluations `first` to `last`, both included.
+
+    sessions: counted from the start of each of these sessions (name -> session), with the name in the column
+    `transition`; empty: counted from the start of the run. A window longer than a session is left out.
+    """
+
+    metric: str
+    first: int
+    last: int
+    sessions: Mapping[str, int] = field(default_factory=dict)
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The first `x` ("round" or "time") at which `metric` is at the target; a run that misses it has a lower bound.
+
+    target, horizon: a number, or the label column that holds each run's; horizon "" is as far as the runs went.
+    smooth: of the trailing mean over so many evaluations (or the label column that holds the number).
+    """
+
+    metric: str = "accuracy"
+    target: float | str = "target_accuracy"
+    x: str = "round"
+    smooth: int | str = 1
+    horizon: float | str = ""
+    name: str = "rounds_to_target"
+
+
+Measure = Last | At | Window | Reach | Code
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Lines of the mean over seeds of `metric` over `x`, one per value of the label `series`.
+
+    axes: the labels whose combinations, as declared, make the axes, from left to right in lines of `across` (0: all in
+    one line). title: of an axes, with labels in braces, printed as in tables. order: the series that are drawn, in
+    this order (empty: all). only: label -> values that are drawn. smooth: trailing mean over so many evaluations.
+    target: the label column, or the number, of a dotted line. until: the label column with the end of the x axis.
+    """
+
+    axes: tuple[str, ...]
+    title: str
+    metric: str = "accuracy"
+    x: str = "round"
+    series: str = "algorithm"
+    order: tuple[str, ...] = ()
+    only: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    band: str | None = "minmax"
+    smooth: int = 1
+    across: int = 0
+    xlabel: str = "round"
+    ylabel: str = "accuracy (%)"
+    target: str | float = ""
+    until: str = ""
+    sheet: Mapping[str, Any] = field(default_factory=dict)
+
+
+def no_panels(scale: str) -> tuple[Panel, ...]:
+    """The panels of an artifact that needs no training."""
+    return ()
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A table or a figure of a paper.
+
+    panels(scale): the panels it reads; an empty tuple for an artifact without training.
+    cells: the measures; together they give the tidy per-seed numbers, columns = setting columns + `algorithm`, `seed`,
+        `metric`, `value` and optionally `censored` (True: `value` is a lower bound) and `text`. Setting columns are
+        named as in `reported/<name>.csv`; claims select from these rows, tables put the paper's number beside them.
+    draw: the picture, `Curves` or a function of (histories, cells) that returns a figure; None for a table.
+    rows, columns: the setting columns that make the rows and columns of the printed table.
+    metrics: those to print (empty: those that both we and the paper have; the CSV has all).
+    labels: columns that describe a cell without telling cells apart, such as its target.
+    decimals: of all metrics, or per metric (2 for the others). names: how to print a value or a column.
+    extra: a function of (histories, cells) whose text is appended to the Markdown.
+    censored: how a lower bound is printed.
+    stamp: what the caption of a figure says of its lines: a text, or a function of the histories that gives it.
+    """
+
+    paper: str
+    name: str
+    title: str
+    panels: Callable[[str], tuple[Panel, ...]]
+    cells: tuple[Measure, ...] | Callable[..., Any]
+    draw: Curves | Code | Callable[..., Any] | None = None
+    rows: tuple[str, ...] = ("algorithm",)
+    columns: tuple[str, ...] = ("metric",)
+    metrics: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    decimals: int | Mapping[str, int] = 2
+    names: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    extra: Code | Callable[..., Any] | None = None
+    stamp: str | Code | Callable[..., Any] = ""
+    censored: str = ">{}"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:  # until all papers are converted
+        for name, value in self.options.items():
+            object.__setattr__(self, {"extra_markdown": "extra"}.get(name, name), value)
+
+    @property
+    def id(self) -> str:
+        return f"{self.paper}/{self.name}"
+
+    @property
+    def kind(self) -> str:
+        return "table" if self.name.startswith("table") else "figure"
+
+
+@cache
+def printed(paper: str, name: str) -> tuple[Mapping[str, str], ...]:
+    """The distinct settings of reported/<name>.csv, `algorithm` included, as text and in the paper's order."""
+    path = PACKAGE / "papers" / paper / "reported" / f"{name}.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = [{k: v for k, v in row.items() if k not in PRINTED} for row in csv.DictReader(file)]
+    return tuple(dict(items) for items in dict.fromkeys(tuple(row.items()) for row in rows))

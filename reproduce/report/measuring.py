@@ -1,0 +1,83 @@
+"""What the measures of `declare` mean: from an artifact's histories to its cells."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import pandas as pd
+
+from reproduce.declare import Artifact, At, Code, Last, Reach, Window
+from reproduce.report import metrics
+from reproduce.report.code import function
+from reproduce.report.histories import Histories
+
+
+def cells(artifact: Artifact, histories: Histories) -> pd.DataFrame:
+    """The cells of all measures of an artifact, one below the other."""
+    if callable(artifact.cells):
+        found: pd.DataFrame = artifact.cells(histories)
+        return found
+    parts = [measure(m, histories, artifact.paper) for m in artifact.cells]
+    return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+
+
+@singledispatch
+def measure(m: Any, histories: Histories, paper: str) -> pd.DataFrame:
+    """The cells of one measure."""
+    raise TypeError(f"{m!r} is no measure")
+
+
+@measure.register
+def _(m: Code, histories: Histories, paper: str) -> pd.DataFrame:
+    found: pd.DataFrame = function(paper, m)(histories)
+    return found
+
+
+@measure.register
+def _(m: Last, histories: Histories, paper: str) -> pd.DataFrame:
+    key = None if m.by else ""
+    found = pd.concat(
+        [metrics.last(rows, m.metric, n, key=key, name=m.name or None) for n, rows in _each(histories.frame, m.over)],
+        ignore_index=True,
+    )
+    return found.rename(columns={"key": m.by}) if m.by else found
+
+
+@measure.register
+def _(m: At, histories: Histories, paper: str) -> pd.DataFrame:
+    return metrics.at_round(histories.frame, m.metric, m.round, name=m.name or None)
+
+
+@measure.register
+def _(m: Window, histories: Histories, paper: str) -> pd.DataFrame:
+    frame, name = histories.frame, m.name or m.metric
+    if not m.sessions:
+        return metrics.plateau(frame, m.metric, m.first, m.last, name=name)
+    length = histories.of("clock.rounds")
+    parts = []
+    for rounds, rows in frame.groupby(length, sort=False):
+        for transition, session in m.sessions.items():
+            if m.last <= int(rounds):
+                start = session * int(rounds)
+                part = metrics.plateau(rows, m.metric, start + m.first, start + m.last, name=name)
+                parts.append(part.assign(transition=transition))
+    nothing = pd.DataFrame({c: [] for c in [*metrics.label_columns(frame), "seed", "metric", "value", "transition"]})
+    return pd.concat(parts, ignore_index=True) if parts else nothing
+
+
+@measure.register
+def _(m: Reach, histories: Histories, paper: str) -> pd.DataFrame:
+    parts = []
+    for n, rows in _each(histories.frame[histories.frame["metric"] == m.metric], m.smooth):
+        curve = metrics.smooth(rows, n) if n > 1 else rows
+        for horizon, part in _each(curve, m.horizon) if m.horizon else [(None, curve)]:
+            parts.append(metrics.first_reaching(part, m.metric, m.target, horizon=horizon, x=m.x, name=m.name))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _each(frame: pd.DataFrame, number: Any) -> list[tuple[Any, pd.DataFrame]]:
+    """The frame, cut by the label column that holds the number, or whole with the number itself."""
+    if not isinstance(number, str):
+        return [(number, frame)]
+    return [(value, rows) for value, rows in frame.groupby(number, sort=False)]
