@@ -43,6 +43,9 @@ class Toy:
 @dataclass(frozen=True)
 class Record:
     value: float = 1.0
+
+    def check(self, experiment):
+        pass
 """,
     "reproduce/problems/data.py": """
 from types import SimpleNamespace

@@ -48,7 +48,7 @@ MOON = Moon(LR, momentum=MOMENTUM, mu=CONTRAST, temperature=TEMPERATURE)
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of `sizes` clients with their own labels; a label of two groups goes to both, a client takes every n-th."""
+    """Groups of `sizes` clients with their own labels; a client takes every n-th sample, a shared label goes to both."""
 
     sizes: tuple[int, ...] = SIZES
     labels: tuple[tuple[int, ...], ...] = LABELS
@@ -222,6 +222,7 @@ def view(labels: tuple[int, ...]) -> str:
         (lambda: Rotation((2, 0)), r"every session needs clients: groups of \(2, 0\)"),
         (lambda: Rotation((2, 3), (0, 2, 1)), r"the order \(0, 2, 1\) names groups \[2\] of 2 groups"),
         (lambda: Sessions(3, 2, ROTATING, ("test",)), "1 evaluation views for 3 groups"),
+        (lambda: Sessions(3, 0, ROTATING), "sessions of 0 rounds"),
     ],
 )
 def test_groups_that_make_no_sense(make: Any, message: str) -> None:
@@ -232,7 +233,7 @@ def test_groups_that_make_no_sense(make: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("problem", "membership", "message"),
     [
-        (NETWORK, Rotation((2, 3, 3)), "the sessions' groups have 8 clients, the problem 7"),
+        (NETWORK, Rotation((2, 3, 3)), "the sessions have 8 clients, the problem has 7"),
         (
             replace(NETWORK, partition=Groups(labels=((0, 1), (2,), ()))),
             ROTATING,
