@@ -48,7 +48,7 @@ MOON = Moon(LR, momentum=MOMENTUM, mu=CONTRAST, temperature=TEMPERATURE)
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of `sizes` clients with their own labels; a client takes every n-th sample, a shared label goes to both."""
+    """Groups of `sizes` clients with their own labels; each takes every n-th sample; a label may be in two groups."""
 
     sizes: tuple[int, ...] = SIZES
     labels: tuple[tuple[int, ...], ...] = LABELS
