@@ -1,4 +1,6 @@
-"""Every smoke job of every paper, and one of MOON, interrupted at ticks drawn from a seed, ends in the bits of the undisturbed job."""
+"""Every smoke job of every paper, and one of MOON, interrupted at ticks drawn from a seed, ends in the bits of the
+undisturbed job.
+"""
 
 from __future__ import annotations
 
