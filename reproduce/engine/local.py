@@ -219,13 +219,15 @@ def autograd_run(chunk: Chunk, arena: Arena, precision: str = "float32") -> Rows
         leaves = [(b[0] if plain else b).detach().requires_grad_() for b in weights]
         ops = One(generators[:1], data.full) if plain else Stacked(a, generators[:a], data.full)
         loss = partial(_loss, chunk, leaves, ops, teacher, precision)
-        grads = _gradient(loss, leaves, data.step(k, a), plain and layout.model.separable)
+        grads = _gradient(loss, leaves, data.step(k, a), plain and layout.model.separable, bool(layout.buffers))
         grads = [g[None] for g in grads] if plain else grads
         if masks:
             grads = masks.gradient(now, grads)
         with torch.no_grad():
             gradients.add(k, grads)
             stepper.step(k, y, grads)
+            for name, new in ops.buffers.items():
+                y[layout.names.index(name)][:a] = new
     del leaves, grads, weights  # large, and no longer wanted
     mean, first = gradients.rows(chunk)
     return Rows(layout.rows(y).sub_(start), mean, first)
@@ -235,12 +237,12 @@ PIECE = 64
 """Large batches of one model are cut into pieces of this many samples, whose activations stay in the cache."""
 
 
-def _gradient(loss: Callable[[Batch], Tensor], leaves: Blocks, batch: Batch, cut: bool) -> Blocks:
-    """Gradient of `loss`; if it may be `cut`, that of a large batch is the mean over its pieces."""
+def _gradient(loss: Callable[[Batch], Tensor], leaves: Blocks, batch: Batch, cut: bool, buffers: bool) -> Blocks:
+    """Gradient of `loss`, zero for `buffers`; if it may be `cut`, that of a large batch is the mean over its pieces."""
     x, labels, _ = batch
     b = labels.shape[-1]
     if not cut or b <= 2 * PIECE:
-        return list(torch.autograd.grad(loss(batch), leaves))
+        return list(torch.autograd.grad(loss(batch), leaves, materialize_grads=buffers))
     total: Blocks = []
     for part, wanted in zip(x.split(PIECE), labels.split(PIECE), strict=True):
         share = loss((part, wanted, None)) * (len(wanted) / b)
@@ -258,7 +260,7 @@ def _loss(chunk: Chunk, leaves: Blocks, ops: One, teacher: Tensor | None, precis
     stacked = isinstance(ops, Stacked)
     p = dict(zip(chunk.layout.names, leaves, strict=True))
     with reduced(precision, x.device):
-        logits = chunk.layout.model.forward(ops, p, ops.images(x)).to(x.dtype)
+        logits = chunk.layout.model.forward(ops, p, ops.images(x)).to(leaves[0].dtype)
     loss = ops.losses(logits, labels, weight)
     if teacher is None:
         return loss
