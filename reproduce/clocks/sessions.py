@@ -139,7 +139,7 @@ class Sessions:
         state["opened"] = session
         if fingerprint is not None:
             state["fingerprints"].append(fingerprint)
-            mixture["distance"] = self.start.distances(state["fingerprints"], env.blocks)
+            mixture["distance"] = self.start.distances(state["fingerprints"], env.trained)
         if session == self.pilots:
             # Batches are counted from here on: schemes with and without pilot sessions then ask for the same ones.
             state["steps_done"] = np.zeros(env.clients, dtype=np.int64)
@@ -154,7 +154,7 @@ class Sessions:
         algorithm.setup(env, state)
 
     def _fingerprint(self, env: Env, algorithm: FedAvg, state: State, session: int) -> Generator[Any, Any, Tensor]:
-        """Displacement of the pilot model by a few rounds of the session's clients; leaves the state as it is.
+        """Displacement of the pilot model's parameters by a few rounds of the session's clients; the state stays.
 
         Their batches are those of rounds beyond the end of the run.
         """
@@ -165,7 +165,7 @@ class Sessions:
             round = self.length + session * self.start.rounds + v
             now = self._now(env, algorithm, session, round, algorithm.lr / 2, state["steps_done"])
             yield from algorithm.round(env, scratch, now)
-        return scratch["x"] - pilot
+        return env.only_trained(scratch["x"] - pilot)
 
     def _close(self, state: State, session: int) -> None:
         """Keep the session's final model."""

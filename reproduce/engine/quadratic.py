@@ -83,6 +83,10 @@ class QuadraticTask:
     def blocks(self) -> dict[str, slice]:
         return {"x": slice(0, self.parameters)}
 
+    @property
+    def trained(self) -> dict[str, slice]:
+        return self.blocks
+
     def steps(self, amounts: np.ndarray, unit: str) -> np.ndarray:
         return np.asarray(amounts, dtype=np.int64)
 

@@ -160,6 +160,11 @@ class ClassificationTask:
             n: slice(layout.offsets[n], layout.offsets[n] + s) for n, s in zip(layout.names, layout.sizes, strict=True)
         }
 
+    @cached_property
+    def trained(self) -> dict[str, slice]:
+        """`blocks` without those that SGD leaves alone (running statistics)."""
+        return {n: where for n, where in self.blocks.items() if n not in self.arena.layout.buffers}
+
     def steps(self, amounts: np.ndarray, unit: str) -> np.ndarray:
         """Local SGD steps [N] of the clients' work `amounts` [N]."""
         batches = self.problem.batches
@@ -243,6 +248,19 @@ class Env:
     @property
     def blocks(self) -> dict[str, slice]:
         return self.task.blocks
+
+    @property
+    def trained(self) -> dict[str, slice]:
+        return self.task.trained
+
+    def only_trained(self, vector: Tensor) -> Tensor:
+        """A vector [P] with zeros where SGD does not train (running statistics)."""
+        if len(self.trained) == len(self.blocks):
+            return vector
+        kept = torch.zeros_like(vector)
+        for where in self.trained.values():
+            kept[where] = vector[where]
+        return kept
 
     def initial(self, *key: int | str) -> Tensor:
         return self.task.initial(*key)
