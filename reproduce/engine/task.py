@@ -24,6 +24,7 @@ from reproduce.engine.quadratic import Objectives, QuadraticTask
 from reproduce.engine.requests import PLAIN, Evaluate, Gradient
 from reproduce.engine.rule import Rule
 from reproduce.engine.strategies import Demand
+from reproduce.engine.weights import stored
 from reproduce.errors import UserError
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Indices
@@ -41,7 +42,8 @@ class Arena:
         self.problem = problem
         self.layout = Layout(problem.model)
         self.device, self.dtype = torch.device(settings.device), dtype or torch.float32
-        self.checksums = {str(problem.data): data.sha256}
+        self.stored, checksums = stored(self.layout, settings)
+        self.checksums = {str(problem.data): data.sha256} | checksums
         self.classes = data.n_classes
         train = _subset(data.train_y, problem.train_samples, problem, "train")
         test = _subset(data.test_y, problem.test_samples, problem, "test")
@@ -149,8 +151,11 @@ class ClassificationTask:
         return repr((self.problem, self.seed)).encode()
 
     def initial(self, *key: int | str) -> Tensor:
-        """The random initial model [P]; with a `key` another one, of a stream of its own."""
-        return self.arena.layout.initial(self.seed, *key).to(self.device, self.dtype)
+        """The initial model [P]; with a `key` another one, whose random parts are of a stream of their own."""
+        x = self.arena.layout.initial(self.seed, *key)
+        for name, values in self.arena.stored.items():
+            x[self.blocks[name]] = values.flatten()
+        return x.to(self.device, self.dtype)
 
     @cached_property
     def blocks(self) -> dict[str, slice]:

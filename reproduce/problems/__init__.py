@@ -158,7 +158,8 @@ class Classification:
 
     @property
     def requires(self) -> tuple[str, ...]:
-        return (self.data,) if isinstance(self.data, str) and self.data not in EMBEDDED else ()
+        data = (self.data,) if isinstance(self.data, str) and self.data not in EMBEDDED else ()
+        return (*data, self.model.pretrained) if self.model.pretrained else data
 
     @property
     def sizes(self) -> tuple[int, int]:

@@ -144,7 +144,7 @@ class ImageNetResNet(Model):
 
     @property
     def pretrained(self) -> str:
-        return f"resnet{self.depth}" if self.init == "imagenet" else ""
+        return f"imagenet-resnet{self.depth}" if self.init == "imagenet" else ""
 
     def basic_blocks(self) -> list[tuple[str, int, int, int]]:
         """(name, channels in, channels out, stride) of every basic block, in order."""
@@ -174,6 +174,8 @@ class ImageNetResNet(Model):
 
     def initial(self, name: str) -> Initial:
         shape = self.shapes[name]
+        if self.pretrained and not name.startswith(("projection", "fc")):
+            return Initial("stored", 0.0)
         if len(shape) == 4:
             outputs, _, height, width = shape
             return Initial("normal", (2 / (height * width * outputs)) ** 0.5)
