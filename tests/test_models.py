@@ -314,10 +314,49 @@ def test_fingerprints_compare_what_is_trained(distance: str) -> None:
         assert expected[0] == pytest.approx(float(both.norm()))
 
 
+@pytest.mark.parametrize("rule", [*RULES, "distilling", "averaging"])
+def test_training_the_rows_that_are_read_equals_training_all(rule: str) -> None:
+    """In float64: to PyTorch's dense modules, and to the dense reference for what those do not know."""
+    task = task_of(FastText(500, 6, 4))
+    x, more = task.initial(), {}
+    rules = RULES | {"distilling": Rule(distill=0.7), "averaging": Rule(momentum=0.9, first_gradient="pass_mean")}
+    if rule == "distilling":
+        more = {"teacher": task.initial("teacher")}
+    request = Train(np.arange(C), STEPS, x, LR, 4, rules[rule], **more)
+    trainer = Trainer()
+    sparse, dense = trainer.train([(task, request)])[0], Trainer(strategy="reference").train([(task, request)])[0]
+    assert trainer.used - {"onednn-products"} == {"sparse"}
+    for name in ("update", "mean_gradient", "first_gradient"):
+        if getattr(dense, name) is not None:
+            torch.testing.assert_close(getattr(sparse, name), getattr(dense, name), **TOLERANCE)
+    for client in range(C):
+        if rule in RULES:
+            end = plain(task, x, client, int(STEPS[client]), rules[rule])
+            torch.testing.assert_close(x + sparse.update[client], end, **TOLERANCE)
+        plan = task.plan(client, int(STEPS[client]), 4, 0)
+        read = set(task.arena.train_x[torch.from_numpy(plan[plan >= 0])].flatten().tolist()) - {0}
+        moved = sparse.update[client][task.blocks["embedding.weight"]].view(500, 6).any(1).nonzero().flatten()
+        assert set(moved.tolist()) == read, "the padding row stays"
+
+
+def test_terms_that_move_rows_that_are_not_read_are_trained_densely() -> None:
+    task = task_of(SMALL["fasttext"])
+    x = task.initial()
+    for name, terms in (("correction", {}), ("anchor", {"rule": Rule(mu=0.5)})):
+        request = Train(np.arange(C), STEPS, x, LR, 4, **{name: task.initial(name)}, **terms)
+        trainer = Trainer()
+        update = trainer.train([(task, request)])[0].update
+        assert trainer.used - {"onednn-products"} == {"stacked"}
+        expected = Trainer(strategy="reference").train([(task, request)])[0].update
+        torch.testing.assert_close(update, expected, **TOLERANCE)
+        with pytest.raises(UserError, match=f"'sparse' cannot compute this: it does not serve {name}"):
+            Trainer(strategy="sparse").train([(task, request)])
+
+
 def test_strategies_that_cannot_keep_running_statistics_refuse_them() -> None:
     task = task_of(SMALL["norm"])
     request = Train(np.arange(C), STEPS, task.initial(), LR, 0)
-    for name in ("kernel", "siblings", "compiled", "dense", "quadratic"):
+    for name in ("kernel", "siblings", "compiled", "dense", "quadratic", "sparse"):
         with pytest.raises(UserError, match=f"strategy '{name}' cannot compute this"):
             Trainer(strategy=name).train([(task, request)])
     slots = [Slot(task, request, i) for i in range(C)]

@@ -95,6 +95,12 @@ class Arena:
             raise UserError(
                 f"samples of {self.problem.data} have shape {tuple(features.shape[1:])}, not {sample.shape} as declared"
             )
+        if (
+            sample.vocabulary
+            and len(features)
+            and not 0 <= int(features.min()) <= int(features.max()) < sample.vocabulary
+        ):
+            raise UserError(f"{self.problem.data} has token ids outside 0 .. {sample.vocabulary - 1}")
         return features
 
     def _prepared(self, x: Any) -> Tensor:
