@@ -111,4 +111,4 @@ class _Contrast:
 
 def _length(z: Tensor, dim: int) -> Tensor:
     """Euclidean norms, at least 1e-8, as in torch's cosine similarity."""
-    return z.norm(dim=dim, keepdim=True).clamp_min(1e-8)
+    return z.square().sum(dim, keepdim=True).sqrt_().clamp_min_(1e-8)
