@@ -51,6 +51,7 @@ LARGE = 3_600_000
 NEEDED = frozenset({"clients", "steps", "start", "lr", "round", "offset", "weights"})
 SGD = SGD_TERMS | {"anchor", "correction"}
 DISTILLATION = frozenset({"distill", "teacher"})
+CONTRAST = frozenset({"contrast", "temperature", "previous"})
 MASKS = frozenset({"mask", "amplify", "thresholds"})
 
 
@@ -184,7 +185,7 @@ def _network(work: Demand) -> bool:
 _STACKED = Strategy(
     name="stacked",
     code="reproduce.engine.local:autograd_run",
-    serves=NEEDED | {"model"} | SGD | DISTILLATION | MASKS,
+    serves=NEEDED | {"model"} | SGD | DISTILLATION | CONTRAST | MASKS,
     fits=_network,
     best=lambda work: macs(work.model, work.sample) <= LARGE,
     size=_stack(STACK),
@@ -209,7 +210,7 @@ TABLE = (
         name="sparse",
         code="reproduce.engine.sparse:sparse_run",
         # Not with an anchor or a correction, which move rows that no sample names.
-        serves=NEEDED | {"model"} | SGD - {"anchor", "correction"} | DISTILLATION,
+        serves=NEEDED | {"model"} | SGD - {"anchor", "correction"} | DISTILLATION | CONTRAST,
         fits=lambda work: _network(work) and bool(work.model.embedding),
         size=lambda work, slots: 1,
         precisions=frozenset({"tf32", "bfloat16"}),
@@ -228,12 +229,13 @@ TABLE = (
     Strategy(
         name="siblings",
         code="reproduce.engine.linear:sibling_run",
-        serves=NEEDED | {"model"} | SGD | DISTILLATION,
+        serves=NEEDED | {"model"} | SGD | DISTILLATION | CONTRAST,
         fits=_softmax,
         size=lambda work, slots: 64,
         key=lambda work, plans: plans.numbering(),
         mixed=False,
-        free=frozenset({"mu", "distill"}),  # siblings may have different teachers, or none
+        # Siblings may have different teachers, or none.
+        free=frozenset({"mu", "distill", "contrast", "temperature"}),
         precisions=frozenset({"tf32"}),
         logits="reproduce.engine.logits:linear",
         together=lambda models, batch: (models, max(batch, 2000)),
@@ -271,7 +273,7 @@ TABLE = (
     Strategy(
         name="reference",
         code="reproduce.engine.reference:reference_run",
-        serves=NEEDED | {"model"} | SGD | DISTILLATION | MASKS,
+        serves=NEEDED | {"model"} | SGD | DISTILLATION | CONTRAST | MASKS,
         fits=_network,
         best=lambda work: False,
         size=lambda work, slots: 1,
