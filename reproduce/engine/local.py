@@ -266,8 +266,8 @@ def _loss(
     batch: Batch,
 ) -> Tensor:
     """Sum of the models' losses on their batches."""
-    (x, labels, weight), dtype = batch, leaves[0].dtype
-    model, p = chunk.layout.model, dict(zip(chunk.layout.names, leaves, strict=True))
+    x, labels, weight = batch
+    model, p, dtype = chunk.layout.model, dict(zip(chunk.layout.names, leaves, strict=True)), leaves[0].dtype
     terms: list[tuple[float, Tensor]] = []  # strength, and the term per sample
     with reduced(precision, x.device):
         images = ops.images(x)
