@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from reproduce.algorithms.base import FedAvg
+from reproduce.algorithms.session_starts import Proposed
 from reproduce.clocks.rounds import Rounds
 from reproduce.engine import graphs
 from reproduce.engine.cohort import Cohort, prepare
@@ -19,7 +20,7 @@ from reproduce.engine.evaluate import evaluate
 from reproduce.engine.requests import Evaluate, Gradient, Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.slots import Chunk, Plans, Slot
-from reproduce.engine.task import Tasks
+from reproduce.engine.task import Env, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.experiment import Experiment
@@ -290,6 +291,28 @@ def test_servers_average_running_statistics_like_parameters() -> None:
     statistics = [named[name] for name in task.arena.layout.buffers]
     assert len(statistics) == 6
     assert all((s != (1.0 if i % 2 else 0.0)).all() for i, s in enumerate(statistics)), "they move"
+
+
+@pytest.mark.parametrize("distance", ["per_tensor_unit", "global_l2"])
+def test_fingerprints_compare_what_is_trained(distance: str) -> None:
+    """Running statistics move, but are no part of a session's fingerprint (dynamic_init, 2.1)."""
+    task = task_of(SMALL["norm"])
+    env = Env(task, System(Steps(2)), 0)
+    one, two = task.initial("one"), task.initial("two")
+    moved = [one.clone(), two.clone()]
+    for name in task.arena.layout.buffers:
+        moved[0][task.blocks[name]] += 7.0
+    start = Proposed(distance=distance)
+    expected = start.distances([env.only_trained(two), env.only_trained(one)], env.trained)
+    assert start.distances([env.only_trained(v) for v in reversed(moved)], env.trained) == expected
+    weights = [w for n, w in env.blocks.items() if n.endswith("weight")]
+    assert len(weights) == len([n for n in env.trained if "bias" not in n]) == 8
+    if distance == "per_tensor_unit":
+        unit = [(one[w] / one[w].norm() - two[w] / two[w].norm()).norm() for w in weights]
+        assert expected[0] == pytest.approx(float(torch.stack(unit).mean()))
+    else:
+        both = torch.cat([one[w] - two[w] for n, w in env.blocks.items() if "running" not in n])
+        assert expected[0] == pytest.approx(float(both.norm()))
 
 
 @pytest.mark.parametrize("rule", [*RULES, "distilling", "contrasting", "averaging"])

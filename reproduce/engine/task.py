@@ -164,10 +164,10 @@ class ClassificationTask:
         return repr((self.problem, self.seed)).encode()
 
     def initial(self, *key: int | str) -> Tensor:
-        """The initial model [P]; with a `key` another one, whose random part is of a stream of its own."""
-        x, layout = self.random(*key), self.arena.layout
+        """The initial model [P]; with a `key` another one, whose random parts are of a stream of their own."""
+        x = self.random(*key)
         for name, values in self.arena.stored.items():
-            x[layout.offsets[name] : layout.offsets[name] + values.numel()] = values.flatten()
+            x[self.blocks[name]] = values.flatten().to(x)
         return x
 
     def random(self, *key: int | str) -> Tensor:
@@ -176,18 +176,15 @@ class ClassificationTask:
 
     @cached_property
     def blocks(self) -> dict[str, slice]:
-        """Where each trained tensor lies in the flat vector."""
+        """Where each tensor lies in the flat vector."""
         layout = self.arena.layout
-        sizes = {n: s for n, s in zip(layout.names, layout.sizes, strict=True) if n not in layout.buffers}
-        return {n: slice(layout.offsets[n], layout.offsets[n] + s) for n, s in sizes.items()}
+        sizes = zip(layout.names, layout.sizes, strict=True)
+        return {n: slice(layout.offsets[n], layout.offsets[n] + s) for n, s in sizes}
 
     @cached_property
-    def trained(self) -> Tensor:
-        """1 for the entries [P] of the flat vector that are trained, 0 for running statistics."""
-        mask = torch.zeros(self.parameters, dtype=self.dtype, device=self.device)
-        for where in self.blocks.values():
-            mask[where] = 1
-        return mask
+    def trained(self) -> dict[str, slice]:
+        """`blocks` without those that SGD leaves alone (running statistics)."""
+        return {n: where for n, where in self.blocks.items() if n not in self.arena.layout.buffers}
 
     def steps(self, amounts: np.ndarray, unit: str) -> np.ndarray:
         """Local SGD steps [N] of the clients' work `amounts` [N]."""
@@ -277,15 +274,24 @@ class Env:
     def blocks(self) -> dict[str, slice]:
         return self.task.blocks
 
+    @property
+    def trained(self) -> dict[str, slice]:
+        return self.task.trained
+
+    def only_trained(self, vector: Tensor) -> Tensor:
+        """A vector [P] with zeros where SGD does not train (running statistics)."""
+        if len(self.trained) == len(self.blocks):
+            return vector
+        kept = torch.zeros_like(vector)
+        for where in self.trained.values():
+            kept[where] = vector[where]
+        return kept
+
     def initial(self, *key: int | str) -> Tensor:
         return self.task.initial(*key)
 
     def random(self, *key: int | str) -> Tensor:
         return self.task.random(*key)
-
-    @property
-    def trained(self) -> Tensor:
-        return self.task.trained
 
     def tensor(self, values: Any) -> Tensor:
         return torch.as_tensor(values, dtype=self.task.dtype, device=self.task.device)
