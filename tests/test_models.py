@@ -287,7 +287,8 @@ def test_servers_average_running_statistics_like_parameters() -> None:
         ends.append(flat(task, module))
     expected = sum(w * end for w, end in zip(task.weights, ends, strict=True))
     torch.testing.assert_close(run.state["x"], expected, **TOLERANCE)
-    statistics = [run.state["x"][task.blocks[name]] for name in task.arena.layout.buffers]
+    named = task.arena.layout.named(run.state["x"])
+    statistics = [named[name] for name in task.arena.layout.buffers]
     assert len(statistics) == 6
     assert all((s != (1.0 if i % 2 else 0.0)).all() for i, s in enumerate(statistics)), "they move"
 
@@ -314,14 +315,17 @@ def test_fingerprints_compare_what_is_trained(distance: str) -> None:
         assert expected[0] == pytest.approx(float(both.norm()))
 
 
-@pytest.mark.parametrize("rule", [*RULES, "distilling", "averaging"])
+@pytest.mark.parametrize("rule", [*RULES, "distilling", "contrasting", "averaging"])
 def test_training_the_rows_that_are_read_equals_training_all(rule: str) -> None:
     """In float64: to PyTorch's dense modules, and to the dense reference for what those do not know."""
     task = task_of(FastText(500, 6, 4))
-    x, more = task.initial(), {}
-    rules = RULES | {"distilling": Rule(distill=0.7), "averaging": Rule(momentum=0.9, first_gradient="pass_mean")}
-    if rule == "distilling":
-        more = {"teacher": task.initial("teacher")}
+    x, past = task.initial(), torch.stack([task.initial("past", client) for client in range(C)])
+    rules: dict[str, Rule] = RULES | {
+        "distilling": Rule(distill=0.7),
+        "averaging": Rule(momentum=0.9, first_gradient="pass_mean"),
+    }
+    rules["contrasting"] = Rule(momentum=0.9, contrast=0.5)
+    more = {"distilling": {"teacher": task.initial("teacher")}, "contrasting": {"previous": past}}.get(rule, {})
     request = Train(np.arange(C), STEPS, x, LR, 4, rules[rule], **more)
     trainer = Trainer()
     sparse, dense = trainer.train([(task, request)])[0], Trainer(strategy="reference").train([(task, request)])[0]
