@@ -86,8 +86,6 @@ SCHEMES = {"fedagrac": {}, **{f"fedagrac_{name}": {"scheme": name} for name in (
 """Reference orientation (Section 4.2): the scheme of the paper and the other three."""
 
 
-# --- Fig. 1 -----------------------------------------------------------------------------------------------------------
-
 FIG1 = {
     "fedavg": FedAvg(regression.RATE),
     "fednova": FedNova(regression.RATE),
@@ -109,9 +107,6 @@ def fig1(scale: str) -> tuple[Panel, ...]:
         for name, algorithm in FIG1.items()
     )
     return (Panel("fig1", tuple(experiments), (0,)),)
-
-
-# --- Fig. 2 -----------------------------------------------------------------------------------------------------------
 
 
 class Sweep(NamedTuple):
@@ -156,9 +151,6 @@ def fig2(scale: str) -> tuple[Panel, ...]:
         )  # fmt: skip
         found.append(panel(f"fig2-{kind}", experiments, scale, s.substitute))
     return tuple(found)
-
-
-# --- Fig. 3 -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -225,9 +217,6 @@ def fig3(scale: str) -> tuple[Panel, ...]:
     return tuple(o.panel(step_async, scale) for step_async in (0, 1) for o in FIG3[scale])
 
 
-# --- Table 1 ----------------------------------------------------------------------------------------------------------
-
-
 class Race(NamedTuple):
     """FedAvg with the rates of each model to the target, with `steps` or up to `most` of them."""
 
@@ -281,9 +270,6 @@ def table1(scale: str) -> tuple[Panel, ...]:
     return tuple(found)
 
 
-# --- Table 2 ----------------------------------------------------------------------------------------------------------
-
-
 class Search(NamedTuple):
     """The utilisations that are tried: `target` percent within `limit` rounds; `rounds` are run. `slow`: the steps of
     the slow devices; `ratios`: how many times faster the fast one is than each of them."""
@@ -327,8 +313,6 @@ def table2(scale: str) -> tuple[Panel, ...]:
         found.append(panel(f"table2-{device}", experiments, scale, s.substitute))
     return jobs(scale, "table2", found)
 
-
-# --- sensitivity ------------------------------------------------------------------------------------------------------
 
 READINGS: Mapping[str, Mapping[str, Any]] = {
     "fedagrac": {},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.fednova import FedNova
@@ -12,21 +12,8 @@ from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
 from reproduce.experiment import Panel
-from reproduce.papers.fedagrac.runs import (
-    ALEXNET,
-    CNN2,
-    DP1,
-    DP2,
-    LR_A9A,
-    TINY_CNN,
-    TINY_LR,
-    VGG,
-    experiment,
-    fashion,
-    fedagrac,
-    jobs,
-    panel,
-)
+from reproduce.papers.fedagrac import runs
+from reproduce.papers.fedagrac.runs import CNN2, DP1, DP2, TINY_CNN, TINY_LR, experiment, fashion, fedagrac, panel
 from reproduce.problems import Classification
 from reproduce.problems.batches import Cyclic
 from reproduce.problems.models import MLP, Model
@@ -39,7 +26,7 @@ def cifar10(model: Model, partition: Any) -> Classification:
     return Classification("cifar10", model, partition, 20, Cyclic(25), mean=mean, std=std, augment="crop_flip")
 
 
-A9A = Classification("a9a", LR_A9A, DP1, 20, Cyclic(20))
+A9A = Classification("a9a", runs.LR_A9A, DP1, 20, Cyclic(20))
 DIGITS = Classification("digits", MLP(64, 32, 10), DP2, 10, Cyclic(16), mean=(0.5,), std=(0.4,))
 """scikit-learn's 1,797 images."""
 
@@ -69,10 +56,17 @@ def grid(rates: tuple[float, ...] = RATES, lambdas: tuple[float, ...] = LAMBDAS)
     return found
 
 
-def gaussian(mean: int, variance: int, mode: str) -> Work:
-    """K_i of Section 6; mode "none" without step asynchronism."""
-    modes: dict[str, Mode] = {"fixed": "fixed", "random": "random"}
-    return Gaussian(mean, variance, modes[mode]) if variance else Steps(mean)
+class LocalSteps(NamedTuple):
+    """K_i of Section 6: a Gaussian; without variance (mode "none") no step asynchronism."""
+
+    mean: int
+    variance: int
+    mode: Mode | Literal["none"] = "fixed"
+
+    @property
+    def work(self) -> Work:
+        """Drawn as in the published code."""
+        return Steps(self.mean) if self.mode == "none" else Gaussian(self.mean, self.variance, self.mode)
 
 
 @dataclass(frozen=True)
@@ -84,44 +78,32 @@ class Comparison:
     problem: Classification
     rates: tuple[float, float, float]
     rounds: int = 200
-    target: float | None = None
+    target: float = 0.0
     substitute: str = ""
 
     def panel(
-        self,
-        name: str,
-        steps: tuple[int, int, str],
-        scale: str,
-        points: Mapping[str, FedAvg] | None = None,
-        stop: bool = False,
+        self, name: str, scale: str, k: LocalSteps, points: Mapping[str, FedAvg] | None = None, stop: bool = False
     ) -> Panel:
-        """One distribution (mean, variance, mode) of the numbers of steps; with `points` a grid of hyper-parameters.
-
-        "fedprox/0.01/0.1" is FedProx at the point 0.01/0.1 of the grid. stop: runs end at their target.
-        """
-        mean, variance, mode = steps
+        """One distribution of the numbers of steps; with `points` a grid of hyper-parameters, of which
+        "fedprox/0.01/0.1" is FedProx at the point 0.01/0.1. stop: runs end at their target."""
         labels: dict[str, Any] = {"model": self.model, "partition": self.partition}
-        labels |= {"k_mean": mean, "k_variance": variance, "k_mode": mode}
-        if self.target is not None:
-            labels |= {"target_accuracy": self.target, "max_rounds": self.rounds}
-        clock = Rounds(self.rounds, until=("accuracy", self.target) if stop and self.target is not None else None)
+        labels |= {"k_mean": k.mean, "k_variance": k.variance, "k_mode": k.mode}
+        labels |= {"target_accuracy": self.target, "max_rounds": self.rounds} if self.target else {}
+        clock = Rounds(self.rounds, until=("accuracy", self.target) if stop else None)
         experiments = []
         for key, algorithm in (points or algorithms(*self.rates)).items():
             base, _, point = key.partition("/")
             named = {**labels, "algorithm": base, **({"point": point} if point else {})}
-            experiments.append(experiment(named, self.problem, gaussian(*steps), algorithm, clock))
-        return panel(name, experiments, scale, self.substitute)  # fmt: skip
-
-
-# --- Table 6 ----------------------------------------------------------------------------------------------------------
+            experiments.append(experiment(named, self.problem, k.work, algorithm, clock))
+        return panel(name, experiments, scale, self.substitute)
 
 
 class Rows(NamedTuple):
-    """The table at a scale: its models, mean and variances of the steps; `tuned`: also the grid of each row."""
+    """Table 6 at a scale: its models, mean and variances of the steps; `tuned`: also the grid of each row."""
 
     models: tuple[Comparison, ...]
     mean: int
-    variances: tuple[int, int, int]
+    variances: tuple[int, int]
     tuned: bool = False
 
 
@@ -131,11 +113,11 @@ PHRASE = "small CNN on Fashion-MNIST, 10 clients, mean K 25, V 0, 1, 25 for Alex
 TABLE6 = {
     "paper": Rows(
         (
-            Comparison("alexnet", "dp1", cifar10(ALEXNET, DP1), PUBLISHED, 200, 68.0),
-            Comparison("alexnet", "dp2", cifar10(ALEXNET, DP2), PUBLISHED, 200, 70.0),
-            Comparison("vgg19", "dp2", cifar10(VGG, DP2), PUBLISHED, 200, 80.0),
+            Comparison("alexnet", "dp1", cifar10(runs.ALEXNET, DP1), PUBLISHED, 200, 68.0),
+            Comparison("alexnet", "dp2", cifar10(runs.ALEXNET, DP2), PUBLISHED, 200, 70.0),
+            Comparison("vgg19", "dp2", cifar10(runs.VGG, DP2), PUBLISHED, 200, 80.0),
         ),
-        500, (0, 100, 10000), tuned=True,
+        500, (100, 10000), tuned=True,
     ),
     "reduced": Rows(
         (
@@ -146,34 +128,33 @@ TABLE6 = {
                 "a network with one hidden layer on scikit-learn's digits for VGG-19 on CIFAR-10",
             ),
         ),
-        25, (0, 1, 25),
+        25, (1, 25),
     ),
-    "smoke": Rows((Comparison("tiny_cnn", "dp1", TINY_CNN, (0.3, 0.3, 0.01), 5, 50.0, "tiny data"),), 4, (0, 1, 2)),
+    "smoke": Rows((Comparison("tiny_cnn", "dp1", TINY_CNN, (0.3, 0.3, 0.01), 5, 50.0, "tiny data"),), 4, (1, 2)),
 }  # fmt: skip
-SHARED = ("alexnet", "dp2", (500, 10000, "fixed"))
+SHARED = ("alexnet", "dp2", LocalSteps(500, 10000))
 """The row whose runs Fig. 5 follows to the end; all others end with their target."""
 
 
-def rows(scale: str, tuned: bool = False) -> dict[tuple[str, str, tuple[int, int, str]], Panel]:
-    """(model, partition, (mean, variance, mode)) -> the panel of the row, or its tuned grid."""
-    models, mean, (none, small, large), _ = TABLE6[scale]
+def rows(scale: str, tuned: bool = False) -> dict[tuple[str, str, LocalSteps], Panel]:
+    """(model, partition, numbers of steps) -> the panel of the row, or its tuned grid."""
+    models, mean, variances, _ = TABLE6[scale]
+    modes: tuple[Mode, ...] = ("fixed", "random")
+    kinds = [LocalSteps(mean, 0, "none"), *(LocalSteps(mean, v, mode) for v in variances for mode in modes)]
     found = {}
     for c in models:
-        for v, mode in ((none, "none"), (small, "fixed"), (small, "random"), (large, "fixed"), (large, "random")):
-            row = (c.model, c.partition, (mean, v, mode))
-            name = f"{'tuned' if tuned else 'table6'}-{c.model}-{c.partition}-v{v}-{mode}"
-            found[row] = c.panel(name, row[-1], scale, grid() if tuned else None, stop=tuned or row != SHARED)
+        for k in kinds:
+            row = (c.model, c.partition, k)
+            name = f"{'tuned' if tuned else 'table6'}-{c.model}-{c.partition}-v{k.variance}-{k.mode}"
+            found[row] = c.panel(name, scale, k, grid() if tuned else None, stop=tuned or row != SHARED)
     return found
 
 
 def table6(scale: str) -> tuple[Panel, ...]:
     """One per row; at paper scale also the tuned grid of each row."""
-    return jobs(
+    return runs.jobs(
         scale, "table6", [p for tuned in (False, True)[: 1 + TABLE6[scale].tuned] for p in rows(scale, tuned).values()]
     )
-
-
-# --- Fig. 5 -----------------------------------------------------------------------------------------------------------
 
 
 class Curves(NamedTuple):
@@ -189,18 +170,20 @@ class Curves(NamedTuple):
 
 FIG5 = {
     "paper": Curves(
-        Comparison("alexnet", "dp2", cifar10(ALEXNET, DP2), PUBLISHED),
+        Comparison("alexnet", "dp2", cifar10(runs.ALEXNET, DP2), PUBLISHED),
         Comparison("lr", "dp1", A9A, (0.005, 1.0, 0.1)),
         (100, 500), 10000, tuned=(0.005, 0.001, 0.0005),
     ),
     "reduced": Curves(
         Comparison(
-            "cnn2", "dp2", fashion(CNN2, DP2), NETWORK, 40, None,
-            "small CNN on Fashion-MNIST for AlexNet on CIFAR-10: 10 clients, mean K 10 and 50 for 100 and 500",
+            "cnn2", "dp2", fashion(CNN2, DP2), NETWORK, 40,
+            substitute="small CNN on Fashion-MNIST for AlexNet on CIFAR-10: 10 clients, mean K 10 and 50 for 100 and "
+            "500",
         ),
         Comparison(
-            "lr", "dp1", A9A, (0.05, 1.0, 0.1), 100, None,
-            "logistic regression with mean K 10 and 50 for 100 and 500, ten times the learning rate, 100 rounds",
+            "lr", "dp1", A9A, (0.05, 1.0, 0.1), 100,
+            substitute="logistic regression with mean K 10 and 50 for 100 and 500, ten times the learning rate, "
+            "100 rounds",
         ),
         (10, 50), 100,
     ),
@@ -217,16 +200,13 @@ def fig5(scale: str) -> tuple[Panel, ...]:
     s = FIG5[scale]
     found = []
     for c in (s.network, s.regression):
-        for k in ((mean, s.variance, "fixed") for mean in s.means):
+        for k in (LocalSteps(mean, s.variance) for mean in s.means):
             row = (c.model, c.partition, k)
-            found.append(rows(scale)[row] if row == SHARED else c.panel(f"fig5-{c.model}-{k[0]}", k, scale))
+            found.append(rows(scale)[row] if row == SHARED else c.panel(f"fig5-{c.model}-{k.mean}", scale, k))
     points = grid(s.tuned, s.regression.rates[1:2])
     for mean in s.means if s.tuned else ():
-        found.append(s.regression.panel(f"tuned-lr-{mean}", (mean, s.variance, "fixed"), scale, points))
+        found.append(s.regression.panel(f"tuned-lr-{mean}", scale, LocalSteps(mean, s.variance), points))
     return tuple(found)
-
-
-# --- Fig. 4 -----------------------------------------------------------------------------------------------------------
 
 
 class Map(NamedTuple):
@@ -246,7 +226,7 @@ class Map(NamedTuple):
 FIG4 = {
     "paper": (
         Map(
-            "alexnet", cifar10(ALEXNET, DP1),
+            "alexnet", cifar10(runs.ALEXNET, DP1),
             (0.1, 0.05, 0.01, 0.005, 0.001, 0.0005), (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0),
         ),
         Map("lr", A9A, (0.05, 0.01, 0.005, 0.001, 0.0005, 0.0001), (0.01, 0.05, 0.1, 0.5, 1.0, 1.5, 2.0)),
@@ -273,7 +253,7 @@ def fig4(scale: str) -> tuple[Panel, ...]:
     found = []
     for kind in ("equal", "async"):
         for m in FIG4[scale]:
-            work = gaussian(m.mean, m.variance if kind == "async" else 0, "fixed")
+            work = LocalSteps(m.mean, m.variance, "fixed" if kind == "async" else "none").work
             experiments = (
                 experiment(
                     {"model": m.model, "step_async": int(kind == "async"), "learning_rate": rate, "lambda": lam,
