@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from reproduce.problems import Classification
 from reproduce.problems.models import Count, Model
 from reproduce.report.histories import Histories
 
@@ -92,17 +93,15 @@ def grouped(lines: list[TableLine]) -> list[TableLine]:
     return out
 
 
-def cells(
-    histories: Histories, *, dataset: str, name: str, model: Model, sample: tuple[int, ...], pooling: str, group: bool
-) -> pd.DataFrame:
-    """The lines of `model` for samples of this shape; nothing is trained, so there are no seeds.
+def cells(histories: Histories, *, problem: Classification, model: str, pooling: str, group: bool) -> pd.DataFrame:
+    """The lines of the problem's model, called `model`; nothing is trained, so there are no seeds.
 
     pooling: how the paper writes it. group: equal convolutions in a row are one line.
     """
-    lines = Described(model, sample, pooling).lines
+    lines = Described(problem.model, problem.sample.shape, pooling).lines
     rows = [
         (i, line.name, line.output_shape, line.activation, line.hyperparameters, float(line.parameters))
         for i, line in enumerate(grouped(lines) if group else lines, start=1)
     ]
     frame = pd.DataFrame(rows, columns=["layer_index", *COLUMNS, "value"])
-    return frame.assign(dataset=dataset, model=name, algorithm="na", metric="trainable_parameters", seed=-1)
+    return frame.assign(dataset=problem.data, model=model, algorithm="na", metric="trainable_parameters", seed=-1)

@@ -6,7 +6,7 @@ from typing import Any
 
 from reproduce.declare import Artifact, Code, Filled, Last, Reach, no_panels
 from reproduce.papers.fedagrac import runs, section6
-from reproduce.problems.models import Model
+from reproduce.problems import Classification
 
 LAST10 = Last("accuracy", 10, name="last10")
 STEPS = {"0": "equal", "1": "unequal"}
@@ -19,21 +19,21 @@ READINGS = {
 }
 
 
-def architecture(number: int, title: str, model: Model, **options: Any) -> Artifact:
-    """Table 3, 4 or 5: the lines of the model."""
+def architecture(number: int, title: str, problem: Classification, **options: Any) -> Artifact:
+    """Table 3, 4 or 5: the lines of the problem's model."""
     columns = ("layer", "output_shape", "activation", "hyperparameters")
     return Artifact(
         "fedagrac",
         f"table{number}",
         title,
         no_panels,
-        (Code("architectures:cells", {"model": model, **options}),),
+        (Code("architectures:cells", {"problem": problem, **options}),),
         rows=("layer_index", *columns),
         labels=columns,
         decimals=0,
         names={"layer_index": "#", "hyperparameters": "Hyper-parameters"},
         notes=(
-            f"{model.parameters:,} trainable parameters. Generated from the model definition that the experiments "
+            f"{problem.model.parameters:,} trainable parameters. Generated from the model definition that the experiments "
             "train.",
         ),
     )
@@ -145,16 +145,16 @@ ARTIFACTS = (
         ),
     ),
     architecture(
-        3, "Convolutional network for Fashion-MNIST", runs.CNN2,
-        dataset="fashion_mnist", name="cnn2", sample=(1, 28, 28), pooling="kernel size=2", group=False,
+        3, "Convolutional network for Fashion-MNIST", runs.fashion(runs.CNN2),
+        model="cnn2", pooling="kernel size=2", group=False,
     ),
     architecture(
-        4, "AlexNet for CIFAR-10", runs.ALEXNET,
-        dataset="cifar10", name="alexnet", sample=(3, 32, 32), pooling="kernel size=2, stride=2", group=False,
+        4, "AlexNet for CIFAR-10", section6.cifar10(runs.ALEXNET),
+        model="alexnet", pooling="kernel size=2, stride=2", group=False,
     ),
     architecture(
-        5, "VGG-19 for CIFAR-10, without normalisation", runs.VGG,
-        dataset="cifar10", name="vgg19", sample=(3, 32, 32), pooling="kernel size=2, stride=2", group=True,
+        5, "VGG-19 for CIFAR-10, without normalisation", section6.cifar10(runs.VGG),
+        model="vgg19", pooling="kernel size=2, stride=2", group=True,
     ),
     Artifact(
         "fedagrac", "table6",

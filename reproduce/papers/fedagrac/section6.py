@@ -20,7 +20,7 @@ from reproduce.problems.models import MLP, Model
 from reproduce.systems.work import Gaussian, Mode, Steps, Work
 
 
-def cifar10(model: Model, partition: Any) -> Classification:
+def cifar10(model: Model, partition: Any = DP2) -> Classification:
     """CIFAR-10 with random crops and flips, 20 clients, batches of 25."""
     mean, std = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
     return Classification("cifar10", model, partition, 20, Cyclic(25), mean=mean, std=std, augment="crop_flip")
