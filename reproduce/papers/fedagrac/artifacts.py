@@ -33,8 +33,8 @@ def architecture(number: int, title: str, problem: Classification, **options: An
         decimals=0,
         names={"layer_index": "#", "hyperparameters": "Hyper-parameters"},
         notes=(
-            f"{problem.model.parameters:,} trainable parameters. Generated from the model definition that the experiments "
-            "train.",
+            f"{problem.model.parameters:,} trainable parameters. "
+            "Generated from the model definition that the experiments train.",
         ),
     )
 
