@@ -91,7 +91,7 @@ def test_every_file_that_the_page_names_exists(project: Path) -> None:
         ("class Source", "reproduce/problems/sources.py"),
         ("class Trace", "reproduce/engine/compiled.py"),
         ("class Stacked", "reproduce/engine/ops.py"),
-        ("class Count", "reproduce/problems/models.py"),
+        ("class Count", "reproduce/problems/count.py"),
     ],
 )
 def test_what_the_page_names_in_a_file_is_there(name: str, file: str) -> None:
