@@ -35,7 +35,7 @@ class Code:
 @dataclass(frozen=True)
 class Last:
     """Mean of the last `over` evaluations of `metric`. by: the sub-keys of the metric become this column ("": the main
-    number only). over: a number, or the label column that holds it."""
+    number only). over: a number, the label column that holds it, or a field of the experiment ("clock.dense_last")."""
 
     metric: str
     over: int | str = 1
@@ -72,7 +72,8 @@ class Reach:
     """The first `x` ("round" or "time") at which `metric` is at the target; a run that misses it has a lower bound.
 
     target, horizon: a number, or the label column that holds each run's; horizon "" is as far as the runs went.
-    smooth: of the trailing mean over so many evaluations (or the label column that holds the number).
+    smooth: of the trailing mean over so many evaluations (or the label column that holds the number). smooth and
+    horizon may be a field of the experiment, too ("clock.rounds").
     """
 
     metric: str = "accuracy"
@@ -93,7 +94,9 @@ class Curves:
     axes: the labels whose combinations, as declared, make the axes, from left to right in lines of `across` (0: all in
     one line). title: of an axes, with labels in braces, printed as in tables. order: the series that are drawn, in
     this order (empty: all). only: label -> values that are drawn. smooth: trailing mean over so many evaluations.
-    target: the label column, or the number, of a dotted line. until: the label column with the end of the x axis.
+    every: draw only the rounds that are multiples of it. target: the label column, or the number, of a dotted line.
+    until: the label column with the end of the x axis. like: series -> the one whose line it has. also: a function of
+    (axes, rows of all rounds drawn) that adds to each axes what is special.
     """
 
     axes: tuple[str, ...]
@@ -105,11 +108,14 @@ class Curves:
     only: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     band: str | None = "minmax"
     smooth: int = 1
+    every: int = 1
     across: int = 0
     xlabel: str = "round"
     ylabel: str = "accuracy (%)"
     target: str | float = ""
     until: str = ""
+    like: Mapping[str, str] = field(default_factory=dict)
+    also: Code | None = None
     sheet: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -129,7 +135,8 @@ class Artifact:
     draw: the picture, `Curves` or a function of (histories, cells) that returns a figure; None for a table.
     rows, columns: the setting columns that make the rows and columns of the printed table.
     metrics: those to print (empty: those that both we and the paper have; the CSV has all).
-    labels: columns that describe a cell without telling cells apart, such as its target.
+    labels: columns that describe a cell without telling cells apart, such as its target. drop: labels of the runs that
+        only say how to measure, such as the number of evaluations of a mean; the cells do not have them.
     decimals: of all metrics, or per metric (2 for the others). names: how to print a value or a column.
     extra: a function of (histories, cells) whose text is appended to the Markdown.
     censored: how a lower bound is printed.
@@ -146,6 +153,7 @@ class Artifact:
     columns: tuple[str, ...] = ("metric",)
     metrics: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
     decimals: int | Mapping[str, int] = 2
     names: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -65,6 +65,8 @@ def _rows(picture: Curves, frame: pd.DataFrame, labels: dict[str, Any]) -> pd.Da
         rows = rows[rows[name] == value]
     for name, values in picture.only.items():
         rows = rows[rows[name].isin(values)]
+    if picture.every > 1:
+        rows = rows[rows["round"] % picture.every == 0]
     if picture.until and len(rows):
         rows = rows[rows[picture.x] <= rows[picture.until]]
     return rows
@@ -72,6 +74,7 @@ def _rows(picture: Curves, frame: pd.DataFrame, labels: dict[str, Any]) -> pd.Da
 
 def _lines(ax: Axes, picture: Curves, rows: pd.DataFrame, artifact: Artifact) -> None:
     shown = metrics.smooth(rows, picture.smooth) if picture.smooth > 1 else rows
+    looks = figures.lines(picture.like.values())
     figures.curves(
         ax,
         shown,
@@ -79,8 +82,11 @@ def _lines(ax: Axes, picture: Curves, rows: pd.DataFrame, artifact: Artifact) ->
         series=picture.series,
         order=picture.order or None,
         band=picture.band,
+        styles={series: looks[other] for series, other in picture.like.items()} or None,
         names=artifact.names,
     )
     if picture.target:
         target = rows[picture.target].iloc[0] if isinstance(picture.target, str) else picture.target
         ax.axhline(float(target), color="#404040", linewidth=0.7, linestyle=(0, (1, 1)), zorder=1)
+    if picture.also:
+        function(artifact.paper, picture.also)(ax, rows)
