@@ -32,7 +32,7 @@ class Choice:
     """One answer to a question that the paper leaves open; the defaults are those of Fig. 6.
 
     rate, rounds: factors of the learning rate and of the rounds. all: also for the algorithms whose rate is never
-    calibrated.
+    calibrated. brief: also asked of the network at reduced scale.
     """
 
     question: str
@@ -44,22 +44,23 @@ class Choice:
     rate: float = 1.0
     rounds: float = 1.0
     all: bool = True
+    brief: bool = False
 
 
 DEFAULT = "as in Fig. 6"
 CHOICES = (
-    Choice("default", DEFAULT),
-    Choice("slow clients own", "the last five classes", change="halves exchanged"),
-    Choice("slow clients own", "half of every class", partition=ClassPerClient("modulo")),
+    Choice("default", DEFAULT, brief=True),
+    Choice("slow clients own", "the last five classes", change="halves exchanged", brief=True),
+    Choice("slow clients own", "half of every class", partition=ClassPerClient("modulo"), brief=True),
     Choice("partition", "Dirichlet 0.1, per class", partition=DirichletClass(0.1)),
     Choice("partition", "Dirichlet 0.1, per client", partition=DirichletClient(0.1)),
     Choice("T counts", "mini-batches", change="steps"),
     Choice("T counts", "mini-batches, 5 x rate", change="steps", rate=5.0),
-    Choice("calibrated", "at the server", calibration=Calibration(target="server"), all=False),
+    Choice("calibrated", "at the server", calibration=Calibration(target="server"), all=False, brief=True),
     Choice("calibrated", "by the mean over rounds", calibration=Calibration("mean"), all=False),
     Choice("calibrated", "by the mean, at the server", calibration=Calibration("mean", "server"), all=False),
-    Choice("calibrated", "not", calibration=None, all=False),
-    Choice("rate", "4 x", rate=4.0),
+    Choice("calibrated", "not", calibration=None, all=False, brief=True),
+    Choice("rate", "4 x", rate=4.0, brief=True),
     Choice("rate", "0.4 x, 2.5 x rounds", rate=0.4, rounds=2.5),
     Choice("rate", "1/10", rate=0.1),
     Choice("rate", "1/50", rate=0.02),
@@ -68,13 +69,7 @@ CHOICES = (
     Choice("static system", "slow clients badly linked", system="static"),
     Choice("static system", "slow clients well linked", system="static", change="pairing reversed"),
 )
-BRIEF = tuple(
-    c
-    for c in CHOICES
-    if c.question in ("default", "slow clients own")
-    or (c.question, c.answer) in (("calibrated", "at the server"), ("calibrated", "not"), ("rate", "4 x"))
-)
-"""The choices that the network is asked at reduced scale."""
+BRIEF = tuple(c for c in CHOICES if c.brief)
 CALIBRATED = ("fedacs", "ca_fedavg")
 
 
@@ -88,9 +83,7 @@ class Asked:
 
 
 LONGER = replace(
-    runs.SMALL_MNIST,
-    rounds=200,
-    substitute="MNIST: 3,000 training images, batches of 32, 200 rounds, rate 0.005",
+    runs.SMALL_MNIST, rounds=200, substitute="MNIST: 3,000 training images, batches of 32, 200 rounds, rate 0.005"
 )
 """The network needs more than the 60 rounds of the other reduced panels."""
 ASKED = {
@@ -133,22 +126,16 @@ def varied(choice: Choice, setting: runs.Setting, algorithms: tuple[str, ...]) -
 
 def decays(scale: str) -> Panel:
     """The two readings of the 'decay rate' of Fig. 4, in its system of unequal clients."""
-    toys = runs.TOYS[scale]
-    problem, k = toys.fig4
-    solvers = runs.solvers(0.001, k)
+    toy = runs.TOYS[scale]["fig4"]
+    solvers = runs.solvers(0.001, toy.draws)
     answers = {
         "fedavg_sgd": ("no decay", solvers["fedavg_sgd"]),
         "fedavg_decay_sgd": ("0.5 % per local step", solvers["fedavg_decay_sgd"]),
-        "fedavg_fading_sgd": ("0.5 % per round", FadingFedAvg(0.001, WeightedDraws(k), decay=0.005)),
+        "fedavg_fading_sgd": ("0.5 % per round", FadingFedAvg(0.001, WeightedDraws(toy.draws), decay=0.005)),
     }
-    experiments = tuple(
-        Experiment(
-            {"dataset": "quadratic", "question": "decay of the rate", "answer": answer, "algorithm": name},
-            problem,
-            runs.FIG4_SYSTEMS["middle"],
-            solver,
-            replace(toys.clock, trace=0),
-        )
+    labels: dict[str, Label] = {"dataset": "quadratic", "question": "decay of the rate"}
+    chosen = [
+        ({**labels, "answer": answer, "algorithm": name}, runs.FIG4_SYSTEMS["middle"], solver)
         for name, (answer, solver) in answers.items()
-    )
-    return Panel("sensitivity-decay", experiments, toys.seeds)
+    ]
+    return replace(toy, clock=replace(toy.clock, trace=0), substitute="").panel("sensitivity-decay", chosen)

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.engine.rule import Rule
-from reproduce.experiment import Experiment
 from reproduce.systems import System
 
 Floats = NDArray[np.float64]
@@ -58,29 +57,31 @@ def draws(system: System, clients: int, rounds: int = 1000) -> tuple[Ints, Float
     return steps, success
 
 
-def step_of(e: Experiment, calibrated: bool = False) -> tuple[Floats, Floats]:
-    """`expected_step` of a declared run with identity Hessians, as all toys of the paper have. The algorithm is the one
-    that its label begins with: "fedavg_prox_sgd" is FedAvg with another local rule."""
-    problem: Any = e.problem
-    minima = problem.minima()
+def toy(e: Any) -> tuple[str, Ints, Floats, Floats]:
+    """(algorithm, steps, success, minimisers) of a declared run with identity Hessians, as all toys of the paper have.
+    The algorithm is the one that its label begins with: "fedavg_prox_sgd" is FedAvg with another local rule."""
+    minima = e.problem.minima()
     name = next(n for n in FACTORS if str(e.labels["algorithm"]).startswith(n))
-    steps, success = draws(e.system, len(minima))
+    return name, *draws(e.system, len(minima)), minima
+
+
+def step_of(e: Any, calibrated: bool = False) -> tuple[Floats, Floats]:
+    """`expected_step` of a declared run."""
+    name, steps, success, minima = toy(e)
     return expected_step(name, steps, success, e.algorithm.lr, minima, rule=e.algorithm.rule(), calibrated=calibrated)
 
 
-def limit(e: Experiment, calibrated: bool = False) -> Floats:
+def limit(e: Any, calibrated: bool = False) -> Floats:
     """The closed-form end point of a declared run."""
     return fixed_point(*step_of(e, calibrated))
 
 
-def limit_to_zero(e: Experiment) -> tuple[Floats, Floats]:
+def limit_to_zero(e: Any) -> tuple[Floats, Floats]:
     """(weights in the surrogate objective [N], end point) of a declared run in a static system with equal weights, as
     the rate goes to zero."""
-    problem: Any = e.problem
-    minima = problem.minima()
-    steps, success = draws(e.system, len(minima))
+    name, steps, success, minima = toy(e)
     w = np.full(len(minima), 1 / len(minima))
-    weights = surrogate(str(e.labels["algorithm"]), w, success[0], steps[0].astype(float))
+    weights = surrogate(name, w, success[0], steps[0].astype(float))
     return weights, weights @ minima
 
 

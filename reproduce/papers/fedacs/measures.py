@@ -87,22 +87,18 @@ def second_half(x: Floats, rounds: Ints) -> Floats:
 
 def tail_averages(histories: Histories, algorithms: tuple[str, ...]) -> pd.DataFrame:
     """`distance_of_tail_average`: of the average over the second half of the run to X*, one row per run."""
-    frame = histories.frame
-    chosen = replace(histories, frame=frame[frame["algorithm"].isin(algorithms)])
-    return per_seed(
-        chosen, "distance_of_tail_average",
-        lambda e, x, rounds: [np.linalg.norm(end - e.problem.optimum()) for end in second_half(x, rounds)],
-    )  # fmt: skip
+    chosen = replace(histories, frame=histories.frame[histories.frame["algorithm"].isin(algorithms)])
+    return per_seed(chosen, "distance_of_tail_average", lambda e, x, rounds: _from(e.problem.optimum(), x, rounds))
 
 
 def tail_averages_to_limits(histories: Histories) -> pd.DataFrame:
     """`distance_of_tail_average_to_closed_form`: the same, to the closed form at the rate of the simulation."""
+    metric = "distance_of_tail_average_to_closed_form"
+    return per_seed(histories, metric, lambda e, x, rounds: _from(closed_form.limit(e), x, rounds))
 
-    def distances(e: Any, x: Floats, rounds: Ints) -> Any:
-        limit = closed_form.limit(e)
-        return [np.linalg.norm(end - limit) for end in second_half(x, rounds)]
 
-    return per_seed(histories, "distance_of_tail_average_to_closed_form", distances)
+def _from(point: Floats, x: Floats, rounds: Ints) -> list[Any]:
+    return [np.linalg.norm(end - point) for end in second_half(x, rounds)]
 
 
 def mean_to_limit(histories: Histories) -> pd.DataFrame:

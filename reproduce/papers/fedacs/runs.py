@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from reproduce.algorithms.fedvarp import FedVARP
 from reproduce.algorithms.os_sampling import OptimalSampling
 from reproduce.algorithms.solvers import DecayFedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.experiment import Experiment, Panel
+from reproduce.experiment import Experiment, Label, Panel
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Shuffled
 from reproduce.problems.embedded import ImageBlobs
@@ -46,37 +46,34 @@ def benchmarks(lr: float, k: int, calibration: Calibration | None = None, probe_
 
 
 @dataclass(frozen=True)
-class Toys:
-    """Problem and draws per round of Figs. 4 and 7, length and seeds of their runs and of those in the plane."""
+class Toy:
+    """Quadratic, draws per round, length and seeds of a panel."""
 
-    fig4: tuple[Quadratic, int]
-    fig7: tuple[Quadratic, int]
+    problem: Quadratic
+    draws: int
     clock: Rounds
     seeds: tuple[int, ...]
-    plane: Rounds
-    plane_seeds: tuple[int, ...]
     substitute: str = ""
-    plane_substitute: str = ""
+
+    def panel(self, name: str, runs: Iterable[tuple[Mapping[str, Label], System, FedAvg]]) -> Panel:
+        """A panel of runs (labels, system, algorithm)."""
+        found = tuple(Experiment(labels, self.problem, system, a, self.clock) for labels, system, a in runs)
+        return Panel(name, found, self.seeds, self.substitute)
 
 
-PAPER_TOYS = Toys(
-    fig4=(Quadratic(30, 10), 15),
-    fig7=(Quadratic(20, 10), 6),
-    clock=Rounds(1000, every=10, dense_last=200, trace=20),
-    seeds=tuple(range(20)),
-    plane=Rounds(2000, every=100, trace=2),
-    plane_seeds=tuple(range(8)),
-)
-SMALL_TOYS = Toys(
-    fig4=(Quadratic(6, 4), 3),
-    fig7=(Quadratic(6, 4), 3),
-    clock=Rounds(50, every=5, dense_last=10, trace=5),
-    seeds=(0, 1),
-    plane=Rounds(1000, every=100, trace=2),
-    plane_seeds=(0, 1, 2, 3),
-    substitute="6 clients in R^4, 50 rounds",
-    plane_substitute="1,000 rounds",
-)
+LONG = Rounds(1000, every=10, dense_last=200, trace=20)
+SMALL = Toy(Quadratic(6, 4), 3, Rounds(50, every=5, dense_last=10, trace=5), (0, 1), "6 clients in R^4, 50 rounds")
+PLANE = Toy(
+    Quadratic(3, 2, minimisers=((0.0, 0.0), (4.0, 0.0), (1.0, 3.0)), start=(4.5, 3.0)), 3,
+    Rounds(2000, every=100, trace=2), tuple(range(8)),
+)  # fmt: skip
+PAPER_TOYS = {
+    "fig4": Toy(Quadratic(30, 10), 15, LONG, tuple(range(20))),
+    "fig7": Toy(Quadratic(20, 10), 6, LONG, tuple(range(20))),
+    "plane": PLANE,
+}
+SMALL_PLANE = replace(PLANE, clock=replace(PLANE.clock, rounds=1000), seeds=(0, 1, 2, 3), substitute="1,000 rounds")
+SMALL_TOYS = {"fig4": SMALL, "fig7": SMALL, "plane": SMALL_PLANE}
 TOYS = {"paper": PAPER_TOYS, "reduced": PAPER_TOYS, "smoke": SMALL_TOYS}
 """Reduced equals paper scale, these runs are cheap."""
 
@@ -108,54 +105,34 @@ def solvers(lr: float, k: int) -> dict[str, FedAvg]:
 
 def fig4(scale: str) -> tuple[Panel, ...]:
     """Homogeneous, heterogeneous and time-varying clients; one common rate, no calibration (the caption gives one)."""
-    toys = TOYS[scale]
-    problem, k = toys.fig4
+    toy = TOYS[scale]["fig4"]
+    chosen = solvers(0.001, toy.draws)
     return tuple(
-        Panel(
-            f"fig4-{place}",
-            tuple(
-                Experiment({"panel": place, "algorithm": name}, problem, system, algorithm, toys.clock)
-                for name, algorithm in solvers(0.001, k).items()
-            ),
-            toys.seeds,
-            toys.substitute,
-        )
+        toy.panel(f"fig4-{place}", [({"panel": place, "algorithm": n}, system, a) for n, a in chosen.items()])
         for place, system in FIG4_SYSTEMS.items()
     )
 
 
 def fig7(scale: str) -> tuple[Panel, ...]:
     """All with the common rate of the caption (`calibrate` false), and the three that calibration changes again."""
-    toys = TOYS[scale]
-    problem, k = toys.fig7
-    plain, calibrated = benchmarks(0.002, k), benchmarks(0.002, k, Calibration())
+    toy = TOYS[scale]["fig7"]
+    plain, calibrated = benchmarks(0.002, toy.draws), benchmarks(0.002, toy.draws, Calibration())
     chosen = [(False, n, plain[n]) for n in ALGORITHMS] + [(True, n, calibrated[n]) for n in CALIBRATED]
     return tuple(
-        Panel(
-            f"fig7-{name}",
-            tuple(
-                Experiment({"system": name, "calibrate": c, "algorithm": n}, problem, system, algorithm, toys.clock)
-                for c, n, algorithm in chosen
-            ),
-            toys.seeds,
-            toys.substitute,
-        )
+        toy.panel(f"fig7-{name}", [({"system": name, "calibrate": c, "algorithm": n}, system, a) for c, n, a in chosen])
         for name, system in FIG7_SYSTEMS.items()
     )
 
 
 def plane(scale: str, system: str) -> tuple[Panel, ...]:
     """Three clients in the plane; the schematics of the paper drawn from simulated paths."""
-    toys = TOYS[scale]
-    problem = Quadratic(3, 2, minimisers=((0.0, 0.0), (4.0, 0.0), (1.0, 3.0)), start=(4.5, 3.0))
-    chosen = benchmarks(0.02, 3) | {"fedvarp_original": FedVARP(0.02, WeightedDraws(3), variant="original")}
+    toy = TOYS[scale]["plane"]
+    chosen = benchmarks(0.02, toy.draws)
+    chosen["fedvarp_original"] = FedVARP(0.02, WeightedDraws(toy.draws), variant="original")
     if system != "toy2d":
         chosen = {"fedavg": chosen["fedavg"]}
-    experiments = tuple(
-        Experiment({"system": system, "algorithm": name}, problem, PLANE_SYSTEMS[system], algorithm, toys.plane)
-        for name, algorithm in chosen.items()
-    )
-    return (Panel(system.replace("_", "-"), experiments, toys.plane_seeds, toys.plane_substitute),)
+    labelled = [({"system": system, "algorithm": n}, PLANE_SYSTEMS[system], a) for n, a in chosen.items()]
+    return (toy.panel(system.replace("_", "-"), labelled),)
 
 
 ONE_CLASS = "one_class_per_client"
