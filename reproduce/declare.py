@@ -13,6 +13,7 @@ import csv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from reproduce.experiment import PACKAGE, Panel
@@ -176,9 +177,12 @@ class Artifact:
 
 
 @cache
-def printed(paper: str, name: str) -> tuple[Mapping[str, str], ...]:
-    """The distinct settings of reported/<name>.csv, `algorithm` included, as text and in the paper's order."""
-    path = PACKAGE / "papers" / paper / "reported" / f"{name}.csv"
+def printed(paper: str, name: str, folder: Path = PACKAGE / "papers") -> tuple[Mapping[str, str], ...]:
+    """The distinct settings of <folder>/<paper>/reported/<name>.csv, `algorithm` included, as text and in the paper's
+    order; none if the paper prints no numbers there."""
+    path = folder / paper / "reported" / f"{name}.csv"
+    if not path.is_file():
+        return ()
     with path.open(encoding="utf-8", newline="") as file:
         rows = [{k: v for k, v in row.items() if k not in PRINTED} for row in csv.DictReader(file)]
     return tuple(dict(items) for items in dict.fromkeys(tuple(row.items()) for row in rows))
