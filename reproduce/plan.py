@@ -135,8 +135,8 @@ def seeds_override() -> tuple[int, ...] | None:
         seeds = tuple(int(s) for s in text.split(","))
     except ValueError as error:
         raise UserError(f"REPRODUCE_SEEDS={text}: use whole numbers with commas between them, such as 0,1,2") from error
-    if min(seeds) < 0 or len(set(seeds)) < len(seeds):
-        raise UserError(f"REPRODUCE_SEEDS={text}: use different numbers, none below 0")
+    if min(seeds) < 0 or max(seeds) >= 2**32 or len(set(seeds)) < len(seeds):
+        raise UserError(f"REPRODUCE_SEEDS={text}: use different numbers, from 0 to 2^32 - 1")
     return seeds
 
 
@@ -347,8 +347,8 @@ def kind(job: Job) -> str:
     """The strategy of the job's model ("quadratic" without one); of several, one."""
     from reproduce.engine.cost import expected_strategy
 
-    models = [getattr(e.problem, "model", None) for e in job.experiments]
-    return max((expected_strategy(m) for m in models if m is not None), default="quadratic")
+    problems: list[Any] = [e.problem for e in job.experiments]
+    return max((expected_strategy(p.model, p.sample.shape) for p in problems if p.model), default="quadratic")
 
 
 def minutes(scale: str, paper: str, name: str) -> int:

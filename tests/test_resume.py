@@ -13,12 +13,12 @@ import pandas as pd
 import pytest
 from runs import run
 
-from reproduce import results
+from reproduce import files, results
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.clocks.rounds import Rounds
 from reproduce.engine import library, store, train
+from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, prepare
-from reproduce.engine.store import Checkpoint, write_atomically
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
@@ -72,7 +72,7 @@ def test_resume_at_every_tick_gives_the_same_bits(tmp_path: Path) -> None:
 SCRIPT = """
 import sys
 from pathlib import Path
-from reproduce.engine.store import Checkpoint
+from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine import train
 from reproduce.experiment import Panel
 sys.path.insert(0, {here!r})
@@ -136,6 +136,9 @@ def test_a_resumed_job_keeps_the_instructions_of_its_checkpoint(
         monkeypatch.setenv(name, "")  # what `keep` sets is taken back after the test
     pd.testing.assert_frame_equal(job(tmp_path / "broken.parquet"), whole, check_exact=True)
     assert results.provenance(str(tmp_path / "broken.parquet"))["compiled"]["isa"] == isa
+    books = [results.provenance(str(tmp_path / f"{name}.parquet"))["local_runs"] for name in ("whole", "broken")]
+    assert books[0] == books[1]
+    assert books[0]["asked"] >= books[0]["computed"] > 0
 
 
 def test_a_machine_that_cannot_keep_them_goes_on_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,13 +165,13 @@ def test_damaged_checkpoint_says_what_to_do(tmp_path: Path) -> None:
 
 def test_full_disk_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "results.parquet"
-    write_atomically(path, lambda f: f.write(b"old") and None)
+    files.write(path, lambda f: f.write(b"old"))
 
     def full(file: object) -> None:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(UserError, match="no space left"):
-        write_atomically(path, full)
+        files.write(path, full)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 

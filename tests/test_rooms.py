@@ -10,8 +10,8 @@ import pytest
 from reproduce import closure
 
 ROOMS = (
-    ("errors", "streams", "text"),
-    ("settings",),
+    ("errors", "seal", "streams", "text"),
+    ("files", "settings"),
     ("closure",),
     ("experiment",),
     ("declare",),

@@ -10,11 +10,13 @@ from pathlib import Path
 import torch
 
 from reproduce.engine import library
+from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.cost import estimate
 from reproduce.engine.progress import Progress
 from reproduce.engine.provenance import commit, environment
-from reproduce.engine.store import Checkpoint, write_results
+from reproduce.engine.stopping import Stopping
+from reproduce.engine.store import write_results
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
@@ -38,23 +40,28 @@ def train_job(
     tasks = Tasks(here)
     runs = prepare(experiments, panel.seeds, tasks)
     trainer = Trainer(here.threads, precision=here.precision)
+    cohort = Cohort(runs, trainer)
 
     def note() -> dict[str, object]:
-        return {"isa": library.how()["isa"], "strategies": sorted(trainer.used)}
+        return {"isa": library.how()["isa"], "strategies": sorted(trainer.used), "shared": cohort.shared}
 
     checkpoint = Checkpoint(here.store / "checkpoints" / f"{scale}-{paper}-{job}-{digest}.pt", runs, note)
     resumed, changed = checkpoint.restore(), ""
     if resumed:
         trainer.used |= set(checkpoint.said["strategies"])
+        cohort.shared |= checkpoint.said["shared"]
         changed = library.keep(checkpoint.said["isa"])
         print(changed, end="\n" if changed else "", file=sys.stderr)
-    with Progress(f"{scale}/{paper}/{job}", runs) as progress:
+    with Progress(f"{scale}/{paper}/{job}", runs) as progress, Stopping() as stopping:
 
         def tick() -> None:
+            if stopping.wish:
+                checkpoint.save()
+                stopping.end()
             checkpoint.tick()
             progress.update()
 
-        cohort = Cohort(runs, trainer, tick)
+        cohort.tick = tick
         cohort.run()
     trainer.close()
     cost = [estimate(e, panel.seeds) for e in experiments]
@@ -74,6 +81,7 @@ def train_job(
         "precision": trainer.precision,
         "threads": here.threads,
         "strategies": sorted(trainer.used),
+        "local_runs": cohort.shared,
         "seconds": round(time.monotonic() - started, 2),
         "seconds_by_part": {k: round(v, 2) for k, v in cohort.seconds.items()},
         "resumed": resumed,

@@ -1,11 +1,13 @@
 """The models of the five papers, each one function over an operator set.
 
 A model is a frozen value: `shapes` (parameter name -> shape, in the order of the flat vector) and `forward(ops, p, x)`,
-written once against an operator set. The same definition therefore serves one client, a stack of clients, evaluation
-(`reproduce.engine.ops`) and the counting of parameters and multiplications (`Count` below), none of which needs torch
-to be imported here.
+that is `head` after `encode`, written once against an operator set. The same definition therefore serves one client, a
+stack of clients, evaluation (`reproduce.engine.ops`) and the counting of parameters and multiplications
+(`count.py`), none of which needs torch to be imported here.
 
-Parameter names follow PyTorch: `<layer>.weight`, `<layer>.bias`; weights are [out, in] or [out, in, k, k].
+Parameter names follow PyTorch: `<layer>.weight`, `<layer>.bias`; weights are [out, in] or [out, in, k, k]. Running
+statistics `<layer>.running_mean` and `<layer>.running_var` are entries of the vector as well (`Model.buffers`): steps
+of SGD leave them alone, forward passes in training move them, and servers average them like parameters.
 """
 
 from __future__ import annotations
@@ -13,15 +15,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-Shapes = dict[str, tuple[int, ...]]
+from reproduce.problems.count import Count, Shapes
 
 
 @dataclass(frozen=True)
 class Initial:
-    """How one parameter tensor starts: `kind` uniform, normal or constant; `scale` = half-width, deviation or value."""
+    """How one tensor starts: `kind` uniform, normal or constant, `scale` = half-width, deviation or value.
+
+    "rows" is normal with a first row of zeros (embeddings, whose row 0 is the padding).
+    """
 
     kind: str
     scale: float
@@ -29,7 +34,7 @@ class Initial:
 
 @dataclass(frozen=True)
 class Model:
-    """A network; subclasses give `shapes` and `forward`.
+    """A network; subclasses give `shapes`, `encode` and `head`.
 
     `batch_statistics`: the output for one sample depends on its whole batch (static batch normalisation), so that
     batches may be neither padded nor cut.
@@ -39,13 +44,31 @@ class Model:
     def shapes(self) -> Shapes:
         raise NotImplementedError
 
+    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+        """The representation [batch, F] (or [clients, batch, F]) of a batch, which contrastive terms compare."""
+        raise NotImplementedError
+
+    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
+        """Logits [batch, classes] of a representation `z`, which stays as it is."""
+        return ops.linear(z, p, "fc")
+
     def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
         """Logits of a batch: ops-specific activations in, [batch, classes] (or [clients, batch, classes]) out."""
-        raise NotImplementedError
+        return self.head(ops, p, self.encode(ops, p, x))
 
     @property
     def batch_statistics(self) -> bool:
         return False
+
+    @property
+    def pretrained(self) -> str:
+        """The network whose stored weights the initial model takes where the names agree; "" if it is all random."""
+        return ""
+
+    @property
+    def embedding(self) -> str:
+        """The tensor of which a batch reads, and a step moves, only the rows that its samples name; "" if none."""
+        return ""
 
     @property
     def separable(self) -> bool:
@@ -55,6 +78,8 @@ class Model:
     def initial(self, name: str) -> Initial:
         """PyTorch's default: weights and biases uniform in +-1/sqrt(fan_in); normalisation scale 1, shift 0."""
         shape = self.shapes[name]
+        if name in self.buffers:
+            return Initial("constant", float(name.endswith("running_var")))
         if len(shape) == 1 and name.endswith("weight"):
             return Initial("constant", 1.0)
         if name.endswith("bias"):
@@ -64,9 +89,19 @@ class Model:
             return Initial("uniform", 1 / math.sqrt(math.prod(weight[1:])))
         return Initial("uniform", 1 / math.sqrt(math.prod(shape[1:])))
 
+    def narrowed(self, width: float) -> Model:
+        """The network with the first share `width` of every layer's channels; ValueError if it has no such form."""
+        raise ValueError(f"a {type(self).__name__} has no narrower form")
+
+    @property
+    def buffers(self) -> frozenset[str]:
+        """The entries of the vector that are not trained: running means and variances."""
+        return frozenset(n for n in self.shapes if n.endswith((".running_mean", ".running_var")))
+
     @property
     def parameters(self) -> int:
-        return sum(math.prod(s) for s in self.shapes.values())
+        """How many numbers are trained."""
+        return sum(math.prod(s) for n, s in self.shapes.items() if n not in self.buffers)
 
     def cost(self, sample: tuple[int, ...]) -> Count:
         """Layer shapes and multiply-accumulates of one forward pass on one sample of shape (channels, ...)."""
@@ -84,13 +119,18 @@ def linear_shapes(layer: str, inputs: int, outputs: int) -> Shapes:
     return {f"{layer}.weight": (outputs, inputs), f"{layer}.bias": (outputs,)}
 
 
-def norm_shapes(layer: str, channels: int) -> Shapes:
-    return {f"{layer}.weight": (channels,), f"{layer}.bias": (channels,)}
+def norm_shapes(layer: str, channels: int, running: bool = False) -> Shapes:
+    """Batch normalisation; with `running` statistics, which evaluation uses, else with those of the batch at hand."""
+    kinds = ("weight", "bias", "running_mean", "running_var") if running else ("weight", "bias")
+    return {f"{layer}.{kind}": (channels,) for kind in kinds}
 
 
 @dataclass(frozen=True)
 class Softmax(Model):
-    """Multinomial logistic regression: one linear layer (`linear` of dynamic_init, `lr` of fedagrac)."""
+    """Multinomial logistic regression: one linear layer (`linear` of dynamic_init, `lr` of fedagrac).
+
+    Its representation is its logits, as in dynamic_init.
+    """
 
     features: int
     classes: int
@@ -99,8 +139,11 @@ class Softmax(Model):
     def shapes(self) -> Shapes:
         return linear_shapes("fc", self.features, self.classes)
 
-    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
         return ops.linear(ops.flatten(x), p, "fc")
+
+    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
+        return z
 
 
 @dataclass(frozen=True)
@@ -115,8 +158,11 @@ class MLP(Model):
     def shapes(self) -> Shapes:
         return linear_shapes("fc1", self.features, self.hidden) | linear_shapes("fc2", self.hidden, self.classes)
 
-    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
-        return ops.linear(ops.relu(ops.linear(ops.flatten(x), p, "fc1")), p, "fc2")
+    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+        return ops.relu(ops.linear(ops.flatten(x), p, "fc1"))
+
+    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
+        return ops.linear(z, p, "fc2")
 
 
 @dataclass(frozen=True)
@@ -170,7 +216,7 @@ class ConvNet(Model):
             return Initial("constant", 0.0)
         return Initial("normal", math.sqrt(2 / math.prod(self.shapes[name][1:])))
 
-    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
         for layer in ("conv1", "conv2"):
             x = ops.conv(x, p, layer, padding=self.padding)
             if layer == "conv2" and self.channel_dropout:
@@ -178,15 +224,18 @@ class ConvNet(Model):
             # Pooling first is the same function (ReLU is monotone) and four times less work for ReLU.
             x = ops.relu(ops.pool(x)) if self.activation else x
         x = ops.flatten(x)
-        layers = len(self.hidden) + 1
-        for i in range(1, layers + 1):
-            here = {"all": True, "first": i == 1, "last": i == layers}[self.dropout_at]
-            if self.dropout and here:
-                x = ops.dropout(x, self.dropout)
-            x = ops.linear(x, p, f"fc{i}")
-            if i < layers and self.activation:
-                x = ops.relu(x)
+        for i in range(1, len(self.hidden) + 1):
+            x = self._linear(ops, p, x, i)
+            x = ops.relu(x) if self.activation else x
         return x
+
+    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
+        return self._linear(ops, p, z, len(self.hidden) + 1)
+
+    def _linear(self, ops: Any, p: Mapping[str, Any], x: Any, i: int) -> Any:
+        """Linear layer number `i` = 1, ..., after its dropout."""
+        here = {"all": True, "first": i == 1, "last": i == len(self.hidden) + 1}[self.dropout_at]
+        return ops.linear(ops.dropout(x, self.dropout) if self.dropout and here else x, p, f"fc{i}")
 
 
 @dataclass(frozen=True)
@@ -208,14 +257,17 @@ class AlexNet(Model):
             | linear_shapes("fc3", 2048, self.classes)
         )
 
-    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
         x = ops.relu(ops.pool(ops.conv(x, p, "conv1", stride=4, padding=5)))
         x = ops.relu(ops.pool(ops.conv(x, p, "conv2", padding=2)))
         x = ops.relu(ops.conv(x, p, "conv3", padding=1))
         x = ops.relu(ops.conv(x, p, "conv4", padding=1))
         x = ops.relu(ops.pool(ops.conv(x, p, "conv5", padding=1)))
         x = ops.relu(ops.linear(ops.dropout(ops.flatten(x), 0.5), p, "fc1"))
-        return ops.linear(ops.relu(ops.linear(ops.dropout(x, 0.5), p, "fc2")), p, "fc3")
+        return ops.relu(ops.linear(ops.dropout(x, 0.5), p, "fc2"))
+
+    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
+        return ops.linear(z, p, "fc3")
 
 
 @dataclass(frozen=True)
@@ -249,13 +301,16 @@ class VGG19(Model):
         outputs, _, height, width = self.shapes[name]
         return Initial("normal", math.sqrt(2 / (height * width * outputs)))
 
-    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
         for stage, (count, _) in enumerate(self.plan, start=1):
             for i in range(1, count + 1):
                 x = ops.relu(ops.conv(x, p, f"conv{stage}_{i}", padding=1))
             x = ops.pool(x)
         x = ops.relu(ops.linear(ops.dropout(ops.flatten(x), 0.5), p, "fc1"))
-        return ops.linear(ops.relu(ops.linear(ops.dropout(x, 0.5), p, "fc2")), p, "fc3")
+        return ops.relu(ops.linear(ops.dropout(x, 0.5), p, "fc2"))
+
+    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
+        return ops.linear(z, p, "fc3")
 
 
 @dataclass(frozen=True)
@@ -278,6 +333,9 @@ class ResNet(Model):
     @property
     def batch_statistics(self) -> bool:
         return True
+
+    def narrowed(self, width: float) -> ResNet:
+        return replace(self, width=width)
 
     def kept_channels(self, channels: int) -> int:
         return math.ceil(self.width * channels - 1e-9)
@@ -307,7 +365,7 @@ class ResNet(Model):
             for i in range(count)
         ]
 
-    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
         def conv(x: Any, layer: str, norm: str, stride: int = 1, padding: int = 1) -> Any:
             x = ops.conv(x, p, layer, stride=stride, padding=padding)
             return ops.norm(x if self.width == 1 else ops.scale(x, 1 / self.width), p, norm)
@@ -318,75 +376,4 @@ class ResNet(Model):
             if f"{name}.shortcut.weight" in p:
                 x = conv(x, f"{name}.shortcut", f"{name}.shortcut_bn", stride, padding=0)
             x = ops.relu(ops.add(y, x))
-        return ops.linear(ops.global_pool(x), p, "fc")
-
-
-class Count:
-    """The operator set that only counts: activations are shapes (channels, height, width) or (features,).
-
-    After a forward pass `layers` lists (layer, kind, output shape, parameters), `macs` are the multiply-accumulates of
-    one sample, and `strided` says whether any convolution has a stride.
-    """
-
-    def __init__(self, shapes: Shapes) -> None:
-        self.shapes = shapes
-        self.layers: list[tuple[str, str, tuple[int, ...], int]] = []
-        self.macs = 0
-        self.strided = False
-
-    @property
-    def forward_flops(self) -> int:
-        """Floating-point operations of one sample's forward pass; a training step costs three times as many."""
-        return 2 * self.macs
-
-    def _parameters(self, layer: str) -> int:
-        return sum(math.prod(self.shapes.get(f"{layer}.{kind}", (0,))) for kind in ("weight", "bias"))
-
-    def conv(self, x: Any, p: Mapping[str, Any], layer: str, stride: int = 1, padding: int = 0) -> Any:
-        outputs, inputs, kernel, _ = self.shapes[f"{layer}.weight"]
-        side = [(s + 2 * padding - kernel) // stride + 1 for s in x[1:]]
-        self.strided = self.strided or stride > 1
-        self.macs += math.prod(side) * outputs * inputs * kernel * kernel
-        self.layers.append((layer, "Conv2d", (outputs, *side), self._parameters(layer)))
-        return (outputs, *side)
-
-    def linear(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
-        outputs, inputs = self.shapes[f"{layer}.weight"]
-        if math.prod(x) != inputs:
-            raise ValueError(f"{layer} takes {inputs} features but gets {x}")
-        self.macs += inputs * outputs
-        self.layers.append((layer, "Linear", (outputs,), self._parameters(layer)))
-        return (outputs,)
-
-    def norm(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
-        self.layers.append((layer, "BatchNorm2d", x, self._parameters(layer)))
-        return x
-
-    def pool(self, x: Any) -> Any:
-        out = (x[0], x[1] // 2, x[2] // 2)
-        self.layers.append(("pool", "MaxPool2d", out, 0))
-        return out
-
-    def relu(self, x: Any) -> Any:
-        self.layers.append(("relu", "ReLU", x, 0))
-        return x
-
-    def dropout(self, x: Any, p: float) -> Any:
-        self.layers.append(("dropout", "Dropout", x, 0))
-        return x
-
-    def channel_dropout(self, x: Any, p: float) -> Any:
-        self.layers.append(("dropout", "Dropout2d", x, 0))
-        return x
-
-    def flatten(self, x: Any) -> Any:
-        return (math.prod(x),)
-
-    def global_pool(self, x: Any) -> Any:
-        return (x[0],)
-
-    def scale(self, x: Any, factor: float) -> Any:
-        return x
-
-    def add(self, x: Any, y: Any) -> Any:
-        return x
+        return ops.global_pool(x)
