@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare import Artifact, Code, Curves, Last, Measure, no_panels
 from reproduce.experiment import Experiment, Panel
 from reproduce.problems import Quadratic
 from reproduce.report import drawing, figures, measuring
 from reproduce.report.histories import Histories
+from reproduce.systems import System
 
 EXPERIMENTS = (
-    Experiment({"algorithm": "short", "tail": 2}, Quadratic(2, 2), None, None, Rounds(5, dense_last=1)),
-    Experiment({"algorithm": "long"}, Quadratic(2, 2), None, None, Rounds(9, dense_last=3)),
+    Experiment({"algorithm": "short", "tail": 2}, Quadratic(2, 2), System(), FedAvg(0.1), Rounds(5, dense_last=1)),
+    Experiment({"algorithm": "long"}, Quadratic(2, 2), System(), FedAvg(0.1), Rounds(9, dense_last=3)),
 )
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from reproduce.algorithms.base import FedAvg, Full
+from reproduce.clocks.rounds import Rounds
 from reproduce.experiment import Experiment
 from reproduce.papers import artifacts
 from reproduce.papers.fedacs import closed_form, measures, runs, theory
@@ -140,7 +141,7 @@ def test_panels(scale: str) -> None:
         assert len({e.digest for e in panel.experiments}) == len(panel.experiments)
 
 
-PLAIN = Experiment({}, Quadratic(2, 2, minimisers=((0.0, 0.0), (2.0, 0.0))), System(), FedAvg(0.1, Full()), None)
+PLAIN = Experiment({}, Quadratic(2, 2, minimisers=((0.0, 0.0), (2.0, 0.0))), System(), FedAvg(0.1, Full()), Rounds(10))
 
 
 def toy(value_of: Any, *experiments: Experiment, rounds: int = 10, seeds: int = 4) -> Histories:

@@ -45,6 +45,16 @@ def test_the_default_is_the_run_of_fig_6() -> None:
     assert (ours.problem, ours.system, ours.algorithm) == (theirs.problem, theirs.system, theirs.algorithm)
 
 
+def test_the_network_is_asked_few_of_the_choices() -> None:
+    asked = {(e.labels["question"], e.labels["answer"]) for e in choices.panels("reduced")[1].experiments}
+    few = (
+        ("default", choices.DEFAULT), ("slow clients own", "the last five classes"),
+        ("slow clients own", "half of every class"), ("calibrated", "at the server"), ("calibrated", "not"),
+        ("rate", "4 x"),
+    )  # fmt: skip
+    assert asked == set(few)
+
+
 def test_who_is_slow_and_who_is_badly_linked() -> None:
     swapped, static = chosen("the last five classes").system, chosen("slow clients well linked").system
     assert swapped.work.amounts(0, 0, 20)[:10].min() >= 20 > 10 >= swapped.work.amounts(0, 0, 20)[10:].max()
