@@ -13,6 +13,7 @@ import csv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from reproduce.experiment import PACKAGE, Panel
@@ -35,7 +36,7 @@ class Code:
 @dataclass(frozen=True)
 class Last:
     """Mean of the last `over` evaluations of `metric`. by: the sub-keys of the metric become this column ("": the main
-    number only). over: a number, or the label column that holds it."""
+    number only). over: a number, the label column that holds it, or a field of the experiment ("clock.dense_last")."""
 
     metric: str
     over: int | str = 1
@@ -73,7 +74,7 @@ class Reach:
 
     target, horizon: a number, or the label column that holds each run's; horizon "" is as far as the runs went, and one
     with a dot an attribute of the experiment, such as "clock.rounds".
-    smooth: of the trailing mean over so many evaluations (or the label column that holds the number).
+    smooth: of the trailing mean over so many evaluations (or where the number is, as for the horizon).
     """
 
     metric: str = "accuracy"
@@ -122,7 +123,9 @@ class Curves(Sheet):
     """Lines of the mean over seeds of `metric` over `x`, one per value of the label `series`.
 
     order: the series that are drawn, in this order (empty: all). smooth: trailing mean over so many evaluations.
-    target: the label column, or the number, of a dotted line. until: the label column with the end of the x axis.
+    every: draw only the rounds that are multiples of it. target: the label column, or the number, of a dotted line.
+    until: the label column with the end of the x axis. like: series -> the one whose line it has. also: a function of
+    (axes, rows of all rounds drawn) that adds to each axes what is special.
     """
 
     metric: str = "accuracy"
@@ -131,10 +134,13 @@ class Curves(Sheet):
     order: tuple[str, ...] = ()
     band: str | None = "minmax"
     smooth: int = 1
+    every: int = 1
     xlabel: str = "round"
     ylabel: str = "accuracy (%)"
     target: str | float = ""
     until: str = ""
+    like: Mapping[str, str] = field(default_factory=dict)
+    also: Code | None = None
 
 
 def no_panels(scale: str) -> tuple[Panel, ...]:
@@ -153,7 +159,8 @@ class Artifact:
     draw: the picture, a `Sheet` or a function of (histories, cells) that returns a figure; None for a table.
     rows, columns: the setting columns that make the rows and columns of the printed table.
     metrics: those to print (empty: those that both we and the paper have; the CSV has all).
-    labels: columns that describe a cell without telling cells apart, such as its target.
+    labels: columns that describe a cell without telling cells apart, such as its target. drop: labels of the runs that
+        only say how to measure, such as the number of evaluations of a mean; the cells do not have them.
     decimals: of all metrics, or per metric (2 for the others). names: how to print a value or a column.
     extra: a function of (histories, cells) whose text is appended to the Markdown.
     censored: how a lower bound is printed.
@@ -170,6 +177,7 @@ class Artifact:
     columns: tuple[str, ...] = ("metric",)
     metrics: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
     decimals: int | Mapping[str, int] = 2
     names: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -192,9 +200,12 @@ class Artifact:
 
 
 @cache
-def printed(paper: str, name: str) -> tuple[Mapping[str, str], ...]:
-    """The distinct settings of reported/<name>.csv, `algorithm` included, as text and in the paper's order."""
-    path = PACKAGE / "papers" / paper / "reported" / f"{name}.csv"
+def printed(paper: str, name: str, folder: Path = PACKAGE / "papers") -> tuple[Mapping[str, str], ...]:
+    """The distinct settings of <folder>/<paper>/reported/<name>.csv, `algorithm` included, as text and in the paper's
+    order; none if the paper prints no numbers there."""
+    path = folder / paper / "reported" / f"{name}.csv"
+    if not path.is_file():
+        return ()
     with path.open(encoding="utf-8", newline="") as file:
         rows = [{k: v for k, v in row.items() if k not in PRINTED} for row in csv.DictReader(file)]
     return tuple(dict(items) for items in dict.fromkeys(tuple(row.items()) for row in rows))

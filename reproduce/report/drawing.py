@@ -72,6 +72,8 @@ def _of(histories: Histories, labels: dict[str, Any], picture: Sheet) -> Histori
     frame = _matching(histories.frame, labels, picture)
     if isinstance(picture, Curves):
         frame = frame[frame["metric"] == picture.metric]
+        if picture.every > 1:
+            frame = frame[frame["round"] % picture.every == 0]
         if picture.until and len(frame):
             frame = frame[frame[picture.x] <= frame[picture.until]]
     wanted = {**picture.only, **{k: (v,) for k, v in labels.items()}}
@@ -92,6 +94,7 @@ def _matching(frame: pd.DataFrame, labels: dict[str, Any], picture: Sheet) -> pd
 
 def _lines(ax: Axes, picture: Curves, rows: pd.DataFrame, artifact: Artifact) -> None:
     shown = metrics.smooth(rows, picture.smooth) if picture.smooth > 1 else rows
+    looks = figures.lines(picture.like.values())
     figures.curves(
         ax,
         shown,
@@ -99,9 +102,12 @@ def _lines(ax: Axes, picture: Curves, rows: pd.DataFrame, artifact: Artifact) ->
         series=picture.series,
         order=picture.order or None,
         band=picture.band,
+        styles={series: looks[other] for series, other in picture.like.items()} or None,
         names=artifact.names,
     )
     if picture.target:
         target = rows[picture.target].iloc[0] if isinstance(picture.target, str) else picture.target
         ax.axhline(float(target), color="#404040", linewidth=0.7, linestyle=(0, (1, 1)), zorder=1)
     ax.set_xlabel(picture.xlabel)
+    if picture.also:
+        function(artifact.paper, picture.also)(ax, rows)
