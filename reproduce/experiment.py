@@ -51,6 +51,11 @@ class Experiment:
     algorithm: Any
     clock: Any
 
+    def __post_init__(self) -> None:
+        """ValueError where the clock says that it cannot run these parts."""
+        if check := getattr(self.clock, "check", None):
+            check(self)
+
     def __hash__(self) -> int:
         return hash(self.declaration)
 

@@ -57,13 +57,12 @@ class Sessions:
         if not 1 <= self.pilots < self.sessions:
             raise ValueError(f"{self.pilots} pilot sessions do not leave any of {self.sessions} sessions")
 
-    @property
-    def length(self) -> int:
+    def length(self, experiment: Any) -> int:
         """Rounds in all, for progress; a scheme without pilot sessions starts in the middle of them."""
         return self.sessions * self.rounds
 
-    @property
-    def evaluations(self) -> int:
+    def evaluations(self, experiment: Any) -> int:
+        """Evaluations in all."""
         return 1 + (self.sessions - self.pilots) * self.rounds
 
     def samples(self, experiment: Any) -> float:
@@ -152,7 +151,7 @@ class Sessions:
         scratch: State = {"x": pilot, "finals": state["finals"], "work": 0.0}
         algorithm.setup(env, scratch)
         for v in range(self.start.rounds):
-            round = self.length + session * self.start.rounds + v
+            round = self.sessions * self.rounds + session * self.start.rounds + v
             now = self._now(env, algorithm, session, round, algorithm.lr / 2, state["steps_done"])
             yield from algorithm.round(env, scratch, now)
         return scratch["x"] - pilot
