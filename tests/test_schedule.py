@@ -257,9 +257,7 @@ def test_favano_counts_a_step_that_ends_in_the_instant_of_the_contact() -> None:
 
 
 def test_download_on_the_path_delays_every_job() -> None:
-    timed = Schedule(
-        DeFedAvgIIDPolicy(1, download_on_path=True), 1, 2, Pace(1.0, 0.0, 1.0, Explicit((1,)))
-    )
+    timed = Schedule(DeFedAvgIIDPolicy(1, download_on_path=True), 1, 2, Pace(1.0, 0.0, 1.0, Explicit((1,))))
     assert [a.time for a in timed.simulate(0, aggregations=3)] == [3.0, 6.0, 9.0]
 
 
