@@ -20,6 +20,7 @@ from reproduce.systems.speeds import FASHION_MNIST, Explicit, Pace
 from tests import event_loop
 from tests.test_schedule_properties import schedules
 
+module._library()  # built before hypothesis looks at the clock
 needs_compiler = pytest.mark.skipif(library.compiler() is None, reason="no C compiler")
 
 
