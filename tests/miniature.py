@@ -38,9 +38,14 @@ class Toy:
     requires: tuple = ()
     hours: float = 0.0
 
+    model = None
+
 @dataclass(frozen=True)
 class Record:
     value: float = 1.0
+
+    def check(self, experiment):
+        pass
 """,
     "reproduce/problems/data.py": """
 from types import SimpleNamespace
@@ -64,7 +69,7 @@ def estimate_together(experiments, seeds, rates):
     n, hours = len(experiments), sum(getattr(e.problem, "hours", 0) for e in experiments)
     return Cost(100 * n * len(seeds), 1e9 * n, 30.0 * n + 3600 * hours, 10**6)
 
-def expected_strategy(model):
+def expected_strategy(model, sample):
     return "kernel"
 """,
     "reproduce/speed/measure.py": """
@@ -79,6 +84,7 @@ import json
 import os
 import pyarrow as pa
 from pyarrow import parquet
+from reproduce import seal
 from reproduce.experiment import code
 
 def train_job(panel, experiments, scale, paper, job, digest, output):
@@ -86,7 +92,9 @@ def train_job(panel, experiments, scale, paper, job, digest, output):
         raise ZeroDivisionError("the training fell over")
     note = {"experiments": [e.record() for e in experiments], "seeds": panel.seeds, "code": code(experiments)}
     note |= {"git": "c0ffee", "date": "today", "threads": os.environ["REPRODUCE_THREADS"]}
-    table = pa.table({"value": [1.0]}).replace_schema_metadata({"provenance": json.dumps(note)})
+    table = pa.table({"value": [1.0]})
+    note |= {"scale": scale, "paper": paper, "job": job, "content": seal.of_table(table)}
+    table = table.replace_schema_metadata({"provenance": json.dumps(note)})
     file = io.BytesIO()
     parquet.write_table(table, file)
     output.write_bytes(file.getvalue())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -14,7 +15,9 @@ from reproduce.papers import artifacts
 from reproduce.papers.fedacs import network_figures
 from reproduce.problems import Quadratic
 from reproduce.report import entries, formats, tables
+from reproduce.report.code import function
 from reproduce.report.histories import COLUMNS, Histories
+from tests.unplayed import Unplayed
 
 CELLS = pd.DataFrame({"algorithm": "a", "seed": [0, 1], "metric": "acc", "value": [70.0, 72.0]})
 PAPER = pd.DataFrame(
@@ -23,7 +26,7 @@ PAPER = pd.DataFrame(
 
 
 def panels_of(scale: str) -> tuple[Panel, ...]:
-    experiment = Experiment({"algorithm": "a"}, Quadratic(2, 2), None, None, 5 if scale == "reduced" else 9)
+    experiment = Experiment({"algorithm": "a"}, Quadratic(2, 2), None, None, Unplayed(5 if scale == "reduced" else 9))
     return (Panel("p", (experiment,), (0, 1), "fewer rounds" if scale == "reduced" else ""),)
 
 
@@ -66,10 +69,11 @@ def histories(scale: str, seeds: int = 2) -> Histories:
 
 def stamp(name: str, scale: str) -> str:
     (found,) = (a for a in artifacts() if a.id == name)
-    note = found.options.get("stamp", "")
+    experiments = tuple(e for p in found.panels(scale) for e in p.experiments)
+    note = found.stamp if isinstance(found.stamp, str) else function(found.paper, found.stamp)
     stands = list(dict.fromkeys(p.substitute for p in found.panels(scale) if p.substitute))
     line = entries.scale_line(scale, stands, entries.comparable(found, scale))
-    return f"{line} {note(histories(scale)) if callable(note) else note}"
+    return f"{line} {note(replace(histories(scale), experiments=experiments)) if callable(note) else note}"
 
 
 def test_stamps_state_the_settings_of_the_run() -> None:

@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from reproduce.algorithms.asynchronous import Asynchronous, Favano
-from reproduce.algorithms.fedprox import FedProx
 from reproduce.clocks.events import Events, Script
 from reproduce.clocks.record import Target
 from reproduce.engine.checkpoint import Checkpoint
@@ -26,8 +25,8 @@ from reproduce.problems.embedded import GaussianClasses
 from reproduce.problems.models import ConvNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import settings
-from reproduce.systems import Epochs, Steps, System
-from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
+from reproduce.systems import Steps, System
+from reproduce.systems.policies_arrivals import DeFedAvgIIDPolicy, FedBuffPolicy
 from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
 from reproduce.systems.schedule import Policy, Schedule
 from reproduce.systems.speeds import Pace
@@ -232,23 +231,3 @@ def test_an_aggregation_without_updates_leaves_the_model() -> None:
     run = play(experiment(clock, Asynchronous(0.1)))[0]
     values = [v for _, _, v in history(run, "loss")]
     assert values[1] == values[0]
-
-
-@pytest.mark.parametrize(
-    ("system", "algorithm", "policy", "says"),
-    [
-        (None, Asynchronous(), FedAvgPolicy(2), "a system with a pace"),
-        (clients(pace=None), Asynchronous(), FedAvgPolicy(2), "a system with a pace"),
-        (System(work=Epochs(1), pace=PACE), Asynchronous(), FedAvgPolicy(2), r"Steps\(k\), not Epochs"),
-        (clients(), FedProx(0.1, mu=0.1), FedAvgPolicy(2), "does not serve FedProx"),
-        (clients(), Favano(), FedAvgPolicy(2), "Favano does not fit the policy FedAvgPolicy"),
-        (clients(), Asynchronous(), FavanoPolicy(2), "Asynchronous does not fit the policy FavanoPolicy"),
-        (clients(), Asynchronous(), DeFedAvgIIDPolicy(11), "deadlock"),
-        (clients(), Asynchronous(), AsySGPolicy(2), "one gradient per job"),
-    ],
-)
-def test_what_cannot_work_is_refused_when_it_is_declared(
-    system: System | None, algorithm: Any, policy: Policy, says: str
-) -> None:
-    with pytest.raises(ValueError, match=says):
-        Experiment({}, GAUSSIAN, system, algorithm, Events(policy, aggregations=3, every=1))

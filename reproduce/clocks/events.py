@@ -74,16 +74,16 @@ class Events:
         return Schedule(self.policy, clients, system.work.k, system.pace)
 
     def check(self, experiment: Any) -> None:
-        """Raise ValueError if the clock cannot run the experiment."""
-        self.schedule(experiment.system, experiment.problem.clients)
-        algorithm = experiment.algorithm
+        """Raises ValueError if the experiment cannot be run by this clock."""
+        problem, system, algorithm = experiment.problem, experiment.system, experiment.algorithm
         if not isinstance(algorithm, Asynchronous):
-            raise ValueError(
-                f"the event clock does not serve {type(algorithm).__name__}: it has no rule for stale updates "
-                "(algorithms/asynchronous.py)"
-            )
+            raise ValueError(f"{type(algorithm).__name__} has rounds; the event clock needs an asynchronous rule")
         if isinstance(algorithm, Favano) != isinstance(self.policy, FavanoPolicy):
             raise ValueError(f"{type(algorithm).__name__} does not fit the policy {type(self.policy).__name__}")
+        self.schedule(system, problem.clients)
+        algorithm.check(problem, system)
+        for view in filter(None, (self.view, self.train_view)):
+            problem.check_view(view)
 
     def length(self, experiment: Any) -> int:
         """Aggregations in all, about, for progress and cost; a run that reaches its target ends earlier."""
