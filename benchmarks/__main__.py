@@ -1,6 +1,7 @@
 """`python -m benchmarks [NAME ...] [--isa LEVEL]`: measures the engine and prints Markdown tables.
 
-Without a name everything but `fig4`, `choice`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan` and `peers`.
+Without a name everything but `fig4`, `choice`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan`, `peers`, `schedules`
+and `events`.
 
 --isa LEVEL: as on a machine with no more than these instructions; torch and the peers are held to them as well.
 
@@ -19,6 +20,8 @@ precision   ResNet-18 in bfloat16 against float32
 gpu         every strategy for every model on CUDA, checked against the reference (docs/gpu.md)
 gpu-dry     the same script on the CPU with tiny models
 plan        planned against measured seconds of short jobs of every kind
+schedules   100,000 clients and 10,000,000 updates of every policy, Table I of defedavg; peak memory
+events      training by replay of a schedule against job by job; models kept, and the bound
 peers       W1 and W2 in other simulators (BENCHMARK_PEERS = their Python interpreter)
 """
 
@@ -33,7 +36,7 @@ from collections.abc import Callable
 import numpy
 import torch
 
-from benchmarks import choice, cohorts, gpu, planned, precision, smoke, start, whole
+from benchmarks import choice, cohorts, gpu, planned, precision, schedules, smoke, start, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
 from reproduce.engine import library
@@ -96,6 +99,8 @@ COMMANDS: dict[str, Callable[[], None]] = {
     "gpu-dry": gpu.dry,
     "plan": planned.planned,
     "peers": peers,
+    "schedules": schedules.schedules,
+    "events": schedules.events,
 }
 DEFAULT = ("works", "seeds", "sweep", "width", "overhead", "memory", "throughput")
 
