@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.naive import Module, naive_round
 from reproduce.clocks.blocks import blocks
 from reproduce.clocks.events import Events
 from reproduce.engine.cohort import Cohort, prepare
@@ -70,30 +71,38 @@ def _table1() -> tuple[int, int]:
 
 def events() -> None:
     """Reduced Table I, n = 10: training by replay in one cohort against job by job in the order of events."""
-    print("| column | updates | job by job, s | replay, s | ratio | models kept | bound |\n| " + "--- | " * 7)
+    print(
+        "| column | jobs | script, ms | engine, job by job, ms | replay, ms | script / replay | models kept | bound |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for distribution in runs.DISTRIBUTIONS:
         panel = runs.times_panel("reduced", runs.REDUCED, distribution, 10)
-        experiments = [replace(e, clock=_short(e.clock)) for e in panel.experiments]
-        count = sum(len(u) for e in experiments for u in _updates(e))
-        slow = _timed(lambda found=experiments: _one_by_one(found))[0]  # type: ignore[misc]
-        fast, _, (kept, bound) = _timed(lambda found=experiments: _replayed(found))  # type: ignore[misc]
-        print(f"| {distribution} | {count:,} | {slow:.1f} | {fast:.1f} | {slow / fast:.1f} | {kept} | {bound} |")
-    print("\nBoth without evaluations, all algorithms of the column, one seed, 200 aggregations each, one thread.")
+        found = [replace(e, clock=Events(e.clock.policy, SHORT, every=10**9)) for e in panel.experiments]
+        jobs = sum(len(u) for e in found for u in _updates(e, 0))
+        script = _timed(lambda found=found: _by_script(found))[1]  # type: ignore[misc]
+        single = _timed(lambda found=found: _one_by_one(found))[1]  # type: ignore[misc]
+        _, fast, (kept, bound) = _timed(lambda found=found: _replayed(found))  # type: ignore[misc]
+        each = [1000 * script / jobs, 1000 * single / jobs, 1000 * fast / jobs / len(runs.SEEDS)]
+        shown = " | ".join(f"{ms:.2f}" for ms in each)
+        print(f"| {distribution} | {jobs:,} | {shown} | {each[0] / each[2]:.1f} | {kept} | {bound} |", flush=True)
+    print(
+        f"\nMilliseconds of the processor per job, one thread, {SHORT} aggregations of every algorithm of the column."
+    )
+    print("Script: a torch module, loader and optimizer per job; replay: three seeds at once, as the workflow trains.")
     print("Models kept: the most start versions of one run at a time; bound: its largest staleness + 1.")
 
 
-def _short(clock: Any) -> Events:
-    return Events(clock.policy, aggregations=200, every=10**9)
+SHORT = 60
 
 
-def _updates(e: Experiment) -> list[Any]:
+def _updates(e: Experiment, seed: int) -> list[Any]:
     problem: Any = e.problem
-    return [a.updates for a in e.clock.schedule(e.system, problem.clients).simulate(0, e.clock.aggregations)]
+    return [a.updates for a in e.clock.schedule(e.system, problem.clients).simulate(seed, e.clock.aggregations)]
 
 
 def _replayed(experiments: list[Experiment]) -> tuple[int, int]:
     """Trains; the most models that a run kept at a time, and the bound of that run."""
-    played = prepare(experiments, [0], Tasks(settings()))
+    played = prepare(experiments, runs.SEEDS, Tasks(settings()))
     most = [0] * len(played)
 
     def tick() -> None:
@@ -102,20 +111,21 @@ def _replayed(experiments: list[Experiment]) -> tuple[int, int]:
 
     Cohort(played, Trainer(), tick).run()
     stale = [
-        max(t - u.start_version for t, updates in enumerate(_updates(e)) for u in updates) for e in experiments
-    ]  # fmt: skip
+        max(t - u.start_version for t, updates in enumerate(_updates(run.experiment, run.seed)) for u in updates)
+        for run in played
+    ]
     worst = int(np.argmax(most))
     assert all(kept <= s + 1 for kept, s in zip(most, stale, strict=True))
     return most[worst], stale[worst] + 1
 
 
 def _one_by_one(experiments: list[Experiment]) -> None:
-    """Every update by itself, from its start version, in the order of the aggregations."""
+    """Every update by the engine, but by itself, from its start version, in the order of the aggregations."""
     tasks, trainer = Tasks(settings()), Trainer()
     for e in experiments:
         task = tasks.get(e.problem, 0)
         versions = [task.initial()]
-        for updates in _updates(e):
+        for updates in _updates(e, 0):
             model = versions[-1].clone()
             for u in updates:
                 weight = torch.full((1, 1), e.algorithm.server_lr * u.weight)
@@ -125,6 +135,18 @@ def _one_by_one(experiments: list[Experiment]) -> None:
                 )  # fmt: skip
                 model += trainer.train([(task, request)])[0].update[0]
             versions.append(model)
+
+
+def _by_script(experiments: list[Experiment]) -> None:
+    """Every update as scripts train it, on as many samples of the same data; one model serves as all versions."""
+    for e in experiments:
+        problem: Any = e.problem
+        arena: Any = Tasks(settings()).get(problem, 0)
+        parts = np.array_split(np.arange(len(arena.arena.train_y)), problem.clients)
+        data = [(arena.arena.train_x[part], arena.arena.train_y[part]) for part in parts]
+        server = Module(problem.model)
+        for u in (u for updates in _updates(e, 0) for u in updates if u.steps):
+            naive_round(server, data, [u.client], problem.batches.size, e.algorithm.lr, u.steps)
 
 
 def _timed(call: Callable[[], Any]) -> tuple[float, float, Any]:
