@@ -1,7 +1,7 @@
 """`python -m benchmarks [NAME ...] [--isa LEVEL] [--kills N]`: measures the engine and prints Markdown tables.
 
-Without a name everything but `fig4`, `choice`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan`,
-`faults` and `peers`.
+Without a name everything but `fig4`, `choice`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan`, `peers`,
+`schedules`, `events` and `faults`.
 
 --isa LEVEL: as on a machine with no more than these instructions; torch and the peers are held to them as well.
 
@@ -21,6 +21,8 @@ gpu         every strategy for every model on CUDA, checked against the referenc
 gpu-dry     the same script on the CPU with tiny models
 faults      kills of every kind against all smoke jobs, `--kills N` of them (200)
 plan        planned against measured seconds of short jobs of every kind
+schedules   100,000 clients and 10,000,000 updates of every policy, Table I of defedavg; peak memory
+events      training by replay of a schedule against job by job; models kept, and the bound
 peers       W1 and W2 in other simulators (BENCHMARK_PEERS = their Python interpreter)
 """
 
@@ -35,7 +37,7 @@ from collections.abc import Callable
 import numpy
 import torch
 
-from benchmarks import choice, cohorts, faults, gpu, planned, precision, smoke, start, whole
+from benchmarks import choice, cohorts, faults, gpu, planned, precision, schedules, smoke, start, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
 from reproduce.engine import library
@@ -99,6 +101,8 @@ COMMANDS: dict[str, Callable[..., object]] = {
     "plan": planned.planned,
     "faults": faults.faults,
     "peers": peers,
+    "schedules": schedules.schedules,
+    "events": schedules.events,
 }
 DEFAULT = ("works", "seeds", "sweep", "width", "overhead", "memory", "throughput")
 

@@ -41,8 +41,9 @@ from reproduce.systems import System
 from reproduce.systems.capacity import SplitCapacity
 from reproduce.systems.link import PerClient as PerClientLink
 from reproduce.systems.membership import Alternating
-from reproduce.systems.policies import DeFedAvgIID
-from reproduce.systems.schedule import EventClock
+from reproduce.systems.policies_arrivals import DeFedAvgIIDPolicy
+from reproduce.systems.policies_drawn import FavanoPolicy
+from reproduce.systems.speeds import FASHION_MNIST
 from reproduce.systems.work import PerClient, Steps
 
 TOY = Quadratic(4, 2)
@@ -53,7 +54,9 @@ SYSTEM = System(work=Steps(2))
 PARTS = System(work=Steps(2), capacity=SplitCapacity((1.0, 0.25)))
 ROUNDS = Rounds(2)
 SESSIONS = Sessions(4, 2, Alternating(2, 2), ("test", "test"))
-EVENTS = Events(EventClock(DeFedAvgIID(2), 4, 2), aggregations=3, every=1)
+PACED = System(work=Steps(2), pace=FASHION_MNIST)
+EVENTS = Events(DeFedAvgIIDPolicy(2), aggregations=3, every=1)
+CONTACTS = Events(FavanoPolicy(2), aggregations=3, every=1)
 
 WORKS: list[tuple[Any, Any, Any, Any]] = [
     (TOY, SYSTEM, FedProx(0.1), ROUNDS),
@@ -62,8 +65,8 @@ WORKS: list[tuple[Any, Any, Any, Any]] = [
     (NET, SYSTEM, FedAvg(0.1, DistinctClients(2)), SESSIONS),
     (NET, SYSTEM, Moon(0.1), replace(SESSIONS, views=())),
     (NET, SYSTEM, Moon(0.1), ROUNDS),
-    (NET, None, Asynchronous(0.1), EVENTS),
-    (TOY, None, Favano(0.1), EVENTS),
+    (NET, PACED, Asynchronous(0.1), EVENTS),
+    (TOY, PACED, Favano(0.1), CONTACTS),
     (RESNET, PARTS, HeteroFL(0.1), ROUNDS),
     (RESNET, PARTS, FIARSE(0.1), ROUNDS),
 ]
@@ -75,13 +78,18 @@ REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
     ("is a rule of the event clock", (NET, SYSTEM, Favano(), SESSIONS)),
     ("needs an asynchronous rule", (NET, SYSTEM, FedProx(), EVENTS)),
     ("needs an asynchronous rule", (RESNET, PARTS, FIARSE(), EVENTS)),
-    ("needs an asynchronous rule", (NET, None, FedACG(), EVENTS)),
-    ("its schedule says who takes part", (NET, None, Asynchronous(participation=WeightedDraws(2)), EVENTS)),
-    ("schedule has 4 clients, the problem has 5", (replace(NET, clients=5), None, Asynchronous(), EVENTS)),
+    ("needs an asynchronous rule", (NET, PACED, FedACG(), EVENTS)),
+    ("a system with a pace", (NET, None, Asynchronous(), EVENTS)),
+    ("a system with a pace", (NET, SYSTEM, Asynchronous(), EVENTS)),
+    ("its work is Steps(k), not PerClient", (NET, replace(PACED, work=PerClient((1,) * 4)), Asynchronous(), EVENTS)),
+    ("Favano does not fit the policy DeFedAvgIIDPolicy", (NET, PACED, Favano(), EVENTS)),
+    ("Asynchronous does not fit the policy FavanoPolicy", (NET, PACED, Asynchronous(), CONTACTS)),
+    ("deadlock", (NET, PACED, Asynchronous(), replace(EVENTS, policy=DeFedAvgIIDPolicy(5)))),
+    ("its schedule says who takes part", (NET, PACED, Asynchronous(participation=WeightedDraws(2)), EVENTS)),
     ("sessions have 4 clients, the problem has 6", (replace(NET, clients=6), SYSTEM, FedAvg(), SESSIONS)),
     ("a quadratic has no network for `distill`", (TOY, SYSTEM, Distillation(), SESSIONS)),
     ("a quadratic has no network for `contrast`", (TOY, SYSTEM, Moon(), ROUNDS)),
-    ("needs an asynchronous rule", (NET, None, Moon(), EVENTS)),
+    ("needs an asynchronous rule", (NET, PACED, Moon(), EVENTS)),
     ("a quadratic has no network for `mask`, `amplify`", (TOY, PARTS, FIARSE(), ROUNDS)),
     ("parts of a network, and a quadratic has none", (TOY, PARTS, HeteroFL(), ROUNDS)),
     ("a Softmax has no narrower form", (NET, PARTS, HeteroFL(), ROUNDS)),
@@ -94,7 +102,7 @@ REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
     ("no 3 distinct clients among the 2", (NET, SYSTEM, FedAvg(participation=DistinctClients(3)), SESSIONS)),
     ("no 5 distinct clients among the 4", (NET, SYSTEM, FedAvg(participation=DistinctClients(5)), ROUNDS)),
     ("has no classes", (TOY, SYSTEM, FedAvg(), Rounds(2, by_class=True))),
-    ("no evaluation view 'train'", (TOY, None, Asynchronous(), replace(EVENTS, train_view="train"))),
+    ("no evaluation view 'train'", (TOY, PACED, Asynchronous(), replace(EVENTS, train_view="train"))),
     ("no evaluation view 'labels:0,1'", (TOY, SYSTEM, FedAvg(), replace(SESSIONS, views=("labels:0,1", "test")))),
     ("no evaluation view 'labels:9,10'", (NET, SYSTEM, FedAvg(), replace(SESSIONS, views=("test", "labels:9,10")))),
     ("no evaluation view 'held:0,1'", (TOY, SYSTEM, FedAvg(), replace(SESSIONS, views=()))),

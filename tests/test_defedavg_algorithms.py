@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,12 +21,14 @@ from reproduce.problems.embedded import GaussianClasses
 from reproduce.problems.models import Softmax
 from reproduce.problems.partitions import IID, TwoClasses
 from reproduce.settings import settings
-from reproduce.systems import policies
-from reproduce.systems.schedule import EventClock, Policy
-from reproduce.systems.speeds import Costs, Explicit
+from reproduce.systems import Steps, System
+from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
+from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
+from reproduce.systems.schedule import Aggregation, Policy
+from reproduce.systems.speeds import Explicit, Pace
 
 CLIENTS, K, CLASSES, DIM = 10, 5, 10, 6
-COSTS = Costs(step=0.017, upload=0.044, download=0.044)
+PACE = Pace(step=0.017, upload=0.044, download=0.044)
 DATA = GaussianClasses(CLASSES, DIM, 40, 10, 1.0, 3, mean_scale=2.0)
 Floats = NDArray[np.float64]
 
@@ -36,15 +37,23 @@ def problem(iid: bool = True) -> Classification:
     return Classification(DATA, Softmax(DIM, CLASSES), IID() if iid else TwoClasses(), CLIENTS, WithReplacement(4))
 
 
-def clock(policy: Policy, aggregations: int = 25, **changes: object) -> Events:
-    steps = 1 if isinstance(policy, policies.AsySG) else K
-    timed = replace(EventClock(policy, CLIENTS, steps, COSTS), **changes)  # type: ignore[arg-type]
-    return Events(timed, aggregations=aggregations, every=1)
+def clock(policy: Policy, aggregations: int = 25) -> Events:
+    return Events(policy, aggregations=aggregations, every=1)
 
 
-def train(events: Events, algorithm: Asynchronous, iid: bool = True, seed: int = 4) -> list[Floats]:
+def clients(policy: Policy, pace: Pace = PACE, steps: int = K) -> System:
+    return System(work=Steps(1 if isinstance(policy, AsySGPolicy) else steps), pace=pace)
+
+
+def simulate(events: Events, seed: int = 4) -> list[Aggregation]:
+    return events.schedule(clients(events.policy), CLIENTS).simulate(seed, events.aggregations)
+
+
+def train(
+    events: Events, algorithm: Asynchronous, iid: bool = True, seed: int = 4, system: System | None = None
+) -> list[Floats]:
     """The models before and after every aggregation."""
-    experiment = Experiment({}, problem(iid), None, algorithm, events)
+    experiment = Experiment({}, problem(iid), system or clients(events.policy), algorithm, events)
     run = prepare([experiment], [seed], Tasks(settings(), torch.float64))[0]
     seen: dict[int, Floats] = {}
 
@@ -87,7 +96,7 @@ class Naive:
         """All versions of the server model."""
         w = [self.task.initial().numpy().astype(float)]
         contacts: dict[int, list[int]] = {i: [K] for i in range(CLIENTS)}
-        for a in events.schedule.simulate(seed, events.aggregations):
+        for a in simulate(events, seed):
             new, n = w[-1].copy(), len(a.updates)
             if isinstance(algorithm, Favano):
                 new /= n + 1
@@ -111,16 +120,18 @@ class Naive:
 
 
 CASES = [
-    (policies.FedAvg(4), Asynchronous(0.1, server_lr=0.5)),
-    (policies.DeFedAvgNIID(4), Asynchronous(0.1, server_lr=0.5)),
-    (policies.DeFedAvgNIID(4, variant="hold"), Asynchronous(0.1, server_lr=0.5)),
-    (policies.DeFedAvgIID(4), Asynchronous(0.1, server_lr=0.5)),
-    (policies.FedBuff(4), Asynchronous(0.1, server_lr=0.5)),
-    (policies.FedBuff(4), Asynchronous(0.1, server_lr=0.5, staleness_power=0.5)),
-    (policies.AsySG(4), Asynchronous(1.0, server_lr=0.1)),
-    (policies.Favano(4), Favano(0.1)),
-    (policies.Favano(4, contact="parallel", wait=4 / 3), Favano(0.1, normalisation="deterministic")),
-    (policies.Favano(4, contact="parallel"), Favano(0.1, normalisation="stochastic")),
+    (FedAvgPolicy(4), Asynchronous(0.1, server_lr=0.5)),
+    (DeFedAvgNIIDPolicy(4), Asynchronous(0.1, server_lr=0.5)),
+    (DeFedAvgNIIDPolicy(4, variant="hold"), Asynchronous(0.1, server_lr=0.5)),
+    (DeFedAvgNIIDPolicy(4, empty="skip"), Asynchronous(0.1, server_lr=0.5)),
+    (DeFedAvgNIIDPolicy(1, empty="skip"), Asynchronous(0.1, server_lr=0.5)),
+    (DeFedAvgIIDPolicy(4), Asynchronous(0.1, server_lr=0.5)),
+    (FedBuffPolicy(4), Asynchronous(0.1, server_lr=0.5)),
+    (FedBuffPolicy(4), Asynchronous(0.1, server_lr=0.5, staleness_power=0.5)),
+    (AsySGPolicy(4), Asynchronous(1.0, server_lr=0.1)),
+    (FavanoPolicy(4), Favano(0.1)),
+    (FavanoPolicy(4, contact="parallel", wait=4 / 3), Favano(0.1, normalisation="deterministic")),
+    (FavanoPolicy(4, contact="parallel"), Favano(0.1, normalisation="stochastic")),
 ]
 
 
@@ -138,9 +149,9 @@ def test_training_is_the_naive_replay(policy: Policy, algorithm: Asynchronous, i
 def test_the_cases_meet_staleness_and_lost_steps() -> None:
     """Otherwise the comparison above would say less than it seems to."""
     for policy, algorithm in CASES:
-        drawn = clock(policy).schedule.simulate(4, 25)
+        drawn = simulate(clock(policy))
         stale = max(s for a in drawn for s in a.staleness)
-        assert (stale == 0) == isinstance(policy, policies.FedAvg)
+        assert (stale == 0) == isinstance(policy, FedAvgPolicy)
         if isinstance(algorithm, Favano) and policy.contact == "parallel":  # type: ignore[attr-defined]
             steps = {u.steps for a in drawn for u in a.updates}
             assert 0 in steps
@@ -149,9 +160,9 @@ def test_the_cases_meet_staleness_and_lost_steps() -> None:
 
 def test_fedavg_with_rate_one_is_the_mean_of_the_local_models() -> None:
     """With multiplicity: this fixes the sign that eq. (3) has wrong."""
-    events, naive = clock(policies.FedAvg(12), aggregations=3), Naive(iid=False)
+    events, naive = clock(FedAvgPolicy(12), aggregations=3), Naive(iid=False)
     w = train(events, Asynchronous(0.1, server_lr=1.0), iid=False)
-    for a in events.schedule.simulate(4, 3):
+    for a in simulate(events):
         assert any(u.weight > 1 / 12 for u in a.updates), "a client drawn twice"
         draws = [u for u in a.updates for _ in range(round(u.weight * 12))]
         ends = [naive.job(w[a.index], u.client, u.job, K, 0.1) for u in draws]
@@ -160,33 +171,35 @@ def test_fedavg_with_rate_one_is_the_mean_of_the_local_models() -> None:
 
 
 def test_defedavg_iid_of_equal_clients_is_fedavg_with_all_of_them() -> None:
-    equal: dict[str, Any] = {"costs": Costs(0.017, 0.0, 0.0), "speeds": Explicit((1.0,) * CLIENTS)}
-    everybody = (tuple(range(CLIENTS)),)
+    equal = Pace(0.017, 0.0, 0.0, Explicit((1.0,) * CLIENTS))
+    full = FedAvgPolicy(CLIENTS, selections=(tuple(range(CLIENTS)),))
     rule = Asynchronous(0.1, server_lr=0.7)
-    a = train(clock(policies.DeFedAvgIID(CLIENTS), **equal), rule)
-    b = train(clock(policies.FedAvg(CLIENTS, selections=everybody), **equal), rule)
+    a = train(clock(DeFedAvgIIDPolicy(CLIENTS)), rule, system=clients(DeFedAvgIIDPolicy(CLIENTS), equal))
+    b = train(clock(full), rule, system=clients(full, equal))
     np.testing.assert_allclose(a, b, rtol=0, atol=1e-13)
 
 
 def test_asysg_of_all_clients_is_fedbuff_of_one_step() -> None:
-    asysg = train(clock(policies.AsySG(4, concurrency="N")), Asynchronous(1.0, server_lr=0.1))
-    fedbuff = train(clock(policies.FedBuff(4), steps=1), Asynchronous(0.2, server_lr=0.5))
+    asysg = train(clock(AsySGPolicy(4, concurrency="N")), Asynchronous(1.0, server_lr=0.1))
+    fedbuff = train(
+        clock(FedBuffPolicy(4)), Asynchronous(0.2, server_lr=0.5), system=clients(FedBuffPolicy(4), steps=1)
+    )
     np.testing.assert_allclose(asysg, fedbuff, rtol=0, atol=1e-12)
 
 
 def test_favano_keeps_a_model_that_nobody_changes() -> None:
     """The weights of the server's own and of the clients' models sum to one."""
-    w = train(clock(policies.Favano(4)), Favano(0.0))
+    w = train(clock(FavanoPolicy(4)), Favano(0.0))
     np.testing.assert_allclose(w, np.broadcast_to(w[0], np.shape(w)), rtol=0, atol=1e-12)
-    rate = train(clock(policies.Favano(4)), replace(Favano(0.1), server_lr=5.0))
-    np.testing.assert_array_equal(rate, train(clock(policies.Favano(4)), Favano(0.1)), "it has no global rate")
+    rate = train(clock(FavanoPolicy(4)), replace(Favano(0.1), server_lr=5.0))
+    np.testing.assert_array_equal(rate, train(clock(FavanoPolicy(4)), Favano(0.1)), "it has no global rate")
 
 
 def test_favano_profiles_differ() -> None:
     """Dividing by the number of steps makes a contact worth one averaged gradient: K times slower."""
     moved = []
     for kind in ("none", "deterministic"):
-        w = train(clock(policies.Favano(4), aggregations=2), Favano(0.1, normalisation=kind))
+        w = train(clock(FavanoPolicy(4), aggregations=2), Favano(0.1, normalisation=kind))
         moved.append(np.abs(w[2] - w[0]).max())
     assert moved[1] > 1e-4
     assert moved[0] == pytest.approx(K * moved[1])

@@ -11,13 +11,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from reproduce.clocks.events import Events
 from reproduce.engine.cost import estimate
 from reproduce.engine.train import train_job
 from reproduce.experiment import PACKAGE, SCALES, Panel
-from reproduce.papers.defedavg import cells, fig1, fig2, fig6, fig7, panels, rates, setup, table1, table2
-from reproduce.report import figures
+from reproduce.papers.defedavg import measures, runs, variants
+from reproduce.papers.defedavg.artifacts import ARTIFACTS
+from reproduce.report import drawing, figures, measuring
+from reproduce.report.code import function
 from reproduce.report.histories import Histories, load
 
+NAMED = {a.name: a for a in ARTIFACTS}
 REPORTED = PACKAGE / "papers" / "defedavg" / "reported"
 
 
@@ -26,18 +30,8 @@ def printed(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_rates_are_those_of_table_2() -> None:
-    expected: dict[tuple[str, str, str, int], list[float | None]] = {}
-    for row in printed("table2.csv"):
-        key = (row["dataset"], row["distribution"], row["algorithm"], int(row["n"]))
-        pair = expected.setdefault(key, [None, None])
-        if row["value"] != "NA":
-            pair[row["metric"] == "local_lr"] = float(row["value"])
-    assert {k: tuple(v) for k, v in expected.items() if v != [None, None]} == rates.PRINTED
-
-
 def test_table_2_echoes_what_is_declared() -> None:
-    ours = table2.ARTIFACT.cells(Histories(pd.DataFrame(), "paper"))
+    ours = numbers_of("table2", Histories(pd.DataFrame(), "paper"))
     theirs = [r for r in printed("table2.csv") if r["value"] != "NA"]
     assert len(ours) == len(theirs) == 112
     keys = ["distribution", "dataset", "n", "algorithm", "metric"]
@@ -47,7 +41,7 @@ def test_table_2_echoes_what_is_declared() -> None:
 
 def test_table_1_is_declared_in_full() -> None:
     """All 64 cells with three seeds, targets of the paper, and six runs beside them."""
-    found = [e for panel in table1.ARTIFACT.panels("paper") for e in panel.experiments]
+    found = [e for panel in NAMED["table1"].panels("paper") for e in panel.experiments]
     theirs = {
         (r["distribution"], r["dataset"], int(r["n"]), r["algorithm"]): float(r["target_accuracy_pct"])
         for r in printed("table1.csv")
@@ -58,15 +52,15 @@ def test_table_1_is_declared_in_full() -> None:
     assert theirs.items() <= ours.items()
     beside = Counter(a for *_, a in ours.keys() - theirs.keys())
     assert beside == {"fedavg_lr_n10": 3, "defedavg_iid_corrected": 2, "defedavg_niid_corrected": 1}
-    assert all(panel.seeds == (0, 1, 2) for panel in table1.ARTIFACT.panels("paper"))
+    assert all(panel.seeds == (0, 1, 2) for panel in NAMED["table1"].panels("paper"))
     assert {type(e.problem.partition).__name__ for e in found} == {"IID", "TwoClasses"}  # type: ignore[attr-defined]
 
 
 def test_networks_and_clock_of_the_paper() -> None:
-    numbers = setup.ARTIFACT.cells(Histories(pd.DataFrame(), "paper"))
+    numbers = numbers_of("setup", Histories(pd.DataFrame(), "paper"))
     count = numbers[numbers["metric"] == "parameter_count"].set_index("dataset")["value"]
     assert count.to_dict() == {"fashion_mnist": 582_026, "cifar10": 878_538}
-    macs = [s.problem.model.cost((c, d, d)).macs for s, c, d in zip(panels.PAPER, (1, 3), (28, 32), strict=True)]
+    macs = [s.problem.model.cost((c, d, d)).macs for s, c, d in zip(runs.PAPER, (1, 3), (28, 32), strict=True)]
     assert macs == [4_267_008, 7_825_920]
     seconds = numbers[numbers["metric"] != "parameter_count"]
     assert len(seconds) == 2 * 6 * 4 * 3
@@ -78,8 +72,12 @@ def test_networks_and_clock_of_the_paper() -> None:
 
 def test_schedules_of_the_small_network_are_those_of_the_paper() -> None:
     """K = 10 steps of five times the length; AsySG keeps its step."""
-    for name in ("fedavg", "favano", "asysg", "fedbuff", "defedavg_iid", "defedavg_niid"):
-        small, large = (panels.schedule(s, name, 10).simulate(1, 40) for s in (panels.REDUCED, panels.PAPER[0]))
+    for name in runs.POLICIES:
+        under = runs.policy(name, 10)
+        clock = Events(under, aggregations=40, every=1)
+        small, large = (
+            clock.schedule(runs.system(s, under), 100).simulate(1, 40) for s in (runs.REDUCED, runs.PAPER[0])
+        )
         for a, b in zip(small, large, strict=True):
             assert a.time == pytest.approx(b.time, abs=1e-9)
             assert [(u.client, u.job, u.start_version) for u in a.updates] == [
@@ -88,17 +86,17 @@ def test_schedules_of_the_small_network_are_those_of_the_paper() -> None:
 
 
 def test_figure_1_is_the_known_trace() -> None:
-    numbers = fig1.ARTIFACT.cells(Histories(pd.DataFrame(), "smoke")).set_index(["algorithm", "metric"])["value"]
-    idle = {a: numbers[a, "idle_fraction"] for a in fig1.POLICIES}
+    numbers = numbers_of("fig1", Histories(pd.DataFrame(), "smoke")).set_index(["algorithm", "metric"])["value"]
+    idle = {a: numbers[a, "idle_fraction"] for a in runs.EXAMPLES}
     assert list(idle.values()) == pytest.approx([0.488, 0.225, 0.28, 0.032], abs=5e-4)
-    assert [numbers[a, "aggregations_in_horizon"] for a in fig1.POLICIES] == [4, 5, 5, 9]
+    assert [numbers[a, "aggregations_in_horizon"] for a in runs.EXAMPLES] == [4, 5, 5, 9]
 
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_declaration_can_be_planned(scale: str) -> None:
     found: dict[str, Panel] = {}
-    for artifact in (table1, fig2, fig6, fig7):
-        for panel in artifact.ARTIFACT.panels(scale):
+    for artifact in ARTIFACTS:
+        for panel in artifact.panels(scale):
             assert found.setdefault(panel.name, panel) == panel
     for panel in found.values():
         digests = [e.digest for e in panel.experiments]
@@ -111,20 +109,25 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The results of all smoke panels."""
     folder = tmp_path_factory.mktemp("smoke")
     found = {}
-    for artifact in (table1, fig7):
-        for panel in artifact.ARTIFACT.panels("smoke"):
+    for name in ("sensitivity", "fig7"):
+        for panel in NAMED[name].panels("smoke"):
             found[panel.name] = folder / f"{panel.name}.parquet"
             train_job(panel, panel.experiments, "smoke", "defedavg", panel.name, "d", found[panel.name])
     return found
 
 
-def histories(artifact: object, smoke: dict[str, Path]) -> Histories:
-    wanted = artifact.ARTIFACT.panels("smoke")  # type: ignore[attr-defined]
-    return load([(panel.name, smoke[panel.name], "") for panel in wanted], "smoke")
+def histories(name: str, smoke: dict[str, Path]) -> Histories:
+    wanted = NAMED[name].panels("smoke")
+    experiments = [e for panel in wanted for e in panel.experiments]
+    return load([(panel.name, smoke[panel.name], "") for panel in wanted], "smoke", (), experiments)
+
+
+def numbers_of(name: str, of: Histories) -> pd.DataFrame:
+    return measuring.cells(NAMED[name], of)
 
 
 def test_smoke_runs_learn(smoke: dict[str, Path]) -> None:
-    frame = histories(table1, smoke).frame
+    frame = histories("table1", smoke).frame
     rows = frame[frame["metric"] == "train_loss"].sort_values("round")
     loss = rows.groupby(["distribution", "algorithm", "seed"])["value"].agg(["first", "last"])
     assert len(loss) == 2 * (4 + 5)
@@ -133,8 +136,8 @@ def test_smoke_runs_learn(smoke: dict[str, Path]) -> None:
 
 def test_cells_of_table_1(smoke: dict[str, Path]) -> None:
     """Against a walk through the histories."""
-    all_of = histories(table1, smoke)
-    numbers = table1.ARTIFACT.cells(all_of).set_index(["distribution", "algorithm", "seed", "metric"])
+    all_of = histories("table1", smoke)
+    numbers = numbers_of("table1", all_of).set_index(["distribution", "algorithm", "seed", "metric"])
     for (distribution, algorithm, seed), run in all_of.frame.groupby(["distribution", "algorithm", "seed"]):
         accuracy = run[run["metric"] == "accuracy"].sort_values("time")
         target = 80 if distribution == "iid" else 70
@@ -146,14 +149,14 @@ def test_cells_of_table_1(smoke: dict[str, Path]) -> None:
 
 
 def test_cells_of_the_figures_over_time(smoke: dict[str, Path]) -> None:
-    all_of = histories(fig2, smoke)
-    numbers = fig2.ARTIFACT.cells(all_of)
+    all_of = histories("fig2", smoke)
+    numbers = numbers_of("fig2", all_of)
     assert set(Counter(numbers["metric"]).values()) == {2 * (4 + 5)}
-    ours = numbers[numbers["algorithm"] == numbers["distribution"].map(rates.PROPOSED)]
+    ours = numbers[numbers["algorithm"] == numbers["distribution"].map(runs.PROPOSED)]
     at_target = ours[ours["metric"] == "test_accuracy_pct_at_target_time"]
     assert (at_target["value"] >= at_target["distribution"].map({"iid": 80, "noniid": 70})).all()
     times = pd.DataFrame({"distribution": ["iid"], "dataset": "gaussian", "n": 3, "seed": 1, "at": [0.95]})
-    loss = cells.at_times(all_of.frame, "train_loss", times, "x").set_index("algorithm")["value"]
+    loss = measures._at_times(all_of.frame, "train_loss", times, "x").set_index("algorithm")["value"]
     frame = all_of.frame
     run = frame[(frame["distribution"] == "iid") & (frame["seed"] == 1) & (frame["metric"] == "train_loss")]
     early = run[run["time"] <= 0.95]
@@ -161,8 +164,8 @@ def test_cells_of_the_figures_over_time(smoke: dict[str, Path]) -> None:
 
 
 def test_cells_of_the_figures_over_aggregations(smoke: dict[str, Path]) -> None:
-    six, seven = histories(fig6, smoke), histories(fig7, smoke)
-    numbers = fig6.ARTIFACT.cells(six)
+    six, seven = histories("fig6", smoke), histories("fig7", smoke)
+    numbers = numbers_of("fig6", six)
     assert set(Counter(numbers["metric"]).values()) == {2 * 3 * 2}
     frame = six.frame
     chosen = (frame["distribution"] == "noniid") & (frame["n"] == 6) & (frame["seed"] == 0)
@@ -170,19 +173,58 @@ def test_cells_of_the_figures_over_aggregations(smoke: dict[str, Path]) -> None:
     cell = numbers[(numbers["distribution"] == "noniid") & (numbers["n"] == 6) & (numbers["seed"] == 0)]
     jumps = cell[cell["metric"] == "std_of_test_accuracy_differences"]["value"].item()
     assert jumps == pytest.approx(np.std(np.diff(curve), ddof=1))
-    last = fig7.ARTIFACT.cells(seven)
+    last = numbers_of("fig7", seven)
     assert set(last["K"]) == {2, 5, 10}
     assert set(last["n"]) == {3}
     assert len(last) == 2 * 3 * 2 * 2
 
 
+def test_cells_of_the_variants(smoke: dict[str, Path]) -> None:
+    all_of = histories("sensitivity", smoke)
+    numbers = numbers_of("sensitivity", all_of)
+    times = numbers[numbers["metric"] == "time_to_target_s"]
+    names = {d: set(rows["algorithm"]) for d, rows in times.groupby("distribution")}
+    for distribution, group in runs.GROUPS.items():
+        others = {v.name for v in variants.VARIANTS[distribution]} | {f"tuned_{a}" for a in group}
+        hold = {"defedavg_niid_hold"} if distribution == "noniid" else set()
+        assert names[distribution] == {*group, *others, *hold}
+    # The tuned rates against a walk through the grid's histories.
+    frame = all_of.frame
+    grid = frame[(frame["algorithm"] == "tuned_defedavg_iid") & (frame["metric"] == "accuracy")]
+    found = {}
+    for rates, rows in grid.groupby(["global_lr", "local_lr"]):
+        firsts = [run[run["value"] >= 80]["time"].min() for _, run in rows.groupby("seed")]
+        final = rows.sort_values("round").groupby("seed")["value"].last().mean()
+        found[rates] = (float(np.mean([10.0 if np.isnan(t) else t for t in firsts])), -final)
+    best = min(found, key=found.__getitem__)
+    mine = numbers[numbers["algorithm"] == "tuned_defedavg_iid"]
+    chosen = mine[mine["seed"] == -1].set_index("metric")["value"].to_dict()
+    assert chosen == {"tuned_global_lr": float(best[0]), "tuned_local_lr": float(best[1])}
+    assert mine[mine["metric"] == "time_to_target_s"]["value"].mean() == pytest.approx(found[best][0])
+    assert set(numbers[numbers["metric"] == "tuned_local_lr"]["algorithm"]).isdisjoint({"tuned_asysg"})
+
+
+def test_every_variant_differs_from_its_algorithm_in_what_it_says() -> None:
+    """And is one of the options that the gaps name: each of them changes the schedule or the rule."""
+    for panel in variants.sensitivity_panels("reduced"):
+        if panel.name.startswith("sensitivity"):
+            given = {e.labels["algorithm"]: e for e in variants.sensitivity_panels("reduced")[0].experiments}
+            given |= {e.labels["algorithm"]: e for e in variants.sensitivity_panels("reduced")[1].experiments}
+            for e in panel.experiments:
+                base = given[
+                    next(v.algorithm for g in variants.VARIANTS.values() for v in g if v.name == e.labels["algorithm"])
+                ]
+                parts = [(e.system, base.system), (e.algorithm, base.algorithm), (e.clock.policy, base.clock.policy)]
+                assert any(ours != theirs for ours, theirs in parts), e.labels
+
+
 def test_figures_can_be_drawn(smoke: dict[str, Path]) -> None:
-    for module in (fig1, fig2, fig6, fig7, setup):
-        artifact = module.ARTIFACT
-        all_of = histories(module, smoke) if module not in (fig1, setup) else Histories(pd.DataFrame(), "smoke")
-        assert artifact.draw is not None
+    for name in ("fig1", "fig2", "fig6", "fig7", "setup", "sensitivity"):
+        of = histories(name, smoke) if NAMED[name].panels("smoke") else Histories(pd.DataFrame(), "smoke")
         with figures.style():
-            fig = artifact.draw(all_of, artifact.cells(all_of))
+            fig = drawing.draw(NAMED[name], of, numbers_of(name, of))
         assert all(ax.has_data() for ax in fig.axes)
-    text = table1.extra(histories(table1, smoke), table1.ARTIFACT.cells(histories(table1, smoke)))
+    of, extra = histories("table1", smoke), NAMED["table1"].extra
+    assert extra is not None
+    text = function("defedavg", extra)(of, numbers_of("table1", of))
     assert text.count("\n| ") == 2 + 4 + 5

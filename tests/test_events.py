@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,11 +25,13 @@ from reproduce.problems.embedded import GaussianClasses
 from reproduce.problems.models import ConvNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import settings
-from reproduce.systems import policies
-from reproduce.systems.schedule import EventClock, Policy
-from reproduce.systems.speeds import Costs
+from reproduce.systems import Steps, System
+from reproduce.systems.policies_arrivals import DeFedAvgIIDPolicy, FedBuffPolicy
+from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
+from reproduce.systems.schedule import Policy, Schedule
+from reproduce.systems.speeds import Pace
 
-COSTS = Costs(step=0.017, upload=0.044, download=0.044)
+PACE = Pace(step=0.017, upload=0.044, download=0.044)
 GAUSSIAN = Classification(
     GaussianClasses(10, 20, 60, 20, 1.0, 0, mean_scale=2.0), Softmax(20, 10), IID(), 10, WithReplacement(10)
 )
@@ -38,12 +41,16 @@ DIGITS = Classification(
 )  # fmt: skip
 
 
-def schedule(policy: Policy, steps: int = 5) -> EventClock:
-    return EventClock(policy, 10, steps, COSTS)
+def clients(steps: int = 5, pace: Pace | None = PACE) -> System:
+    return System(work=Steps(steps), pace=pace)
 
 
-def experiment(clock: Events, algorithm: Asynchronous, problem: Classification = GAUSSIAN) -> Experiment:
-    return Experiment({"algorithm": "x"}, problem, None, algorithm, clock)
+def schedule(policy: Policy) -> Schedule:
+    return Schedule(policy, 10, 5, PACE)
+
+
+def experiment(clock: Events, algorithm: Any, problem: Classification = GAUSSIAN, steps: int = 5) -> Experiment:
+    return Experiment({"algorithm": "x"}, problem, clients(steps), algorithm, clock)
 
 
 def play(e: Experiment, seeds: tuple[int, ...] = (0,)) -> list[Run]:
@@ -63,24 +70,24 @@ class Killed(Exception):
 @pytest.mark.parametrize(
     ("policy", "algorithm"),
     [
-        (policies.DeFedAvgIID(3), Asynchronous(0.1, server_lr=0.5)),
-        (policies.DeFedAvgNIID(3, variant="hold"), Asynchronous(0.1)),
-        (policies.Favano(3), Favano(0.1, normalisation="stochastic")),
+        (DeFedAvgIIDPolicy(3), Asynchronous(0.1, server_lr=0.5)),
+        (DeFedAvgNIIDPolicy(3, variant="hold"), Asynchronous(0.1)),
+        (FavanoPolicy(3), Favano(0.1, normalisation="stochastic")),
     ],
 )
 def test_resume_at_every_tick_gives_the_same_bits(tmp_path: Path, policy: Policy, algorithm: Asynchronous) -> None:
-    clock = Events(schedule(policy, 4), aggregations=6, every=2, train_view="train:40", train_every=2)
-    whole = play(experiment(clock, algorithm, DIGITS), (0, 1))
+    clock = Events(policy, aggregations=6, every=2, train_view="train:40", train_every=2)
+    whole = play(experiment(clock, algorithm, DIGITS, 4), (0, 1))
     ticks = [0]
 
     def count() -> None:
         ticks[0] += 1
 
-    Cohort(prepare([experiment(clock, algorithm, DIGITS)], (0, 1), Tasks(settings())), Trainer(), count).run()
+    Cohort(prepare([experiment(clock, algorithm, DIGITS, 4)], (0, 1), Tasks(settings())), Trainer(), count).run()
     assert ticks[0] == 6 + 1
     path = tmp_path / "job.pt"
     for stop in range(1, ticks[0] + 1):
-        first = prepare([experiment(clock, algorithm, DIGITS)], (0, 1), Tasks(settings()))
+        first = prepare([experiment(clock, algorithm, DIGITS, 4)], (0, 1), Tasks(settings()))
         checkpoint = Checkpoint(path, first)
         left = [stop]
 
@@ -92,7 +99,7 @@ def test_resume_at_every_tick_gives_the_same_bits(tmp_path: Path, policy: Policy
 
         with pytest.raises(Killed):
             Cohort(first, Trainer(), tick).run()
-        again = prepare([experiment(clock, algorithm, DIGITS)], (0, 1), Tasks(settings()))
+        again = prepare([experiment(clock, algorithm, DIGITS, 4)], (0, 1), Tasks(settings()))
         assert Checkpoint(path, again).restore()
         Cohort(again, Trainer()).run()
         for a, b in zip(whole, again, strict=True):
@@ -102,8 +109,8 @@ def test_resume_at_every_tick_gives_the_same_bits(tmp_path: Path, policy: Policy
 
 def test_evaluations_on_the_grid_of_virtual_times() -> None:
     """At j * grid the newest version is evaluated, once: against a walk over the grid."""
-    clock = Events(schedule(policies.FedAvg(2)), horizon=3.1, grid=0.25)
-    made = [0.0, *(a.time for a in clock.schedule.simulate(0, horizon=3.1))]
+    clock = Events(FedAvgPolicy(2), horizon=3.1, grid=0.25)
+    made = [0.0, *(a.time for a in schedule(clock.policy).simulate(0, horizon=3.1))]
     expected: list[tuple[int, float]] = []
     for j in range(13):
         version = sum(t <= j * 0.25 for t in made) - 1
@@ -114,24 +121,24 @@ def test_evaluations_on_the_grid_of_virtual_times() -> None:
     assert [r for r, _ in seen] == [r for r, _ in expected]
     assert [t for _, t in seen] == pytest.approx([t for _, t in expected])
     assert len(made) - 1 > len(seen) - 2, "several versions fall between two points of the grid"
-    fine = Events(schedule(policies.FedAvg(2)), horizon=3.1, grid=0.05)
+    fine = Events(FedAvgPolicy(2), horizon=3.1, grid=0.05)
     assert len(history(play(experiment(fine, Asynchronous(0.1)))[0], "accuracy")) == len(made)
 
 
 def test_evaluations_every_k_aggregations_and_at_the_end() -> None:
-    clock = Events(schedule(policies.DeFedAvgIID(3)), aggregations=11, every=4, train_view="train:100", train_every=2)
+    clock = Events(DeFedAvgIIDPolicy(3), aggregations=11, every=4, train_view="train:100", train_every=2)
     run = play(experiment(clock, Asynchronous(0.1)))[0]
-    times = [0.0, *(a.time for a in clock.schedule.simulate(0, 11))]
+    times = [0.0, *(a.time for a in schedule(clock.policy).simulate(0, 11))]
     assert [(r, t) for r, t, _ in history(run, "loss")] == [(r, times[r]) for r in (0, 4, 8, 11)]
     assert [r for r, _, _ in history(run, "train_loss")] == [0, 8]
-    assert clock.length == 11
+    assert clock.length(experiment(clock, Asynchronous())) == 11
     assert clock.samples(experiment(clock, Asynchronous())) == 11 * 3 * 5 * 10
 
 
 def test_only_the_models_that_are_still_needed_are_kept() -> None:
     """In every state that could be saved: exactly the start versions of later updates up to the present one."""
-    clock = Events(schedule(policies.DeFedAvgNIID(3, variant="hold")), aggregations=40, every=100)
-    drawn = clock.schedule.simulate(0, 40)
+    clock = Events(DeFedAvgNIIDPolicy(3, variant="hold"), aggregations=40, every=100)
+    drawn = schedule(clock.policy).simulate(0, 40)
     runs = prepare([experiment(clock, Asynchronous(0.1))], (0,), Tasks(settings()))
     seen = []
 
@@ -149,7 +156,7 @@ def test_only_the_models_that_are_still_needed_are_kept() -> None:
 
 
 def test_a_run_ends_at_its_target_but_not_before_its_least_time() -> None:
-    clock = Events(schedule(policies.DeFedAvgIID(3)), horizon=20.0, grid=0.1)
+    clock = Events(DeFedAvgIIDPolicy(3), horizon=20.0, grid=0.1)
     full = history(play(experiment(clock, Asynchronous(0.1)))[0], "accuracy")
     means = [np.mean([v for _, _, v in full[max(0, i - 2) : i + 1]]) for i in range(len(full))]
     value = float(max(means[:20]))
@@ -165,7 +172,7 @@ def test_a_run_ends_at_its_target_but_not_before_its_least_time() -> None:
 
 
 def test_a_diverged_run_ends() -> None:
-    clock = Events(schedule(policies.FedBuff(3)), aggregations=30, every=1)
+    clock = Events(FedBuffPolicy(3), aggregations=30, every=1)
     run = play(experiment(clock, Asynchronous(1e38)))[0]
     assert run.state["status"] == "diverged"
     assert run.state["round"] < 30
@@ -190,8 +197,8 @@ def test_a_subset_of_the_training_data_is_a_view() -> None:
 
 
 def test_a_script_is_the_schedule() -> None:
-    drawn = schedule(policies.DeFedAvgIID(4)).simulate(1, 30)
-    script = Script.of(drawn)
+    drawn = schedule(DeFedAvgIIDPolicy(4)).simulate(1, 30)
+    script = Script.of(schedule(DeFedAvgIIDPolicy(4)), 1, 30, None)
     starts = {v: torch.full((2,), float(v)) for v in range(31)}
     for a in drawn:
         arrivals = script.arrivals(a.index, starts, 5)
@@ -208,4 +215,19 @@ def test_a_script_is_the_schedule() -> None:
 )
 def test_nonsense_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"evaluate on a grid|needs a number"):
-        replace(Events(schedule(policies.FedAvg(2)), aggregations=3, every=1), **change)  # type: ignore[arg-type]
+        replace(Events(FedAvgPolicy(2), aggregations=3, every=1), **change)  # type: ignore[arg-type]
+
+
+def test_a_schedule_without_aggregations_gives_an_empty_script() -> None:
+    """A horizon before the first aggregation: the run is its initial model."""
+    clock = Events(FedAvgPolicy(2), horizon=0.01, grid=0.005)
+    run = play(experiment(clock, Asynchronous(0.1)))[0]
+    assert [r for r, _, _ in history(run, "accuracy")] == [0]
+
+
+def test_an_aggregation_without_updates_leaves_the_model() -> None:
+    clock = Events(DeFedAvgNIIDPolicy(1, empty="skip"), aggregations=3, every=1)
+    assert not schedule(clock.policy).simulate(0, 1)[0].updates
+    run = play(experiment(clock, Asynchronous(0.1)))[0]
+    values = [v for _, _, v in history(run, "loss")]
+    assert values[1] == values[0]

@@ -3,59 +3,61 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 import pytest
 
-from reproduce.systems.policies import AsySG, DeFedAvgIID, DeFedAvgNIID, Favano, FedAvg, FedBuff
-from reproduce.systems.schedule import Aggregation, EventClock, Policy, Trace
-from reproduce.systems.speeds import CIFAR10, FASHION_MNIST, Costs, Explicit, UniformSlowdown
+from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
+from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
+from reproduce.systems.schedule import Aggregation, Policy, Schedule, Timeline
+from reproduce.systems.speeds import CIFAR10, FASHION_MNIST, Explicit, Pace, UniformSlowdown
 
 F, C = FASHION_MNIST, CIFAR10
 
 
-def clock(policy: Policy, costs: Costs = F) -> EventClock:
-    return EventClock(policy, clients=100, steps=1 if isinstance(policy, AsySG) else 50, costs=costs)
+def clock(policy: Policy, pace: Pace = F) -> Schedule:
+    return Schedule(policy, clients=100, steps=1 if isinstance(policy, AsySGPolicy) else 50, pace=pace)
 
 
-def hold(n: int, selections: tuple[tuple[int, ...], ...] = ()) -> DeFedAvgNIID:
-    return DeFedAvgNIID(n, selections, variant="hold")
+def hold(n: int, selections: tuple[tuple[int, ...], ...] = ()) -> DeFedAvgNIIDPolicy:
+    return DeFedAvgNIIDPolicy(n, selections, variant="hold")
 
 
 # Times of the 1st and 100th aggregation, mean and largest staleness, trained updates; 100 clients, seed 0.
 GOLDEN = [
-    (F, FedAvg(10), 0.503645, 48.588310, 0, 0, 958),
-    (F, DeFedAvgNIID(10), 0.503645, 14.805771, 3.0146, 7, 958),
+    (F, FedAvgPolicy(10), 0.503645, 48.588310, 0, 0, 958),
+    (F, DeFedAvgNIIDPolicy(10), 0.503645, 14.805771, 3.0146, 7, 958),
     (F, hold(10), 0.503645, 18.838258, 9.3319, 61, 958),
-    (F, DeFedAvgIID(10), 0.205964, 2.869407, 10.812, 20, 1000),
-    (F, FedBuff(10), 0.205964, 3.319644, 9.306, 17, 1000),
-    (F, AsySG(10, "N"), 0.090359, 0.964642, 9.36, 10, 1000),
-    (F, Favano(10), 0.924, 88.044, None, None, 1000),
-    (F, FedAvg(80), 0.511211, 50.926528, 0, 0, 5579),
-    (F, DeFedAvgNIID(80), 0.511211, 33.332784, 1.3336, 4, 5579),
+    (F, DeFedAvgIIDPolicy(10), 0.205964, 2.869407, 10.812, 20, 1000),
+    (F, FedBuffPolicy(10), 0.205964, 3.319644, 9.306, 17, 1000),
+    (F, AsySGPolicy(10, "N"), 0.090359, 0.964642, 9.36, 10, 1000),
+    (F, FavanoPolicy(10), 0.924, 88.044, None, None, 1000),
+    (F, FedAvgPolicy(80), 0.511211, 50.926528, 0, 0, 5579),
+    (F, DeFedAvgNIIDPolicy(80), 0.511211, 33.332784, 1.3336, 4, 5579),
     (F, hold(80), 0.511211, 35.261779, 1.7396, 13, 5579),
-    (F, DeFedAvgIID(80), 0.455052, 24.756880, 1.1013, 3, 8000),
-    (F, FedBuff(80), 0.411307, 25.535930, 1.2223, 3, 8000),
-    (F, AsySG(80, "N"), 0.095341, 7.499017, 1.2228, 2, 8000),
-    (F, Favano(80), 7.084, 704.044, None, None, 8000),
-    (C, FedAvg(10), 0.908921, 87.611349, 0, 0, 958),
-    (C, DeFedAvgNIID(10), 0.908921, 26.514457, 3.2004, 8, 958),
+    (F, DeFedAvgIIDPolicy(80), 0.455052, 24.756880, 1.1013, 3, 8000),
+    (F, FedBuffPolicy(80), 0.411307, 25.535930, 1.2223, 3, 8000),
+    (F, AsySGPolicy(80, "N"), 0.095341, 7.499017, 1.2228, 2, 8000),
+    (F, FavanoPolicy(80), 7.084, 704.044, None, None, 8000),
+    (C, FedAvgPolicy(10), 0.908921, 87.611349, 0, 0, 958),
+    (C, DeFedAvgNIIDPolicy(10), 0.908921, 26.514457, 3.2004, 8, 958),
     (C, hold(10), 0.908921, 33.776191, 9.3319, 61, 958),
-    (C, DeFedAvgIID(10), 0.359087, 5.147268, 10.686, 20, 1000),
-    (C, FedBuff(10), 0.359087, 5.906932, 9.321, 17, 1000),
-    (C, FedAvg(80), 0.922896, 91.930175, 0, 0, 5579),
-    (C, DeFedAvgNIID(80), 0.922896, 60.645016, 1.3569, 4, 5579),
-    (C, DeFedAvgIID(80), 0.819167, 44.911489, 1.0829, 3, 8000),
+    (C, DeFedAvgIIDPolicy(10), 0.359087, 5.147268, 10.686, 20, 1000),
+    (C, FedBuffPolicy(10), 0.359087, 5.906932, 9.321, 17, 1000),
+    (C, FedAvgPolicy(80), 0.922896, 91.930175, 0, 0, 5579),
+    (C, DeFedAvgNIIDPolicy(80), 0.922896, 60.645016, 1.3569, 4, 5579),
+    (C, DeFedAvgIIDPolicy(80), 0.819167, 44.911489, 1.0829, 3, 8000),
 ]
 
 
-@pytest.mark.parametrize(("costs", "policy", "first", "last", "mean", "largest", "uploads"), GOLDEN)
+@pytest.mark.parametrize(("pace", "policy", "first", "last", "mean", "largest", "uploads"), GOLDEN)
 def test_golden_schedules(
-    costs: Costs, policy: Policy, first: float, last: float, mean: float | None, largest: int | None, uploads: int
+    pace: Pace, policy: Policy, first: float, last: float, mean: float | None, largest: int | None, uploads: int
 ) -> None:
-    drawn = clock(policy, costs).simulate(0, aggregations=100)
+    drawn = clock(policy, pace).simulate(0, aggregations=100)
     staleness = [s for aggregation in drawn for s in aggregation.staleness]
     assert drawn[0].time == pytest.approx(first, abs=5.1e-7)
     assert drawn[-1].time == pytest.approx(last, abs=5.1e-7)
@@ -71,41 +73,41 @@ def test_golden_speeds_and_draws() -> None:
     assert [s.min(), s.max(), s.mean()] == pytest.approx([1.042327, 4.978954, 3.049957], abs=5.1e-7)
     rate = UniformSlowdown(model="rate").slowdowns(0, 100)
     assert rate == pytest.approx(5 / s)
-    drawn = clock(FedAvg(10)).simulate(0, aggregations=1)[0]
+    drawn = clock(FedAvgPolicy(10)).simulate(0, aggregations=1)[0]
     assert [u.client for u in drawn.updates] == sorted([92, 42, 18, 63, 96, 28, 99, 21, 7, 43])
 
 
-def test_costs_of_the_paper() -> None:
+def test_pace_of_the_paper() -> None:
     assert [F.step, F.upload, F.download] == pytest.approx([1.70e-3, 44.0e-3, 44.0e-3])
     assert [C.step, C.upload, C.download] == pytest.approx([3.14e-3, 70.6e-3, 70.6e-3])
 
 
 @pytest.mark.parametrize(("n", "q"), [(10, 45.1), (80, 9.85)])
 def test_favano_loses_the_steps_of_clients_met_twice(n: int, q: float) -> None:
-    drawn = clock(Favano(n)).simulate(0, aggregations=100)
+    drawn = clock(FavanoPolicy(n)).simulate(0, aggregations=100)
     assert np.mean([u.steps for a in drawn for u in a.updates]) == pytest.approx(q, abs=0.15)
     assert all(u.steps == 0 for u in drawn[0].updates)
     assert {u.steps for a in drawn[1:] for u in a.updates} == {0, 50}
 
 
 @pytest.mark.parametrize(
-    ("policy", "costs", "seconds"),
+    ("policy", "pace", "seconds"),
     [
-        (FedAvg(20), F, 0.4953),
-        (DeFedAvgNIID(40), F, 0.2689),
-        (DeFedAvgNIID(20), C, 0.3576),
-        (DeFedAvgIID(20), C, 0.0957),
-        (FedBuff(40), F, 0.1253),
-        (AsySG(20), F, 0.0933),
-        (AsySG(80), F, 0.0932),
-        (AsySG(20, "N"), C, 0.0303),
-        (Favano(40), C, 5.648),
+        (FedAvgPolicy(20), F, 0.4953),
+        (DeFedAvgNIIDPolicy(40), F, 0.2689),
+        (DeFedAvgNIIDPolicy(20), C, 0.3576),
+        (DeFedAvgIIDPolicy(20), C, 0.0957),
+        (FedBuffPolicy(40), F, 0.1253),
+        (AsySGPolicy(20), F, 0.0933),
+        (AsySGPolicy(80), F, 0.0932),
+        (AsySGPolicy(20, "N"), C, 0.0303),
+        (FavanoPolicy(40), C, 5.648),
         # A download on the critical path: 246 / 209 times the 0.0269 of the default, as the paper's times imply.
-        (DeFedAvgIID(10, download_on_path=True), F, 0.0317),
+        (DeFedAvgIIDPolicy(10, download_on_path=True), F, 0.0317),
     ],
 )
-def test_mean_seconds_per_aggregation(policy: Policy, costs: Costs, seconds: float) -> None:
-    means = [clock(policy, costs).simulate(seed, aggregations=300)[-1].time / 300 for seed in range(3)]
+def test_mean_seconds_per_aggregation(policy: Policy, pace: Pace, seconds: float) -> None:
+    means = [clock(policy, pace).simulate(seed, aggregations=300)[-1].time / 300 for seed in range(3)]
     assert np.mean(means) == pytest.approx(seconds, rel=0.02)
 
 
@@ -113,16 +115,16 @@ def test_mean_seconds_per_aggregation(policy: Policy, costs: Costs, seconds: flo
 @pytest.mark.parametrize(
     ("policy", "idle", "reference"),
     [
-        (FedAvg(10), 0.9487, 0.949),
-        (DeFedAvgNIID(10), 0.0602, 0.061),
-        (DeFedAvgIID(10), 0.1674, 0.181),
-        (FedAvg(80), 0.7189, 0.719),
-        (DeFedAvgNIID(80), 0.2608, 0.261),
-        (DeFedAvgIID(80), 0.2179, 0.219),
+        (FedAvgPolicy(10), 0.9487, 0.949),
+        (DeFedAvgNIIDPolicy(10), 0.0602, 0.061),
+        (DeFedAvgIIDPolicy(10), 0.1674, 0.181),
+        (FedAvgPolicy(80), 0.7189, 0.719),
+        (DeFedAvgNIIDPolicy(80), 0.2608, 0.261),
+        (DeFedAvgIIDPolicy(80), 0.2179, 0.219),
     ],
 )
 def test_idle_share(policy: Policy, idle: float, reference: float) -> None:
-    trace = clock(policy).trace(0, aggregations=300)
+    trace = clock(policy).timeline(0, aggregations=300)
     finished = sum(job.end - job.start for job in trace.jobs if job.end <= trace.horizon)
     assert trace.idle == pytest.approx(idle, abs=5.1e-5)
     assert 1 - finished / (100 * trace.horizon) == pytest.approx(reference, abs=1.2e-3)
@@ -132,27 +134,27 @@ def test_idle_share(policy: Policy, idle: float, reference: float) -> None:
 SETS = ((0, 2), (0, 1), (1, 2))
 
 
-def figure1(policy: Policy, horizon: float = 20) -> Trace:
-    costs = Costs(step=1.0, upload=0.0, download=0.0)
-    return EventClock(policy, 3, 1, costs, Explicit((2.0, 3.3, 5.1))).trace(0, horizon=horizon)
+def figure1(policy: Policy, horizon: float = 20) -> Timeline:
+    pace = Pace(1.0, 0.0, 0.0, Explicit((2.0, 3.3, 5.1)))
+    return Schedule(policy, 3, 1, pace).timeline(0, horizon=horizon)
 
 
 def members(aggregation: Aggregation) -> set[tuple[int, int]]:
     return {(update.client + 1, update.start_version) for update in aggregation.updates}
 
 
-def times(trace: Trace) -> list[float]:
+def times(trace: Timeline) -> list[float]:
     return [aggregation.time for aggregation in trace.aggregations]
 
 
-def lane(trace: Trace, client: int) -> list[tuple[float, float, int]]:
+def lane(trace: Timeline, client: int) -> list[tuple[float, float, int]]:
     return [(round(j.start, 9), round(j.end, 9), j.start_version) for j in trace.jobs if j.client == client - 1]
 
 
 def test_figure1_fedavg() -> None:
-    trace = figure1(FedAvg(2, SETS))
+    trace = figure1(FedAvgPolicy(2, SETS))
     assert times(trace) == pytest.approx([5.1, 8.4, 13.5, 18.6])
-    assert times(figure1(FedAvg(2, SETS), horizon=22))[-1] == pytest.approx(21.9)
+    assert times(figure1(FedAvgPolicy(2, SETS), horizon=22))[-1] == pytest.approx(21.9)
     assert trace.idle == pytest.approx(0.488, abs=5e-4)
 
 
@@ -160,7 +162,7 @@ NIID = [{(1, 0), (3, 0)}, {(1, 1), (2, 0)}, {(2, 1), (3, 1)}, {(1, 2), (3, 3)}]
 
 
 def test_figure1_niid() -> None:
-    trace = figure1(DeFedAvgNIID(2, SETS))
+    trace = figure1(DeFedAvgNIIDPolicy(2, SETS))
     assert times(trace) == pytest.approx([5.1, 7.1, 10.2, 15.3, 15.3])
     assert [members(a) for a in trace.aggregations] == [*NIID, {(1, 3), (2, 3)}]
     assert lane(trace, 1) == [(0, 2, 0), (5.1, 7.1, 1), (7.1, 9.1, 2), (10.2, 12.2, 3), (15.3, 17.3, 5)]
@@ -184,7 +186,7 @@ def test_figure1_niid_hold() -> None:
 
 
 def test_figure1_iid() -> None:
-    trace = figure1(DeFedAvgIID(2))
+    trace = figure1(DeFedAvgIIDPolicy(2))
     assert times(trace) == pytest.approx([3.3, 5.3, 7.3, 9.9, 11.9, 13.9, 15.9, 17.9, 19.9])
     assert [members(a) for a in trace.aggregations] == [
         {(1, 0), (2, 0)},
@@ -202,32 +204,32 @@ def test_figure1_iid() -> None:
 
 def test_iid_with_equal_clients_is_full_fedavg() -> None:
     """With equal speeds, n = N and free communication, both do the same in every round."""
-    speeds, costs = Explicit((2.0,) * 4), Costs(1.0, 0.0, 0.0)
-    iid = EventClock(DeFedAvgIID(4), 4, 3, costs, speeds).simulate(0, aggregations=20)
-    full = EventClock(FedAvg(4, ((0, 1, 2, 3),)), 4, 3, costs, speeds).simulate(0, aggregations=20)
+    pace = Pace(1.0, 0.0, 0.0, Explicit((2.0,) * 4))
+    iid = Schedule(DeFedAvgIIDPolicy(4), 4, 3, pace).simulate(0, aggregations=20)
+    full = Schedule(FedAvgPolicy(4, ((0, 1, 2, 3),)), 4, 3, pace).simulate(0, aggregations=20)
     assert iid == full
 
 
 def test_asysg_with_all_clients_is_fedbuff_of_one_step() -> None:
-    assert clock(AsySG(7, "N")).simulate(3, 200) == EventClock(FedBuff(7), 100, 1).simulate(3, 200)
+    assert clock(AsySGPolicy(7, "N")).simulate(3, 200) == Schedule(FedBuffPolicy(7), 100, 1, F).simulate(3, 200)
 
 
 def test_asysg_uses_all_clients() -> None:
-    drawn = clock(AsySG(5)).simulate(0, aggregations=400)
+    drawn = clock(AsySGPolicy(5)).simulate(0, aggregations=400)
     used = Counter(u.client for a in drawn for u in a.updates)
     assert len(used) == 100
     assert max(used.values()) < 45  # 20 on average: drawn uniformly, not in proportion to speed
 
 
 def test_niid_rounds_last_at_least_one_round_trip() -> None:
-    for policy in (DeFedAvgNIID(5), hold(5)):
+    for policy in (DeFedAvgNIIDPolicy(5), hold(5)):
         drawn = clock(policy).simulate(1, aggregations=200)
         assert all(b.time - a.time >= F.upload + F.download - 1e-12 for a, b in pairwise(drawn))
 
 
 def test_fedbuff_hears_fast_clients_more_often() -> None:
     speeds = UniformSlowdown().slowdowns(0, 100)
-    drawn = clock(FedBuff(20)).simulate(0, horizon=400.0)
+    drawn = clock(FedBuffPolicy(20)).simulate(0, horizon=400.0)
     heard = Counter(u.client for a in drawn for u in a.updates)
     cycle = F.upload + F.download + 50 * F.step * speeds
     fast, slow = int(speeds.argmin()), int(speeds.argmax())
@@ -236,7 +238,7 @@ def test_fedbuff_hears_fast_clients_more_often() -> None:
 
 def test_rate_model_shortens_the_jobs() -> None:
     def seconds(model: Literal["slowdown", "rate"]) -> float:
-        timed = EventClock(FedAvg(10), 100, 50, speeds=UniformSlowdown(model=model))
+        timed = Schedule(FedAvgPolicy(10), 100, 50, replace(F, speeds=UniformSlowdown(model=model)))
         return float(np.mean([timed.simulate(seed, aggregations=300)[-1].time for seed in range(3)]))
 
     # The same time of the paper's Table I stands for 910 aggregations in the one reading and 1040 in the other.
@@ -244,41 +246,39 @@ def test_rate_model_shortens_the_jobs() -> None:
 
 
 def test_favano_profiles() -> None:
-    parallel = clock(Favano(10, contact="parallel", wait=4 / 3)).simulate(0, aggregations=3)
+    parallel = clock(FavanoPolicy(10, contact="parallel", wait=4 / 3)).simulate(0, aggregations=3)
     trip = 0.088
     assert [a.time for a in parallel] == pytest.approx([0.044 + trip * (1 + r * 7 / 3) for r in range(3)])
 
 
 def test_favano_counts_a_step_that_ends_in_the_instant_of_the_contact() -> None:
-    timed = EventClock(Favano(1, wait=1.0), 1, 10, Costs(step=0.1, upload=0.3, download=0.0), Explicit((1.0,)))
+    timed = Schedule(FavanoPolicy(1, wait=1.0), 1, 10, Pace(0.1, 0.3, 0.0, Explicit((1.0,))))
     assert [a.updates[0].steps for a in timed.simulate(0, aggregations=3)] == [0, 3, 3]
 
 
 def test_download_on_the_path_delays_every_job() -> None:
-    timed = EventClock(
-        DeFedAvgIID(1, download_on_path=True), 1, 2, Costs(1.0, upload=0.0, download=1.0), Explicit((1,))
-    )
+    timed = Schedule(DeFedAvgIIDPolicy(1, download_on_path=True), 1, 2, Pace(1.0, 0.0, 1.0, Explicit((1,))))
     assert [a.time for a in timed.simulate(0, aggregations=3)] == [3.0, 6.0, 9.0]
 
 
 def test_the_horizon_is_inclusive() -> None:
-    drawn = clock(FedBuff(10)).simulate(0, aggregations=4)
-    assert clock(FedBuff(10)).simulate(0, horizon=drawn[-1].time) == drawn
-    assert clock(FedBuff(10)).simulate(0, aggregations=2, horizon=drawn[-1].time) == drawn[:2]
-    assert clock(FedBuff(10)).simulate(0, aggregations=9, horizon=drawn[2].time) == drawn[:3]
+    drawn = clock(FedBuffPolicy(10)).simulate(0, aggregations=4)
+    assert clock(FedBuffPolicy(10)).simulate(0, horizon=drawn[-1].time) == drawn
+    assert clock(FedBuffPolicy(10)).simulate(0, aggregations=2, horizon=drawn[-1].time) == drawn[:2]
+    assert clock(FedBuffPolicy(10)).simulate(0, aggregations=9, horizon=drawn[2].time) == drawn[:3]
 
 
 def test_uplink_and_receive_buffer_options() -> None:
     last = {
         policy: clock(policy).simulate(0, aggregations=200)[-1].time
         for policy in (
-            DeFedAvgIID(80),
-            DeFedAvgIID(80, block_uplink=False),
-            DeFedAvgIID(80, receive="keep"),
-            DeFedAvgNIID(40),
-            DeFedAvgNIID(40, receive="keep"),
+            DeFedAvgIIDPolicy(80),
+            DeFedAvgIIDPolicy(80, block_uplink=False),
+            DeFedAvgIIDPolicy(80, receive="keep"),
+            DeFedAvgNIIDPolicy(40),
+            DeFedAvgNIIDPolicy(40, receive="keep"),
         )
     }
-    assert last[DeFedAvgIID(80, block_uplink=False)] < last[DeFedAvgIID(80)]
-    assert last[DeFedAvgIID(80, receive="keep")] / last[DeFedAvgIID(80)] == pytest.approx(0.85, abs=0.03)
-    assert last[DeFedAvgNIID(40, receive="keep")] / last[DeFedAvgNIID(40)] == pytest.approx(1, abs=0.03)
+    assert last[DeFedAvgIIDPolicy(80, block_uplink=False)] < last[DeFedAvgIIDPolicy(80)]
+    assert last[DeFedAvgIIDPolicy(80, receive="keep")] / last[DeFedAvgIIDPolicy(80)] == pytest.approx(0.85, abs=0.03)
+    assert last[DeFedAvgNIIDPolicy(40, receive="keep")] / last[DeFedAvgNIIDPolicy(40)] == pytest.approx(1, abs=0.03)

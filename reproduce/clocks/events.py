@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.algorithms.asynchronous import Arrivals, Asynchronous
+from reproduce.algorithms.asynchronous import Arrivals, Asynchronous, Favano
+from reproduce.clocks.blocks import blocks
 from reproduce.clocks.record import Target, diverged, measure, record
 from reproduce.engine.requests import Evaluate, Ints
-from reproduce.systems.schedule import Aggregation, EventClock
+from reproduce.systems import Steps, System
+from reproduce.systems.policies_drawn import FavanoPolicy
+from reproduce.systems.schedule import Policy, Schedule
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,7 +35,7 @@ EPSILON = 1e-9
 
 @dataclass(frozen=True)
 class Events:
-    """The first `aggregations` server steps of `schedule`, or those up to `horizon` virtual seconds, or the fewer.
+    """The first `aggregations` server steps under `policy`, or those up to `horizon` virtual seconds, or the fewer.
 
     grid: evaluate at the virtual times 0, grid, 2 grid, ..., unless the model is still that of the time before;
     every: instead, after every so many aggregations. Exactly one of the two is positive.
@@ -41,10 +44,11 @@ class Events:
     every so many evaluations ("": never).
 
     The clock's entries in the state: `starts` version -> model, of the versions that a later update starts from;
-    `evaluated` how many evaluations there were; `reached` whether the target was.
+    `evaluated` how many evaluations there were; `reached` whether the target was. A model is freed when no later update
+    starts from it, so that there are never more of them than the largest staleness of an update, and one.
     """
 
-    schedule: EventClock
+    policy: Policy
     aggregations: int | None = None
     horizon: float | None = None
     grid: float = 0.0
@@ -61,37 +65,48 @@ class Events:
         if self.aggregations is None and self.horizon is None:
             raise ValueError("an event clock needs a number of aggregations or a horizon")
 
+    def schedule(self, system: System, clients: int) -> Schedule:
+        """The schedule of `clients` clients; ValueError if the system says too little, or the policy refuses it."""
+        if not isinstance(system, System) or system.pace is None:
+            raise ValueError("the event clock needs a system with a pace: how long steps and transfers take")
+        if not isinstance(system.work, Steps):
+            raise ValueError(f"the event clock counts steps: its work is Steps(k), not {type(system.work).__name__}")
+        return Schedule(self.policy, clients, system.work.k, system.pace)
+
     def check(self, experiment: Any) -> None:
         """Raises ValueError if the experiment cannot be run by this clock."""
-        problem, algorithm = experiment.problem, experiment.algorithm
+        problem, system, algorithm = experiment.problem, experiment.system, experiment.algorithm
         if not isinstance(algorithm, Asynchronous):
             raise ValueError(f"{type(algorithm).__name__} has rounds; the event clock needs an asynchronous rule")
-        if self.schedule.clients != problem.clients:
-            raise ValueError(f"the schedule has {self.schedule.clients} clients, the problem has {problem.clients}")
-        algorithm.check(problem, experiment.system)
+        if isinstance(algorithm, Favano) != isinstance(self.policy, FavanoPolicy):
+            raise ValueError(f"{type(algorithm).__name__} does not fit the policy {type(self.policy).__name__}")
+        self.schedule(system, problem.clients)
+        algorithm.check(problem, system)
         for view in filter(None, (self.view, self.train_view)):
             problem.check_view(view)
 
-    @property
-    def length(self) -> int:
+    def length(self, experiment: Any) -> int:
         """Aggregations in all, about, for progress and cost; a run that reaches its target ends earlier."""
-        fits = math.inf if self.horizon is None else self.horizon / _pace(self.schedule)[0]
+        fits = math.inf if self.horizon is None else self.horizon / self._usual(experiment)[0]
         return max(1, round(min(fits, math.inf if self.aggregations is None else self.aggregations)))
 
-    @property
-    def evaluations(self) -> int:
+    def evaluations(self, experiment: Any) -> int:
         """Evaluations in all, about, those of the training loss included."""
-        seconds, count = _pace(self.schedule)[0], self.length
+        seconds, count = self._usual(experiment)[0], self.length(experiment)
         tests = count // self.every if self.every else min(count, round(count * seconds / self.grid))
         return 1 + tests + (tests // self.train_every if self.train_view else 0)
 
     def samples(self, experiment: Any) -> float:
         """Expected training samples of one run that goes on to the end."""
-        return float(self.length * _pace(self.schedule)[1] * experiment.problem.batches.size)
+        return float(self.length(experiment) * self._usual(experiment)[1] * experiment.problem.batches.size)
+
+    def _usual(self, experiment: Any) -> tuple[float, float]:
+        return _usual(self.schedule(experiment.system, experiment.problem.clients))
 
     def play(self, env: Env, algorithm: Asynchronous, state: State) -> Play:
         """The requests of the run from version `state["round"]` on."""
-        script = Script.of(self.schedule.simulate(env.seed, self.aggregations, self.horizon))
+        schedule = self.schedule(env.system, env.clients)
+        script = Script.of(schedule, env.seed, self.aggregations, self.horizon)
         if "starts" not in state:
             state.update(starts={0: state["x"]}, pending=True, evaluated=0, reached=False)
         while True:
@@ -102,7 +117,8 @@ class Events:
             ended = version == len(script.time) or (state["reached"] and script.time[version] > self.least)
             if ended or state["status"] != "ok":
                 return
-            yield from algorithm.aggregation(env, state, script.arrivals(version, state["starts"], self.schedule.steps))
+            if script.first[version] < script.first[version + 1]:
+                yield from algorithm.aggregation(env, state, script.arrivals(version, state["starts"], schedule.steps))
             version += 1
             state["round"] = version
             kept = {v: x for v, x in state["starts"].items() if script.last_use[v] >= version}
@@ -156,22 +172,19 @@ class Script:
     last_use: Ints
 
     @classmethod
-    def of(cls, aggregations: list[Aggregation]) -> Script:
-        updates = [u for a in aggregations for u in a.updates]
-        counts = [len(a.updates) for a in aggregations]
-        version = np.array([u.start_version for u in updates], dtype=np.int64)
-        last_use = np.full(len(aggregations) + 1, -1, dtype=np.int64)
+    def of(cls, schedule: Schedule, seed: int, aggregations: int | None, horizon: float | None) -> Script:
+        """The script of a run: what the schedule's `simulate` gives."""
+        drawn = list(blocks(schedule, seed, aggregations, horizon))
+        time, client, job, version, steps, weight = (
+            np.concatenate([getattr(b, name) for b in drawn]) if drawn else np.empty(0, kind)
+            for name, kind in (("time", float), ("client", int), ("job", int), ("version", int), ("steps", int),
+                               ("weight", float))
+        )  # fmt: skip
+        counts = np.concatenate([np.diff(b.first) for b in drawn]) if drawn else np.empty(0, int)
+        last_use = np.full(len(time) + 1, -1, dtype=np.int64)
         np.maximum.at(last_use, version, np.repeat(np.arange(len(counts)), counts))
-        return cls(
-            time=np.array([a.time for a in aggregations]),
-            first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-            client=np.array([u.client for u in updates], dtype=np.int64),
-            job=np.array([u.job for u in updates], dtype=np.int64),
-            version=version,
-            steps=np.array([u.steps for u in updates], dtype=np.int64),
-            weight=np.array([u.weight for u in updates]),
-            last_use=last_use,
-        )
+        first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return cls(time, first, client, job, version, steps, weight, last_use)
 
     def arrivals(self, index: int, starts: dict[int, Tensor], limit: int) -> Arrivals:
         """The updates of aggregation `index`, whose start versions are in `starts`."""
@@ -195,7 +208,7 @@ class Script:
 
 
 @cache
-def _pace(schedule: EventClock) -> tuple[float, float]:
+def _usual(schedule: Schedule) -> tuple[float, float]:
     """Seconds and local steps per aggregation: mean of 50 of seed 0, after the first 50 with many joint starts."""
     drawn = schedule.simulate(0, aggregations=100)[49:]
     return (drawn[-1].time - drawn[0].time) / 50, sum(u.steps for a in drawn[1:] for u in a.updates) / 50

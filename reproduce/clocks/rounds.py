@@ -52,13 +52,12 @@ class Rounds:
         """Is there an evaluation after `done` rounds?"""
         return done % self.every == 0 or done == self.rounds or done > self.rounds - self.dense_last
 
-    @property
-    def length(self) -> int:
+    def length(self, experiment: Any) -> int:
         """Rounds in all, for progress and cost."""
         return self.rounds
 
-    @property
-    def evaluations(self) -> int:
+    def evaluations(self, experiment: Any) -> int:
+        """Evaluations in all."""
         return sum(self.due(r) for r in range(self.rounds + 1))
 
     def samples(self, experiment: Any) -> float:

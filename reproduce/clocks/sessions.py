@@ -72,13 +72,12 @@ class Sessions:
         for session in range(self.sessions):
             experiment.problem.check_view(self._view(session))
 
-    @property
-    def length(self) -> int:
+    def length(self, experiment: Any) -> int:
         """Rounds in all, for progress; a scheme without pilot sessions starts in the middle of them."""
         return self.sessions * self.rounds
 
-    @property
-    def evaluations(self) -> int:
+    def evaluations(self, experiment: Any) -> int:
+        """Evaluations in all."""
         return 1 + (self.sessions - self.pilots) * self.rounds
 
     def samples(self, experiment: Any) -> float:
@@ -183,7 +182,7 @@ class Sessions:
         scratch: State = {**state, "x": pilot, "pilot": pilot}
         algorithm.setup(env, scratch)
         for v in range(self.start.rounds):
-            round = self.length + session * self.start.rounds + v
+            round = self.sessions * self.rounds + session * self.start.rounds + v
             now = self._now(env, algorithm, session, round, algorithm.lr / 2, state["steps_done"])
             yield from algorithm.round(env, scratch, now)
         return scratch

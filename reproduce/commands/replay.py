@@ -93,8 +93,8 @@ def expected(job: Job, rounds: int) -> float:
     """Seconds that the replay of a job takes, about: some rounds, or those up to the first evaluation, of one seed."""
     from reproduce import plan
 
-    clocks = [e.clock for e in job.experiments]
-    share = max(max(rounds, c.length / c.evaluations) / c.length for c in clocks)
+    sizes = [(e.clock.length(e), e.clock.evaluations(e)) for e in job.experiments]
+    share = max(max(rounds, length / evaluations) / length for length, evaluations in sizes)
     return plan.cost(job).seconds * share / len(job.panel.seeds)
 
 

@@ -56,11 +56,11 @@ def estimate(experiment: Experiment, seeds: Sequence[int], rates: Rates = ASSUME
     clock, runs = experiment.clock, len(seeds)
     model, sample = problem.model, problem.sample.shape
     if model is None:
-        return Cost(0.0, 0.0, runs * (rates.run + rates.quadratic * clock.length), 1e6)
+        return Cost(0.0, 0.0, runs * (rates.run + rates.quadratic * clock.length(experiment)), 1e6)
     samples = runs * clock.samples(experiment)
-    evaluated = runs * clock.evaluations * problem.sizes[1]
+    evaluated = runs * clock.evaluations(experiment) * problem.sizes[1]
     kind, each = expected_strategy(model, sample), macs(model, sample)
-    seconds = runs * (rates.run + rates.round * clock.length)
+    seconds = runs * (rates.run + rates.round * clock.length(experiment))
     seconds += samples * (1 / rates.train(kind, each) + 1 / BATCHES) + evaluated / rates.evaluate(kind, each)
     return Cost(samples, samples * 6 * each + evaluated * 2 * each, seconds, 4.0 * model.parameters * 40 + 5e8)
 

@@ -35,6 +35,7 @@ HERE = Path(__file__).parent
 SOURCES = tuple(HERE / name for name in ("convnet.c", "channels.c", "softmax.c"))
 HEADERS = tuple(HERE / name for name in ("vectors.h", "network.h", "linear.h"))
 FLAGS = ("-O3", "-ffp-contract=fast", "-std=gnu11", "-shared", "-fPIC", "-w")
+EXACT = ("-O2", "-ffp-contract=off", "-std=gnu11", "-shared", "-fPIC", "-w")
 TYPES = {torch.float32: ("float", "int32_t", "-DSINGLE"), torch.float64: ("double", "int64_t")}
 PATIENCE = 300
 """Seconds after which a compiler counts as hanging."""
@@ -186,33 +187,58 @@ def _version(command: tuple[str, ...]) -> str:
 
 @cache
 def _library(dtype: torch.dtype, here: Level, command: tuple[str, ...]) -> Any:
-    real = TYPES[dtype][0]
-    sources = b"".join(file.read_bytes() for file in (*HEADERS, *SOURCES))
-    key = hashlib.sha256(sources + "\0".join((*FLAGS, *here.flags, *command, _version(command))).encode())
-    file = _folder() / f"kernels-{real}-{here.name}-{key.hexdigest()[:16]}.so"
+    real, integer, *more = TYPES[dtype]
+    options = (*FLAGS, *here.flags, f"-DREAL={real}", f"-DBITS={integer}", *more)
     try:
-        if file.exists():
-            try:
-                return ctypes.CDLL(str(file))
-            except OSError:  # half a file, or another system's
-                file.unlink()
-        _build(file, dtype, here, command)
-        return ctypes.CDLL(str(file))
+        return _loaded(f"kernels-{real}-{here.name}", SOURCES, HEADERS, options, command)
     except (OSError, subprocess.SubprocessError) as error:
         reason = _failures[dtype, here, command] = f"{command[0]} failed: {_reason(error)}"
         _say(reason)
         return None
 
 
-def _build(file: Path, dtype: torch.dtype, here: Level, command: tuple[str, ...]) -> None:
+def exact(source: Path) -> Any:
+    """A C source whose float64 arithmetic is that of Python, to the bit; None where it cannot be compiled."""
+    command = compiler()
+    return _exact(source, command) if command else None
+
+
+@cache
+def _exact(source: Path, command: tuple[str, ...]) -> Any:
+    try:
+        return _loaded(source.stem, (source,), (), EXACT, command)
+    except (OSError, subprocess.SubprocessError) as error:
+        print(f"{command[0]} failed: {_reason(error)}; Python takes over (slower)", file=sys.stderr)
+        return None
+
+
+def _loaded(
+    name: str,
+    sources: tuple[Path, ...],
+    headers: tuple[Path, ...],
+    options: tuple[str, ...],
+    command: tuple[str, ...],
+) -> Any:
+    """The library of the sources, built unless it is there."""
+    text = b"".join(file.read_bytes() for file in (*headers, *sources))
+    key = hashlib.sha256(text + "\0".join((*options, *command, _version(command))).encode()).hexdigest()
+    file = _folder() / f"{name}-{key[:16]}.so"
+    if file.exists():
+        try:
+            return ctypes.CDLL(str(file))
+        except OSError:  # half a file, or another system's
+            file.unlink()
+    _build(file, name, sources, (*command, *options))
+    return ctypes.CDLL(str(file))
+
+
+def _build(file: Path, name: str, sources: tuple[Path, ...], call: tuple[str, ...]) -> None:
     """Compile the sources into `file`, which appears when it is complete: processes may do it at once."""
-    print(f"building the compiled kernels for {here.name} (once, some seconds)", file=sys.stderr)
-    real, integer, *more = TYPES[dtype]
+    print(f"building {name} (once, some seconds)", file=sys.stderr)
     with tempfile.TemporaryDirectory(dir=file.parent) as aside:
         built = Path(aside) / file.name
-        options = (*FLAGS, *here.flags, f"-DREAL={real}", f"-DBITS={integer}", *more)
-        call = [*command, *options, "-o", str(built), *map(str, SOURCES), "-lm"]
-        subprocess.run(call, check=True, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
+        whole = [*call, "-o", str(built), *map(str, sources), "-lm"]
+        subprocess.run(whole, check=True, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
         built.replace(file)
 
 

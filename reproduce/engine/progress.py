@@ -15,7 +15,7 @@ class Progress:
 
     def __init__(self, title: str, runs: Sequence[Run]) -> None:
         self.title, self.runs = title, runs
-        self.total = sum(r.experiment.clock.length for r in runs)
+        self.total = sum(r.experiment.clock.length(r.experiment) for r in runs)
         terminal = sys.stderr.isatty()
         self.bar = tqdm(
             total=self.total, desc=title, unit="round", mininterval=0.5 if terminal else 30, smoothing=0.1, leave=True
@@ -29,5 +29,5 @@ class Progress:
         self.bar.close()
 
     def update(self) -> None:
-        done = sum(r.experiment.clock.length if r.done else r.state.get("round", 0) for r in self.runs)
+        done = sum(r.experiment.clock.length(r.experiment) if r.done else r.state.get("round", 0) for r in self.runs)
         self.bar.update(done - self.bar.n)

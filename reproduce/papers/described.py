@@ -67,9 +67,8 @@ def _row(e: Experiment, seeds: tuple[int, ...]) -> dict[str, str]:
         model, split = f"{type(problem.model).__name__}, {problem.model.parameters:,}", short(problem.partition)
     else:
         data, model, split = "quadratic", f"{problem.dim} coordinates", "" if problem.minimisers else "N(0, I)"
-    if hasattr(clock, "schedule"):
-        event = clock.schedule
-        work = f"n = {event.policy.n}, K = {event.steps}"
+    if hasattr(clock, "policy"):
+        work = f"n = {clock.policy.n}, K = {e.system.work.k}"
         length = f"{clock.horizon:g} virtual s" if clock.horizon else f"{clock.aggregations} aggregations"
     else:
         link = short(e.system.link)

@@ -1,8 +1,9 @@
 """What the clients are like: their speed, their link, their capacity, and who is present.
 
     System  = work (how much each client does per round), link (whose update is lost), capacity (how large a model fits)
+              and pace (the seconds that it takes)
     `membership`  who takes part in which session
-    `schedule`    the discrete-event clock of asynchronous training; its policies are in `policies`
+    `schedule`    who trains when, simulated from the pace and a policy (`policies_drawn`, `policies_arrivals`)
 
 All are frozen values; nothing here knows about models or data.
 """
@@ -14,18 +15,23 @@ from functools import cache
 
 from reproduce.systems.capacity import Capacity, FullCapacity
 from reproduce.systems.link import Link, Reliable
+from reproduce.systems.speeds import Pace
 from reproduce.systems.work import Epochs, Steps, Work
 
-__all__ = ["Capacity", "Epochs", "FullCapacity", "Link", "Reliable", "Steps", "System", "Work"]
+__all__ = ["Capacity", "Epochs", "FullCapacity", "Link", "Pace", "Reliable", "Steps", "System", "Work"]
 
 
 @dataclass(frozen=True)
 class System:
-    """The clients of a synchronous experiment. The default: one step each, nothing lost, the full model fits."""
+    """The clients of an experiment. The default: one step each, nothing lost, the full model fits.
+
+    The event clock asks for `pace` and, as steps per job, for `work`; to the clocks in rounds, time is of no account.
+    """
 
     work: Work = field(default_factory=lambda: Steps(1))
     link: Link = field(default_factory=Reliable)
     capacity: Capacity = field(default_factory=FullCapacity)
+    pace: Pace | None = None
 
     def check(self, clients: int) -> None:
         """Raises ValueError if the parts are not made for so many clients."""
@@ -37,3 +43,5 @@ def _check(system: System, clients: int) -> None:
     system.work.amounts(0, 0, clients)
     system.link.failure(0, 0, clients)
     system.capacity.capacities(clients)
+    if system.pace is not None:
+        system.pace.step_seconds(0, clients)

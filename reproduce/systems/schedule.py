@@ -1,4 +1,4 @@
-"""The discrete-event clock of asynchronous training (DeFedAvg, Sec. 4.1.3): who trains when, from which model.
+"""The schedule of asynchronous training (DeFedAvg, Sec. 4.1.3): who trains when, from which model.
 
 When a client starts, ends and is heard does not depend on what it learns. So the schedule is simulated first, in
 seconds and without a model, and training replays it: in order of the aggregations, every update is trained from the
@@ -14,13 +14,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reproduce.systems.speeds import FASHION_MNIST, Costs, Speeds, UniformSlowdown
+from reproduce.systems.speeds import Pace
 
+Floats = NDArray[np.float64]
 SAMPLING_STREAM = 12  # numpy.random.default_rng([seed, SAMPLING_STREAM])
 
 Receive = Literal["consume", "keep"]
@@ -63,11 +65,11 @@ class Aggregation:
         return tuple(self.index - update.start_version for update in self.updates)
 
 
-class Job(NamedTuple):
+class ClientJob(NamedTuple):
     """A client's training from `start` to `end` (seconds), used or not.
 
-    `arrival`: when the server received its update, None if not within the trace. `overwritten`: a newer result took its
-    place in the send buffer before the server asked. Neither: still running, or waiting in the send buffer, at the end.
+    `arrival`: when the server received its update, None if not within the timeline. `overwritten`: a newer result took
+    its place in the send buffer before the server asked. Neither: still running, or waiting in the send buffer.
     """
 
     client: int
@@ -84,13 +86,13 @@ class Job(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Trace:
+class Timeline:
     """Everything that happened from 0 to `horizon` seconds; jobs ordered by client and start."""
 
     clients: int
     horizon: float
     aggregations: tuple[Aggregation, ...]
-    jobs: tuple[Job, ...]
+    jobs: tuple[ClientJob, ...]
 
     @property
     def idle(self) -> float:
@@ -141,10 +143,10 @@ class Simulation(ABC):
         if self.setup.record:
             self.log.append((client, job, version, start, end, arrival, overwritten))
 
-    def jobs(self, horizon: float) -> tuple[Job, ...]:
+    def jobs(self, horizon: float) -> tuple[ClientJob, ...]:
         """The jobs started before `horizon`, as they stood then; the aggregations must have been drawn up to there."""
         return tuple(
-            Job(client, job, version, start, end, arrival if arrival <= horizon else None, overwritten <= horizon)
+            ClientJob(client, job, version, start, end, arrival if arrival <= horizon else None, overwritten <= horizon)
             for client, job, version, start, end, arrival, overwritten in sorted(self.log)
             if start < horizon
         )
@@ -156,67 +158,72 @@ class Policy(ABC):
     n: int
 
     @abstractmethod
-    def check(self, clients: int, steps: int, costs: Costs) -> None:
-        """Raise ValueError if the policy cannot run with so many clients, local steps and such costs."""
+    def check(self, clients: int, steps: int, pace: Pace) -> None:
+        """Raise ValueError if the policy cannot run with so many clients and local steps at this pace."""
 
     @abstractmethod
     def start(self, setup: Setup) -> Simulation:
         """A run of this policy."""
 
 
+def check_length(aggregations: int | None, horizon: float | None) -> None:
+    """Raise ValueError unless one of them is given, and what is given is a positive number."""
+    if aggregations is None and horizon is None:
+        raise ValueError("say how many aggregations, or how many virtual seconds, to simulate")
+    if (aggregations is not None and aggregations < 1) or (horizon is not None and not 0 < horizon < math.inf):
+        raise ValueError(f"cannot simulate {aggregations} aggregations or {horizon} seconds")
+
+
 @dataclass(frozen=True)
-class EventClock:
-    """The clock of an asynchronous experiment: `policy` with `clients` clients of `steps` local steps per job."""
+class Schedule:
+    """Who trains when: `policy` with `clients` clients of `steps` local steps per job at this pace."""
 
     policy: Policy
     clients: int
     steps: int
-    costs: Costs = FASHION_MNIST
-    speeds: Speeds = field(default_factory=UniformSlowdown)
+    pace: Pace
 
     def __post_init__(self) -> None:
         if self.clients < 1 or self.steps < 1:
-            raise ValueError(f"a clock needs at least 1 client and 1 step, not {self.clients} and {self.steps}")
-        self.policy.check(self.clients, self.steps, self.costs)
-        self.speeds.slowdowns(0, self.clients)
+            raise ValueError(f"a schedule needs at least 1 client and 1 step, not {self.clients} and {self.steps}")
+        self.policy.check(self.clients, self.steps, self.pace)
+        self.pace.step_seconds(0, self.clients)
 
     def simulate(self, seed: int, aggregations: int | None = None, horizon: float | None = None) -> list[Aggregation]:
         """The first `aggregations`, or those up to `horizon` virtual seconds inclusive, whichever are fewer."""
-        return self._draw(self._start(seed, record=False), aggregations, horizon)
+        return list(self.stream(seed, aggregations, horizon))
 
-    def trace(self, seed: int, aggregations: int | None = None, horizon: float | None = None) -> Trace:
-        """As `simulate`, with all jobs. Without a horizon the trace ends with the last aggregation."""
-        simulation = self._start(seed, record=True)
-        drawn = self._draw(simulation, aggregations, horizon)
+    def stream(self, seed: int, aggregations: int | None = None, horizon: float | None = None) -> Iterator[Aggregation]:
+        """As `simulate`, one after the other."""
+        check_length(aggregations, horizon)
+        return _drawn(self.policy.start(self.setup(seed)), aggregations, horizon)
+
+    def timeline(self, seed: int, aggregations: int | None = None, horizon: float | None = None) -> Timeline:
+        """As `simulate`, with all jobs. Without a horizon the timeline ends with the last aggregation."""
+        simulation = self.policy.start(self.setup(seed, record=True))
+        check_length(aggregations, horizon)
+        drawn = list(_drawn(simulation, aggregations, horizon))
         complete = aggregations is not None and len(drawn) == aggregations
         end = drawn[-1].time if complete or horizon is None else horizon
-        return Trace(self.clients, end, tuple(drawn), simulation.jobs(end))
+        return Timeline(self.clients, end, tuple(drawn), simulation.jobs(end))
 
-    def _start(self, seed: int, record: bool) -> Simulation:
-        slowdowns = self.speeds.slowdowns(seed, self.clients)
-        return self.policy.start(
-            Setup(
-                clients=self.clients,
-                steps=self.steps,
-                step_seconds=(slowdowns * self.costs.step).tolist(),
-                upload=self.costs.upload,
-                download=self.costs.download,
-                rng=np.random.default_rng([seed, SAMPLING_STREAM]),
-                record=record,
-            )
+    def setup(self, seed: int, record: bool = False) -> Setup:
+        """The numbers of the run with this seed."""
+        return Setup(
+            clients=self.clients,
+            steps=self.steps,
+            step_seconds=self.pace.step_seconds(seed, self.clients).tolist(),
+            upload=self.pace.upload,
+            download=self.pace.download,
+            rng=np.random.default_rng([seed, SAMPLING_STREAM]),
+            record=record,
         )
 
-    @staticmethod
-    def _draw(simulation: Simulation, aggregations: int | None, horizon: float | None) -> list[Aggregation]:
-        if aggregations is None and horizon is None:
-            raise ValueError("say how many aggregations, or how many virtual seconds, to simulate")
-        if (aggregations is not None and aggregations < 1) or (horizon is not None and not 0 < horizon < math.inf):
-            raise ValueError(f"cannot simulate {aggregations} aggregations or {horizon} seconds")
-        drawn: list[Aggregation] = []
-        for aggregation in simulation.aggregations():
-            if horizon is not None and aggregation.time > horizon:
-                break
-            drawn.append(aggregation)
-            if len(drawn) == aggregations:
-                break
-        return drawn
+
+def _drawn(simulation: Simulation, aggregations: int | None, horizon: float | None) -> Iterator[Aggregation]:
+    for count, aggregation in enumerate(simulation.aggregations(), start=1):
+        if horizon is not None and aggregation.time > horizon:
+            return
+        yield aggregation
+        if count == aggregations:
+            return

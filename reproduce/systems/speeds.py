@@ -1,9 +1,10 @@
-"""Seconds: what a local step and a transfer cost, and how the clients' speeds differ (DeFedAvg, Sec. 4.1.3)."""
+"""The clients' pace: seconds of a local step and of a transfer, and how the speeds differ (DeFedAvg, Sec. 4.1.3)."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -11,38 +12,12 @@ import numpy as np
 SPEED_STREAM = 11  # numpy.random.default_rng([seed, SPEED_STREAM]); 12 is the sampling of clients
 
 
-@dataclass(frozen=True)
-class Costs:
-    """Virtual seconds: `step` per local step of a client with slow-down 1, `upload` and `download` per model sent.
-
-    Transfers of different clients do not disturb each other; aggregating, sampling and evaluating take no time.
-    """
-
-    step: float
-    upload: float
-    download: float
-
-    def __post_init__(self) -> None:
-        if not self.step > 0 or self.upload < 0 or self.download < 0:
-            raise ValueError(f"seconds must be positive for a step and not negative for transfers: {self}")
-
-
-def paper_costs(flop: float, size: float) -> Costs:
-    """`flop` operations per step at 10 GFLOP/s for the fastest client; a model of `size` bytes over 400 Mbit/s."""
-    seconds = size * 8 / 400e6
-    return Costs(step=flop / 1e10, upload=seconds, download=seconds)
-
-
-FASHION_MNIST = paper_costs(17.0e6, 2.2e6)  # 1.70 ms per step, 44.0 ms per transfer
-CIFAR10 = paper_costs(31.4e6, 3.53e6)  # 3.14 ms per step, 70.6 ms per transfer
-
-
 class Speeds(ABC):
     """Base of the rules for the clients' slow-down factors, which stay the same during a run."""
 
     @abstractmethod
     def slowdowns(self, seed: int, clients: int) -> np.ndarray:
-        """Factor s_m by which client m's steps take longer than `Costs.step`: float64, shape (clients,), > 0."""
+        """Factor s_m by which client m's steps take longer than `Pace.step`: float64, shape (clients,), > 0."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +33,7 @@ class UniformSlowdown(Speeds):
     model: Literal["slowdown", "rate"] = "slowdown"
 
     def __post_init__(self) -> None:
-        if not 0 < self.low <= self.high:
+        if not 0 < self.low <= self.high < math.inf:
             raise ValueError(f"slow-down factors need 0 < low <= high, not {self.low} and {self.high}")
         if self.model not in ("slowdown", "rate"):
             raise ValueError(f"the speed model is 'slowdown' or 'rate', not '{self.model}'")
@@ -75,10 +50,42 @@ class Explicit(Speeds):
     values: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if not self.values or any(not v > 0 for v in self.values):
+        if not self.values or any(not 0 < v < math.inf for v in self.values):
             raise ValueError(f"slow-down factors must be positive, not {self.values}")
 
     def slowdowns(self, seed: int, clients: int) -> np.ndarray:
         if clients != len(self.values):
             raise ValueError(f"slow-down factors are given for {len(self.values)} clients, not for {clients}")
         return np.array(self.values, dtype=float)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Virtual seconds: `step` per local step of a client with slow-down 1, `upload` and `download` per model sent.
+
+    Transfers of different clients do not disturb each other; aggregating, sampling and evaluating take no time.
+    """
+
+    step: float
+    upload: float
+    download: float
+    speeds: Speeds = field(default_factory=UniformSlowdown)
+
+    def __post_init__(self) -> None:
+        seconds = (self.step, self.upload, self.download)
+        if any(not 0 <= s < math.inf for s in seconds) or not any(seconds):
+            raise ValueError(f"seconds of a step and of transfers are finite, not negative and not all zero: {seconds}")
+
+    def step_seconds(self, seed: int, clients: int) -> np.ndarray:
+        """Seconds of a step of every client: float64, shape (clients,)."""
+        return self.speeds.slowdowns(seed, clients) * self.step
+
+
+def paper_pace(flop: float, size: float) -> Pace:
+    """`flop` operations per step at 10 GFLOP/s for the fastest client; a model of `size` bytes over 400 Mbit/s."""
+    seconds = size * 8 / 400e6
+    return Pace(step=flop / 1e10, upload=seconds, download=seconds)
+
+
+FASHION_MNIST = paper_pace(17.0e6, 2.2e6)  # 1.70 ms per step, 44.0 ms per transfer
+CIFAR10 = paper_pace(31.4e6, 3.53e6)  # 3.14 ms per step, 70.6 ms per transfer

@@ -74,7 +74,9 @@ def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
     figures.curves(bottom, curve, series="init_scheme", order=SCHEMES, markers=14)
     for session in range(1, timing.sessions):
         bottom.axvline(session * timing.rounds, color="#404040", linewidth=0.6, linestyle=":")
-    bottom.set(xlabel="global round", ylabel="accuracy on the\nsession's labels (%)", xlim=(0, timing.length))
+    bottom.set(
+        xlabel="global round", ylabel="accuracy on the\nsession's labels (%)", xlim=(0, timing.sessions * timing.rounds)
+    )
     bottom.margins(x=0)
     figures.legend(fig)
     return fig

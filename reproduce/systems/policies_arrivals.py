@@ -1,4 +1,4 @@
-"""Policies without rounds: the server aggregates whenever n updates have arrived (DeFedAvg-IID, FedBuff, AsySG)."""
+"""Policies that take the first n updates to arrive: those of DeFedAvg-IID, FedBuff and AsySG."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from heapq import heappop, heappush
 from typing import Literal
 
 from reproduce.systems.schedule import Aggregation, Policy, Receive, Setup, Simulation, Update
-from reproduce.systems.speeds import Costs
+from reproduce.systems.speeds import Pace
 
 # Order of the events of one instant; starts of jobs come after all of them.
 COMPLETION, ARRIVAL, BROADCAST = 0, 1, 2
 
 
 @dataclass(frozen=True)
-class DeFedAvgIID(Policy):
+class DeFedAvgIIDPolicy(Policy):
     """Clients train all the time and upload at once; the server takes the first n updates (DeFedAvg, Alg. 2).
 
     Every aggregated model is sent to all clients; a client that is free trains from the newest model received.
@@ -34,16 +34,22 @@ class DeFedAvgIID(Policy):
         if self.receive not in ("consume", "keep"):
             raise ValueError(f"unknown use of the receive buffer '{self.receive}'")
 
-    def check(self, clients: int, steps: int, costs: Costs) -> None:
+    def check(self, clients: int, steps: int, pace: Pace) -> None:
         if self.receive == "consume" and self.n > clients:
-            raise ValueError(f"defedavg_iid would wait forever for {self.n} updates of {clients} clients")
+            raise ValueError(
+                f"deadlock: the server would wait forever for {self.n} updates of a model that {clients} clients train "
+                'from once; let n be at most their number, or receive="keep"'
+            )
+        fetch, blocked = pace.download * self.download_on_path, pace.upload * self.block_uplink
+        if self.receive == "keep" and pace.step + fetch + blocked == 0:
+            raise ValueError("a client would finish any number of jobs in an instant: they take no time")
 
     def start(self, setup: Setup) -> Simulation:
         return _DeFedAvgIID(self, setup)
 
 
 class _DeFedAvgIID(Simulation):
-    def __init__(self, policy: DeFedAvgIID, setup: Setup) -> None:
+    def __init__(self, policy: DeFedAvgIIDPolicy, setup: Setup) -> None:
         super().__init__(setup)
         self.policy = policy
 
@@ -92,7 +98,7 @@ class _DeFedAvgIID(Simulation):
 
 
 @dataclass(frozen=True)
-class FedBuff(Policy):
+class FedBuffPolicy(Policy):
     """All clients pull the current model, train and push; the server aggregates every n updates (FedBuff, Alg. 1).
 
     A client is asked again in the instant its update arrives, from the model that includes it if it was the n-th.
@@ -104,7 +110,7 @@ class FedBuff(Policy):
     def __post_init__(self) -> None:
         _check_n(self.n)
 
-    def check(self, clients: int, steps: int, costs: Costs) -> None:
+    def check(self, clients: int, steps: int, pace: Pace) -> None:
         pass
 
     def start(self, setup: Setup) -> Simulation:
@@ -112,7 +118,7 @@ class FedBuff(Policy):
 
 
 @dataclass(frozen=True)
-class AsySG(Policy):
+class AsySGPolicy(Policy):
     """Asynchronous stochastic gradient (AsySG-con, Lian et al.): as FedBuff with one gradient per job.
 
     `concurrency` clients work at a time: "N" - all; "n" - as many as updates are aggregated. Then every arrival hands
@@ -128,7 +134,7 @@ class AsySG(Policy):
         if self.concurrency not in ("n", "N"):
             raise ValueError(f"the concurrency of asysg is 'n' or 'N', not '{self.concurrency}'")
 
-    def check(self, clients: int, steps: int, costs: Costs) -> None:
+    def check(self, clients: int, steps: int, pace: Pace) -> None:
         if steps != 1:
             raise ValueError(f"asysg computes one gradient per job: its clock has steps=1, not {steps}")
         if self.concurrency == "n" and self.n > clients:

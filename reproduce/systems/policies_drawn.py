@@ -1,4 +1,4 @@
-"""Policies in rounds: the server selects n clients, waits for them and aggregates (FedAvg, DeFedAvg-nIID, FAVANO)."""
+"""Policies that draw n clients and wait for them: those of FedAvg, DeFedAvg-nIID and FAVANO."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from reproduce.systems.schedule import Aggregation, Job, Policy, Receive, Setup, Simulation, Update
-from reproduce.systems.speeds import Costs
+from reproduce.systems.schedule import Aggregation, ClientJob, Policy, Receive, Setup, Simulation, Update
+from reproduce.systems.speeds import Pace
 
 
 @dataclass(frozen=True)
@@ -30,21 +30,21 @@ class Sampled(Policy):
         if any(len(chosen) != self.n for chosen in self.selections):
             raise ValueError(f"the selections {self.selections} must name {self.n} clients each")
 
-    def check(self, clients: int, steps: int, costs: Costs) -> None:
+    def check(self, clients: int, steps: int, pace: Pace) -> None:
         if any(not 0 <= client < clients for chosen in self.selections for client in chosen):
             raise ValueError(f"the selections {self.selections} name clients outside 0..{clients - 1}")
 
-    def select(self, setup: Setup, round: int) -> list[tuple[int, float]]:
-        """(client, weight m/n) of `round` in order of clients; m is how often the client was drawn."""
+    def select(self, setup: Setup, round: int) -> list[tuple[int, int]]:
+        """(client, m) of `round` in order of clients; m is how often the client was drawn."""
         if self.selections:
             drawn = list(self.selections[round % len(self.selections)])
         else:
             drawn = setup.rng.integers(0, setup.clients, self.n).tolist()
-        return [(client, times / self.n) for client, times in sorted(Counter(drawn).items())]
+        return sorted(Counter(drawn).items())
 
 
 @dataclass(frozen=True)
-class FedAvg(Sampled):
+class FedAvgPolicy(Sampled):
     """Synchronous: the server sends its model to the clients drawn and waits for the slowest (DeFedAvg, eqs. 2-3)."""
 
     def start(self, setup: Setup) -> Simulation:
@@ -52,7 +52,7 @@ class FedAvg(Sampled):
 
 
 class _FedAvg(Simulation):
-    def __init__(self, policy: FedAvg, setup: Setup) -> None:
+    def __init__(self, policy: FedAvgPolicy, setup: Setup) -> None:
         super().__init__(setup)
         self.policy = policy
 
@@ -61,7 +61,8 @@ class _FedAvg(Simulation):
         started, now, version = [0] * setup.clients, 0.0, 0
         while True:
             updates = []
-            for client, weight in self.policy.select(setup, version):
+            for client, times in self.policy.select(setup, version):
+                weight = times / self.policy.n
                 start = now + setup.download
                 end = start + seconds[client]
                 arrival = end + setup.upload
@@ -74,22 +75,33 @@ class _FedAvg(Simulation):
 
 
 @dataclass(frozen=True)
-class DeFedAvgNIID(Sampled):
+class DeFedAvgNIIDPolicy(Sampled):
     """Clients train all the time; the server empties the send buffers of the clients drawn (DeFedAvg, Alg. 1).
 
     Every aggregated model is sent to all clients. A client trains from the newest model in its receive buffer and
-    leaves the result in its send buffer, over an older one; if the buffer of a drawn client is empty, the server waits
-    for its running job. `variant`: "continue" - never waits to be drawn; "hold" - idles while its send buffer is full.
-    `receive`: "consume" - trains from a model once, then waits for the next; "keep" - any number of times.
+    leaves the result in its send buffer, over an older one. `variant`: "continue" - never waits to be drawn; "hold" -
+    idles while its send buffer is full. `receive`: "consume" - trains from a model once, then waits for the next;
+    "keep" - any number of times. `empty`: for a drawn client whose buffer is empty the server can "wait", or "skip" it;
+    then the weights are m / (draws that delivered), and where none did the new model is the old one.
     """
 
     variant: Literal["continue", "hold"] = "continue"
     receive: Receive = "consume"
+    empty: Literal["wait", "skip"] = "wait"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.empty not in ("wait", "skip"):
+            raise ValueError(f"of an empty send buffer, the server can 'wait' for it or 'skip' it, not '{self.empty}'")
         if self.variant not in ("continue", "hold") or self.receive not in ("consume", "keep"):
             raise ValueError(f"unknown variant '{self.variant}' or use of the receive buffer '{self.receive}'")
+
+    def check(self, clients: int, steps: int, pace: Pace) -> None:
+        super().check(clients, steps, pace)
+        if self.receive == "keep" and self.variant == "continue" and pace.step == 0:
+            raise ValueError("a client would finish any number of jobs in an instant: steps take no time")
+        if self.empty == "skip" and pace.upload + pace.download == 0:
+            raise ValueError("rounds that skip empty buffers take no time where transfers take none")
 
     def start(self, setup: Setup) -> Simulation:
         return _DeFedAvgNIID(self, setup)
@@ -102,7 +114,7 @@ class _DeFedAvgNIID(Simulation):
     for its next job, the version and number of its last one, and the finished job in its send buffer.
     """
 
-    def __init__(self, policy: DeFedAvgNIID, setup: Setup) -> None:
+    def __init__(self, policy: DeFedAvgNIIDPolicy, setup: Setup) -> None:
         super().__init__(setup)
         self.policy = policy
         self.hold, self.keep = policy.variant == "hold", policy.receive == "keep"
@@ -118,13 +130,18 @@ class _DeFedAvgNIID(Simulation):
         while True:
             version, now = len(self.arrived) - 1, self.arrived[-1]
             updates = []
-            for client, weight in self.policy.select(setup, version):
+            drawn = self.policy.select(setup, version)
+            for client, _ in drawn:
                 self._advance(client, now)
+            if self.policy.empty == "skip":
+                drawn = [(client, times) for client, times in drawn if self.buffer[client]]
+            heard = sum(times for _, times in drawn)
+            for client, times in drawn:
                 job, start_version, start, end, taken = self._take(client, now)
                 arrival = taken + setup.upload
-                updates.append(Update(client, job, start_version, setup.steps, start, end, arrival, weight))
+                updates.append(Update(client, job, start_version, setup.steps, start, end, arrival, times / heard))
                 self.note(client, job, start_version, start, end, arrival)
-            time = max(update.arrival for update in updates)
+            time = max((update.arrival for update in updates), default=now + setup.upload)
             self.arrived.append(time + setup.download)
             yield Aggregation(version, time, tuple(updates))
 
@@ -158,7 +175,8 @@ class _DeFedAvgNIID(Simulation):
         """Complete the jobs that end by `now`. Later ones are not decided: a newer model may come in this instant."""
         while not (self.hold and self.buffer[client]):
             job = self._next(client)
-            if job is None or job[0] + self.seconds[client] > now:
+            # A job that starts now does so after the server has looked into the send buffers.
+            if job is None or job[0] == now or job[0] + self.seconds[client] > now:
                 return
             self._train(client, job)
 
@@ -172,7 +190,7 @@ class _DeFedAvgNIID(Simulation):
         self.started[client] += 1
         self.fetched[client], self.free[client] = version, end
 
-    def jobs(self, horizon: float) -> tuple[Job, ...]:
+    def jobs(self, horizon: float) -> tuple[ClientJob, ...]:
         for client in range(self.setup.clients):
             self._advance(client, horizon)
             finished, running = self.buffer[client], self._next(client)
@@ -185,7 +203,7 @@ class _DeFedAvgNIID(Simulation):
 
 
 @dataclass(frozen=True)
-class Favano(Policy):
+class FavanoPolicy(Policy):
     """The server interrupts n clients, averages their models with its own and sends them the result (FAVANO / QuAFL).
 
     The clients of a round are drawn without replacement from numpy.random.default_rng([seed, 12]). Each has completed
@@ -204,8 +222,8 @@ class Favano(Policy):
         if self.contact not in ("serial", "parallel"):
             raise ValueError(f"favano contacts clients 'serial' or 'parallel', not '{self.contact}'")
 
-    def check(self, clients: int, steps: int, costs: Costs) -> None:
-        if not costs.upload + costs.download > 0:
+    def check(self, clients: int, steps: int, pace: Pace) -> None:
+        if not pace.upload + pace.download > 0:
             raise ValueError("favano needs transfers that take time: without them its rounds would take none")
         if self.n > clients:
             raise ValueError(f"favano cannot draw {self.n} of {clients} clients without replacement")
@@ -215,7 +233,7 @@ class Favano(Policy):
 
 
 class _Favano(Simulation):
-    def __init__(self, policy: Favano, setup: Setup) -> None:
+    def __init__(self, policy: FavanoPolicy, setup: Setup) -> None:
         super().__init__(setup)
         self.policy = policy
         # Per client: number of contacts, version and moment of the last one.
@@ -234,7 +252,7 @@ class _Favano(Simulation):
             for client in chosen:
                 job, start, seconds = self.contacts[client], self.begun[client], setup.step_seconds[client]
                 # The small number keeps a step that ends in the instant of the contact.
-                steps = min(setup.steps, math.floor((now - start) / seconds + 1e-9))
+                steps = min(setup.steps, math.floor((now - start) / seconds + 1e-9)) if seconds else setup.steps
                 end = start + steps * seconds
                 updates.append(Update(client, job, self.version[client], steps, start, end, time, 1 / (n + 1)))
                 self.note(client, job, self.version[client], start, min(start + setup.steps * seconds, now), time)
@@ -242,7 +260,7 @@ class _Favano(Simulation):
             yield Aggregation(version, time, tuple(updates))
             now, version = time + self.policy.wait * trip, version + 1
 
-    def jobs(self, horizon: float) -> tuple[Job, ...]:
+    def jobs(self, horizon: float) -> tuple[ClientJob, ...]:
         seconds = self.setup.job_seconds
         for client, start in enumerate(self.begun):
             self.note(client, self.contacts[client], self.version[client], start, start + seconds[client])

@@ -1,0 +1,150 @@
+"""Simulate who trains when under a policy, and print and draw it: no model, no data, no training.
+
+The schedule is that of the declared runs of an artifact (`schedule defedavg/fig2`), or of a policy with a system of
+your own (`schedule defedavg_iid --clients 1000 --n 50 --step 0.01`). A policy's further options are given by name:
+`--option variant=hold`. Times are virtual seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reproduce.errors import UserError, unknown
+from reproduce.text import print_json, print_table, short
+
+if TYPE_CHECKING:
+    from reproduce.report.schedule_numbers import Summary
+    from reproduce.systems.schedule import Schedule
+
+NAME = "schedule"
+COLUMNS: Mapping[str, tuple[str, Callable[[float], str]]] = {
+    "aggregations": ("AGGREGATIONS", short), "updates": ("UPDATES", short), "seconds": ("SECONDS", "{:.6g}".format),
+    "aggregations_per_second": ("PER SECOND", "{:.4g}".format), "staleness_mean": ("STALENESS", "{:.3g}".format),
+    "staleness_max": ("MAX", "{:.0f}".format), "idle_mean": ("IDLE", "{:.1%}".format),
+    "concurrency_mean": ("AT WORK", "{:.4g}".format), "clients_never_heard": ("SILENT", "{:.0f}".format),
+}  # fmt: skip
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("target", help="an artifact (defedavg/fig2) or a policy (fedavg, defedavg_iid, fedbuff, ...)")
+    parser.add_argument("--scale", default="paper", help="scale of the artifact: smoke, reduced or paper (default)")
+    parser.add_argument("--seed", type=int, default=0, help="of speeds and draws (default: 0)")
+    length = parser.add_argument_group("length (default: 1000 aggregations, or what the artifact declares)")
+    length.add_argument("--aggregations", type=int, metavar="T", help="stop after so many")
+    length.add_argument("--horizon", type=float, metavar="SECONDS", help="stop at this virtual second")
+    own = parser.add_argument_group("system and policy, where no artifact gives them")
+    own.add_argument("--clients", type=int, default=100, metavar="N")
+    own.add_argument("--n", type=int, default=10, metavar="n", help="clients drawn, or updates per aggregation")
+    own.add_argument("--steps", type=int, metavar="K", help="local steps per job (default: 50; AsySG 1)")
+    own.add_argument("--step", type=float, default=0.0017, metavar="SECONDS", help="of a step of the fastest client")
+    own.add_argument("--upload", type=float, default=0.044, metavar="SECONDS", help="of a model")
+    own.add_argument("--download", type=float, default=0.044, metavar="SECONDS", help="of a model")
+    own.add_argument("--slowdown", type=float, nargs=2, default=(1.0, 5.0), metavar=("LOW", "HIGH"), help="uniform on")
+    own.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the policy; repeatable")
+    parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="draw it: FILE.png or FILE.pdf")
+
+
+def run(args: argparse.Namespace) -> None:
+    from reproduce.report.schedule_numbers import summarise
+
+    if args.output and args.output.suffix not in (".png", ".pdf"):
+        raise UserError(f"{args.output}: pictures are .png or .pdf")
+    try:
+        wanted = list(_declared(args) if "/" in args.target else _own(args))
+        found = [(name, timed, summarise(timed, args.seed, *length)) for name, timed, length in wanted]
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    if args.json:
+        print_json([{"schedule": name, **numbers.record()} for name, _, numbers in found])
+    else:
+        rows = [[name, *(show(s.record()[key]) for key, (_, show) in COLUMNS.items())] for name, _, s in found]
+        titles = [title for title, _ in COLUMNS.values()]
+        print_table(["SCHEDULE", *titles], rows, right=titles)
+    if args.output:
+        _drawn(args, found)
+
+
+def _declared(args: argparse.Namespace) -> Iterator[tuple[str, Schedule, tuple[int | None, float | None]]]:
+    """The distinct schedules of an artifact's runs, with the lengths that these declare."""
+    from reproduce import plan
+    from reproduce.clocks.events import Events
+
+    (artifact,) = plan.select(args.target)
+    seen = set()
+    experiments: list[Any] = [e for p in artifact.panels(plan.check_scale(args.scale)) for e in p.experiments]
+    for e in experiments:
+        if isinstance(e.clock, Events):
+            timed = e.clock.schedule(e.system, e.problem.clients)
+            length = _length(args, e.clock.aggregations, e.clock.horizon)
+            if (timed, length) not in seen:
+                seen.add((timed, length))
+                yield " ".join(str(v) for k, v in e.labels.items() if k != "target_accuracy_pct"), timed, length
+    if not seen:
+        raise UserError(f"{args.target}: none of its runs at scale {args.scale} has a schedule")
+
+
+def _own(args: argparse.Namespace) -> Iterator[tuple[str, Schedule, tuple[int | None, float | None]]]:
+    from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
+    from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
+    from reproduce.systems.schedule import Schedule
+    from reproduce.systems.speeds import Pace, UniformSlowdown
+
+    policies: dict[str, Any] = {
+        "fedavg": FedAvgPolicy, "defedavg_niid": DeFedAvgNIIDPolicy, "defedavg_iid": DeFedAvgIIDPolicy,
+        "fedbuff": FedBuffPolicy, "asysg": AsySGPolicy, "favano": FavanoPolicy,
+    }  # fmt: skip
+    if args.target not in policies:
+        raise unknown("policy", args.target, policies)
+    make = policies[args.target]
+    options = dict(_option(make, text) for text in args.option)
+    steps = args.steps if args.steps is not None else 1 if make is AsySGPolicy else 50
+    pace = Pace(args.step, args.upload, args.download, UniformSlowdown(*args.slowdown))
+    timed = Schedule(make(args.n, **options), args.clients, steps, pace)
+    told = [f"n = {args.n} of {args.clients}", f"K = {steps}", *args.option]
+    yield f"{args.target}, {', '.join(told)}", timed, _length(args, 1000, None)
+
+
+def _option(policy: Any, text: str) -> tuple[str, Any]:
+    """NAME=VALUE as a keyword argument of the policy, its value as of the kind of the default."""
+    name, equals, value = text.partition("=")
+    known = {f.name: f.default for f in dataclasses.fields(policy) if f.name not in ("n", "selections")}
+    if not equals or name not in known:
+        raise UserError(f"--option {text}: give NAME=VALUE; this policy knows {', '.join(known) or 'none'}")
+    default: Any = known[name]
+    if isinstance(default, bool):
+        if value not in ("true", "false"):
+            raise UserError(f"--option {text}: true or false")
+        return name, value == "true"
+    try:
+        return name, type(default)(value)
+    except ValueError as error:
+        raise UserError(f"--option {text}: a number is needed") from error
+
+
+def _length(
+    args: argparse.Namespace, aggregations: int | None, horizon: float | None
+) -> tuple[int | None, float | None]:
+    given = (args.aggregations, args.horizon)
+    return (aggregations, horizon) if given == (None, None) else given
+
+
+def _drawn(args: argparse.Namespace, found: list[tuple[str, Schedule, Summary]]) -> None:
+    """One picture per schedule; the names of several have numbers."""
+    from reproduce.report import figures, schedule_picture
+
+    args.output.parent.mkdir(parents=True, exist_ok=True)
+    digits = math.ceil(math.log10(len(found) + 1))
+    for number, (name, timed, numbers) in enumerate(found, start=1):
+        if not numbers.aggregations:
+            raise UserError(f"{name}: nothing to draw, the first aggregation comes after the horizon")
+        output = args.output if len(found) == 1 else args.output.with_stem(f"{args.output.stem}-{number:0{digits}d}")
+        with figures.style():
+            schedule_picture.draw(timed, args.seed, numbers, name).savefig(output)
+        if not args.json:
+            print(output)

@@ -1,0 +1,314 @@
+"""The runs of DeFedAvg: Table I with Figs. 2-5 on a grid of virtual times, Figs. 6 and 7 over aggregations, variants.
+
+A pair of rates is (global, local); AsySG has no local and FAVANO no global rate (None).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+
+from reproduce.algorithms.asynchronous import Asynchronous, Favano
+from reproduce.clocks.events import Events
+from reproduce.clocks.record import Target
+from reproduce.experiment import PACKAGE, Experiment, Label, Panel
+from reproduce.problems import Classification
+from reproduce.problems.batches import WithReplacement
+from reproduce.problems.embedded import GaussianClasses
+from reproduce.problems.models import MLP, ConvNet, Softmax
+from reproduce.problems.partitions import IID, TwoClasses
+from reproduce.systems import Steps, System
+from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
+from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
+from reproduce.systems.schedule import Policy, Schedule, Timeline
+from reproduce.systems.speeds import CIFAR10, FASHION_MNIST, Explicit, Pace
+
+Pair = tuple[float | None, float | None]
+
+SEEDS = (0, 1, 2)
+DISTRIBUTIONS = ("iid", "noniid")
+LOSS_VIEW = "train:10000"
+PARTICIPANTS = (10, 20, 40, 80)
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "iid": ("fedavg", "favano", "asysg", "defedavg_iid"),
+    "noniid": ("fedavg", "favano", "fedbuff", "defedavg_niid"),
+}
+PROPOSED: Mapping[str, str] = {"iid": "defedavg_iid", "noniid": "defedavg_niid"}
+POLICIES: Mapping[str, type[Policy]] = {
+    "defedavg_iid": DeFedAvgIIDPolicy, "defedavg_niid": DeFedAvgNIIDPolicy, "fedavg": FedAvgPolicy,
+    "favano": FavanoPolicy, "asysg": AsySGPolicy, "fedbuff": FedBuffPolicy,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One data set at one scale: network, pace and what is asked of the runs; pairs are for (iid, noniid).
+
+    steps: K; pace: seconds of a step of K and of the transfers, single: of AsySG's only step; grid: virtual seconds
+    between evaluations; target: percent of test accuracy, of the mean of the last `smooth` evaluations; shown: virtual
+    seconds that the figures show; rounds: aggregations of Figs. 6 and 7, `few` the n of Fig. 6, `ks` the K of Fig. 7.
+    """
+
+    dataset: str
+    problem: Classification
+    steps: int
+    pace: Pace
+    single: Pace
+    grid: tuple[float, float]
+    target: tuple[float, float]
+    horizon: tuple[float, float]
+    shown: tuple[float, float]
+    smooth: tuple[int, int] = (1, 1)
+    participants: tuple[int, ...] = PARTICIPANTS
+    rounds: int = 1000
+    every: int = 5
+    few: tuple[int, ...] = (5, *PARTICIPANTS)
+    ks: tuple[int, ...] = (20, 50, 100)
+    seeds: tuple[int, ...] = SEEDS
+    substitute: str = ""
+
+    @property
+    def slug(self) -> str:
+        return self.dataset.replace("_", "-")
+
+    @property
+    def middle(self) -> int:
+        """The n of Fig. 7 and of the variants: 10, or what stands in for it."""
+        return 10 if 10 in self.few else self.few[1]
+
+
+def _paper_problem(dataset: str, channels: int, size: int) -> Classification:
+    half = (0.5,) * channels
+    model = ConvNet(channels, size, (32, 64), (512,))
+    return Classification(dataset, model, IID(), 100, WithReplacement(10), weights="uniform", mean=half, std=half)
+
+
+PAPER = (
+    Setting(
+        "fashion_mnist", _paper_problem("fashion_mnist", 1, 28), 50, FASHION_MNIST, FASHION_MNIST, (0.25, 0.25),
+        (90.0, 80.0), (900.0, 900.0), (500.0, 500.0),
+    ),
+    Setting(
+        "cifar10", _paper_problem("cifar10", 3, 32), 50, CIFAR10, CIFAR10, (0.5, 0.5),
+        (70.0, 60.0), (1400.0, 5000.0), (1000.0, 2000.0),
+    ),
+)  # fmt: skip
+REDUCED = Setting(
+    "fashion_mnist",
+    Classification("fashion_mnist", MLP(784, 64, 10), IID(), 100, WithReplacement(10), weights="uniform"),
+    10, replace(FASHION_MNIST, step=5 * FASHION_MNIST.step), FASHION_MNIST, (0.25, 0.5),
+    (80.0, 70.0), (120.0, 250.0), (60.0, 100.0), smooth=(3, 5), rounds=400, ks=(4, 10, 20),
+    substitute="network 784-64-10 for the convolutional one, K = 10 steps of five times the length, targets 80 % (IID) "
+    "and 70 % (non-IID) smoothed over 3 and 5 evaluations, own rates",
+)  # fmt: skip
+SMOKE = Setting(
+    "gaussian",
+    Classification(
+        GaussianClasses(10, 20, 200, 50, 1.0, 0, mean_scale=2.0), Softmax(20, 10), IID(), 10, WithReplacement(10),
+        weights="uniform",
+    ),
+    5, replace(FASHION_MNIST, step=10 * FASHION_MNIST.step), FASHION_MNIST, (0.2, 0.2),
+    (80.0, 70.0), (10.0, 10.0), (10.0, 10.0), participants=(3,), rounds=40, few=(2, 3, 6), ks=(2, 5, 10), seeds=(0, 1),
+    substitute="10 clients with Gaussian classes and a softmax model, n = 3, K = 5",
+)  # fmt: skip
+SETTINGS: Mapping[str, tuple[Setting, ...]] = {"smoke": (SMOKE,), "reduced": (REDUCED,), "paper": PAPER}
+
+
+# --- rates ------------------------------------------------------------------------------------------------------------
+
+OLD, LIKELY = (1.0, 0.10), (0.1, 0.05)
+BESIDE: Mapping[tuple[str, str, str, int], Pair] = {
+    **{("fashion_mnist", "iid", "fedavg_lr_n10", n): OLD for n in (20, 40, 80)},
+    ("cifar10", "iid", "defedavg_iid_corrected", 10): LIKELY,
+    ("cifar10", "iid", "defedavg_iid_corrected", 20): LIKELY,
+    ("cifar10", "noniid", "defedavg_niid_corrected", 20): LIKELY,
+}
+"""Runs beside the printed ones: FedAvg with the rates of n = 10, which Table II gives up for n >= 20 although they are
+in its grid; and (0.1, 0.05) where the printed rates do not fit the printed times."""
+
+SMALL: Mapping[str, Mapping[str, Pair]] = {
+    "reduced": {
+        "fedavg": (1.0, 0.1), "favano": (None, 0.1), "asysg": (0.1, None), "defedavg_iid": (0.1, 0.1),
+        "fedbuff": (0.1, 0.1), "defedavg_niid": (0.1, 0.1), "defedavg_niid_hold": (0.1, 0.1),
+    },
+    "smoke": {
+        "fedavg": (0.5, 0.1), "favano": (None, 0.1), "asysg": (0.5, None), "defedavg_iid": (0.5, 0.1),
+        "fedbuff": (0.5, 0.1), "defedavg_niid": (0.5, 0.1), "defedavg_niid_hold": (0.5, 0.1),
+    },
+}  # fmt: skip
+"""Rates of the small networks, for all n; reduced non-IID FedAvg has (0.1, 0.1), the same as DeFedAvg-nIID."""
+
+
+@cache
+def printed() -> Mapping[tuple[str, str, str, int], Pair]:
+    """Table II: (dataset, distribution, algorithm, n) -> rates as printed; n = 5 is used in Fig. 6 only."""
+    found: dict[tuple[str, str, str, int], dict[str, float]] = {}
+    with (PACKAGE / "papers/defedavg/reported/table2.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["value"] != "NA":
+                key = (row["dataset"], row["distribution"], row["algorithm"], int(row["n"]))
+                found.setdefault(key, {})[row["metric"]] = float(row["value"])
+    return {key: (rates.get("global_lr"), rates.get("local_lr")) for key, rates in found.items()}
+
+
+def rates(scale: str, dataset: str, distribution: str, n: int) -> dict[str, Pair]:
+    """Algorithm -> rates of a column of Table I; small scales have the variant `hold` of DeFedAvg-nIID beside it."""
+    if scale == "paper":
+        found = {a: printed()[dataset, distribution, a, n] for a in GROUPS[distribution]}
+        return found | {a: pair for (s, d, a, m), pair in BESIDE.items() if (s, d, m) == (dataset, distribution, n)}
+    names = GROUPS[distribution] + (("defedavg_niid_hold",) if distribution == "noniid" else ())
+    chosen = {a: SMALL[scale][a] for a in names}
+    return chosen | ({"fedavg": (0.1, 0.1)} if (scale, distribution) == ("reduced", "noniid") else {})
+
+
+# --- runs -------------------------------------------------------------------------------------------------------------
+
+
+def policy(algorithm: str, n: int) -> Policy:
+    """The policy of an algorithm; a suffix names a variant with other rates, or the variant `hold`."""
+    if algorithm == "defedavg_niid_hold":
+        return DeFedAvgNIIDPolicy(n, variant="hold")
+    base = next(a for a in POLICIES if algorithm.startswith(a))
+    return POLICIES[base](n)  # type: ignore[call-arg]
+
+
+def system(setting: Setting, under: Policy) -> System:
+    """The clients; AsySG makes one step per job."""
+    single = isinstance(under, AsySGPolicy)
+    return System(work=Steps(1 if single else setting.steps), pace=setting.single if single else setting.pace)
+
+
+def rule(pair: Pair) -> Asynchronous:
+    """The server's rule with these rates: FAVANO's without a global one, a gradient's as it is without a local one."""
+    server, local = pair
+    if server is None:
+        assert local is not None
+        return Favano(local)
+    return Asynchronous(1.0 if local is None else local, server_lr=server)
+
+
+def problem(setting: Setting, distribution: str) -> Classification:
+    return replace(setting.problem, partition=IID() if distribution == "iid" else TwoClasses())
+
+
+def until_target(setting: Setting, distribution: str, under: Policy, further: bool = True) -> Events:
+    """On a grid of virtual times until the target is reached, and (`further`) as far as the figures show."""
+    where = DISTRIBUTIONS.index(distribution)
+    return Events(
+        under,
+        horizon=setting.horizon[where],
+        grid=setting.grid[where],
+        until=Target("accuracy", setting.target[where], setting.smooth[where]),
+        least=setting.shown[where] if further else 0.0,
+        train_view=LOSS_VIEW if further else "",
+        train_every=4 if further else 1,
+    )
+
+
+def labels(setting: Setting, distribution: str, n: int) -> dict[str, Label]:
+    """Of a column of Table I."""
+    target = setting.target[DISTRIBUTIONS.index(distribution)]
+    return {"distribution": distribution, "dataset": setting.dataset, "target_accuracy_pct": target, "n": n}
+
+
+def times_panels(scale: str, n: int | None = None) -> tuple[Panel, ...]:
+    """The runs of Table I and Figs. 2-5; with `n` those of one figure (at smoke scale all)."""
+    return tuple(
+        times_panel(scale, setting, distribution, m)
+        for setting in SETTINGS[scale]
+        for distribution in DISTRIBUTIONS
+        for m in setting.participants
+        if n is None or m == n or scale == "smoke"
+    )
+
+
+def times_panel(scale: str, setting: Setting, distribution: str, n: int) -> Panel:
+    """One column of Table I for one distribution."""
+    experiments = tuple(
+        Experiment(
+            {**labels(setting, distribution, n), "algorithm": name},
+            problem(setting, distribution),
+            system(setting, policy(name, n)),
+            rule(pair),
+            until_target(setting, distribution, policy(name, n)),
+        )
+        for name, pair in rates(scale, setting.dataset, distribution, n).items()
+    )
+    return Panel(f"{setting.slug}-{distribution}-n{n}", experiments, setting.seeds, setting.substitute)
+
+
+def participants_panels(scale: str) -> tuple[Panel, ...]:
+    """Fig. 6: DeFedAvg over aggregations with different n at the usual K."""
+    return tuple(
+        _over_rounds(scale, setting, distribution, "rounds", [(n, setting.steps) for n in setting.few])
+        for setting in SETTINGS[scale]
+        for distribution in DISTRIBUTIONS
+    )
+
+
+def steps_panels(scale: str) -> tuple[Panel, ...]:
+    """Fig. 7: with different K; the usual K comes from the runs of Fig. 6."""
+    others = tuple(
+        _over_rounds(scale, s, distribution, "steps", [(s.middle, k) for k in s.ks if k != s.steps])
+        for s in SETTINGS[scale]
+        for distribution in DISTRIBUTIONS
+    )
+    return (*participants_panels(scale), *others)
+
+
+def _over_rounds(scale: str, setting: Setting, distribution: str, kind: str, points: list[tuple[int, int]]) -> Panel:
+    experiments = tuple(e for n, k in points for e in _lines(scale, setting, distribution, n, k))
+    return Panel(f"{kind}-{setting.slug}-{distribution}", experiments, setting.seeds, setting.substitute)
+
+
+def _lines(scale: str, setting: Setting, distribution: str, n: int, k: int) -> Iterator[Experiment]:
+    """A line of Figs. 6 and 7. Where the rates of Table II differ from (0.1, 0.05), a second run has these."""
+    name = PROPOSED[distribution]
+    if scale == "paper":
+        pairs = {name: printed()[setting.dataset, distribution, name, n]}
+        pairs |= {f"{name}_fixed": LIKELY} if pairs[name] != LIKELY else {}
+    else:
+        pairs = {name: SMALL[scale][name]}
+    under = policy(name, n)
+    clock = Events(under, setting.rounds, every=setting.every, train_view=LOSS_VIEW, train_every=2)
+    where = replace(system(setting, under), work=Steps(k))
+    for algorithm, pair in pairs.items():
+        told = {**labels(setting, distribution, n), "K": k, "algorithm": algorithm}
+        yield Experiment(told, problem(setting, distribution), where, rule(pair), clock)
+
+
+def echo() -> list[Experiment]:
+    """The runs whose rates Table II gives, as declared at paper scale."""
+    found = [*times_panels("paper"), *participants_panels("paper")]
+    return [e for p in found for e in p.experiments if p.name.split("-")[0] != "rounds" or e.labels["n"] == 5]
+
+
+def schedules() -> Iterator[tuple[Setting, str, int, Schedule]]:
+    """(setting, algorithm, n, schedule) of the six algorithms at paper scale."""
+    for setting in PAPER:
+        for name in dict.fromkeys(a for group in GROUPS.values() for a in group):
+            for n in PARTICIPANTS:
+                under = policy(name, n)
+                where = system(setting, under)
+                assert isinstance(where.work, Steps)
+                assert where.pace is not None
+                yield setting, name, n, Schedule(under, setting.problem.clients, where.work.k, where.pace)
+
+
+# --- Fig. 1 -----------------------------------------------------------------------------------------------------------
+
+LENGTHS, HORIZON = (2.0, 3.3, 5.1), 20.0
+DRAWN = ((0, 2), (0, 1), (1, 2))
+EXAMPLES: Mapping[str, Policy] = {
+    "fedavg": FedAvgPolicy(2, DRAWN),
+    "defedavg_niid": DeFedAvgNIIDPolicy(2, DRAWN),
+    "defedavg_niid_hold": DeFedAvgNIIDPolicy(2, DRAWN, variant="hold"),
+    "defedavg_iid": DeFedAvgIIDPolicy(2),
+}
+
+
+def example(name: str) -> Timeline:
+    """The first 20 units of time of three clients; transfers take none."""
+    return Schedule(EXAMPLES[name], 3, 1, Pace(1.0, 0.0, 0.0, Explicit(LENGTHS))).timeline(0, horizon=HORIZON)

@@ -1,0 +1,118 @@
+"""`python -m reproduce schedule`: its numbers against the objects of the simulation, its pictures, its errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reproduce.__main__ import main
+from reproduce.report.schedule_numbers import summarise
+from reproduce.report.schedule_picture import beginning, working
+from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
+from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
+from reproduce.systems.schedule import Policy, Schedule
+from reproduce.systems.speeds import FASHION_MNIST
+
+POLICIES: list[Policy] = [
+    FedAvgPolicy(5), DeFedAvgNIIDPolicy(5), DeFedAvgNIIDPolicy(5, variant="hold"), DeFedAvgIIDPolicy(5),
+    FedBuffPolicy(5), AsySGPolicy(5), FavanoPolicy(5),
+]  # fmt: skip
+
+
+def timed(policy: Policy) -> Schedule:
+    return Schedule(policy, 40, 1 if isinstance(policy, AsySGPolicy) else 50, FASHION_MNIST)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("compiled", [True, False])
+def test_the_numbers_are_those_of_the_schedule(policy: Policy, compiled: bool) -> None:
+    numbers = summarise(timed(policy), 0, 3000, compiled=compiled)
+    line = timed(policy).timeline(0, 3000)
+    stale = [s for a in line.aggregations for s in a.staleness]
+    assert numbers.aggregations == 3000
+    assert numbers.seconds == line.aggregations[-1].time
+    assert numbers.updates == len(stale)
+    assert numbers.staleness.tolist() == np.bincount(stale).tolist()
+    assert numbers.record()["staleness_mean"] == pytest.approx(np.mean(stale))
+    assert (numbers.rates * numbers.window).sum() == pytest.approx(3000)
+    assert 64 <= len(numbers.rates) <= 256
+
+    idle = []
+    for client in range(40):
+        jobs = [j for j in line.jobs if j.client == client]
+        ends = {(u.client, u.job): u.end for a in line.aggregations for u in a.updates if u.client == client}
+        if ends:
+            busy = sum((ends.get((j.client, j.job), j.end) - j.start) for j in jobs if j.job <= max(k for _, k in ends))
+            idle.append(1 - busy / max(ends.values()))
+    assert numbers.idle.tolist() == pytest.approx(idle, abs=1e-9)
+    assert numbers.silent == 40 - len(idle)
+
+
+def test_clients_at_work() -> None:
+    begin = beginning(timed(FedBuffPolicy(5)), 0, 3.0)
+    moments = (np.arange(400) + 0.5) / 400 * begin.horizon
+    expected = [sum(j.start <= t < j.end for j in begin.jobs) for t in moments]
+    assert working(begin).tolist() == expected
+
+
+def test_of_an_artifact(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Runs of the same schedule are one: speeds and draws do not depend on the data."""
+    picture = tmp_path / "new" / "all.png"
+    assert main(["schedule", "defedavg/fig2", "--scale", "smoke", "--json", "-o", str(picture)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found) == 4 + 3
+    assert {f["clients"] for f in found} == {10}
+    assert all(f["seconds"] <= 10 for f in found)
+    assert sorted(f.name for f in picture.parent.iterdir()) == [f"all-{k}.png" for k in range(1, 8)]
+    assert main(["schedule", "defedavg/fig2", "--scale", "smoke"]) == 0
+    assert capsys.readouterr().out.count("\n") == 1 + 4 + 3
+
+
+def test_of_a_system_of_ones_own(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    own = ["defedavg_niid", "--clients", "40", "--n", "5", "--option", "variant=hold", "--aggregations", "300"]
+    assert main(["schedule", *own, "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found.pop("schedule") == "defedavg_niid, n = 5 of 40, K = 50, variant=hold"
+    assert found == summarise(timed(DeFedAvgNIIDPolicy(5, variant="hold")), 0, 300).record()
+    file = tmp_path / "one.pdf"
+    assert main(["schedule", "favano", "--option", "wait=1", "--horizon", "20", "-o", str(file)]) == 0
+    assert file.read_bytes().startswith(b"%PDF")
+    assert "favano, n = 10 of 100, K = 50, wait=1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["fedprox"], "unknown policy 'fedprox'"),
+        (["defedavg_iid", "--n", "101"], "deadlock: the server would wait forever for 101 updates"),
+        (["favano", "--n", "101"], "cannot draw 101 of 100 clients"),
+        (["fedavg", "--n", "0"], "at least 1 client"),
+        (["fedavg", "--step", "-1"], "not negative"),
+        (["fedavg", "--upload", "nan"], "not negative"),
+        (["fedavg", "--step", "0", "--upload", "0", "--download", "0"], "not all zero"),
+        (["fedavg", "--slowdown", "0", "5"], "0 < low <= high"),
+        (["fedavg", "--horizon", "inf"], "cannot simulate"),
+        (["fedavg", "--aggregations", "0"], "cannot simulate"),
+        (["fedavg", "--option", "variant=hold"], "this policy knows none"),
+        (["defedavg_niid", "--option", "variant=wait"], "unknown variant 'wait'"),
+        (["defedavg_iid", "--option", "block_uplink=no"], "true or false"),
+        (["favano", "--option", "wait=long"], "a number is needed"),
+        (["asysg", "--steps", "5"], "one gradient per job"),
+        (["fedavg", "-o", "x.svg"], ".png or .pdf"),
+        (["fedavg", "--horizon", "0.01", "-o", "x.png"], "the first aggregation comes after the horizon"),
+        (["defedavg/fig1"], "none of its runs at scale paper has a schedule"),
+        (["defedavg/fig99"], "unknown artifact"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["schedule", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
+    assert not list(tmp_path.iterdir())
