@@ -13,16 +13,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from runs import run
 
 from reproduce import plan, results
 from reproduce.__main__ import main
-from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.replay import Comparison, replay
 from reproduce.engine.store import write_results
-from reproduce.engine.task import Tasks
-from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
-from reproduce.settings import settings
 
 ROOT = Path(__file__).parent.parent
 CLOCKS = {
@@ -46,8 +43,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], pd.Data
 
     def trained(clock: str) -> pd.DataFrame:
         if clock not in found:
-            runs = prepare(declared(clock), [0, 1], Tasks(settings()))
-            Cohort(runs, Trainer()).run()
+            runs = run(declared(clock), [0, 1])
             path = tmp_path_factory.mktemp(clock) / "job.parquet"
             write_results(path, runs, {})
             found[clock] = pd.read_parquet(path)

@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from runs import run
 
 from reproduce import results
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.clocks.rounds import Rounds
 from reproduce.engine import library, store, train
+from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, prepare
-from reproduce.engine.store import Checkpoint, write_atomically
+from reproduce.engine.store import write_atomically
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
@@ -46,8 +48,7 @@ class Killed(Exception):
 def test_resume_at_every_tick_gives_the_same_bits(tmp_path: Path) -> None:
     """Interrupt at the beginning of each round in turn, resume from the file, compare all states."""
     experiments = [experiment(3), experiment(3, lr=0.2)]
-    runs = prepare(experiments, [0, 1], Tasks(settings()))
-    Cohort(runs, Trainer()).run()
+    runs = run(experiments, [0, 1])
     path = tmp_path / "job.pt"
     for stop in range(1, 5):
         first = prepare(experiments, [0, 1], Tasks(settings()))
@@ -72,7 +73,7 @@ def test_resume_at_every_tick_gives_the_same_bits(tmp_path: Path) -> None:
 SCRIPT = """
 import sys
 from pathlib import Path
-from reproduce.engine.store import Checkpoint
+from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine import train
 from reproduce.experiment import Panel
 sys.path.insert(0, {here!r})
@@ -181,10 +182,7 @@ def test_a_diverged_run_is_recorded_and_leaves_the_others_alone(tmp_path: Path) 
             {"algorithm": "fedavg", "eta": lr}, Quadratic(3, 2), System(work=Steps(40)), FedAvg(lr=lr), Rounds(30)
         )
 
-    alone = prepare([toy(0.1)], [0], Tasks(settings()))
-    Cohort(alone, Trainer()).run()
-    both = prepare([toy(0.1), toy(3.0)], [0], Tasks(settings()))
-    Cohort(both, Trainer()).run()
+    alone, both = run([toy(0.1)]), run([toy(0.1), toy(3.0)])
     assert [r.state["status"] for r in both] == ["ok", "diverged"]
     assert both[0].state["x"].equal(alone[0].state["x"])
     store.write_results(tmp_path / "r.parquet", both, {"scale": "smoke", "nan": float("nan")})

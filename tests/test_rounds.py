@@ -6,18 +6,16 @@ from dataclasses import replace
 
 import pytest
 import torch
+from runs import run
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.engine.cohort import Cohort, Run, prepare
-from reproduce.engine.task import Tasks
-from reproduce.engine.trainer import Trainer
+from reproduce.engine.cohort import Run
 from reproduce.experiment import Experiment
 from reproduce.problems import Classification
 from reproduce.problems.batches import Shuffled
 from reproduce.problems.models import Softmax
 from reproduce.problems.partitions import IID
-from reproduce.settings import settings
 from reproduce.systems import Steps, System
 
 PROBLEM = Classification("digits", Softmax(64, 10), IID(), clients=5, batches=Shuffled(10), train_samples=400)
@@ -25,9 +23,7 @@ PROBLEM = Classification("digits", Softmax(64, 10), IID(), clients=5, batches=Sh
 
 def trained(*clocks: Rounds) -> list[Run]:
     experiments = [Experiment({"n": i}, PROBLEM, System(work=Steps(3)), FedAvg(0.02), c) for i, c in enumerate(clocks)]
-    runs = prepare(experiments, (0,), Tasks(settings(), torch.float64))
-    Cohort(runs, Trainer()).run()
-    return runs
+    return run(experiments, dtype=torch.float64)
 
 
 def accuracies(run: Run) -> list[float]:
