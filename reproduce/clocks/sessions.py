@@ -15,6 +15,7 @@ import numpy as np
 from reproduce.algorithms.base import observe
 from reproduce.algorithms.session_starts import Previous, Start
 from reproduce.clocks.record import diverged, measure, record
+from reproduce.clocks.rounds import synchronous
 from reproduce.systems.membership import Alternating
 
 if TYPE_CHECKING:
@@ -56,6 +57,15 @@ class Sessions:
             raise ValueError(f"{len(self.views)} evaluation views for {self.membership.groups} groups of clients")
         if not 1 <= self.pilots < self.sessions:
             raise ValueError(f"{self.pilots} pilot sessions do not leave any of {self.sessions} sessions")
+
+    def check(self, experiment: Any) -> None:
+        """Raises ValueError if the experiment cannot be run by this clock."""
+        clients = experiment.problem.clients
+        if self.membership.clients != clients:
+            raise ValueError(f"the sessions have {self.membership.clients} clients, the problem has {clients}")
+        synchronous(experiment, members=min(len(self.membership.members(s)) for s in range(self.sessions)))
+        for view in self.views:
+            experiment.problem.check_view(view)
 
     @property
     def length(self) -> int:

@@ -21,7 +21,6 @@ from typing import Any
 import torch
 
 from reproduce.engine.evaluate import evaluate
-from reproduce.engine.gradient import gradients
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train
 from reproduce.engine.task import Env, Task, Tasks
 from reproduce.engine.trainer import Trainer
@@ -115,27 +114,18 @@ class Cohort:
         with _timed(self.seconds, "gradient"), torch.no_grad():
             for i, (task, r) in enumerate(jobs):
                 if isinstance(r, Gradient):
-                    answers[i] = gradients(task, r)
+                    answers[i] = task.gradients(r)
         with _timed(self.seconds, "evaluate"):
             groups: dict[Any, list[int]] = defaultdict(list)
             for i, (task, r) in enumerate(jobs):
                 if isinstance(r, Evaluate):
-                    groups[_evaluation_key(task, r)].append(i)
+                    groups[task.company(r)].append(i)
             for members in groups.values():
                 task = jobs[members[0]][0]
                 requests = [r for r in (jobs[i][1] for i in members) if isinstance(r, Evaluate)]
                 for i, evaluated in zip(members, evaluate(task, requests, self.trainer.spread), strict=True):
                     answers[i] = evaluated
         return answers
-
-
-def _evaluation_key(task: Task, request: Evaluate) -> Any:
-    """Evaluations that may share a pass: same data, same samples in the same order, same model."""
-    arena = getattr(task, "arena", None)
-    if arena is None:
-        return ("quadratic", task.problem)
-    split = id(task) if getattr(task, "test_indices", None) is not None else 0
-    return (id(arena), split, request.view, request.model)
 
 
 def _listed(request: Any) -> list[Request]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -19,7 +20,9 @@ from torch import Tensor
 from reproduce.engine.augment import Augmentation
 from reproduce.engine.ops import One, Stacked
 from reproduce.engine.slots import Chunk
-from reproduce.engine.task import Arena
+
+if TYPE_CHECKING:
+    from reproduce.engine.task import Arena
 
 Blocks = list[Tensor]
 Batch = tuple[Tensor, Tensor, Tensor | None]

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.engine import memory
 from reproduce.engine.requests import PLAIN, asked
-from reproduce.engine.rule import Rule
+from reproduce.engine.rule import SGD_TERMS, Rule
 from reproduce.errors import UserError, unknown
 from reproduce.problems.models import MLP, Model, Softmax
 
@@ -48,7 +48,7 @@ LARGE = 3_600_000
 """The same up to which a stack is faster than one model at a time."""
 
 NEEDED = frozenset({"clients", "steps", "start", "lr", "round", "offset", "weights"})
-SGD = frozenset({"mu", "anchor", "momentum", "decay", "correction", "mean_gradient", "first_gradient"})
+SGD = SGD_TERMS | {"anchor", "correction"}
 DISTILLATION = frozenset({"distill", "teacher"})
 MASKS = frozenset({"mask", "amplify", "thresholds"})
 
@@ -75,17 +75,9 @@ class Demand:
 
 
 @cache
-def macs(model: Model, sample: tuple[int, ...] = ()) -> int:
-    """Multiply-accumulates of one forward pass of a sample of this shape, or of one that the model expects."""
-    expected = sample_of(model)
-    return model.cost(expected if len(expected) == 1 else sample or expected).macs
-
-
-def sample_of(model: Model) -> tuple[int, ...]:
-    """The shape of a sample, as far as the model knows it; images of one channel are MNIST's, of three CIFAR's."""
-    channels, features = getattr(model, "channels", 3), getattr(model, "features", None)
-    side = getattr(model, "size", 28 if channels == 1 else 32)
-    return (features,) if features else (channels, side, side)
+def macs(model: Model, sample: tuple[int, ...]) -> int:
+    """Multiply-accumulates of one forward pass of a sample of this shape."""
+    return model.cost(sample).macs
 
 
 # --- the records ------------------------------------------------------------------------------------------------------
@@ -98,8 +90,8 @@ Key = Callable[["Slot"], Hashable]
 class Strategy:
     """One way to compute.
 
-    code: the function that trains a chunk, "module:name"; called with (chunk, arena), the task of a quadratic in place
-        of the arena, and with the precision if it may be "bfloat16".
+    code: the function that trains a chunk, "module:name"; called with (chunk, arena), and with the precision if it may
+        be "bfloat16".
     serves: the fields of `Train` and `Rule` that it knows; asked for another one it refuses.
     fits: can it compute the model, on the device? best: is it then faster than what follows in the table?
     size: models per chunk of the n slots there are.
@@ -150,7 +142,7 @@ class Strategy:
             raise ValueError(f"strategy '{self.name}' was handed requests together that must stay apart")
 
     def train(self, chunk: Chunk, home: Any, **options: Any) -> Rows:
-        """Train a chunk on its arena (a quadratic: its task); `check` comes first."""
+        """Train a chunk on its arena; `check` comes first."""
         self.check(chunk)
         return pkgutil.resolve_name(self.code)(chunk, home, **options)
 
