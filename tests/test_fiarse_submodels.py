@@ -17,10 +17,11 @@ from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.algorithms.submodels import partial_average
 from reproduce.clocks.rounds import Rounds
 from reproduce.engine.cohort import Cohort, Run, prepare
+from reproduce.engine.layout import layout_of
 from reproduce.engine.local import Masks
 from reproduce.engine.ops import One
 from reproduce.engine.task import Tasks
-from reproduce.engine.trainer import Trainer, layout_of
+from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
 from reproduce.papers.fiarse import runs
 from reproduce.problems.models import ResNet

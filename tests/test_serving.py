@@ -18,7 +18,7 @@ from reproduce.engine import compiled, cost, library, strategies
 from reproduce.engine.layout import layout_of
 from reproduce.engine.rates import ASSUMED
 from reproduce.engine.requests import PLAIN, Train, asked
-from reproduce.engine.rule import Rule
+from reproduce.engine.rule import Exits, OrderedDropout, Rule
 from reproduce.engine.slots import Chunk, Plans, Slot
 from reproduce.engine.strategies import NAMED, TABLE, Demand
 from reproduce.engine.task import ClassificationTask, QuadraticTask, Task, Tasks
@@ -26,6 +26,7 @@ from reproduce.engine.trainer import Trainer, demand_of
 from reproduce.errors import UserError
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Cyclic
+from reproduce.problems.exits import EarlyExits
 from reproduce.problems.models import MLP, ConvNet, Model, ResNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import settings
@@ -44,6 +45,8 @@ MODELS: dict[str, tuple[Model | None, Model | None]] = {
 """Strategy -> a task's model, and a model to train in the place of another task's."""
 FIELDS = [f.name for kind in (Train, Rule) for f in fields(kind) if f.name != "rule"]
 C = 5
+EXITS = EarlyExits(1, 10, (4, 6), (1, 1), stem_stride=2, exits=(1, 2))
+NARROW = OrderedDropout(tuple(ResNet(1, 10, widths, (1, 1), stem_stride=2) for widths in ((1, 2), (2, 3), (4, 6))))
 
 
 def task_of(model: Model | None) -> Task:
@@ -82,6 +85,10 @@ def examples(name: str, parameters: int, tensors: int, submodel: Model | None) -
         "mask": [({"mask": how}, mask) for how in ("dynamic", "frozen")],
         "amplify": [({"mask": how, "amplify": True}, mask) for how in ("dynamic", "frozen")],
         "distill": [({"distill": 0.7}, {"teacher": random(parameters)})],
+        "inner": [
+            ({"inner": Exits(0.6, 2.0)}, {"model": EXITS, "start": random(EXITS.parameters)}),
+            ({"inner": NARROW}, {"model": NARROW.models[-1], "start": random(NARROW.models[-1].parameters)}),
+        ],
     }
     return found[name]
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.algorithms.asynchronous import Arrivals, Asynchronous
-from reproduce.clocks.record import Target, diverged, measure, record
+from reproduce.algorithms.base import record
+from reproduce.clocks.record import Target, diverged, measure
 from reproduce.engine.requests import Evaluate, Ints
 from reproduce.systems.schedule import Aggregation, EventClock
 

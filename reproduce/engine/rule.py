@@ -7,12 +7,37 @@ y <- start;  for k = 0..K-1:  d = g(y) + correction + mu * (y - anchor);  v = mo
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 SGD_TERMS = frozenset({"mu", "momentum", "decay", "mean_gradient", "first_gradient"})
 """Fields of the rule that make sense for any function, a quadratic included."""
+
+
+@dataclass(frozen=True)
+class Exits:
+    """All exits 1, ..., m of the model are trained together, exit j with weight j / (1 + ... + m) (scalefl).
+
+    distill: besides, each exit but the last gets distill * temperature^2 / classes times KL(last || exit) of the
+        softmax at that temperature; the last exit gets the gradient of this, too, as in the published code.
+    """
+
+    distill: float = 0.0
+    temperature: float = 3.0
+
+
+@dataclass(frozen=True)
+class OrderedDropout:
+    """In each step a client also trains a narrower network in its own on what its own says (fjord).
+
+    models: the narrower networks; one is drawn per client and step, uniformly. Their parameters are the first along
+        every axis of the trained model's. Added is their cross-entropy with the trained model's softmax, which gets no
+        gradient from it.
+    """
+
+    models: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -27,6 +52,7 @@ class Rule:
     mask: "" | "dynamic" (recomputed from the current weights at every step) | "frozen" (from the start).
     amplify: multiply masked gradients by 1 + 2|y|t/(|y|+t)^2 (fiarse eq. 3).
     distill: weight of KL(teacher || student) in the loss.
+    inner: what else of the model is trained in every step; not together with `distill`.
     """
 
     mu: float = 0.0
@@ -37,6 +63,11 @@ class Rule:
     mask: str = ""
     amplify: bool = False
     distill: float = 0.0
+    inner: Exits | OrderedDropout | None = None
+
+    def __post_init__(self) -> None:
+        if self.inner is not None and self.distill:
+            raise ValueError("a model that teaches its own parts has no other teacher")
 
     @property
     def network_terms(self) -> tuple[str, ...]:

@@ -51,6 +51,7 @@ NEEDED = frozenset({"clients", "steps", "start", "lr", "round", "offset", "weigh
 SGD = SGD_TERMS | {"anchor", "correction"}
 DISTILLATION = frozenset({"distill", "teacher"})
 MASKS = frozenset({"mask", "amplify", "thresholds"})
+PARTS = frozenset({"model", "inner"})
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,7 @@ def _network(work: Demand) -> bool:
 _STACKED = Strategy(
     name="stacked",
     code="reproduce.engine.local:autograd_run",
-    serves=NEEDED | {"model"} | SGD | DISTILLATION | MASKS,
+    serves=NEEDED | PARTS | SGD | DISTILLATION | MASKS,
     fits=_network,
     best=lambda work: macs(work.model, work.sample) <= LARGE,
     size=_stack(STACK),
@@ -261,7 +262,7 @@ TABLE = (
     Strategy(
         name="reference",
         code="reproduce.engine.reference:reference_run",
-        serves=NEEDED | {"model"} | SGD | DISTILLATION | MASKS,
+        serves=NEEDED | PARTS | SGD | DISTILLATION | MASKS,
         fits=_network,
         best=lambda work: False,
         size=lambda work, slots: 1,
