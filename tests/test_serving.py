@@ -63,7 +63,7 @@ def random(*shape: int) -> torch.Tensor:
 
 def examples(name: str, parameters: int, tensors: int, submodel: Model | None) -> list[tuple[dict, dict]]:
     """Requests for a field: changes of the rule, and of the request. A new field needs an example here."""
-    mask = {"thresholds": random(C, tensors).abs()}
+    mask, far = {"thresholds": random(C, tensors).abs()}, {"previous": random(C, parameters)}
     found: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
         "clients": [({}, {"clients": np.array([4, 2, 0, 1, 3])})],
         "steps": [({}, {"steps": np.full(C, 6)}), ({}, {"steps": np.array([0, 1, 9, 0, 2])})],
@@ -77,6 +77,7 @@ def examples(name: str, parameters: int, tensors: int, submodel: Model | None) -
         "anchor": [({"mu": 0.4}, {"anchor": random(parameters)}), ({"mu": 0.4}, {"anchor": random(C, parameters)})],
         "thresholds": [({"mask": "frozen"}, mask)],
         "teacher": [({"distill": 0.7}, {"teacher": random(parameters)})],
+        "previous": [({"contrast": 0.8}, {"previous": random(parameters)}), ({"contrast": 0.8}, far)],
         "mu": [({"mu": 0.4}, {})],
         "momentum": [({"momentum": 0.6}, {})],
         "decay": [({"decay": 0.1}, {})],
@@ -89,6 +90,8 @@ def examples(name: str, parameters: int, tensors: int, submodel: Model | None) -
             ({"inner": Exits(0.6, 2.0)}, {"model": EXITS, "start": random(EXITS.parameters)}),
             ({"inner": NARROW}, {"model": NARROW.models[-1], "start": random(NARROW.models[-1].parameters)}),
         ],
+        "contrast": [({"contrast": 0.8}, far)],
+        "temperature": [({"contrast": 0.8, "temperature": 0.3}, far)],
     }
     return found[name]
 

@@ -1,7 +1,7 @@
 """Many runs at once: the cohort plays the runs' generators in step and executes equal requests together.
 
-Runs that are behind (in rounds) have their turn first: runs that skip or insert something meet again, and with them
-the requests that can share work.
+Runs that are behind (in rounds, and in preparing a session) have their turn first: runs that skip or insert something
+meet again, and with them the requests that can share work.
 
 A run is a generator of requests over a state dictionary that changes only after the last request of a round; a run that
 is resumed from its state asks again from the beginning of its round. Whenever the last run has left a round all runs
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 import torch
 
 from reproduce.engine.evaluate import evaluate
@@ -41,6 +42,11 @@ class Run:
     def done(self) -> bool:
         return bool(self.state.get("done"))
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """How far it is: the round, and the latest session that it has opened."""
+        return self.state["round"], self.state.get("opened", 0)
+
     def play(self) -> Generator[Any, Any, None]:
         """The requests of the rest of the run."""
         algorithm, state = self.experiment.algorithm, self.state
@@ -60,12 +66,14 @@ class Cohort:
     """Plays runs to their end.
 
     `tick` is called whenever every run waits for its first answer in a round (checkpoints, progress): before the first
-    turn, and each time that the last run has left a round.
+    turn, and each time that the last run has left a round. `shared` counts the local runs (one client in one round)
+    that were asked for, and those that were computed: what several runs have in common makes the difference.
     """
 
     def __init__(self, runs: Sequence[Run], trainer: Trainer, tick: Callable[[], None] | None = None) -> None:
         self.runs, self.trainer, self.tick = runs, trainer, tick
         self.seconds: dict[str, float] = defaultdict(float)
+        self.shared = {"asked": 0, "computed": 0}
 
     def run(self) -> None:
         """Until every run is done."""
@@ -75,11 +83,11 @@ class Cohort:
                 self._advance(i, run.play(), None, waiting)
         left = None
         while waiting:
-            behind = min(self.runs[i].state["round"] for i in waiting)
-            if self.tick and behind != left:
+            behind = min(self.runs[i].place for i in waiting)
+            if self.tick and behind[0] != left:
                 self.tick()
-            left = behind
-            turn = sorted(i for i in waiting if self.runs[i].state["round"] == behind)
+            left = behind[0]
+            turn = sorted(i for i in waiting if self.runs[i].place == behind)
             asked = [(i, r) for i in turn for r in _listed(waiting[i][1])]
             answers = self.execute([(self.runs[i].env.task, r) for i, r in asked])
             given: dict[int, list[Any]] = defaultdict(list)
@@ -100,6 +108,8 @@ class Cohort:
         known: dict[Words, int] = {}
         first = [known.setdefault(words, i) for i, words in enumerate(worded(jobs))]
         asked = sorted(set(first))
+        self.shared["asked"] += sum(_local_runs(r) for _, r in jobs)
+        self.shared["computed"] += sum(_local_runs(jobs[i][1]) for i in asked)
         answers = dict(zip(asked, self._execute([jobs[i] for i in asked]), strict=True))
         # Copies, because a run may change its answer in place.
         return [answers[f] if f == i else deepcopy(answers[f]) for i, f in enumerate(first)]
@@ -126,6 +136,10 @@ class Cohort:
                 for i, evaluated in zip(members, evaluate(task, requests, self.trainer.spread), strict=True):
                     answers[i] = evaluated
         return answers
+
+
+def _local_runs(request: Request) -> int:
+    return int(np.count_nonzero(request.steps)) if isinstance(request, Train) else 0
 
 
 def _listed(request: Any) -> list[Request]:

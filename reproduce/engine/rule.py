@@ -52,7 +52,9 @@ class Rule:
     mask: "" | "dynamic" (recomputed from the current weights at every step) | "frozen" (from the start).
     amplify: multiply masked gradients by 1 + 2|y|t/(|y|+t)^2 (fiarse eq. 3).
     distill: weight of KL(teacher || student) in the loss.
-    inner: what else of the model is trained in every step; not together with `distill`.
+    contrast: weight of -log(e^(a/t) / (e^(a/t) + e^(b/t))) in the loss; a and b are the cosines between a sample's
+        representation and those in the start and in the request's `previous` model, t is the `temperature` (moon).
+    inner: what else of the model is trained in every step; not together with `distill` or `contrast`.
     """
 
     mu: float = 0.0
@@ -63,11 +65,13 @@ class Rule:
     mask: str = ""
     amplify: bool = False
     distill: float = 0.0
+    contrast: float = 0.0
+    temperature: float = 1.0
     inner: Exits | OrderedDropout | None = None
 
     def __post_init__(self) -> None:
-        if self.inner is not None and self.distill:
-            raise ValueError("a model that teaches its own parts has no other teacher")
+        if self.inner is not None and (self.distill or self.contrast):
+            raise ValueError("a model that is trained with its parts has no other term in its loss")
 
     @property
     def network_terms(self) -> tuple[str, ...]:

@@ -50,6 +50,7 @@ LARGE = 3_600_000
 NEEDED = frozenset({"clients", "steps", "start", "lr", "round", "offset", "weights"})
 SGD = SGD_TERMS | {"anchor", "correction"}
 DISTILLATION = frozenset({"distill", "teacher"})
+CONTRAST = frozenset({"contrast", "temperature", "previous"})
 MASKS = frozenset({"mask", "amplify", "thresholds"})
 PARTS = frozenset({"model", "inner"})
 
@@ -184,7 +185,7 @@ def _network(work: Demand) -> bool:
 _STACKED = Strategy(
     name="stacked",
     code="reproduce.engine.local:autograd_run",
-    serves=NEEDED | PARTS | SGD | DISTILLATION | MASKS,
+    serves=NEEDED | PARTS | SGD | DISTILLATION | CONTRAST | MASKS,
     fits=_network,
     best=lambda work: macs(work.model, work.sample) <= LARGE,
     size=_stack(STACK),
@@ -219,12 +220,13 @@ TABLE = (
     Strategy(
         name="siblings",
         code="reproduce.engine.linear:sibling_run",
-        serves=NEEDED | {"model"} | SGD | DISTILLATION,
+        serves=NEEDED | {"model"} | SGD | DISTILLATION | CONTRAST,
         fits=_softmax,
         size=lambda work, slots: 64,
         key=lambda work, plans: plans.numbering(),
         mixed=False,
-        free=frozenset({"mu", "distill"}),  # siblings may have different teachers, or none
+        # Siblings may have different teachers, or none.
+        free=frozenset({"mu", "distill", "contrast", "temperature"}),
         precisions=frozenset({"tf32"}),
         logits="reproduce.engine.logits:linear",
         together=lambda models, batch: (models, max(batch, 2000)),
@@ -262,7 +264,7 @@ TABLE = (
     Strategy(
         name="reference",
         code="reproduce.engine.reference:reference_run",
-        serves=NEEDED | PARTS | SGD | DISTILLATION | MASKS,
+        serves=NEEDED | PARTS | SGD | DISTILLATION | CONTRAST | MASKS,
         fits=_network,
         best=lambda work: False,
         size=lambda work, slots: 1,

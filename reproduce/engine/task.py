@@ -177,7 +177,7 @@ class ClassificationTask:
     def processed(self, clients: np.ndarray, steps: np.ndarray) -> float:
         """Samples that the clients go through in `steps` [C] batches: whole passes count n_m, the rest full batches."""
         size, samples = self.problem.batches.size, self.samples[clients]
-        passes = -(-samples // size)
+        passes = np.maximum(-(-samples // size), 1)
         return float((steps // passes * samples + steps % passes * np.minimum(size, samples)).sum())
 
     def gradients(self, request: Gradient) -> Tensor:
@@ -186,7 +186,8 @@ class ClassificationTask:
 
     def company(self, request: Evaluate) -> Hashable:
         """Evaluations with equal words are answered together: same data, same samples in the same order, same model."""
-        return id(self.arena), id(self) if self.test_indices is not None else 0, request.view, request.model
+        own = self.test_indices is not None or request.view.startswith("held:")
+        return id(self.arena), id(self) if own else 0, request.view, request.model
 
     def evaluate(self, x: Tensor, request: Evaluate, spread: Spread) -> tuple[dict[str, np.ndarray], np.ndarray]:
         """Mean loss and accuracy in percent of the models x [M, P], and which samples each got right, [M, n]."""
@@ -196,14 +197,17 @@ class ClassificationTask:
         """Sample indices of an evaluation view.
 
         "test" or "train"; "train:n" - a fixed random n of the training samples, the same for all seeds; "labels:a,b" -
-        the test samples of some labels. A split test set is read client after client, since batch statistics depend on
-        the company of a sample.
+        the test samples of some labels; "held:a,b" - those of the labels that some clients hold. A split test set is
+        read client after client, since batch statistics depend on the company of a sample.
         """
         if name.startswith("train:"):
             order = rng("subset", "train view", self.problem.subset_seed).permutation(len(self.arena.labels))
             return np.sort(order[: int(name[6:])])
         if name.startswith("labels:"):
             return np.flatnonzero(np.isin(self.arena.test_labels, [int(v) for v in name[7:].split(",")]))
+        if name.startswith("held:"):
+            held = np.concatenate([self.indices[int(m)] for m in name[5:].split(",")])
+            return np.flatnonzero(np.isin(self.arena.test_labels, self.arena.labels[held]))
         if name == "test" and self.test_indices is not None:
             return np.concatenate(self.test_indices)
         return np.arange(len(self.arena.labels if name == "train" else self.arena.test_labels))
@@ -249,6 +253,10 @@ class Env:
 
     def tensor(self, values: Any) -> Tensor:
         return torch.as_tensor(values, dtype=self.task.dtype, device=self.task.device)
+
+    def stack(self, rows: list[Tensor]) -> Tensor:
+        """Models [P] as rows [C, P]."""
+        return torch.stack(rows)
 
     def processed(self, clients: np.ndarray, steps: np.ndarray) -> float:
         """Samples that the clients go through in `steps` [C] batches."""
