@@ -12,6 +12,7 @@ NAMES = {
     "fednova": "FedNova", "fedau": "FedAU", "os": "OS", "fedagrac": "FedaGrac", "fedlin": "FedLin",
     "heterofl": "HeteroFL", "fedrolex": "FedRolex", "scalefl": "ScaleFL", "fiarse": "FIARSE", "fjord": "FjORD",
     "fiarse_layerwise": "FIARSE (layer-wise)", "fiarse_released": "FIARSE (released)",
+    "fiarse_sharding": "FIARSE (sharding-wise)", "fiarse_held": "FIARSE (counted by mask)",
     "pruning_greedy": "Pruning-greedy",
     "mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "svhn": "SVHN", "cifar10": "CIFAR-10",
     "cifar100": "CIFAR-100", "cinic10": "CINIC-10", "tiny_imagenet": "TinyImageNet", "ag_news": "AG News",

@@ -21,12 +21,12 @@ def configured() -> Entries:
     entries: Entries = []
     for dataset, setting in runs.SCALES["paper"].settings.items():
         values: dict[str, list[float | str]] = {
-            "local_epochs": [setting.system.work.amounts(0, 0, 1)[0]],
+            "local_epochs": [setting.work.amounts(0, 0, 1)[0]],
             "batch_size": [setting.problem.batches.size],
             "communication_rounds": [setting.clock.rounds],
             "optimizer": ["sgd"],
         }
-        used = runs.algorithms(setting.participants).values()
+        used = runs.algorithms(setting, "four", setting.participants).values()
         values["log10_learning_rate_grid"] = [round(math.log10(lr), 6) for lr in dict.fromkeys(a.lr for a in used)]
         values["sgd_momentum_grid"] = list(dict.fromkeys(a.momentum for a in used))
         entries += [(dataset, i, metric, v) for metric, found in values.items() for i, v in enumerate(found)]

@@ -1,4 +1,4 @@
-"""The pictures of FIARSE: histograms over clients, curves per size, the sweep over sizes."""
+"""The pictures of FIARSE: histograms over clients, curves per size, the sweep over sizes, sets of weights."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from reproduce.algorithms.submodels import size_key
+from reproduce.papers.fiarse import sets
 from reproduce.papers.fiarse.measures import of, size_label
 from reproduce.report import figures
 from reproduce.report.names import pretty
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from reproduce.report.histories import Histories
 
 SEED, BINS = 0, 15
-COLORS = (figures.BLUE, figures.SKY, figures.ORANGE, figures.VERMILLION)
+COLORS = (figures.BLUE, figures.SKY, figures.ORANGE, figures.VERMILLION, figures.PURPLE)
 TICKS = ("1/256", "1/64", "1/16", "1/4", "1.0")
 
 
@@ -51,7 +53,7 @@ def histograms(histories: Histories, found: pd.DataFrame, algorithms: Sequence[s
         sizes = sizes_of(histories)
         parts = [values[capacities == size] for size in sizes]
         names = [f"size {size_label(size_key(size))}" for size in sizes]
-        ax.hist(parts, edges, stacked=True, color=COLORS, label=names, edgecolor="white", linewidth=0.3)
+        ax.hist(parts, edges, stacked=True, color=COLORS[: len(sizes)], label=names, edgecolor="white", linewidth=0.3)
         ax.grid(visible=False, axis="x")
     axes[0, 0].set_ylabel("clients")
     figures.legend(fig)
@@ -97,3 +99,53 @@ def sweep(histories: Histories, found: pd.DataFrame, algorithms: Sequence[str]) 
     ax.set_title(", ".join(map(pretty, rows["dataset"].unique())))
     figures.legend(fig)
     return fig
+
+
+def exploration(histories: Histories, found: pd.DataFrame) -> Figure:
+    """What submodels have reached, and the share of them that is replaced, over the rounds; one line per size."""
+    rows = of(histories, trained=False)
+    shown = {"explored": "share of the weights", "replaced": "share of the submodel"}
+    titles = ("reached so far", "replaced since the round before")
+    fig, axes = figures.sheet(1, 2, height=2.1)
+    for ax, title, (metric, ylabel) in zip(axes[0], titles, shown.items(), strict=True):
+        here = rows[(rows["metric"] == metric) & (rows["key"] != "1")]
+        lines = here.assign(size=[f"size {size_label(key)}" for key in here["key"]])
+        if metric == "explored":
+            trained = rows[rows["metric"] == "untrained"]
+            held = trained.assign(size="held by a participant", value=1 - trained["value"])
+            lines = pd.concat([lines, held], ignore_index=True)
+        figures.curves(ax, lines, series="size", band="sd")
+        ax.set(title=title, xlabel="round", ylabel=ylabel)
+    figures.legend(fig)
+    return fig
+
+
+def patterns(histories: Histories, found: pd.DataFrame) -> Figure:
+    """The network and the small client's part of it, method by method, in two consecutive rounds."""
+    model: Any = histories.experiments[0].problem.model  # type: ignore[attr-defined]
+    algorithms = [str(e.labels["algorithm"]) for e in histories.experiments]
+    fig, axes = figures.sheet(1, 2 * len(algorithms), height=1.5)
+    for i, algorithm in enumerate(algorithms):
+        weights = np.abs(sets.table(histories, algorithm, "weight"))
+        for t, mask in enumerate(sets.masks(histories, algorithm)):
+            ax = axes[0, 2 * i + t]
+            ax.set_title(f"{pretty(algorithm)}, round {t}")
+            ax.axis("off")
+            _edges(ax, model, mask, weights[t] / weights[t].max())
+    return fig
+
+
+def _edges(ax: Axes, model: Any, mask: np.ndarray, weight: np.ndarray) -> None:
+    """Kept edges solid and as wide as their weights, the others dashed; inputs at the bottom."""
+    at = 0
+    for layer, (name, shape) in enumerate(model.shapes.items()):
+        if name.endswith("weight"):
+            outputs, inputs = shape
+            for j, (o, i) in enumerate(np.ndindex(outputs, inputs)):
+                ends = [(i + 0.5) / inputs, (o + 0.5) / outputs], [layer / 2, layer / 2 + 1]
+                look = {"linewidth": 0.4 + 1.6 * weight[at + j], "color": figures.BLUE}
+                faint = {"linewidth": 0.3, "color": "#b0b0b0", "linestyle": "--"}
+                ax.plot(*ends, **(look if mask[at + j] else faint))
+            ax.plot((np.arange(inputs) + 0.5) / inputs, [layer / 2] * inputs, "o", color="#404040", markersize=2.5)
+        at += int(np.prod(shape))
+    ax.plot((np.arange(outputs) + 0.5) / outputs, [layer / 2 + 0.5] * outputs, "o", color="#404040", markersize=2.5)

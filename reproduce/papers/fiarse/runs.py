@@ -15,10 +15,11 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.experiment import Experiment, Label, Panel
 from reproduce.problems import Classification
 from reproduce.problems.batches import Fixed
-from reproduce.problems.embedded import ImageBlobs
+from reproduce.problems.embedded import GaussianClasses, ImageBlobs
 from reproduce.problems.exits import EarlyExits
 from reproduce.problems.models import ResNet
-from reproduce.problems.partitions import BalancedDirichlet
+from reproduce.problems.partitions import IID, BalancedDirichlet
+from reproduce.problems.perceptron import Perceptron
 from reproduce.systems import Epochs, Steps, System
 from reproduce.systems.capacity import SplitCapacity
 from reproduce.systems.work import Work
@@ -307,6 +308,25 @@ def exploration(scale: str) -> tuple[Panel, ...]:
 def exploration_without_the_whole(scale: str) -> tuple[Panel, ...]:
     """Sizes of which none is the whole model, the last data set (Fig. 8)."""
     return explored(scale, "exploration-sub", "four_sub", last(scale))
+
+
+PATTERNS = Classification(
+    GaussianClasses(2, 4, 40, 20, 1.0, 0),
+    Perceptron(4, (4, 4), 2),
+    IID(),
+    clients=2,
+    batches=Fixed(10),
+    weights="uniform",
+)
+
+
+def patterns(scale: str) -> tuple[Panel, ...]:
+    """Two rounds of a network small enough to be drawn, with one client of size 1 and one of 1/4 (Fig. 1)."""
+    system = System(Epochs(1), capacity=SplitCapacity((1.0, 1 / 4)))
+    common: dict[str, Any] = {"lr": 0.5, "participation": DistinctClients(2, average=True), "explore": "masks"}
+    methods = {"heterofl": HeteroFL(**common), "fedrolex": HeteroFL(rolling=True, **common), "fiarse": FIARSE(**common)}
+    experiments = tuple(Experiment({"algorithm": a}, PATTERNS, system, m, Rounds(2, 2)) for a, m in methods.items())
+    return (Panel("patterns", experiments, (0,)),)
 
 
 def holders(scale: str) -> tuple[Panel, ...]:
