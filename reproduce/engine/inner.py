@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,7 +41,7 @@ class Inner:
 
     def loss(self, k: int, leaves: Sequence[Tensor], ops: One, batch: Batch) -> Tensor:
         """Of step k; leaves: the parameters, one block per name."""
-        p = dict(zip(self.names, leaves, strict=True))
+        p, self.dtype = dict(zip(self.names, leaves, strict=True)), leaves[0].dtype
         with self.arithmetic():
             if isinstance(self.what, Exits):
                 return self._exits(self.what, p, ops, batch)
@@ -49,7 +50,8 @@ class Inner:
 
     def _exits(self, what: Exits, p: Params, ops: One, batch: Batch) -> Tensor:
         x, labels, weight = batch
-        *early, last = (z.to(x.dtype) for z in self.model.exit_logits(ops, p, ops.images(x)))  # type: ignore[attr-defined]
+        model: Any = self.model
+        *early, last = (z.to(self.dtype) for z in model.exit_logits(ops, p, ops.images(x)))
         exits, t = len(early) + 1, what.temperature
         loss = exits * ops.losses(last, labels, weight)
         for j, z in enumerate(early, start=1):
@@ -61,19 +63,19 @@ class Inner:
 
     def _dropped(self, models: Sequence[Model], k: int, p: Params, ops: One, batch: Batch) -> Tensor:
         x, labels, weight = batch
-        logits = self.model.forward(ops, p, ops.images(x)).to(x.dtype)
+        logits = self.model.forward(ops, p, ops.images(x)).to(self.dtype)
         said = logits.detach().softmax(-1)
         loss = ops.losses(logits, labels, weight)
         if not isinstance(ops, Stacked):
             narrow = part(p, models[self.draws[0, k]].shapes, 0)
-            z = models[self.draws[0, k]].forward(ops, narrow, ops.images(x)).to(x.dtype)
+            z = models[self.draws[0, k]].forward(ops, narrow, ops.images(x)).to(self.dtype)
             return loss + _mean(-(said * z.log_softmax(-1)).sum(-1), weight)
         draws = self.draws[: ops.models, k]
         for m in np.unique(draws).tolist():  # who drew the same width makes a stack
             rows = torch.from_numpy(np.flatnonzero(draws == m)).to(x.device)
             narrow = part({n: b[rows] for n, b in p.items()}, models[m].shapes, 1)
             stack = Stacked(len(rows), [ops.generators[r] for r in rows.tolist()], ops.batch)
-            z = models[m].forward(stack, narrow, stack.images(x[rows])).to(x.dtype)
+            z = models[m].forward(stack, narrow, stack.images(x[rows])).to(self.dtype)
             mine = None if weight is None else weight[rows]
             loss = loss + _mean(-(said[rows] * z.log_softmax(-1)).sum(-1), mine)
         return loss

@@ -15,6 +15,7 @@ from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.cost import estimate
 from reproduce.engine.progress import Progress
 from reproduce.engine.provenance import commit, environment
+from reproduce.engine.stopping import Stopping
 from reproduce.engine.store import write_results
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
@@ -51,9 +52,12 @@ def train_job(
         cohort.shared |= checkpoint.said["shared"]
         changed = library.keep(checkpoint.said["isa"])
         print(changed, end="\n" if changed else "", file=sys.stderr)
-    with Progress(f"{scale}/{paper}/{job}", runs) as progress:
+    with Progress(f"{scale}/{paper}/{job}", runs) as progress, Stopping() as stopping:
 
         def tick() -> None:
+            if stopping.wish:
+                checkpoint.save()
+                stopping.end()
             checkpoint.tick()
             progress.update()
 

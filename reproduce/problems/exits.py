@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reproduce.problems.models import ResNet, Shapes, linear_shapes
+from reproduce.problems.count import Shapes
+from reproduce.problems.models import ResNet, linear_shapes
 
 
 @dataclass(frozen=True)

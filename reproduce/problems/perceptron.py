@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reproduce.problems.models import Model, Shapes, linear_shapes
+from reproduce.problems.count import Shapes
+from reproduce.problems.models import Model, linear_shapes
 
 
 @dataclass(frozen=True)
