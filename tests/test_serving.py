@@ -48,7 +48,7 @@ MODELS: dict[str, tuple[Model | None, Model | None]] = {
 """Strategy -> a task's model, and a model to train in the place of another task's."""
 FIELDS = [f.name for kind in (Train, Rule) for f in fields(kind) if f.name != "rule"]
 C = 5
-EXITS = EarlyExits(1, 10, (4, 6), (1, 1), stem_stride=2, exits=(1, 2))
+EXITS = EarlyExits(1, 10, (4, 6), (1, 2), stem_stride=2, exits=(1, 2, 3))
 NARROW = OrderedDropout(tuple(ResNet(1, 10, widths, (1, 1), stem_stride=2) for widths in ((1, 2), (2, 3), (4, 6))))
 
 

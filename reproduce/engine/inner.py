@@ -34,6 +34,7 @@ class Inner:
     def __init__(self, chunk: Chunk, arithmetic: Callable[[], AbstractContextManager[object]]) -> None:
         self.arithmetic = arithmetic
         self.model: Model = chunk.layout.model
+        self.dtype = chunk.slots[0].task.dtype
         self.names, self.what = chunk.layout.names, chunk.rule.inner
         if isinstance(self.what, OrderedDropout):
             most = int(chunk.steps.max())
@@ -41,7 +42,7 @@ class Inner:
 
     def loss(self, k: int, leaves: Sequence[Tensor], ops: One, batch: Batch) -> Tensor:
         """Of step k; leaves: the parameters, one block per name."""
-        p, self.dtype = dict(zip(self.names, leaves, strict=True)), leaves[0].dtype
+        p = dict(zip(self.names, leaves, strict=True))
         with self.arithmetic():
             if isinstance(self.what, Exits):
                 return self._exits(self.what, p, ops, batch)
