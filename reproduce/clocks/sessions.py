@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.algorithms.base import observe
+from reproduce.algorithms.base import observe, record
 from reproduce.algorithms.session_starts import Previous, Start
-from reproduce.clocks.record import diverged, measure, record
+from reproduce.clocks.record import diverged, measure
 from reproduce.clocks.rounds import synchronous
 from reproduce.errors import UserError
 from reproduce.systems.membership import Membership
