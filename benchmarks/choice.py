@@ -9,7 +9,6 @@ from benchmarks.measure import engine_round, seconds
 from benchmarks.works import CNN28, CNN_CIFAR, WORKS, Work
 from reproduce.engine.strategies import TABLE, Demand, choose
 from reproduce.engine.task import Tasks
-from reproduce.engine.trainer import work_on
 from reproduce.settings import settings
 
 SLOWER = 0.9
@@ -64,4 +63,4 @@ def measured(work: Work) -> tuple[dict[str, float], str]:
 
 
 def _asked(work: Work) -> Demand:
-    return work_on(Tasks(settings()).get(work.problem, 0).arena, work.model)  # type: ignore[union-attr]
+    return Tasks(settings()).get(work.problem, 0).arena.demand(work.model)

@@ -15,6 +15,7 @@ from reproduce.problems import Classification
 from reproduce.problems.batches import Batches, Shuffled
 from reproduce.problems.models import MLP, AlexNet, ConvNet, Model, ResNet, Softmax
 from reproduce.problems.partitions import IID
+from reproduce.problems.sample import Sample
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,15 @@ class Synthetic:
     samples: int
     shape: tuple[int, ...]
     classes: int = 10
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Training and test samples."""
+        return self.samples, min(self.samples, 1000)
+
+    @property
+    def sample(self) -> Sample:
+        return Sample(self.shape)
 
     def load(self) -> Raw:
         stream = np.random.default_rng(0)

@@ -371,8 +371,8 @@ def kind(job: Job) -> str:
     """The strategy of the job's model ("quadratic" without one); of several, one."""
     from reproduce.engine.cost import expected_strategy
 
-    models = [getattr(e.problem, "model", None) for e in job.experiments]
-    return max((expected_strategy(m) for m in models if m is not None), default="quadratic")
+    problems: list[Any] = [e.problem for e in job.experiments]
+    return max((expected_strategy(p.model, p.sample.shape) for p in problems if p.model), default="quadratic")
 
 
 def minutes(scale: str, paper: str, name: str) -> int:

@@ -38,6 +38,8 @@ class Toy:
     requires: tuple = ()
     hours: float = 0.0
 
+    model = None
+
 @dataclass(frozen=True)
 class Record:
     value: float = 1.0
@@ -64,7 +66,7 @@ def estimate_together(experiments, seeds, rates):
     n, hours = len(experiments), sum(getattr(e.problem, "hours", 0) for e in experiments)
     return Cost(100 * n * len(seeds), 1e9 * n, 30.0 * n + 3600 * hours, 10**6)
 
-def expected_strategy(model):
+def expected_strategy(model, sample):
     return "kernel"
 """,
     "reproduce/speed/measure.py": """

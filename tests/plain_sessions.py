@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from reproduce.engine.task import ClassificationTask
@@ -13,45 +15,105 @@ from reproduce.streams import rng
 
 N, S, T, P, B, K, LR, FLOOR = 3, 5, 3, 1, 32, 5, 0.05, 0.4
 MOMENTUM = 0.9
+CONTRAST, TEMPERATURE = 2.0, 0.5
 GROUPS = ((0, 1, 2, 3, 4), (5, 6, 7, 8, 9))
 VIEWS = tuple("labels:" + ",".join(map(str, g)) for g in GROUPS)
 # About 108 samples per client make four batches, the last one short: nobody gets to the K-th step.
 PROBLEM = Classification(
     "gaussian", Softmax(20, 10), GroupedDirichlet(0.3), clients=2 * N, batches=Walk(B), train_samples=650
 )
+Turn = tuple[range, tuple[int, ...]]
+"""The clients of a session, and the labels it is evaluated on."""
+ALTERNATING: tuple[Turn, ...] = ((range(N), GROUPS[0]), (range(N, 2 * N), GROUPS[1]))
 
 
-def probabilities(w: np.ndarray, x: np.ndarray) -> np.ndarray:
-    z = x @ w[:200].reshape(10, 20).T + w[200:]
+class Linear:
+    """20 -> 10; the representation is the logits."""
+
+    weights = (slice(0, 200),)
+
+    def forward(self, w: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        z = x @ w[:200].reshape(10, 20).T + w[200:]
+        return z, z
+
+    def gradient(self, w: np.ndarray, x: np.ndarray, z: np.ndarray, dz: np.ndarray, d: np.ndarray) -> np.ndarray:
+        """From the gradients with respect to representation and logits."""
+        return np.concatenate([((dz + d).T @ x).ravel(), (dz + d).sum(0)])
+
+
+class TwoLayer:
+    """20 -> 7 ReLU -> 10; the representation is the hidden layer."""
+
+    weights = (slice(0, 140), slice(147, 217))
+
+    def forward(self, w: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        h = np.maximum(x @ w[:140].reshape(7, 20).T + w[140:147], 0)
+        return h, h @ w[147:217].reshape(10, 7).T + w[217:]
+
+    def gradient(self, w: np.ndarray, x: np.ndarray, z: np.ndarray, dz: np.ndarray, d: np.ndarray) -> np.ndarray:
+        dh = (dz + d @ w[147:217].reshape(10, 7)) * (z > 0)
+        return np.concatenate([(dh.T @ x).ravel(), dh.sum(0), (d.T @ z).ravel(), d.sum(0)])
+
+
+def probabilities(z: np.ndarray) -> np.ndarray:
     e = np.exp(z - z.max(1, keepdims=True))
     return e / e.sum(1, keepdims=True)
 
 
-class Plain:
-    """One trajectory; `kind` names the algorithm."""
+def contrast(z: np.ndarray, toward: np.ndarray, away: np.ndarray) -> np.ndarray:
+    """Gradient with respect to z of -log(e^(a/t) / (e^(a/t) + e^(b/t))) per sample; 0 where a vector has no length."""
+    share, slope = [], []
+    for v in (toward, away):
+        lengths = np.linalg.norm(z, axis=1, keepdims=True), np.linalg.norm(v, axis=1, keepdims=True)
+        product = np.where(lengths[0] * lengths[1] > 0, lengths[0] * lengths[1], np.inf)
+        cosine = (z * v).sum(1, keepdims=True) / product
+        share.append(np.exp(cosine / TEMPERATURE))
+        slope.append(v / product - cosine * z / np.where(lengths[0] > 0, lengths[0] ** 2, np.inf))
+    rest = share[1] / (share[0] + share[1])
+    return rest / TEMPERATURE * (slope[1] - slope[0])
 
-    def __init__(self, kind: str, task: ClassificationTask) -> None:
-        self.kind, self.task = kind, task
+
+class Plain:
+    """One trajectory; `kind` names the algorithm ("moon_standard": moon whose fingerprints leave no trace)."""
+
+    def __init__(
+        self,
+        kind: str,
+        task: ClassificationTask,
+        network: Linear | TwoLayer | None = None,
+        turns: Sequence[Turn] = ALTERNATING,
+    ) -> None:
+        self.kind, self.task, self.turns = kind, task, turns
+        self.network = network or Linear()
         self.x, self.y = task.arena.train_x.numpy(), task.arena.labels
+        self.zero = np.zeros_like(task.initial().numpy())
+        self.previous: dict[int, np.ndarray] = {}
         self.fresh(None)
 
     def fresh(self, teacher: np.ndarray | None) -> None:
-        """Memories at the start of a session."""
-        self.m = np.zeros(210)
-        self.c, self.c_k = np.zeros(210), np.zeros((2 * N, 210))
-        self.teacher = np.zeros(210) if teacher is None else teacher
+        """Memories at the start of a session; MOON's previous models stay."""
+        self.m, self.c = self.zero.copy(), self.zero.copy()
+        self.c_k = {k: self.zero for k in range(self.task.clients)}
+        self.teacher = self.zero if teacher is None else teacher
 
     def local(self, w: np.ndarray, client: int, number: int, lr: float) -> tuple[np.ndarray, int]:
         """End point and number of steps of one client."""
         order = rng("batches", 2, number, client).permutation(self.task.indices[client])
-        y, v, steps = w.copy(), np.zeros(210), 0
+        past = self.previous.get(client)
+        past = self.task.initial("previous", client).numpy() if past is None else past
+        y, v, steps = w.copy(), self.zero, 0
         for at in range(0, min(len(order), K * B), B):
             batch = order[at : at + B]
-            p, onehot = probabilities(y, self.x[batch]), np.eye(10)[self.y[batch]]
+            x, onehot = self.x[batch], np.eye(10)[self.y[batch]]
+            z, logits = self.network.forward(y, x)
+            p, dz = probabilities(logits), np.zeros_like(z)
             d = (p - onehot) / len(batch)
             if self.kind == "continuous":
-                d += 0.7 * (p - probabilities(self.teacher, self.x[batch])) / len(batch)
-            g = np.concatenate([(d.T @ self.x[batch]).ravel(), d.sum(0)])
+                d += 0.7 * (p - probabilities(self.network.forward(self.teacher, x)[1])) / len(batch)
+            if self.kind.startswith("moon"):
+                poles = (self.network.forward(other, x)[0] for other in (w, past))
+                dz = CONTRAST * contrast(z, *poles) / len(batch)
+            g = self.network.gradient(y, x, z, dz, d)
             if self.kind == "fedprox":
                 g += 1.0 * (y - w)
             if self.kind == "fedacg":
@@ -64,11 +126,12 @@ class Plain:
         return y, steps
 
     def round(self, w: np.ndarray, session: int, number: int, lr: float) -> np.ndarray:
-        members = range(N) if session % 2 == 0 else range(N, 2 * N)
+        members = self.turns[session % len(self.turns)][0]
         sizes = np.array([len(self.task.indices[k]) for k in members])
         p = sizes / sizes.sum()
         start = w + 0.85 * self.m if self.kind == "fedacg" else w
         ends = [self.local(start, k, number, lr) for k in members]
+        self.previous |= {k: y for k, (y, _) in zip(members, ends, strict=True)}
         delta = sum(share * (y - start) for share, (y, _) in zip(p, ends, strict=True))
         if self.kind == "fedacg":
             self.m = 0.85 * self.m + delta
@@ -100,17 +163,19 @@ class Plain:
             pilot = np.mean([final.pop(s) for s in range(P)], axis=0)
         for s in range(P, sessions):
             if scheme in ("proposed", "random_pilot"):
-                u = pilot
+                u, past = pilot, dict(self.previous)
                 self.fresh(final.get(s - 1))
                 for v in range(V):
                     u = self.round(u, s, sessions * T + s * V + v, LR / 2)
                 prints[s] = u - pilot
+                if self.kind == "moon_standard":
+                    self.previous = past
             if s == P:
                 w = random
             elif scheme == "average":
                 w = np.mean(list(final.values()), axis=0)
             elif scheme in ("proposed", "random_pilot"):
-                far = unit_distance if distance == "per_tensor_unit" else plain_distance
+                far = self.unit_distance if distance == "per_tensor_unit" else plain_distance
                 e = {z: np.exp(-R * far(prints[s], prints[z])) for z in range(P, s)}
                 alpha = {z: e[z] / sum(e.values()) for z in e}
                 alphas |= {f"{s}:{z}": a for z, a in alpha.items()}
@@ -118,24 +183,23 @@ class Plain:
             self.fresh(final.get(s - 1))
             for t in range(T):
                 w = self.round(w, s, s * T + t, rate(t))
-                accuracy[s * T + t + 1] = self.accuracy(w, GROUPS[s % 2])
+                accuracy[s * T + t + 1] = self.accuracy(w, self.turns[s % len(self.turns)][1])
             final[s] = w
         return w, accuracy, alphas
 
     def accuracy(self, w: np.ndarray, labels: tuple[int, ...]) -> float:
         x, y = self.task.arena.test_x.numpy(), self.task.arena.test_labels
         here = np.isin(y, labels)
-        return float(100 * (probabilities(w, x[here]).argmax(1) == y[here]).mean())
+        return float(100 * (self.network.forward(w, x[here])[1].argmax(1) == y[here]).mean())
+
+    def unit_distance(self, a: np.ndarray, b: np.ndarray) -> float:
+        """The mean over the weight tensors; biases do not count."""
+        units = [(a[t] / np.linalg.norm(a[t]), b[t] / np.linalg.norm(b[t])) for t in self.network.weights]
+        return float(np.mean([np.linalg.norm(u - v) for u, v in units]))
 
 
 def rate(t: int) -> float:
     return FLOOR * LR + (LR - FLOOR * LR) * (1 - t / T) ** 0.9
-
-
-def unit_distance(a: np.ndarray, b: np.ndarray) -> float:
-    """The biases do not count, so one tensor is left."""
-    u, v = a[:200], b[:200]
-    return float(np.linalg.norm(u / np.linalg.norm(u) - v / np.linalg.norm(v)))
 
 
 def plain_distance(a: np.ndarray, b: np.ndarray) -> float:

@@ -31,7 +31,7 @@ from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Shuffled
-from reproduce.problems.models import Model, ResNet, Softmax
+from reproduce.problems.models import Model, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import Settings
 from reproduce.speed import kept, learned, measure
@@ -113,12 +113,9 @@ def declared() -> Iterator[tuple[Model, tuple[int, ...]]]:
     """Every model of every experiment, and the shape of its samples."""
     found = {}
     for scale in ("smoke", "reduced", "paper"):
-        for experiment in (e for j in plan.jobs(scale) for e in j.experiments):
-            model = getattr(experiment.problem, "model", None)
-            if model is not None:
-                shapes = model.shapes[next(iter(model.shapes))]
-                side = getattr(model, "size", 28 if isinstance(model, ResNet) and model.channels == 1 else 32)
-                found[model] = (shapes[1],) if len(shapes) == 2 else (shapes[1], side, side)
+        for problem in (e.problem for j in plan.jobs(scale) for e in j.experiments):
+            if problem.model:
+                found[problem.model] = problem.sample.shape
     yield from found.items()
 
 
@@ -127,10 +124,10 @@ def test_the_strategy_that_a_plan_expects_is_the_one_that_the_trainer_takes(here
     models = dict(declared())
     assert len(models) > 10
     for model, shape in models.items():
-        task, trainer = Tasks(here).get(measure.Sample(model, shape, 1, 2, 1, 2).problem, 0), Trainer(1)
+        task, trainer = Tasks(here).get(measure.Piece(model, shape, 1, 2, 1, 2).problem, 0), Trainer(1)
         assert isinstance(task, ClassificationTask)
         trainer.train([(task, Train(np.arange(1), np.ones(1, dtype=np.int64), task.initial(), 0.01, 0))])
-        assert trainer.used - {"onednn-products"} == {expected_strategy(model)}, model
+        assert trainer.used - {"onednn-products"} == {expected_strategy(model, shape)}, model
 
 
 def test_a_problem_knows_how_many_samples_it_has(here: Settings) -> None:
@@ -147,12 +144,13 @@ def test_a_problem_knows_how_many_samples_it_has(here: Settings) -> None:
 
 def test_every_kind_that_plans_expect_is_measured_at_its_size() -> None:
     sizes: dict[str, list[float]] = {}
-    for sample in measure.SAMPLES:
-        sizes.setdefault(expected_strategy(sample.model), []).append(macs(sample.model))
+    for piece in measure.PIECES:
+        kind = expected_strategy(piece.model, piece.shape)
+        sizes.setdefault(kind, []).append(macs(piece.model, piece.shape))
     assert sizes.keys() == ASSUMED.kinds.keys()
     for kind, anchors in ASSUMED.kinds.items():
         assert [a.macs for a in anchors] == sorted(sizes[kind])
-    assert {expected_strategy(model) for model, _ in declared()} <= sizes.keys()
+    assert {expected_strategy(model, shape) for model, shape in declared()} <= sizes.keys()
 
 
 def test_a_measurement_is_kept_and_read_again(here: Settings, quick: Callable[..., None]) -> None:

@@ -16,7 +16,7 @@ from reproduce.engine.requests import Evaluate, Gradient, Request, Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.strategies import NAMED, choose
 from reproduce.engine.task import Task, Tasks
-from reproduce.engine.trainer import Trainer, work_of
+from reproduce.engine.trainer import Trainer, demand_of
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Shuffled
 from reproduce.problems.models import MLP, ConvNet, Model, ResNet, Softmax
@@ -85,7 +85,7 @@ SERVED = {
 def test_permuted_requests_give_permuted_answers(strategy: str) -> None:
     jobs = EVERYTHING if strategy == "auto" else SERVED[strategy]
     if strategy == "auto":
-        assert {choose(work_of(*job)).name for job in jobs} >= {"quadratic", "siblings", "stacked"}
+        assert {choose(demand_of(*job)).name for job in jobs} >= {"quadratic", "siblings", "stacked"}
     trainer = Trainer(strategy="auto" if strategy == "quadratic" else strategy)
     check(trainer.train, jobs)
     trainer.close()

@@ -22,7 +22,7 @@ from reproduce.engine.rule import Rule
 from reproduce.engine.slots import Chunk, Plans, Slot
 from reproduce.engine.strategies import NAMED, TABLE, Demand
 from reproduce.engine.task import ClassificationTask, QuadraticTask, Task, Tasks
-from reproduce.engine.trainer import Trainer, work_of
+from reproduce.engine.trainer import Trainer, demand_of
 from reproduce.errors import UserError
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Cyclic
@@ -60,7 +60,7 @@ def random(*shape: int) -> torch.Tensor:
 
 def examples(name: str, parameters: int, tensors: int, submodel: Model | None) -> list[tuple[dict, dict]]:
     """Requests for a field: changes of the rule, and of the request. A new field needs an example here."""
-    mask = {"thresholds": random(C, tensors).abs()}
+    mask, far = {"thresholds": random(C, tensors).abs()}, {"previous": random(C, parameters)}
     found: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
         "clients": [({}, {"clients": np.array([4, 2, 0, 1, 3])})],
         "steps": [({}, {"steps": np.full(C, 6)}), ({}, {"steps": np.array([0, 1, 9, 0, 2])})],
@@ -74,6 +74,7 @@ def examples(name: str, parameters: int, tensors: int, submodel: Model | None) -
         "anchor": [({"mu": 0.4}, {"anchor": random(parameters)}), ({"mu": 0.4}, {"anchor": random(C, parameters)})],
         "thresholds": [({"mask": "frozen"}, mask)],
         "teacher": [({"distill": 0.7}, {"teacher": random(parameters)})],
+        "previous": [({"contrast": 0.8}, {"previous": random(parameters)}), ({"contrast": 0.8}, far)],
         "mu": [({"mu": 0.4}, {})],
         "momentum": [({"momentum": 0.6}, {})],
         "decay": [({"decay": 0.1}, {})],
@@ -82,6 +83,8 @@ def examples(name: str, parameters: int, tensors: int, submodel: Model | None) -
         "mask": [({"mask": how}, mask) for how in ("dynamic", "frozen")],
         "amplify": [({"mask": how, "amplify": True}, mask) for how in ("dynamic", "frozen")],
         "distill": [({"distill": 0.7}, {"teacher": random(parameters)})],
+        "contrast": [({"contrast": 0.8}, far)],
+        "temperature": [({"contrast": 0.8, "temperature": 0.3}, far)],
     }
     return found[name]
 
@@ -105,7 +108,7 @@ def plain_loop(task: QuadraticTask, r: Train) -> list[np.ndarray]:
         def own(value: Any, row: int = row) -> Any:
             return value[row] if np.ndim(value) > (isinstance(value, torch.Tensor)) else value
 
-        e, h = task.e[client].numpy(), np.array(task.problem.hessians[client])
+        e, h = task.arena.e[client].numpy(), np.array(task.problem.hessians[client])
         start = own(r.start).numpy()
         anchor = start if r.anchor is None else own(r.anchor).numpy()
         correction = 0 if r.correction is None else own(r.correction).numpy()
@@ -209,7 +212,8 @@ def test_a_quadratic_that_distils_is_refused() -> None:
 
 def test_the_choice_is_a_function_of_the_request_alone() -> None:
     """Each strategy of the table is chosen for something; a teacher that is not used changes nothing."""
-    small, compiler = Softmax(64, 10), {"vector": 64, "chain": True}
+    small, images = Softmax(64, 10), (1, 8, 8)
+    compiler = {"sample": images, "vector": 64, "chain": True}
     distils = frozenset({"distill", "teacher"})
     for work, name in (
         (Demand(None), "quadratic"),
@@ -219,33 +223,33 @@ def test_the_choice_is_a_function_of_the_request_alone() -> None:
         (Demand(small), "siblings"),
         (Demand(CONV, **compiler), "compiled"),
         (Demand(CONV, asked=distils, **compiler), "stacked"),
-        (Demand(CONV, device="cuda"), "stacked"),
-        (Demand(MLP(64, 6, 10)), "dense"),
-        (Demand(ResNet()), "sequential"),
+        (Demand(CONV, sample=images, device="cuda"), "stacked"),
+        (Demand(MLP(64, 6, 10), sample=images), "dense"),
+        (Demand(ResNet(), sample=(3, 32, 32)), "sequential"),
     ):
         assert strategies.choose(work).name == name
     task = task_of(small)
     request = Train(np.arange(C), np.full(C, 2), task.initial(), 0.05, 4, teacher=task.initial())
     assert (
-        strategies.choose(work_of(task, request)).name
-        == strategies.choose(work_of(task, replace(request, teacher=None))).name
+        strategies.choose(demand_of(task, request)).name
+        == strategies.choose(demand_of(task, replace(request, teacher=None))).name
     )
 
 
 def test_the_plan_expects_the_strategies_that_the_trainer_takes() -> None:
     """For every model of every paper: the plan knows chains of layers without tracing them."""
     models = {
-        getattr(e.problem, "model", None)
+        (e.problem.model, e.problem.sample.shape)
         for scale in ("smoke", "reduced", "paper")
         for j in plan.jobs(scale)
         for e in j.experiments
-    } - {None}
+        if e.problem.model
+    }
     assert len(models) > 10
-    for model in models:
-        sample = strategies.sample_of(model)
+    for model, sample in models:
         program = compiled.program(model, sample, torch.float32)
         if not library.available(torch.float32):
             pytest.skip("no C compiler")
-        chosen = strategies.choose(Demand(model, vector=64, chain=program is not None)).name
-        assert cost.expected_strategy(model) == chosen
+        chosen = strategies.choose(Demand(model, sample=sample, vector=64, chain=program is not None)).name
+        assert cost.expected_strategy(model, sample) == chosen
         assert chosen in ASSUMED.kinds

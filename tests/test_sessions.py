@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from plain_sessions import FLOOR, LR, MOMENTUM, PROBLEM, VIEWS, K, N, P, Plain, S, T, rate
+from plain_sessions import CONTRAST, FLOOR, LR, MOMENTUM, PROBLEM, TEMPERATURE, VIEWS, K, N, P, Plain, S, T, rate
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.distillation import Distillation
 from reproduce.algorithms.fedacg import FedACG
 from reproduce.algorithms.fedprox import FedProx
+from reproduce.algorithms.moon import Moon
 from reproduce.algorithms.scaffold import Scaffold, ScaffoldAsReleased
 from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot, Start
 from reproduce.clocks.sessions import Sessions
@@ -34,6 +36,8 @@ ALGORITHMS: dict[str, FedAvg] = {
     "as_released": ScaffoldAsReleased(LR, momentum=MOMENTUM),
     "scaffold": Scaffold(LR, momentum=MOMENTUM, control="displacement"),
     "continuous": Distillation(LR, momentum=MOMENTUM, kappa=0.7),
+    "moon": Moon(LR, momentum=MOMENTUM, mu=CONTRAST, temperature=TEMPERATURE),
+    "moon_standard": Moon(LR, momentum=MOMENTUM, mu=CONTRAST, temperature=TEMPERATURE, from_fingerprint=False),
 }
 STARTS: dict[str, Start] = {
     "previous": Previous(),
@@ -138,6 +142,7 @@ def test_the_first_session_may_carry_on_from_the_pilot_model() -> None:
         (FedProx(LR, momentum=MOMENTUM, mu=0.0), {}),
         (FedACG(LR, momentum=MOMENTUM, lam=0.0, beta=0.0), {}),
         (Distillation(LR, momentum=MOMENTUM, kappa=0.0), {}),
+        (Moon(LR, momentum=MOMENTUM, mu=0.0), {}),
         (ScaffoldAsReleased(1.0, momentum=MOMENTUM), {"floor": 1.0}),
     ],
 )
@@ -164,6 +169,7 @@ def panel(tasks: Tasks) -> list[Run]:
         (ALGORITHMS["scaffold"], Average()),
         (ALGORITHMS["continuous"], Previous()),
         (ALGORITHMS["fedacg"], RandomPilot()),
+        (ALGORITHMS["moon"], Proposed()),
     ]
     experiments = [
         Experiment({"algorithm": str(i)}, PROBLEM, System(Steps(K)), a, clock(s)) for i, (a, s) in enumerate(pairs)
@@ -203,7 +209,7 @@ class Spy(Trainer):
 def test_runs_that_skip_the_pilot_sessions_wait_and_share() -> None:
     """Pilot rounds train one run; then all three ask for the same until session P + 2, and that is trained once.
 
-    In the first round of a session the proposed scheme takes its fingerprint while the others train already.
+    Those that have opened a session wait for the proposed scheme to take its fingerprint.
     """
     experiments = [
         Experiment({"algorithm": name}, PROBLEM, System(Steps(K)), ALGORITHMS["fedavg"], clock(STARTS[name]))
@@ -213,7 +219,7 @@ def test_runs_that_skip_the_pilot_sessions_wait_and_share() -> None:
     Cohort(prepare(experiments, [2], Tasks(settings())), spy).run()
     trained = sum(spy.sizes)
     alone = P * T + 2 * (S - P)  # pilot rounds, two rounds per fingerprint
-    shared = 2 * (T + 1)  # sessions P and P + 1, the first round twice
+    shared = 2 * T  # sessions P and P + 1
     apart = (S - P - 2) * 3 * T
     assert trained == alone + shared + apart
 
@@ -230,9 +236,18 @@ def test_a_diverged_run_ends_and_says_so() -> None:
     [
         (lambda: clock(Previous(), views=VIEWS[:1]), "1 evaluation views for 2 groups"),
         (lambda: clock(Previous(), pilots=S), "5 pilot sessions do not leave any of 5"),
-        (lambda: Proposed(V=0), "V = 0 < 1"),
-        (lambda: Proposed(distance="cosine"), "unknown distance 'cosine'"),
-        (lambda: Proposed(session_p_start="zero"), "unknown start 'zero'"),
+        (lambda: Proposed(V=0), "V = 0 and history = 0: at least 1 and 0"),
+        (lambda: Proposed(history=-1), "V = 1 and history = -1: at least 1 and 0"),
+        (lambda: Proposed(distance="cosine"), "distance is 'cosine': use one of per_tensor_unit, global_l2"),
+        (lambda: Proposed(session_p_start="zero"), "session_p_start is 'zero'"),
+        (lambda: Proposed(save_point="best"), "save_point is 'best': use one of last, before_last"),
+        (lambda: Proposed(trigger="never"), "trigger is 'never': use one of once, every_time"),
+        (lambda: Proposed(R=-1.0), "R is -1.0: it must be a finite number, at least 0"),
+        (lambda: Proposed(R=math.nan), "R is nan"),
+        (lambda: RandomPilot(R=math.inf), "R is inf"),
+        (lambda: Moon(mu=-0.1), "MOON needs mu >= 0 and a temperature > 0, not -0.1 and 1.0"),
+        (lambda: Moon(temperature=0.0), "not 1.0 and 0.0"),
+        (lambda: Moon(mu=math.nan), "not nan and 1.0"),
         (lambda: Scaffold(control="none"), "unknown control variate 'none'"),
     ],
 )

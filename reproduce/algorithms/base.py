@@ -107,6 +107,9 @@ class FedAvg:
     def setup(self, env: Env, state: State) -> None:
         """Create the memories: `state[name]` = tensor; `state["x"]` is there already."""
 
+    def fingerprinted(self, state: State, scratch: State) -> None:
+        """What a session's fingerprint (`Sessions`) leaves in the run's memories of those in `scratch`: nothing."""
+
     def probe(self, env: Env, state: State, now: Now) -> Generator[Request, Any, Any]:
         """Requests before the cohort is chosen; the return value is handed to `choose`."""
         return None

@@ -38,7 +38,7 @@ class HeteroFL(Submodels):
         """
         if size == 1:
             return None, slice(None)
-        whole = env.task.problem.model  # type: ignore[union-attr]
+        whole: Any = env.task.problem.model
         model = replace(whole, width=math.sqrt(size))
         return model, positions(whole.shapes, model.shapes, round if self.rolling else 0)
 

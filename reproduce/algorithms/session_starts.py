@@ -29,6 +29,8 @@ class Start(Protocol):
     "random" (a random model that never trained; the pilot sessions are skipped).
     rounds: rounds of training from the pilot model that make a session's fingerprint.
     carry: the first session after the pilot sessions goes on from their last model instead of the random one.
+    early: a session's stored model is the one before its last round. again: whenever as many models are stored as there
+    are pilot sessions, their mean is the pilot model from then on, and they are dropped.
     """
 
     @property
@@ -37,6 +39,10 @@ class Start(Protocol):
     def rounds(self) -> int: ...
     @property
     def carry(self) -> bool: ...
+    @property
+    def early(self) -> bool: ...
+    @property
+    def again(self) -> bool: ...
 
     def distances(self, fingerprints: Sequence[Tensor], blocks: Mapping[str, slice]) -> Floats:
         """d(s, z) of the newest fingerprint to each earlier one; empty if the scheme has none."""
@@ -51,7 +57,7 @@ class Previous:
 
     pilot = ""
     rounds = 0
-    carry = False
+    carry = early = again = False
 
     def distances(self, fingerprints: Sequence[Tensor], blocks: Mapping[str, slice]) -> Floats:
         return np.empty(0)
@@ -68,6 +74,16 @@ class Average(Previous):
         return np.full(stored, 1 / stored)
 
 
+CHOICES = {
+    "distance": ("per_tensor_unit", "global_l2"),
+    "gradient_index": ("V", "V-1"),
+    "session_p_start": ("random", "carry"),
+    "save_point": ("last", "before_last"),
+    "trigger": ("once", "every_time"),
+}
+"""Options of `Proposed` that are words."""
+
+
 @dataclass(frozen=True)
 class Proposed:
     """alpha(s, z) ~ exp(-R d(s, z)): models of sessions with similar data weigh more (Algorithm 1, eqs. 3-5).
@@ -76,7 +92,13 @@ class Proposed:
     model. distance: "per_tensor_unit", the mean over weight tensors of the distance between unit vectors (as in the
     authors' code; App. B.1), or "global_l2", the plain norm of the difference (eq. 5 as printed).
     gradient_index: "V", or "V-1" for eq. (4) as printed, which stops one round early and is zero for V = 1.
+    session_p_start: the first session after the pilot sessions starts from the "random" model, as the authors' code, or
+        goes on from their last one ("carry").
     history: how many of the latest sessions are mixed (App. C.4), 0 = all.
+    save_point: a session is remembered by the model after its "last" round, or by the one before that ("before_last",
+        as eq. 3 is printed).
+    trigger: the pilot model is made "once", after the pilot sessions; "every_time" is line 13 as printed: whenever P
+        models are stored, which are then dropped. With P = 1 no model is left to mix, and sessions carry on.
     """
 
     R: float = 10.0
@@ -85,14 +107,19 @@ class Proposed:
     gradient_index: str = "V"
     session_p_start: str = "random"
     history: int = 0
+    save_point: str = "last"
+    trigger: str = "once"
 
     pilot = "trained"
 
     def __post_init__(self) -> None:
-        if self.distance not in ("per_tensor_unit", "global_l2") or self.gradient_index not in ("V", "V-1"):
-            raise ValueError(f"unknown distance '{self.distance}' or gradient index '{self.gradient_index}'")
-        if self.session_p_start not in ("random", "carry") or self.V < 1:
-            raise ValueError(f"unknown start '{self.session_p_start}' of the first session, or V = {self.V} < 1")
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} is '{getattr(self, name)}': use one of {', '.join(known)}")
+        if not 0 <= self.R < float("inf"):
+            raise ValueError(f"the similarity scale R is {self.R}: it must be a finite number, at least 0")
+        if self.V < 1 or self.history < 0:
+            raise ValueError(f"V = {self.V} and history = {self.history}: at least 1 and 0 are needed")
 
     @property
     def rounds(self) -> int:
@@ -102,15 +129,25 @@ class Proposed:
     def carry(self) -> bool:
         return self.session_p_start == "carry"
 
+    @property
+    def early(self) -> bool:
+        return self.save_point == "before_last"
+
+    @property
+    def again(self) -> bool:
+        return self.trigger == "every_time"
+
     def distances(self, fingerprints: Sequence[Tensor], blocks: Mapping[str, slice]) -> Floats:
         *earlier, newest = fingerprints
         return np.array([self._distance(newest, other, blocks) for other in earlier])
 
     def weights(self, stored: int, distances: Floats) -> Floats:
-        kept = np.arange(stored) >= (stored - self.history if self.history else 0)
-        # The nearest counts as distance 0, so that at least one exponential is not zero (R is 800 for texts).
-        alpha = np.where(kept, np.exp(-self.R * (distances - distances[kept].min())), 0.0)
-        return np.asarray(alpha / alpha.sum())
+        first = max(0, stored - self.history) if self.history else 0
+        d = distances[len(distances) - stored + first :]
+        with np.errstate(over="ignore"):  # exp(-inf) = 0 is what a huge R means
+            # The nearest counts as distance 0, so that at least one exponential is not zero (R is 800 for texts).
+            weight = np.exp(-self.R * (d - d.min()))
+        return np.concatenate([np.zeros(first), weight / weight.sum()])
 
     def _distance(self, a: Tensor, b: Tensor, blocks: Mapping[str, slice]) -> float:
         if self.distance == "global_l2":

@@ -15,7 +15,8 @@ import numpy as np
 from reproduce.algorithms.base import observe
 from reproduce.algorithms.session_starts import Previous, Start
 from reproduce.clocks.record import diverged, measure, record
-from reproduce.systems.membership import Alternating
+from reproduce.errors import UserError
+from reproduce.systems.membership import Membership
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,30 +31,32 @@ Play = Generator[Any, Any, None]
 class Sessions:
     """`sessions` sessions of `rounds` rounds (S, T); `start` makes the initial model of each (dynamic_init, Sec. 4).
 
-    views: evaluation view of each group of `membership`, used after every round of its sessions.
+    views: evaluation view of each group of `membership`, used after every round of its sessions; without any, it is the
+        test samples of the labels that the session's clients hold.
     pilots: sessions P at the beginning that train the pilot model; schemes without one skip them, and every scheme
     starts session P from the random model.
     floor, power: in round t of a session the learning rate is floor lr + (1 - floor) lr (1 - t / T)^power; a
     fingerprint is taken with lr / 2.
 
     Every session, and every fingerprint, begins with fresh memories of the algorithm (`setup`). The clock's entries in
-    the state: `opened` the latest session whose initial model has been made, `finals` the models that ended the
-    sessions from P on, `fingerprints` of the same sessions, `random` the random model, `pilot` the pilot model or the
+    the state: `opened` the latest session whose initial model has been made, `finals` the stored models of the latest
+    sessions from P on, `fingerprints` of all these sessions, `random` the random model, `pilot` the pilot model or the
     sum that becomes it.
     """
 
     sessions: int
     rounds: int
-    membership: Alternating
-    views: tuple[str, ...]
+    membership: Membership
+    views: tuple[str, ...] = ()
     start: Start = field(default=Previous())
     pilots: int = 1
     floor: float = 1.0
     power: float = 0.9
 
     def __post_init__(self) -> None:
-        if len(self.views) != self.membership.groups:
-            raise ValueError(f"{len(self.views)} evaluation views for {self.membership.groups} groups of clients")
+        groups = len(self.membership.sizes)
+        if self.views and len(self.views) != groups:
+            raise ValueError(f"{len(self.views)} evaluation views for {groups} groups of clients")
         if not 1 <= self.pilots < self.sessions:
             raise ValueError(f"{self.pilots} pilot sessions do not leave any of {self.sessions} sessions")
 
@@ -68,10 +71,12 @@ class Sessions:
 
     def samples(self, experiment: Any) -> float:
         """Expected training samples of one run."""
-        fingerprints = self.start.rounds * (self.sessions - self.pilots)
-        sessions = self.sessions - (0 if self.start.pilot == "trained" else self.pilots)
-        amounts = experiment.system.work.amounts(0, 0, self.membership.clients)[: self.membership.clients_per_group]
-        return float((sessions * self.rounds + fingerprints) * amounts.sum() * experiment.problem.batches.size)
+        amounts = experiment.system.work.amounts(0, 0, self.membership.clients)
+        steps = 0
+        for session in range(0 if self.start.pilot == "trained" else self.pilots, self.sessions):
+            rounds = self.rounds + (self.start.rounds if session >= self.pilots else 0)
+            steps += rounds * amounts[self.membership.members(session)].sum()
+        return float(steps * experiment.problem.batches.size)
 
     def rate(self, lr: float, t: int) -> float:
         """The learning rate in round t of a session."""
@@ -80,6 +85,7 @@ class Sessions:
     def play(self, env: Env, algorithm: FedAvg, state: State) -> Play:
         """The requests of the run from `state["round"]` on."""
         if "opened" not in state:
+            self._check(env)
             first = 0 if self.start.pilot == "trained" else self.pilots * self.rounds
             state.update(
                 round=first,
@@ -102,19 +108,33 @@ class Sessions:
             if state["opened"] < session:
                 yield from self._open(env, algorithm, state, session)
             now = self._now(env, algorithm, session, state["round"], self.rate(algorithm.lr, t), state["steps_done"])
+            before = state["x"]
             yield from algorithm.round(env, state, now)
             state["steps_done"][now.members] += now.steps[now.members]
             state["round"] += 1
             state["pending"] = not diverged(state) and session >= self.pilots
             if t + 1 == self.rounds:
-                self._close(state, session)
+                self._close(state, session, before if self.start.early else state["x"])
 
     def _evaluate(self, env: Env, algorithm: FedAvg, state: State) -> Play:
         if not state["history"]:
             yield from measure(env, algorithm, state, 0)
         else:
             session = (state["round"] - 1) // self.rounds
-            yield from measure(env, algorithm, state, state["round"], self.views[self.membership.group(session)])
+            yield from measure(env, algorithm, state, state["round"], self._view(session))
+
+    def _view(self, session: int) -> str:
+        if self.views:
+            return self.views[self.membership.group(session)]
+        return "held:" + ",".join(map(str, self.membership.members(session)))
+
+    def _check(self, env: Env) -> None:
+        """Raises UserError if the groups are not the problem's clients, or if the clients of one have no samples."""
+        if self.membership.clients != env.clients:
+            raise UserError(f"the sessions' groups have {self.membership.clients} clients, the problem {env.clients}")
+        for session in range(self.sessions):
+            if not env.samples[self.membership.members(session)].any():
+                raise UserError(f"the clients of session {session} hold no samples: use fewer clients or another split")
 
     def _now(self, env: Env, algorithm: FedAvg, session: int, round: int, lr: float, steps_done: np.ndarray) -> Now:
         """The system in a round: the session's clients and the session's learning rate."""
@@ -123,46 +143,50 @@ class Sessions:
 
     def _open(self, env: Env, algorithm: FedAvg, state: State, session: int) -> Play:
         """Make the initial model of a session. All requests come first; then the state changes at once."""
-        fingerprint, mixture = None, {}  # mixture: metric -> one number per stored model
+        scratch, mixture = None, {}  # mixture: metric -> one number per stored model
         if session >= self.pilots and self.start.pilot:
-            fingerprint = yield from self._fingerprint(env, algorithm, state, session)
+            scratch = yield from self._fingerprint(env, algorithm, state, session)
         state["opened"] = session
-        if fingerprint is not None:
-            state["fingerprints"].append(fingerprint)
+        if scratch is not None:
+            state["fingerprints"].append(scratch["x"] - scratch["pilot"])
             mixture["distance"] = self.start.distances(state["fingerprints"], env.blocks)
+            algorithm.fingerprinted(state, scratch)
         if session == self.pilots:
             # Batches are counted from here on: schemes with and without pilot sessions then ask for the same ones.
             state["steps_done"] = np.zeros(env.clients, dtype=np.int64)
         if session == self.pilots and not self.start.carry:
             state["x"] = state["random"]
-        elif session > self.pilots:
+        elif session > self.pilots and state["finals"]:
             mixture["alpha"] = self.start.weights(len(state["finals"]), mixture.get("distance", np.empty(0)))
             state["x"] = mixed(mixture["alpha"], state["finals"])
         for metric, values in mixture.items():
-            for z, value in enumerate(values, start=self.pilots):
+            for z, value in enumerate(values, start=session - len(values)):
                 record(state, session * self.rounds, metric, value, key=f"{session}:{z}")
         algorithm.setup(env, state)
 
-    def _fingerprint(self, env: Env, algorithm: FedAvg, state: State, session: int) -> Generator[Any, Any, Tensor]:
-        """Displacement of the pilot model by a few rounds of the session's clients; leaves the state as it is.
+    def _fingerprint(self, env: Env, algorithm: FedAvg, state: State, session: int) -> Generator[Any, Any, State]:
+        """A few rounds of the session's clients from the pilot model, in a state of their own, which is returned.
 
         Their batches are those of rounds beyond the end of the run.
         """
         pilot = state["pilot"] if self.start.pilot == "trained" else env.initial("pilot")
-        scratch: State = {"x": pilot, "finals": state["finals"], "work": 0.0}
+        scratch: State = {**state, "x": pilot, "pilot": pilot}
         algorithm.setup(env, scratch)
         for v in range(self.start.rounds):
             round = self.length + session * self.start.rounds + v
             now = self._now(env, algorithm, session, round, algorithm.lr / 2, state["steps_done"])
             yield from algorithm.round(env, scratch, now)
-        return scratch["x"] - pilot
+        return scratch
 
-    def _close(self, state: State, session: int) -> None:
-        """Keep the session's final model."""
-        if session >= self.pilots:
-            state["finals"].append(state["x"])
-        else:
-            state["pilot"] = state["pilot"] + state["x"] / self.pilots
+    def _close(self, state: State, session: int, model: Tensor) -> None:
+        """Keep the model by which the session is remembered."""
+        if session < self.pilots:
+            state["pilot"] = state["pilot"] + model / self.pilots
+            return
+        state["finals"].append(model)
+        if self.start.again and len(state["finals"]) == self.pilots:
+            state["pilot"] = mixed(np.full(self.pilots, 1 / self.pilots), state["finals"])
+            state["finals"] = []
 
 
 def mixed(alpha: np.ndarray, models: list[Tensor]) -> Tensor:

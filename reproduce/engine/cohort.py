@@ -1,7 +1,7 @@
 """Many runs at once: the cohort plays the runs' generators in step and executes equal requests together.
 
-Runs that are behind (in rounds) have their turn first: runs that skip or insert something meet again, and with them
-the requests that can share work.
+Runs that are behind (in rounds, and in preparing a session) have their turn first: runs that skip or insert something
+meet again, and with them the requests that can share work.
 
 A run is a generator of requests over a state dictionary that changes only after the last request of a round; a run that
 is resumed from its state asks again from the beginning of its round. Whenever the last run has left a round all runs
@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 import torch
 
 from reproduce.engine.evaluate import evaluate
-from reproduce.engine.gradient import gradients
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train
 from reproduce.engine.task import Env, Task, Tasks
 from reproduce.engine.trainer import Trainer
@@ -42,6 +42,11 @@ class Run:
     def done(self) -> bool:
         return bool(self.state.get("done"))
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """How far it is: the round, and the latest session that it has opened."""
+        return self.state["round"], self.state.get("opened", 0)
+
     def play(self) -> Generator[Any, Any, None]:
         """The requests of the rest of the run."""
         algorithm, state = self.experiment.algorithm, self.state
@@ -61,12 +66,14 @@ class Cohort:
     """Plays runs to their end.
 
     `tick` is called whenever every run waits for its first answer in a round (checkpoints, progress): before the first
-    turn, and each time that the last run has left a round.
+    turn, and each time that the last run has left a round. `shared` counts the local runs (one client in one round)
+    that were asked for, and those that were computed: what several runs have in common makes the difference.
     """
 
     def __init__(self, runs: Sequence[Run], trainer: Trainer, tick: Callable[[], None] | None = None) -> None:
         self.runs, self.trainer, self.tick = runs, trainer, tick
         self.seconds: dict[str, float] = defaultdict(float)
+        self.shared = {"asked": 0, "computed": 0}
 
     def run(self) -> None:
         """Until every run is done."""
@@ -76,11 +83,11 @@ class Cohort:
                 self._advance(i, run.play(), None, waiting)
         left = None
         while waiting:
-            behind = min(self.runs[i].state["round"] for i in waiting)
-            if self.tick and behind != left:
+            behind = min(self.runs[i].place for i in waiting)
+            if self.tick and behind[0] != left:
                 self.tick()
-            left = behind
-            turn = sorted(i for i in waiting if self.runs[i].state["round"] == behind)
+            left = behind[0]
+            turn = sorted(i for i in waiting if self.runs[i].place == behind)
             asked = [(i, r) for i in turn for r in _listed(waiting[i][1])]
             answers = self.execute([(self.runs[i].env.task, r) for i, r in asked])
             given: dict[int, list[Any]] = defaultdict(list)
@@ -101,6 +108,8 @@ class Cohort:
         known: dict[Words, int] = {}
         first = [known.setdefault(words, i) for i, words in enumerate(worded(jobs))]
         asked = sorted(set(first))
+        self.shared["asked"] += sum(_local_runs(r) for _, r in jobs)
+        self.shared["computed"] += sum(_local_runs(jobs[i][1]) for i in asked)
         answers = dict(zip(asked, self._execute([jobs[i] for i in asked]), strict=True))
         # Copies, because a run may change its answer in place.
         return [answers[f] if f == i else deepcopy(answers[f]) for i, f in enumerate(first)]
@@ -115,12 +124,12 @@ class Cohort:
         with _timed(self.seconds, "gradient"), torch.no_grad():
             for i, (task, r) in enumerate(jobs):
                 if isinstance(r, Gradient):
-                    answers[i] = gradients(task, r)
+                    answers[i] = task.gradients(r)
         with _timed(self.seconds, "evaluate"):
             groups: dict[Any, list[int]] = defaultdict(list)
             for i, (task, r) in enumerate(jobs):
                 if isinstance(r, Evaluate):
-                    groups[_evaluation_key(task, r)].append(i)
+                    groups[task.company(r)].append(i)
             for members in groups.values():
                 task = jobs[members[0]][0]
                 requests = [r for r in (jobs[i][1] for i in members) if isinstance(r, Evaluate)]
@@ -129,13 +138,8 @@ class Cohort:
         return answers
 
 
-def _evaluation_key(task: Task, request: Evaluate) -> Any:
-    """Evaluations that may share a pass: same data, same samples in the same order, same model."""
-    arena = getattr(task, "arena", None)
-    if arena is None:
-        return ("quadratic", task.problem)
-    split = id(task) if getattr(task, "test_indices", None) is not None else 0
-    return (id(arena), split, request.view, request.model)
+def _local_runs(request: Request) -> int:
+    return int(np.count_nonzero(request.steps)) if isinstance(request, Train) else 0
 
 
 def _listed(request: Any) -> list[Request]:

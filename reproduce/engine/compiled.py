@@ -15,7 +15,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -26,8 +26,10 @@ from reproduce.engine.layout import Layout
 from reproduce.engine.library import Descent, addresses, aligned, level, library
 from reproduce.engine.local import Rows
 from reproduce.engine.slots import Chunk
-from reproduce.engine.task import Arena
 from reproduce.problems.models import Model
+
+if TYPE_CHECKING:
+    from reproduce.engine.task import Arena
 
 PIECE = 32
 """Most samples that go through all layers together."""

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from reproduce.engine.rates import ASSUMED, Rates
-from reproduce.engine.strategies import Demand, choose, macs, sample_of
+from reproduce.engine.strategies import Demand, choose, macs
 from reproduce.experiment import Experiment
 from reproduce.problems.models import Model
 
@@ -54,23 +54,23 @@ def estimate(experiment: Experiment, seeds: Sequence[int], rates: Rates = ASSUME
     """The expected cost of an experiment with all its seeds on one core of the machine with these rates."""
     problem: Any = experiment.problem
     clock, runs = experiment.clock, len(seeds)
-    model: Model | None = getattr(problem, "model", None)
+    model, sample = problem.model, problem.sample.shape
     if model is None:
         return Cost(0.0, 0.0, runs * (rates.run + rates.quadratic * clock.length), 1e6)
     samples = runs * clock.samples(experiment)
     evaluated = runs * clock.evaluations * problem.sizes[1]
-    kind, each = expected_strategy(model), macs(model)
+    kind, each = expected_strategy(model, sample), macs(model, sample)
     seconds = runs * (rates.run + rates.round * clock.length)
     seconds += samples * (1 / rates.train(kind, each) + 1 / BATCHES) + evaluated / rates.evaluate(kind, each)
     return Cost(samples, samples * 6 * each + evaluated * 2 * each, seconds, 4.0 * model.parameters * 40 + 5e8)
 
 
 @cache
-def expected_strategy(model: Model) -> str:
-    """The strategy of plain SGD on a CPU with wide vectors and a C compiler."""
-    return choose(Demand(model, vector=64, chain=_chain(model))).name
+def expected_strategy(model: Model, sample: tuple[int, ...]) -> str:
+    """The strategy of plain SGD on samples of this shape, on a CPU with wide vectors and a C compiler."""
+    return choose(Demand(model, sample=sample, vector=64, chain=_chain(model, sample))).name
 
 
-def _chain(model: Model) -> bool:
+def _chain(model: Model, sample: tuple[int, ...]) -> bool:
     """Is the model a chain of the layers that can be compiled? As `engine.compiled` finds out by tracing it."""
-    return not model.batch_statistics and not model.cost(sample_of(model)).strided
+    return not model.batch_statistics and not model.cost(sample).strided

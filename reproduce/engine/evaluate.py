@@ -1,9 +1,9 @@
-"""Loss and accuracy of many models on one view of the data, and distances on quadratics."""
+"""What is evaluated together, and loss and accuracy of many models on one view of the data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -12,10 +12,11 @@ from torch import Tensor
 from reproduce.engine import strategies
 from reproduce.engine.logits import taken
 from reproduce.engine.requests import Evaluate, Evaluated
-from reproduce.engine.task import ClassificationTask, QuadraticTask, Task
-from reproduce.engine.trainer import work_on
 from reproduce.engine.words import ordered
 from reproduce.problems.models import Model
+
+if TYPE_CHECKING:
+    from reproduce.engine.task import ClassificationTask, Task
 
 Spread = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
@@ -27,11 +28,7 @@ def evaluate(task: Task, requests: list[Evaluate], spread: Spread = map) -> list
     """
     order = ordered([(task, r) for r in requests])
     x = torch.cat([requests[i].x for i in order])
-    if isinstance(task, QuadraticTask):
-        distance = (x - task.optimum).norm(dim=1)
-        metrics, correct = {"distance": distance.cpu().numpy().astype(float)}, None
-    else:
-        metrics, correct = _classification(task, x, requests[0].view, requests[0].model, spread)
+    metrics, correct = task.evaluate(x, requests[0], spread)
     answers, at = {}, 0
     for i in order:
         end = at + len(requests[i].x)
@@ -41,15 +38,14 @@ def evaluate(task: Task, requests: list[Evaluate], spread: Spread = map) -> list
     return [answers[i] for i in range(len(requests))]
 
 
-def _classification(
-    task: ClassificationTask, x: Tensor, view: str, submodel: Model | None, spread: Spread
+def loss_and_accuracy(
+    task: ClassificationTask, x: Tensor, view: str, model: Model, spread: Spread
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Mean loss and accuracy in percent, [M] each, and which samples each model got right, [M, n]."""
     arena = task.arena
-    model = submodel or task.problem.model
     where = task.view(view)
     features, labels = (arena.train_x, arena.train_y) if view.startswith("train") else (arena.test_x, arena.test_y)
-    strategy = strategies.choose(work_on(arena, model))
+    strategy = strategies.choose(arena.demand(model))
     together, size = strategy.together(len(x), arena.problem.evaluation_batch)
     losses = torch.zeros(len(x), dtype=torch.float64)
     correct = np.empty((len(x), len(where)), dtype=bool)

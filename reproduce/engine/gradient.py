@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from reproduce.engine.ops import One
 from reproduce.engine.requests import Gradient
-from reproduce.engine.task import ClassificationTask, QuadraticTask, Task
 from reproduce.streams import rng
 
-
-def gradients(task: Task, request: Gradient) -> Tensor:
-    """[C, P]: evaluation-mode gradients on the clients' whole data, or on one random batch of `request.batch`."""
-    if isinstance(task, QuadraticTask):
-        clients = torch.as_tensor(np.asarray(request.clients))
-        return task.gradient(clients, request.x.expand(len(clients), -1))
-    return torch.stack([_client(task, int(c), request) for c in request.clients])
+if TYPE_CHECKING:
+    from reproduce.engine.task import ClassificationTask
 
 
-def _client(task: ClassificationTask, client: int, request: Gradient) -> Tensor:
+def mean_gradient(task: ClassificationTask, client: int, request: Gradient) -> Tensor:
+    """[P]: evaluation-mode gradient on the client's whole data, or on one random batch of `request.batch`."""
     arena = task.arena
     index = task.indices[client]
     if request.batch and request.batch < len(index):

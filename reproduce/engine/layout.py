@@ -72,6 +72,16 @@ class Layout:
         return torch.cat(parts)
 
 
+class Flat:
+    """The layout of a quadratic: its vector is its only parameter tensor."""
+
+    def blocks(self, rows: Tensor) -> list[Tensor]:
+        return [rows.clone()]
+
+    def rows(self, blocks: list[Tensor]) -> Tensor:
+        return blocks[0]
+
+
 @cache
 def layout_of(model: Model) -> Layout:
     return Layout(model)

@@ -18,14 +18,18 @@ from reproduce.engine.local import Gradients, Rows, Stepper
 from reproduce.engine.slots import Chunk
 from reproduce.engine.task import Arena
 
+EPSILON = 1e-8
+"""Length below which a vector counts as this long, as in torch's cosine similarity."""
+
 
 def sibling_run(chunk: Chunk, arena: Arena) -> Rows:
-    """Train a chunk whose slots all share one batch plan; the teachers of distillation are models that do not move."""
+    """Train a chunk whose slots all share one batch plan; the models that theirs are compared with do not move."""
     layout = chunk.layout
     start = chunk.stack("start")
     assert start is not None
     teachers, learners = _teachers(chunk)
-    models = layout.blocks(torch.cat([start, *teachers]))
+    contrast = _Contrast(chunk, len(start) + len(teachers))
+    models = layout.blocks(torch.cat([start, *teachers, *contrast.poles]))
     s, classes, features = len(start), *models[0].shape[1:]
     weight, bias = models[0].view(-1, features), models[1].view(-1, 1)
     y = [block[:s] for block in models]
@@ -37,10 +41,12 @@ def sibling_run(chunk: Chunk, arena: Arena) -> Rows:
     steps = arena.flat_x.index_select(0, index).split(sizes)
     targets = [t.t().contiguous() for t in arena.onehot.index_select(0, index).split(sizes)]
     for k, (x, target) in enumerate(zip(steps, targets, strict=True)):
-        p = torch.addmm(bias, weight, x.t()).view(-1, classes, sizes[k]).softmax(1)
+        z = torch.addmm(bias, weight, x.t()).view(-1, classes, sizes[k])
+        p = z.softmax(1)
         d = p[:s] - target
         for a, teacher, strength in learners:
             d[a].add_(p[a] - p[teacher], alpha=strength)
+        contrast.add(d, z)
         d = d.view(s * classes, -1).div_(sizes[k])
         grads = [torch.mm(d, x).view(s, classes, features), d.sum(1).view(s, classes)]
         gradients.add(k, grads)
@@ -62,3 +68,41 @@ def _teachers(chunk: Chunk) -> tuple[list[Tensor], list[tuple[int, int, float]]]
             learners.append((a, len(chunk.slots) + len(teachers), strength))
             teachers.append(teacher[None])
     return teachers, learners
+
+
+class _Contrast:
+    """The model-contrastive term (still.py) of the slots that ask for it, whose feature is z.
+
+    u = z / |z|;  d cos(z, v) / dz = (v / |v| - cos(z, v) u) / |z|
+
+    The models that a slot is held to (its start) and away from lie behind the slots and the teachers, from `first`.
+    """
+
+    def __init__(self, chunk: Chunk, first: int) -> None:
+        slots = [(a, slot) for a, slot in enumerate(chunk.slots) if slot.request.rule.contrast]
+        rules = [slot.request.rule for _, slot in slots]
+        self.poles: list[Tensor] = []
+        for _, slot in slots:
+            assert slot.request.previous is not None
+            self.poles += [slot.row_of(slot.request.start)[None], slot.row_of(slot.request.previous)[None]]
+        self.own = [a for a, _ in slots]
+        self.ends = slice(first, first + len(self.poles))
+        if slots:
+            like = self.poles[0]
+            self.strength = chunk.numbers([r.contrast for r in rules], like).view(-1, 1, 1)
+            self.temperature = chunk.numbers([r.temperature for r in rules], like).view(-1, 1, 1)
+
+    def add(self, d: Tensor, z: Tensor) -> None:
+        """Add the term's gradient to d [S, classes, B], of logits z [S and more, classes, B], before batch means."""
+        if not self.poles:
+            return
+        own = z[self.own]
+        size = own.norm(dim=1, keepdim=True).clamp_min(EPSILON)
+        u = own / size
+        poles = z[self.ends].unflatten(0, (-1, 2))
+        poles = poles / poles.norm(dim=2, keepdim=True).clamp_min(EPSILON)
+        cosines = (poles * u.unsqueeze(1)).sum(2, keepdim=True)
+        slopes = (poles - cosines * u.unsqueeze(1)) / size.unsqueeze(1)
+        a, b = cosines.unbind(1)
+        push = self.strength / self.temperature * ((b - a) / self.temperature).sigmoid()
+        d.index_add_(0, torch.tensor(self.own), push * (slopes[:, 1] - slopes[:, 0]))

@@ -10,16 +10,19 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from reproduce.engine.augment import Augmentation
 from reproduce.engine.ops import One, Stacked
 from reproduce.engine.slots import Chunk
-from reproduce.engine.task import Arena
+from reproduce.engine.still import Contrast, distillation
+
+if TYPE_CHECKING:
+    from reproduce.engine.task import Arena
 
 Blocks = list[Tensor]
 Batch = tuple[Tensor, Tensor, Tensor | None]
@@ -208,6 +211,7 @@ def autograd_run(chunk: Chunk, arena: Arena, precision: str = "float32") -> Rows
     data = Data(chunk, arena, plain)
     generators = chunk.generators(arena.device)
     teacher = chunk.slots[0].request.teacher if rule.distill else None
+    contrast = Contrast(chunk, start) if rule.contrast else None
     for k in range(int(chunk.steps.max())):
         a = chunk.active(k)
         now = [b[:a] for b in y]
@@ -215,7 +219,7 @@ def autograd_run(chunk: Chunk, arena: Arena, precision: str = "float32") -> Rows
         # One model goes without the axis of the stack, whose gradient would be copied into zeros.
         leaves = [(b[0] if plain else b).detach().requires_grad_() for b in weights]
         ops = One(generators[:1], data.full) if plain else Stacked(a, generators[:a], data.full)
-        loss = partial(_loss, chunk, leaves, ops, teacher, precision)
+        loss = partial(_loss, chunk, leaves, ops, teacher, contrast, precision)
         grads = _gradient(loss, leaves, data.step(k, a), plain and layout.model.separable)
         grads = [g[None] for g in grads] if plain else grads
         if masks:
@@ -249,19 +253,33 @@ def _gradient(loss: Callable[[Batch], Tensor], leaves: Blocks, batch: Batch, cut
     return total
 
 
-def _loss(chunk: Chunk, leaves: Blocks, ops: One, teacher: Tensor | None, precision: str, batch: Batch) -> Tensor:
+def _loss(
+    chunk: Chunk,
+    leaves: Blocks,
+    ops: One,
+    teacher: Tensor | None,
+    contrast: Contrast | None,
+    precision: str,
+    batch: Batch,
+) -> Tensor:
     """Sum of the models' losses on their batches."""
     x, labels, weight = batch
-    stacked = isinstance(ops, Stacked)
-    p = dict(zip(chunk.layout.names, leaves, strict=True))
+    model, p = chunk.layout.model, dict(zip(chunk.layout.names, leaves, strict=True))
+    terms: list[tuple[float, Tensor]] = []  # strength, and the term per sample
     with reduced(precision, x.device):
-        logits = chunk.layout.model.forward(ops, p, ops.images(x)).to(x.dtype)
+        images = ops.images(x)
+        if contrast is None:
+            logits = model.forward(ops, p, images).to(x.dtype)
+        else:
+            z = model.encode(ops, p, images)
+            logits = model.head(ops, p, z).to(x.dtype)
+            terms.append((chunk.rule.contrast, contrast(ops, images, z.to(x.dtype))))
+    if teacher is not None:
+        terms.append((chunk.rule.distill, distillation(chunk, teacher, x, logits)))
     loss = ops.losses(logits, labels, weight)
-    if teacher is None:
-        return loss
-    divergence = distillation(chunk, teacher, x.flatten(0, 1) if stacked else x, logits.flatten(0, -2))
-    mean = divergence.sum() / labels.shape[-1] if weight is None else (divergence * weight.flatten()).sum()
-    return loss + chunk.rule.distill * mean
+    for strength, term in terms:
+        loss = loss + strength * (term.sum() / labels.shape[-1] if weight is None else (term * weight).sum())
+    return loss
 
 
 def reduced(precision: str, device: torch.device) -> AbstractContextManager[object]:
@@ -270,11 +288,3 @@ def reduced(precision: str, device: torch.device) -> AbstractContextManager[obje
         return nullcontext()
     # Without the cache of casts: it would keep tensors of a captured step alive outside of it.
     return torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
-
-
-def distillation(chunk: Chunk, teacher: Tensor, x: Tensor, logits: Tensor) -> Tensor:
-    """KL(softmax(teacher(x)) || softmax(logits)) per sample [n]; the teacher [P] is frozen and in evaluation mode."""
-    one = One()
-    with torch.no_grad():
-        target = chunk.layout.model.forward(one, chunk.layout.named(teacher), one.images(x))
-    return F.kl_div(logits.log_softmax(-1), target.log_softmax(-1), reduction="none", log_target=True).sum(-1)

@@ -47,12 +47,18 @@ def _client(chunk: Chunk, a: int, arena: Arena) -> tuple[torch.Tensor, torch.Ten
         leaf = (y * keep).requires_grad_() if rule.mask else y.clone().requires_grad_()
         ops = One([generator], plan.shape[1])
         x = ops.images(augment(arena.train_x[index]))
-        logits = layout.model.forward(ops, layout.named(leaf), x)
+        z = layout.model.encode(ops, layout.named(leaf), x)
+        logits = layout.model.head(ops, layout.named(leaf), z)
         loss = torch.nn.functional.cross_entropy(logits, arena.train_y[index])
         if rule.distill and request.teacher is not None:
             with torch.no_grad():
                 target = layout.model.forward(One(), layout.named(request.teacher), x).softmax(1)
             loss = loss + rule.distill * (target * (target.log() - logits.log_softmax(1))).sum(1).mean()
+        if rule.contrast and request.previous is not None:
+            poles = start, slot.row_of(request.previous)
+            toward, away = (_cosines(z, layout.model.encode(One(), layout.named(w), x)) for w in poles)
+            share = torch.exp(toward / rule.temperature) / sum(torch.exp(c / rule.temperature) for c in (toward, away))
+            loss = loss - rule.contrast * share.log().mean()
         (g,) = torch.autograd.grad(loss, leaf)
         if rule.mask:
             g = g * keep
@@ -68,6 +74,12 @@ def _client(chunk: Chunk, a: int, arena: Arena) -> tuple[torch.Tensor, torch.Ten
         velocity = rule.momentum * velocity + d
         y = y - slot.lr * (1 - rule.decay) ** k * velocity
     return y - start, total / max(slot.steps, 1), first
+
+
+def _cosines(z: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """Cosine [B] between the rows of z and of another model's features, which stand still."""
+    u, v = (w / w.norm(dim=1, keepdim=True).clamp_min(1e-8) for w in (z, other.detach()))
+    return (u * v).sum(1)
 
 
 def _thresholds(layout: Layout, request, row: int) -> torch.Tensor:  # type: ignore[no-untyped-def]

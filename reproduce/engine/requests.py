@@ -34,7 +34,8 @@ class Train:
     asynchronous clients), one number or [C]; offset [C]: batches done in earlier rounds;
     correction [P] or [C, P]: added to every gradient;
     anchor [P] or [C, P]: centre of the proximal pull, None = start; thresholds [C, T]: mask threshold per client and
-    parameter tensor (0 keeps everything); teacher [P]: model to distil from;
+    parameter tensor (0 keeps everything); teacher [P]: model to distil from; previous [P] or [C, P]: model whose
+    features the client's are held away from;
     model: submodel to train instead of the task's; weights [M, C]: return M weighted sums of the updates instead of
     the updates themselves (saves memory for large models).
     """
@@ -50,13 +51,17 @@ class Train:
     anchor: Tensor | None = None
     thresholds: Tensor | None = None
     teacher: Tensor | None = None
+    previous: Tensor | None = None
     model: Model | None = None
     weights: Tensor | None = None
 
 
-NEEDS = {"mask": "thresholds", "distill": "teacher"}
+NEEDS = {"mask": "thresholds", "distill": "teacher", "contrast": "previous"}
 """Fields of the rule, and what a request must bring with them."""
-IDLE = {"amplify": "mask", "anchor": "mu", "thresholds": "mask", "teacher": "distill"}
+IDLE = {
+    **{"amplify": "mask", "anchor": "mu", "thresholds": "mask", "teacher": "distill"},
+    **{"previous": "contrast", "temperature": "contrast"},
+}
 """Fields that have no effect unless the rule has another one."""
 
 

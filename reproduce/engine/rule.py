@@ -24,6 +24,8 @@ class Rule:
     mask: "" | "dynamic" (recomputed from the current weights at every step) | "frozen" (from the start).
     amplify: multiply masked gradients by 1 + 2|y|t/(|y|+t)^2 (fiarse eq. 3).
     distill: weight of KL(teacher || student) in the loss.
+    contrast: weight of -log(e^(a/t) / (e^(a/t) + e^(b/t))) in the loss; a and b are the cosines between a sample's
+        representation and those in the start and in the request's `previous` model, t is the `temperature` (moon).
     """
 
     mu: float = 0.0
@@ -34,6 +36,8 @@ class Rule:
     mask: str = ""
     amplify: bool = False
     distill: float = 0.0
+    contrast: float = 0.0
+    temperature: float = 1.0
 
     def norms(self, steps: NDArray[np.int64], lr: float) -> NDArray[np.float64]:
         """Accumulation norms A_m = ||a_m||_1 of local runs of `steps` [N] at rate `lr` (FedNova, Sec. 4).

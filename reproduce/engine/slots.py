@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -17,9 +18,11 @@ from torch import Tensor
 from reproduce.engine.layout import Layout
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
-from reproduce.engine.task import Task
 from reproduce.problems.batches import Indices
 from reproduce.streams import rng
+
+if TYPE_CHECKING:
+    from reproduce.engine.task import Task
 
 
 @dataclass(frozen=True)

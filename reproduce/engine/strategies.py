@@ -50,6 +50,7 @@ LARGE = 3_600_000
 NEEDED = frozenset({"clients", "steps", "start", "lr", "round", "offset", "weights"})
 SGD = frozenset({"mu", "anchor", "momentum", "decay", "correction", "mean_gradient", "first_gradient"})
 DISTILLATION = frozenset({"distill", "teacher"})
+CONTRAST = frozenset({"contrast", "temperature", "previous"})
 MASKS = frozenset({"mask", "amplify", "thresholds"})
 
 
@@ -75,17 +76,9 @@ class Demand:
 
 
 @cache
-def macs(model: Model, sample: tuple[int, ...] = ()) -> int:
-    """Multiply-accumulates of one forward pass of a sample of this shape, or of one that the model expects."""
-    expected = sample_of(model)
-    return model.cost(expected if len(expected) == 1 else sample or expected).macs
-
-
-def sample_of(model: Model) -> tuple[int, ...]:
-    """The shape of a sample, as far as the model knows it; images of one channel are MNIST's, of three CIFAR's."""
-    channels, features = getattr(model, "channels", 3), getattr(model, "features", None)
-    side = getattr(model, "size", 28 if channels == 1 else 32)
-    return (features,) if features else (channels, side, side)
+def macs(model: Model, sample: tuple[int, ...]) -> int:
+    """Multiply-accumulates of one forward pass of a sample of this shape."""
+    return model.cost(sample).macs
 
 
 # --- the records ------------------------------------------------------------------------------------------------------
@@ -98,8 +91,8 @@ Key = Callable[["Slot"], Hashable]
 class Strategy:
     """One way to compute.
 
-    code: the function that trains a chunk, "module:name"; called with (chunk, arena), the task of a quadratic in place
-        of the arena, and with the precision if it may be "bfloat16".
+    code: the function that trains a chunk, "module:name"; called with (chunk, arena), and with the precision if it may
+        be "bfloat16".
     serves: the fields of `Train` and `Rule` that it knows; asked for another one it refuses.
     fits: can it compute the model, on the device? best: is it then faster than what follows in the table?
     size: models per chunk of the n slots there are.
@@ -150,7 +143,7 @@ class Strategy:
             raise ValueError(f"strategy '{self.name}' was handed requests together that must stay apart")
 
     def train(self, chunk: Chunk, home: Any, **options: Any) -> Rows:
-        """Train a chunk on its arena (a quadratic: its task); `check` comes first."""
+        """Train a chunk on its arena; `check` comes first."""
         self.check(chunk)
         return pkgutil.resolve_name(self.code)(chunk, home, **options)
 
@@ -191,7 +184,7 @@ def _network(work: Demand) -> bool:
 _STACKED = Strategy(
     name="stacked",
     code="reproduce.engine.local:autograd_run",
-    serves=NEEDED | {"model"} | SGD | DISTILLATION | MASKS,
+    serves=NEEDED | {"model"} | SGD | DISTILLATION | CONTRAST | MASKS,
     fits=_network,
     best=lambda work: macs(work.model, work.sample) <= LARGE,
     size=_stack(STACK),
@@ -226,12 +219,13 @@ TABLE = (
     Strategy(
         name="siblings",
         code="reproduce.engine.linear:sibling_run",
-        serves=NEEDED | {"model"} | SGD | DISTILLATION,
+        serves=NEEDED | {"model"} | SGD | DISTILLATION | CONTRAST,
         fits=_softmax,
         size=lambda work, slots: 64,
         key=lambda work, plans: plans.numbering(),
         mixed=False,
-        free=frozenset({"mu", "distill"}),  # siblings may have different teachers, or none
+        # Siblings may have different teachers, or none.
+        free=frozenset({"mu", "distill", "contrast", "temperature"}),
         precisions=frozenset({"tf32"}),
         logits="reproduce.engine.logits:linear",
         together=lambda models, batch: (models, max(batch, 2000)),
@@ -269,7 +263,7 @@ TABLE = (
     Strategy(
         name="reference",
         code="reproduce.engine.reference:reference_run",
-        serves=NEEDED | {"model"} | SGD | DISTILLATION | MASKS,
+        serves=NEEDED | {"model"} | SGD | DISTILLATION | CONTRAST | MASKS,
         fits=_network,
         best=lambda work: False,
         size=lambda work, slots: 1,

@@ -6,6 +6,7 @@ clients of many runs in one stack.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,9 +15,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine.layout import Layout
+from reproduce.engine import compiled
+from reproduce.engine.evaluate import Spread, loss_and_accuracy
+from reproduce.engine.gradient import mean_gradient
+from reproduce.engine.layout import Layout, layout_of
+from reproduce.engine.library import available, level
+from reproduce.engine.quadratic import Objectives, QuadraticTask
+from reproduce.engine.requests import PLAIN, Evaluate, Gradient
+from reproduce.engine.rule import Rule
+from reproduce.engine.strategies import Demand
+from reproduce.errors import UserError
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Indices
+from reproduce.problems.data import load
+from reproduce.problems.models import Model
 from reproduce.settings import Settings
 from reproduce.streams import rng
 
@@ -24,29 +36,45 @@ from reproduce.streams import rng
 class Arena:
     """Data of a classification problem on the device: x [n, ...] and y [n] of the training and of the test set."""
 
-    def __init__(self, problem: Classification, settings: Settings, dtype: torch.dtype) -> None:
-        from reproduce.problems.data import load
-
+    def __init__(self, problem: Classification, settings: Settings, dtype: torch.dtype | None) -> None:
         data = problem.data.load() if hasattr(problem.data, "load") else load(problem.data, settings)
         self.problem = problem
         self.layout = Layout(problem.model)
-        self.device = torch.device(settings.device)
-        self.sha256 = data.sha256
-        self.source = data.source
+        self.device, self.dtype = torch.device(settings.device), dtype or torch.float32
+        self.checksums = {str(problem.data): data.sha256}
         self.classes = data.n_classes
         train = _subset(data.train_y, problem.train_samples, problem, "train")
         test = _subset(data.test_y, problem.test_samples, problem, "test")
-        self.train_x = self._features(data.train_x[train], dtype)
-        self.test_x = self._features(data.test_x[test], dtype)
+        self.train_x = self._features(data.train_x[train])
+        self.test_x = self._features(data.test_x[test])
         self.labels = np.asarray(data.train_y[train], dtype=np.int64)
         self.test_labels = np.asarray(data.test_y[test], dtype=np.int64)
         self.train_y = torch.from_numpy(self.labels).to(self.device)
         self.test_y = torch.from_numpy(self.test_labels).to(self.device)
         self.padded: Tensor | None = None  # the compiled kernel's copy of train_x
 
-    @property
-    def dtype(self) -> torch.dtype:
-        return self.train_x.dtype
+    def task(self, problem: Classification, seed: int) -> ClassificationTask:
+        """The arena's data split for one seed."""
+        return ClassificationTask(self, problem, seed)
+
+    def demand(self, model: Any, rule: Rule = PLAIN, terms: frozenset[str] = frozenset()) -> Demand:
+        """What the strategy is chosen by that trains `model` on this data; without a rule, that evaluates it."""
+        sample, cpu, here = self.problem.sample.shape, self.device.type == "cpu", level()
+        return Demand(
+            model,
+            rule,
+            terms,
+            batch=self.problem.batches.size,
+            sample=sample,
+            device=self.device.type,
+            memory=0 if cpu else torch.cuda.get_device_properties(self.device).total_memory,
+            itemsize=self.dtype.itemsize,
+            vector=here.width if cpu and here and available(self.dtype) else 0,
+            chain=cpu and compiled.program(model, sample, self.dtype) is not None,
+        )
+
+    def layout_of(self, model: Model) -> Layout:
+        return layout_of(model)
 
     @cached_property
     def flat_x(self) -> Tensor:
@@ -58,10 +86,20 @@ class Arena:
         """Training labels as unit vectors [n, classes]."""
         return torch.nn.functional.one_hot(self.train_y, self.classes).to(self.dtype)
 
-    def _features(self, x: Any, dtype: torch.dtype) -> Tensor:
-        """Images [n, H, W, ch] uint8 -> normalised [n, ch, H, W]; features as they are."""
+    def _features(self, x: Any) -> Tensor:
+        """Images [n, H, W, ch] uint8 -> normalised [n, ch, H, W]; features and token ids as they are."""
+        features, sample = self._prepared(x), self.problem.sample
+        if tuple(features.shape[1:]) != sample.shape:
+            raise UserError(
+                f"samples of {self.problem.data} have shape {tuple(features.shape[1:])}, not {sample.shape} as declared"
+            )
+        return features
+
+    def _prepared(self, x: Any) -> Tensor:
+        dtype = self.dtype
         if x.dtype != np.uint8:
-            return torch.from_numpy(np.ascontiguousarray(x)).to(self.device, dtype)
+            kind = torch.int64 if self.problem.sample.dtype == "int64" else dtype
+            return torch.from_numpy(np.ascontiguousarray(x)).to(self.device, kind)
         images = torch.from_numpy(np.ascontiguousarray(x)).to(self.device).permute(0, 3, 1, 2).to(dtype) / 255
         if self.problem.mean:
             pair = self.problem.mean, self.problem.std
@@ -136,18 +174,40 @@ class ClassificationTask:
         """How many gradients of a local run belong to its first pass over the data (`Batches.first_pass`)."""
         return self.problem.batches.first_pass(int(self.samples[client]), steps, offset)
 
+    def processed(self, clients: np.ndarray, steps: np.ndarray) -> float:
+        """Samples that the clients go through in `steps` [C] batches: whole passes count n_m, the rest full batches."""
+        size, samples = self.problem.batches.size, self.samples[clients]
+        passes = -(-samples // size)
+        return float((steps // passes * samples + steps % passes * np.minimum(size, samples)).sum())
+
+    def gradients(self, request: Gradient) -> Tensor:
+        """[C, P]: evaluation-mode gradients on the clients' whole data, or on one random batch of `request.batch`."""
+        return torch.stack([mean_gradient(self, int(c), request) for c in request.clients])
+
+    def company(self, request: Evaluate) -> Hashable:
+        """Evaluations with equal words are answered together: same data, same samples in the same order, same model."""
+        own = self.test_indices is not None or request.view.startswith("held:")
+        return id(self.arena), id(self) if own else 0, request.view, request.model
+
+    def evaluate(self, x: Tensor, request: Evaluate, spread: Spread) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """Mean loss and accuracy in percent of the models x [M, P], and which samples each got right, [M, n]."""
+        return loss_and_accuracy(self, x, request.view, request.model or self.problem.model, spread)
+
     def view(self, name: str) -> Indices:
         """Sample indices of an evaluation view.
 
         "test" or "train"; "train:n" - a fixed random n of the training samples, the same for all seeds; "labels:a,b" -
-        the test samples of some labels. A split test set is read client after client, since batch statistics depend on
-        the company of a sample.
+        the test samples of some labels; "held:a,b" - those of the labels that some clients hold. A split test set is
+        read client after client, since batch statistics depend on the company of a sample.
         """
         if name.startswith("train:"):
             order = rng("subset", "train view", self.problem.subset_seed).permutation(len(self.arena.labels))
             return np.sort(order[: int(name[6:])])
         if name.startswith("labels:"):
             return np.flatnonzero(np.isin(self.arena.test_labels, [int(v) for v in name[7:].split(",")]))
+        if name.startswith("held:"):
+            held = np.concatenate([self.indices[int(m)] for m in name[5:].split(",")])
+            return np.flatnonzero(np.isin(self.arena.test_labels, self.arena.labels[held]))
         if name == "test" and self.test_indices is not None:
             return np.concatenate(self.test_indices)
         return np.arange(len(self.arena.labels if name == "train" else self.arena.test_labels))
@@ -155,48 +215,6 @@ class ClassificationTask:
     def labels(self, name: str) -> Indices:
         """Labels of the samples of an evaluation view."""
         return (self.arena.labels if name.startswith("train") else self.arena.test_labels)[self.view(name)]
-
-
-class QuadraticTask:
-    """The quadratics of all clients as stacked tensors: minimisers e [N, d], Hessians h [N, d, d] or None."""
-
-    def __init__(self, problem: Quadratic, seed: int, settings: Settings, dtype: torch.dtype) -> None:
-        self.problem, self.seed = problem, seed
-        self.parameters, self.clients = problem.dim, problem.clients
-        self.dtype, self.device = dtype, torch.device(settings.device)
-        self.samples = np.ones(self.clients, dtype=np.int64)
-        self.weights = np.full(self.clients, 1 / self.clients)
-        self.e = torch.tensor(problem.minima(), dtype=dtype, device=self.device)
-        self.h = None if problem.hessians is None else torch.tensor(problem.hessians, dtype=dtype, device=self.device)
-        self.optimum = torch.tensor(problem.optimum(), dtype=dtype, device=self.device)
-
-    @cached_property
-    def name(self) -> bytes:
-        """Problem and seed in words, by which tasks are told apart and sorted."""
-        return repr((self.problem, self.seed)).encode()
-
-    def first_pass(self, client: int, steps: int, offset: int) -> int:
-        """How many gradients of a local run belong to its first pass over the data: each one is a pass."""
-        return 1
-
-    def initial(self, *key: int | str) -> Tensor:
-        """The initial point [P], the same for every key."""
-        start = self.problem.start or (0.0,) * self.problem.dim
-        return torch.tensor(start, dtype=self.dtype, device=self.device)
-
-    @property
-    def blocks(self) -> dict[str, slice]:
-        return {"x": slice(0, self.parameters)}
-
-    def steps(self, amounts: np.ndarray, unit: str) -> np.ndarray:
-        return np.asarray(amounts, dtype=np.int64)
-
-    def gradient(self, clients: Tensor, y: Tensor) -> Tensor:
-        """Gradients [C, d] of the clients' objectives at y [C, d]."""
-        difference = y - self.e[clients]
-        if self.h is None:
-            return difference
-        return torch.einsum("cij,cj->ci", self.h[clients], difference)
 
 
 Task = ClassificationTask | QuadraticTask
@@ -236,13 +254,13 @@ class Env:
     def tensor(self, values: Any) -> Tensor:
         return torch.as_tensor(values, dtype=self.task.dtype, device=self.task.device)
 
+    def stack(self, rows: list[Tensor]) -> Tensor:
+        """Models [P] as rows [C, P]."""
+        return torch.stack(rows)
+
     def processed(self, clients: np.ndarray, steps: np.ndarray) -> float:
-        """Samples that the clients go through in `steps` [C] batches: whole passes count n_m, the rest full batches."""
-        if isinstance(self.task, QuadraticTask):
-            return float(steps.sum())
-        size, samples = self.task.problem.batches.size, self.samples[clients]
-        passes = -(-samples // size)
-        return float((steps // passes * samples + steps % passes * np.minimum(size, samples)).sum())
+        """Samples that the clients go through in `steps` [C] batches."""
+        return self.task.processed(clients, steps)
 
     def zeros(self, *shape: int) -> Tensor:
         return torch.zeros(shape, dtype=self.task.dtype, device=self.task.device)
@@ -254,31 +272,23 @@ class Tasks:
     def __init__(self, settings: Settings, dtype: torch.dtype | None = None) -> None:
         self.settings = settings
         self.dtype = dtype
-        self._arenas: dict[Any, Arena] = {}
+        self._arenas: dict[Any, Arena | Objectives] = {}
         self._tasks: dict[Any, Task] = {}
 
     def get(self, problem: Any, seed: int) -> Task:
         """The task of `problem` for run seed `seed`; raises MissingData or UserError if its data cannot be read."""
         key = (problem, seed)
         if key not in self._tasks:
-            self._tasks[key] = self._build(problem, seed)
+            if problem.arena not in self._arenas:
+                self._arenas[problem.arena] = ARENAS[type(problem)](problem, self.settings, self.dtype)
+            self._tasks[key] = self._arenas[problem.arena].task(problem, seed)
         return self._tasks[key]
-
-    def _build(self, problem: Any, seed: int) -> Task:
-        if isinstance(problem, Quadratic):
-            return QuadraticTask(problem, seed, self.settings, self.dtype or torch.float64)
-        arena_key = tuple(
-            getattr(problem, f)
-            for f in (
-                "data", "model", "mean", "std", "pad", "train_samples", "test_samples", "subset_seed",
-                "subset_balanced", "batches", "augment", "evaluation_batch",
-            )
-        )  # fmt: skip
-        if arena_key not in self._arenas:
-            self._arenas[arena_key] = Arena(problem, self.settings, self.dtype or torch.float32)
-        return ClassificationTask(self._arenas[arena_key], problem, seed)
 
     @property
     def provenance(self) -> dict[str, str]:
         """data set -> SHA-256 of its files, for the results' provenance."""
-        return {str(a.problem.data): a.sha256 for a in self._arenas.values()}
+        return {name: sha256 for arena in self._arenas.values() for name, sha256 in arena.checksums.items()}
+
+
+ARENAS: dict[type, Any] = {Classification: Arena, Quadratic: Objectives}
+"""What becomes of a problem on the device."""

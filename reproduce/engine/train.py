@@ -38,14 +38,16 @@ def train_job(
     tasks = Tasks(here)
     runs = prepare(experiments, panel.seeds, tasks)
     trainer = Trainer(here.threads, precision=here.precision)
+    cohort = Cohort(runs, trainer)
 
     def note() -> dict[str, object]:
-        return {"isa": library.how()["isa"], "strategies": sorted(trainer.used)}
+        return {"isa": library.how()["isa"], "strategies": sorted(trainer.used), "shared": cohort.shared}
 
     checkpoint = Checkpoint(here.store / "checkpoints" / f"{scale}-{paper}-{job}-{digest}.pt", runs, note)
     resumed, changed = checkpoint.restore(), ""
     if resumed:
         trainer.used |= set(checkpoint.said["strategies"])
+        cohort.shared |= checkpoint.said["shared"]
         changed = library.keep(checkpoint.said["isa"])
         print(changed, end="\n" if changed else "", file=sys.stderr)
     with Progress(f"{scale}/{paper}/{job}", runs) as progress:
@@ -54,7 +56,7 @@ def train_job(
             checkpoint.tick()
             progress.update()
 
-        cohort = Cohort(runs, trainer, tick)
+        cohort.tick = tick
         cohort.run()
     trainer.close()
     cost = [estimate(e, panel.seeds) for e in experiments]
@@ -74,6 +76,7 @@ def train_job(
         "precision": trainer.precision,
         "threads": here.threads,
         "strategies": sorted(trainer.used),
+        "local_runs": cohort.shared,
         "seconds": round(time.monotonic() - started, 2),
         "seconds_by_part": {k: round(v, 2) for k, v in cohort.seconds.items()},
         "resumed": resumed,

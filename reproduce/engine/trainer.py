@@ -20,20 +20,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine import compiled, graphs, strategies
+from reproduce.engine import graphs, strategies
 from reproduce.engine.graphs import Lanes
-from reproduce.engine.layout import layout_of
-from reproduce.engine.library import available, level
 from reproduce.engine.local import Rows
 from reproduce.engine.machine import fast_products, keep_heap, set_cuda_arithmetic
-from reproduce.engine.quadratic import Flat
-from reproduce.engine.requests import PLAIN, Train, Trained, asked
-from reproduce.engine.rule import Rule
+from reproduce.engine.requests import Train, Trained, asked
 from reproduce.engine.slots import Chunk, Plans, Slot
 from reproduce.engine.strategies import Demand, Strategy
-from reproduce.engine.task import Arena, QuadraticTask, Task
+from reproduce.engine.task import Task
 from reproduce.engine.words import ordered
-from reproduce.problems.models import Model
 
 
 @dataclass
@@ -103,11 +98,10 @@ class Trainer:
         buckets: dict[object, Bucket] = {}
         for i in order:
             task, request = jobs[i]
-            home = task.problem if isinstance(task, QuadraticTask) else task.arena
-            work = work_of(task, request)
+            work = demand_of(task, request)
             strategy = strategies.choose(work, self.forced)
             alone = i if strategy.single & work.asked else None
-            key = strategy.name, home, request.model, strategy.shared(request.rule), alone
+            key = strategy.name, task.arena, request.model, strategy.shared(request.rule), alone
             bucket = buckets.setdefault(key, Bucket(strategy, work))
             for row in np.flatnonzero(np.asarray(request.steps) > 0):
                 bucket.owners.append(i)
@@ -117,9 +111,8 @@ class Trainer:
     def _calls(self, bucket: Bucket, plans: Plans) -> Iterator[Call]:
         """The bucket's slots, longest first, cut into chunks."""
         strategy, work, slots = bucket.strategy, bucket.work, bucket.slots
-        task, size = slots[0].task, strategy.size(work, len(slots))
-        home = task if isinstance(task, QuadraticTask) else task.arena
-        layout: Any = Flat() if work.model is None else layout_of(work.model)
+        home, size = slots[0].task.arena, strategy.size(work, len(slots))
+        layout: Any = home.layout_of(work.model)
         order = sorted(range(len(slots)), key=lambda i: -slots[i].steps)
         if key := strategy.key(work, plans):
             order = sorted(order, key=lambda i: (-slots[i].steps, key(slots[i])))
@@ -128,7 +121,7 @@ class Trainer:
             chunk = Chunk([slots[i] for i in part], layout, plans)
             yield chunk, self._call(strategy, chunk, home, size), [bucket.owners[i] for i in part]
 
-    def _call(self, strategy: Strategy, chunk: Chunk, home: Arena | QuadraticTask, size: int) -> Callable[[], Rows]:
+    def _call(self, strategy: Strategy, chunk: Chunk, home: Any, size: int) -> Callable[[], Rows]:
         """The call that trains `chunk`; notes in `used` how."""
         cuda = home.device.type == "cuda"
         how = [strategy.name]
@@ -138,40 +131,21 @@ class Trainer:
             how.append(f"{size} at most")
         options = {"precision": self.arithmetic} if "bfloat16" in strategy.precisions else {}
         run = partial(strategy.train, chunk, home, **options)
-        if isinstance(home, Arena) and strategy.captured and (cuda if self.graphs is None else self.graphs):
+        if strategy.captured and (cuda if self.graphs is None else self.graphs):
             obstacle = graphs.obstacle(chunk, home)
             how.append(f"no graph: {obstacle}" if obstacle else "graph")
             if not obstacle:
                 strategy.check(chunk)
                 run = partial(self.lanes(home.device).graph, chunk, home, strategy.name, self.arithmetic)
-        if cuda and isinstance(home, Arena) and "graph" not in how:
+        if cuda and home.problem.model and "graph" not in how:
             run = partial(self.lanes(home.device).eager, run)
         self.used.add("+".join(how))
         return run
 
 
-def work_of(task: Task, request: Train) -> Demand:
+def demand_of(task: Task, request: Train) -> Demand:
     """What the strategy of a request is chosen by. Raises ValueError if the request lacks what its rule needs."""
-    if isinstance(task, QuadraticTask):
-        return Demand(None, request.rule, asked(request), device=task.device.type)
-    return work_on(task.arena, request.model or task.problem.model, request.rule, asked(request))
-
-
-def work_on(arena: Arena, model: Model, rule: Rule = PLAIN, terms: frozenset[str] = frozenset()) -> Demand:
-    """The same for a model on an arena; without a rule, its evaluation."""
-    sample, cpu, here = tuple(arena.train_x.shape[1:]), arena.device.type == "cpu", level()
-    return Demand(
-        model,
-        rule,
-        terms,
-        batch=arena.problem.batches.size,
-        sample=sample,
-        device=arena.device.type,
-        memory=0 if cpu else torch.cuda.get_device_properties(arena.device).total_memory,
-        itemsize=arena.dtype.itemsize,
-        vector=here.width if cpu and here and available(arena.dtype) else 0,
-        chain=cpu and compiled.program(model, sample, arena.dtype) is not None,
-    )
+    return task.arena.demand(request.model or task.problem.model, request.rule, asked(request))
 
 
 def _cut(order: list[int], size: int, key: Callable[[int], object] | None) -> Iterator[list[int]]:

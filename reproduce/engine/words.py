@@ -11,15 +11,17 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train
 from reproduce.engine.rule import Rule
-from reproduce.engine.task import Task
 from reproduce.problems.models import Model
+
+if TYPE_CHECKING:
+    from reproduce.engine.task import Task
 
 Words = tuple[bytes, ...]
 

@@ -7,12 +7,15 @@ Classification   a model on a data set, split over clients
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from reproduce.errors import UserError, unknown
 from reproduce.problems.batches import Batches, Fixed
 from reproduce.problems.models import MLP, Model, Softmax
+from reproduce.problems.sample import Sample
 from reproduce.problems.sources import SOURCES
 from reproduce.streams import rng
 
@@ -35,6 +38,19 @@ class Quadratic:
     start: tuple[float, ...] | None = None
     data_seed: int = 0
     batches: Batches = field(default=Fixed(1))
+
+    model = None
+    """A quadratic has no network."""
+
+    @property
+    def arena(self) -> Quadratic:
+        """What problems must have in common to share objectives on a device."""
+        return self
+
+    @property
+    def sample(self) -> Sample:
+        """What the objectives are functions of: a point."""
+        return Sample((self.dim,))
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -59,7 +75,7 @@ class Quadratic:
 class Classification:
     """Cross-entropy of `model` on `data`, split over `clients` by `partition`.
 
-    data: name of a data set, or a record with a `load()` method for generated data.
+    data: name of a data set, or a record of generated data with `load()`, `sample`, `sizes` and `classes`.
     partition_seed: seed of the split; None takes the run's seed.
     weights: "size" (w_m = n_m / n) or "uniform" (1/N).
     mean, std: normalisation per channel of pixels scaled to [0, 1]; empty leaves the features as they are.
@@ -94,6 +110,34 @@ class Classification:
             raise ValueError(f"augmentation '{self.augment}': use 'none' or 'crop_flip'")
         if self.augment != "none" and isinstance(self.model, MLP | Softmax):
             raise ValueError("models of plain features have no images to crop")
+        if self.test_partition and not hasattr(self.partition, "split_test"):
+            raise UserError(f"the partition {type(self.partition).__name__} cannot split a test set")
+        outputs = _outputs(self.model, self.sample)
+        if outputs < self.source.classes:
+            raise UserError(f"{self.model} has {outputs} outputs for the {self.source.classes} classes of {self.data}")
+
+    @property
+    def source(self) -> Any:
+        """The record of the data: `sample`, `sizes`, `classes`."""
+        if not isinstance(self.data, str):
+            return self.data
+        if self.data not in SOURCES:
+            raise unknown("data set", self.data, SOURCES)
+        return SOURCES[self.data]
+
+    @property
+    def sample(self) -> Sample:
+        """One sample as the model sees it."""
+        sample: Sample = self.source.sample
+        return sample.padded(self.pad) if self.pad else sample
+
+    @property
+    def arena(self) -> tuple[Any, ...]:
+        """What problems must have in common to share data on a device."""
+        return (
+            self.data, self.model, self.mean, self.std, self.pad, self.train_samples, self.test_samples,
+            self.subset_seed, self.subset_balanced, self.batches, self.augment, self.evaluation_batch,
+        )  # fmt: skip
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -101,11 +145,18 @@ class Classification:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Training and test samples in use, as plans expect them; MNIST's for a record that does not say its own."""
-        name = self.data if isinstance(self.data, str) else ""
-        known = (SOURCES[name].train, SOURCES[name].test) if name in SOURCES else (60_000, 10_000)
-        train, test = getattr(self.data, "sizes", known)
+        """Training and test samples in use, as plans expect them."""
+        train, test = self.source.sizes
         return self.train_samples or train, self.test_samples or test
+
+
+@cache
+def _outputs(model: Model, sample: Sample) -> int:
+    """How many logits the model makes of a sample; UserError if it does not take such samples."""
+    try:
+        return int(model.cost(sample.shape).layers[-1][2][0])
+    except (ValueError, TypeError, IndexError) as error:
+        raise UserError(f"{model} cannot take samples of shape {sample.shape}: {error}") from error
 
 
 EMBEDDED = ("digits", "gaussian")

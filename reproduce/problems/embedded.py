@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from reproduce.errors import UserError
 from reproduce.problems.dataset import Dataset
+from reproduce.problems.sample import Sample
 
 Pair = tuple[NDArray[Any], NDArray[np.int64]]
 
@@ -135,6 +136,10 @@ class GaussianClasses(PerClass):
     seed: int
     mean_scale: float = 1.0
 
+    @property
+    def sample(self) -> Sample:
+        return Sample((self.dim,))
+
     def load(self) -> Dataset:
         return gaussian_classes(**vars(self))
 
@@ -151,6 +156,10 @@ class ImageBlobs(PerClass):
     seed: int
     channels: int = 1
 
+    @property
+    def sample(self) -> Sample:
+        return Sample((self.channels, self.side, self.side))
+
     def load(self) -> Dataset:
         return image_blobs(**vars(self))
 
@@ -166,6 +175,10 @@ class TopicTokens(PerClass):
     test_per_class: int
     seed: int
     own: float = 0.3
+
+    @property
+    def sample(self) -> Sample:
+        return Sample((self.length,), "int64")
 
     def load(self) -> Dataset:
         return topic_tokens(**vars(self))

@@ -1,9 +1,9 @@
 """The models of the five papers, each one function over an operator set.
 
 A model is a frozen value: `shapes` (parameter name -> shape, in the order of the flat vector) and `forward(ops, p, x)`,
-written once against an operator set. The same definition therefore serves one client, a stack of clients, evaluation
-(`reproduce.engine.ops`) and the counting of parameters and multiplications (`Count` below), none of which needs torch
-to be imported here.
+that is `head` after `encode`, written once against an operator set. The same definition therefore serves one client, a
+stack of clients, evaluation (`reproduce.engine.ops`) and the counting of parameters and multiplications (`Count`
+below), none of which needs torch to be imported here.
 
 Parameter names follow PyTorch: `<layer>.weight`, `<layer>.bias`; weights are [out, in] or [out, in, k, k].
 """
@@ -29,7 +29,7 @@ class Initial:
 
 @dataclass(frozen=True)
 class Model:
-    """A network; subclasses give `shapes` and `forward`.
+    """A network; subclasses give `shapes`, `encode` and `head`.
 
     `batch_statistics`: the output for one sample depends on its whole batch (static batch normalisation), so that
     batches may be neither padded nor cut.
@@ -39,9 +39,17 @@ class Model:
     def shapes(self) -> Shapes:
         raise NotImplementedError
 
+    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+        """The representation [batch, F] (or [clients, batch, F]) of a batch, which contrastive terms compare."""
+        raise NotImplementedError
+
+    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
+        """Logits [batch, classes] of a representation `z`, which stays as it is."""
+        return ops.linear(z, p, "fc")
+
     def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
         """Logits of a batch: ops-specific activations in, [batch, classes] (or [clients, batch, classes]) out."""
-        raise NotImplementedError
+        return self.head(ops, p, self.encode(ops, p, x))
 
     @property
     def batch_statistics(self) -> bool:
@@ -90,7 +98,10 @@ def norm_shapes(layer: str, channels: int) -> Shapes:
 
 @dataclass(frozen=True)
 class Softmax(Model):
-    """Multinomial logistic regression: one linear layer (`linear` of dynamic_init, `lr` of fedagrac)."""
+    """Multinomial logistic regression: one linear layer (`linear` of dynamic_init, `lr` of fedagrac).
+
+    Its representation is its logits, as in dynamic_init.
+    """
 
     features: int
     classes: int
@@ -99,8 +110,11 @@ class Softmax(Model):
     def shapes(self) -> Shapes:
         return linear_shapes("fc", self.features, self.classes)
 
-    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
         return ops.linear(ops.flatten(x), p, "fc")
+
+    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
+        return z
 
 
 @dataclass(frozen=True)
@@ -115,8 +129,11 @@ class MLP(Model):
     def shapes(self) -> Shapes:
         return linear_shapes("fc1", self.features, self.hidden) | linear_shapes("fc2", self.hidden, self.classes)
 
-    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
-        return ops.linear(ops.relu(ops.linear(ops.flatten(x), p, "fc1")), p, "fc2")
+    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+        return ops.relu(ops.linear(ops.flatten(x), p, "fc1"))
+
+    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
+        return ops.linear(z, p, "fc2")
 
 
 @dataclass(frozen=True)
@@ -170,7 +187,7 @@ class ConvNet(Model):
             return Initial("constant", 0.0)
         return Initial("normal", math.sqrt(2 / math.prod(self.shapes[name][1:])))
 
-    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
         for layer in ("conv1", "conv2"):
             x = ops.conv(x, p, layer, padding=self.padding)
             if layer == "conv2" and self.channel_dropout:
@@ -178,15 +195,18 @@ class ConvNet(Model):
             # Pooling first is the same function (ReLU is monotone) and four times less work for ReLU.
             x = ops.relu(ops.pool(x)) if self.activation else x
         x = ops.flatten(x)
-        layers = len(self.hidden) + 1
-        for i in range(1, layers + 1):
-            here = {"all": True, "first": i == 1, "last": i == layers}[self.dropout_at]
-            if self.dropout and here:
-                x = ops.dropout(x, self.dropout)
-            x = ops.linear(x, p, f"fc{i}")
-            if i < layers and self.activation:
-                x = ops.relu(x)
+        for i in range(1, len(self.hidden) + 1):
+            x = self._linear(ops, p, x, i)
+            x = ops.relu(x) if self.activation else x
         return x
+
+    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
+        return self._linear(ops, p, z, len(self.hidden) + 1)
+
+    def _linear(self, ops: Any, p: Mapping[str, Any], x: Any, i: int) -> Any:
+        """Linear layer number `i` = 1, ..., after its dropout."""
+        here = {"all": True, "first": i == 1, "last": i == len(self.hidden) + 1}[self.dropout_at]
+        return ops.linear(ops.dropout(x, self.dropout) if self.dropout and here else x, p, f"fc{i}")
 
 
 @dataclass(frozen=True)
@@ -208,14 +228,17 @@ class AlexNet(Model):
             | linear_shapes("fc3", 2048, self.classes)
         )
 
-    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
         x = ops.relu(ops.pool(ops.conv(x, p, "conv1", stride=4, padding=5)))
         x = ops.relu(ops.pool(ops.conv(x, p, "conv2", padding=2)))
         x = ops.relu(ops.conv(x, p, "conv3", padding=1))
         x = ops.relu(ops.conv(x, p, "conv4", padding=1))
         x = ops.relu(ops.pool(ops.conv(x, p, "conv5", padding=1)))
         x = ops.relu(ops.linear(ops.dropout(ops.flatten(x), 0.5), p, "fc1"))
-        return ops.linear(ops.relu(ops.linear(ops.dropout(x, 0.5), p, "fc2")), p, "fc3")
+        return ops.relu(ops.linear(ops.dropout(x, 0.5), p, "fc2"))
+
+    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
+        return ops.linear(z, p, "fc3")
 
 
 @dataclass(frozen=True)
@@ -249,13 +272,16 @@ class VGG19(Model):
         outputs, _, height, width = self.shapes[name]
         return Initial("normal", math.sqrt(2 / (height * width * outputs)))
 
-    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
         for stage, (count, _) in enumerate(self.plan, start=1):
             for i in range(1, count + 1):
                 x = ops.relu(ops.conv(x, p, f"conv{stage}_{i}", padding=1))
             x = ops.pool(x)
         x = ops.relu(ops.linear(ops.dropout(ops.flatten(x), 0.5), p, "fc1"))
-        return ops.linear(ops.relu(ops.linear(ops.dropout(x, 0.5), p, "fc2")), p, "fc3")
+        return ops.relu(ops.linear(ops.dropout(x, 0.5), p, "fc2"))
+
+    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
+        return ops.linear(z, p, "fc3")
 
 
 @dataclass(frozen=True)
@@ -307,7 +333,7 @@ class ResNet(Model):
             for i in range(count)
         ]
 
-    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
         def conv(x: Any, layer: str, norm: str, stride: int = 1, padding: int = 1) -> Any:
             x = ops.conv(x, p, layer, stride=stride, padding=padding)
             return ops.norm(x if self.width == 1 else ops.scale(x, 1 / self.width), p, norm)
@@ -318,7 +344,7 @@ class ResNet(Model):
             if f"{name}.shortcut.weight" in p:
                 x = conv(x, f"{name}.shortcut", f"{name}.shortcut_bn", stride, padding=0)
             x = ops.relu(ops.add(y, x))
-        return ops.linear(ops.global_pool(x), p, "fc")
+        return ops.global_pool(x)
 
 
 class Count:
@@ -344,6 +370,8 @@ class Count:
 
     def conv(self, x: Any, p: Mapping[str, Any], layer: str, stride: int = 1, padding: int = 0) -> Any:
         outputs, inputs, kernel, _ = self.shapes[f"{layer}.weight"]
+        if len(x) != 3 or x[0] != inputs:
+            raise ValueError(f"{layer} takes images of {inputs} channels but gets {x}")
         side = [(s + 2 * padding - kernel) // stride + 1 for s in x[1:]]
         self.strided = self.strided or stride > 1
         self.macs += math.prod(side) * outputs * inputs * kernel * kernel

@@ -49,10 +49,12 @@ class NormConvNet(Model):
         shapes |= linear_shapes("fc1", inputs * side * side, self.hidden)
         return shapes | linear_shapes("fc2", self.hidden, self.classes)
 
-    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
         for layer, _, last in self.layers:
             x = ops.relu(ops.norm(ops.conv(x, p, f"conv{layer}", padding=1), p, f"bn{layer}"))
             if last:
                 x = ops.pool(x)
-        x = ops.relu(ops.linear(ops.flatten(x), p, "fc1"))
-        return ops.linear(ops.dropout(x, self.dropout), p, "fc2")
+        return ops.relu(ops.linear(ops.flatten(x), p, "fc1"))
+
+    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
+        return ops.linear(ops.dropout(z, self.dropout), p, "fc2")

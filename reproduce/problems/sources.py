@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from reproduce.problems.sample import Sample
+
 CIFAR_PAPER = "Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009"
 
 
@@ -54,6 +56,18 @@ class Source:
     @property
     def embedded(self) -> bool:
         return not self.layouts
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Training and test samples."""
+        return self.train, self.test
+
+    @property
+    def sample(self) -> Sample:
+        """One sample as models see it."""
+        if self.kind == "image":
+            return Sample((self.shape[-1], *self.shape[:-1]))
+        return Sample(self.shape, "int64" if self.kind == "text" else "float")
 
 
 def _archive(name: str, sha256: str = "") -> Files:

@@ -30,6 +30,7 @@ from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Shuffled
 from reproduce.problems.models import MLP, AlexNet, ConvNet, Model, ResNet, Softmax
 from reproduce.problems.partitions import IID
+from reproduce.problems.sample import Sample
 from reproduce.settings import Settings
 from reproduce.systems import System
 from reproduce.systems.work import Steps
@@ -51,6 +52,10 @@ class Random:
     def sizes(self) -> tuple[int, int]:
         """Training and test samples."""
         return self.train, self.test
+
+    @property
+    def sample(self) -> Sample:
+        return Sample(self.shape)
 
     def load(self) -> Any:
         stream = np.random.default_rng(0)
@@ -75,7 +80,7 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Sample:
+class Piece:
     """A piece of work: `clients` clients train `steps` batches of `batch`; models are evaluated on `test` samples."""
 
     model: Model
@@ -92,21 +97,21 @@ class Sample:
         return Classification(data, self.model, IID(), self.clients, Shuffled(self.batch))
 
 
-SAMPLES = (
-    Sample(Softmax(20, 4), (20,), 20, 20, 50, 2000),
-    Sample(Softmax(123, 2), (123,), 20, 20, 200, 4000),
-    Sample(Softmax(784, 10), (784,), 20, 25, 20, 2000),
-    Sample(Softmax(784, 20), (784,), 20, 25, 20, 2000),
-    Sample(MLP(64, 32, 10), (64,), 10, 10, 50, 1000),
-    Sample(ConvNet(1, 8, (4, 8), (12,), 4, kernel=3, padding=1), (1, 8, 8), 10, 10, 20, 1000),
-    Sample(MLP(784, 64, 10), (784,), 10, 10, 10, 1000),
-    Sample(ConvNet(1, 28, (10, 20), (50,), dropout=0.5), (1, 28, 28), 10, 25, 4, 500),
-    Sample(ConvNet(3, 32, (32, 32), (256, 64), kernel=3, padding=1), (3, 32, 32), 5, 20, 2, 100),
-    Sample(ConvNet(3, 32, (32, 64), (512,)), (3, 32, 32), 5, 10, 2, 100),
-    Sample(ResNet(1, 4, (8, 16), (1, 1)), (1, 28, 28), 5, 10, 4, 100),
-    Sample(ResNet(1, 10, (16, 32, 64, 128), (1, 1, 1, 1), stem_stride=2), (1, 28, 28), 2, 20, 2, 200),
-    Sample(AlexNet(), (3, 32, 32), 2, 25, 1, 100),
-    Sample(ResNet(), (3, 32, 32), 1, 20, 1, 20),
+PIECES = (
+    Piece(Softmax(20, 4), (20,), 20, 20, 50, 2000),
+    Piece(Softmax(123, 2), (123,), 20, 20, 200, 4000),
+    Piece(Softmax(784, 10), (784,), 20, 25, 20, 2000),
+    Piece(Softmax(784, 20), (784,), 20, 25, 20, 2000),
+    Piece(MLP(64, 32, 10), (64,), 10, 10, 50, 1000),
+    Piece(ConvNet(1, 8, (4, 8), (12,), 4, kernel=3, padding=1), (1, 8, 8), 10, 10, 20, 1000),
+    Piece(MLP(784, 64, 10), (784,), 10, 10, 10, 1000),
+    Piece(ConvNet(1, 28, (10, 20), (50,), dropout=0.5), (1, 28, 28), 10, 25, 4, 500),
+    Piece(ConvNet(3, 32, (32, 32), (256, 64), kernel=3, padding=1), (3, 32, 32), 5, 20, 2, 100),
+    Piece(ConvNet(3, 32, (32, 64), (512,)), (3, 32, 32), 5, 10, 2, 100),
+    Piece(ResNet(1, 4, (8, 16), (1, 1)), (1, 28, 28), 5, 10, 4, 100),
+    Piece(ResNet(1, 10, (16, 32, 64, 128), (1, 1, 1, 1), stem_stride=2), (1, 28, 28), 2, 20, 2, 200),
+    Piece(AlexNet(), (3, 32, 32), 2, 25, 1, 100),
+    Piece(ResNet(), (3, 32, 32), 1, 20, 1, 20),
 )
 
 
@@ -125,18 +130,18 @@ def timed(call: Callable[[], object], least: float = 0.1) -> float:
     return min(times)
 
 
-def anchor(sample: Sample) -> tuple[str, dict[str, float]]:
+def anchor(piece: Piece) -> tuple[str, dict[str, float]]:
     """(kind, samples per second of training and evaluation)."""
-    task, trainer = Tasks(NOWHERE).get(sample.problem, 0), Trainer(1)
+    task, trainer = Tasks(NOWHERE).get(piece.problem, 0), Trainer(1)
     assert isinstance(task, ClassificationTask)
     x, rounds = task.initial(), iter(range(10**9))
-    clients, steps = np.arange(sample.clients), np.full(sample.clients, sample.steps)
+    clients, steps = np.arange(piece.clients), np.full(piece.clients, piece.steps)
     train = timed(lambda: trainer.train([(task, Train(clients, steps, x, 0.01, next(rounds)))]))
     judge = timed(lambda: evaluate(task, [Evaluate(x.unsqueeze(0))]))
-    return expected_strategy(sample.model), {
-        "macs": macs(sample.model),
-        "train": sample.clients * sample.steps * sample.batch / train,
-        "evaluate": sample.test / judge,
+    return expected_strategy(piece.model, piece.shape), {
+        "macs": macs(piece.model, piece.shape),
+        "train": piece.clients * piece.steps * piece.batch / train,
+        "evaluate": piece.test / judge,
     }
 
 
@@ -155,7 +160,7 @@ def seconds(problem: Any, rounds: int) -> float:
 
 def overheads() -> dict[str, float]:
     """Seconds per run, and per round of a run, from four runs whose arithmetic takes no time."""
-    tiny, toy = Sample(Softmax(20, 4), (20,), 5, 5, 4, 50).problem, Quadratic(5, 4)
+    tiny, toy = Piece(Softmax(20, 4), (20,), 5, 5, 4, 50).problem, Quadratic(5, 4)
     one, more = seconds(tiny, 1), seconds(tiny, 101)
     quadratic = seconds(toy, 101) - seconds(toy, 1)
     return {"run": one / 4, "round": max(more - one, 1e-6) / 400, "quadratic": max(quadratic, 1e-6) / 400}
@@ -165,8 +170,8 @@ def main() -> None:
     """Print everything that `rates.Rates` holds, as JSON."""
     torch.manual_seed(0)
     kinds: dict[str, list[dict[str, float]]] = {}
-    for sample in SAMPLES:
-        kind, rate = anchor(sample)
+    for piece in PIECES:
+        kind, rate = anchor(piece)
         kinds.setdefault(kind, []).append(rate)
     for rates in kinds.values():
         rates.sort(key=lambda rate: rate["macs"])

@@ -7,12 +7,43 @@ from dataclasses import dataclass
 import numpy as np
 
 
-@dataclass(frozen=True)
-class Alternating:
-    """Groups of clients that take turns: session s belongs to group s mod `groups` (dynamic initial models, Sec. 4).
+class Membership:
+    """Groups of clients that take turns; subclasses say how many clients each has, and whose turn it is when.
 
-    Group g consists of the clients g * clients_per_group, ..., (g + 1) * clients_per_group - 1.
+    Clients are numbered group after group.
     """
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Clients of each group."""
+        raise NotImplementedError
+
+    @property
+    def turns(self) -> tuple[int, ...]:
+        """The groups in the order of their sessions; after the last turn the first one comes again."""
+        return tuple(range(len(self.sizes)))
+
+    @property
+    def clients(self) -> int:
+        """Number of clients in all groups together."""
+        return sum(self.sizes)
+
+    def group(self, session: int) -> int:
+        """The group whose turn `session` is."""
+        if session < 0:
+            raise ValueError(f"sessions are counted from 0, there is no session {session}")
+        return self.turns[session % len(self.turns)]
+
+    def members(self, session: int) -> np.ndarray:
+        """Ids of the clients of `session`: int64, ascending."""
+        group = self.group(session)
+        first = sum(self.sizes[:group])
+        return np.arange(first, first + self.sizes[group], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Alternating(Membership):
+    """`groups` groups of equally many clients: session s is the turn of group s mod `groups` (dynamic_init, Sec. 4)."""
 
     groups: int
     clients_per_group: int
@@ -24,17 +55,30 @@ class Alternating:
             )
 
     @property
-    def clients(self) -> int:
-        """Number of clients in all groups together."""
-        return self.groups * self.clients_per_group
+    def sizes(self) -> tuple[int, ...]:
+        return (self.clients_per_group,) * self.groups
 
-    def group(self, session: int) -> int:
-        """The group whose turn `session` is."""
-        if session < 0:
-            raise ValueError(f"sessions are counted from 0, there is no session {session}")
-        return session % self.groups
 
-    def members(self, session: int) -> np.ndarray:
-        """Ids of the clients of `session`: int64, shape (clients_per_group,), ascending."""
-        first = self.group(session) * self.clients_per_group
-        return np.arange(first, first + self.clients_per_group, dtype=np.int64)
+@dataclass(frozen=True)
+class Rotation(Membership):
+    """Groups of different sizes; `order` says whose turn each session is, and starts again. Empty: 0, 1, 2, ...
+
+    (20, 20, 20) in the order (0, 1, 0, 1, 0, 2) are two groups in turns, and a third in the last of six sessions.
+    """
+
+    clients_per_group: tuple[int, ...]
+    order: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if min(self.sizes, default=0) < 1:
+            raise ValueError(f"every session needs clients: groups of {self.sizes} leave one without")
+        if wrong := sorted(set(self.order) - set(range(len(self.sizes)))):
+            raise ValueError(f"the order {self.order} names groups {wrong} of {len(self.sizes)} groups, counted from 0")
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.clients_per_group
+
+    @property
+    def turns(self) -> tuple[int, ...]:
+        return self.order or super().turns

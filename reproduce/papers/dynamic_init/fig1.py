@@ -87,7 +87,7 @@ def _timeline(ax: Axes, mixtures: Mapping[tuple[int, int], float], timing: Sessi
 
     from reproduce.report import figures
 
-    length, groups = timing.rounds, timing.membership.groups
+    length, groups = timing.rounds, len(timing.membership.sizes)
     colors = (figures.SKY, figures.ORANGE)
     level = groups + 0.4  # of the stored models
     for session in range(timing.sessions):

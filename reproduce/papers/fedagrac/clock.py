@@ -39,17 +39,11 @@ def step_seconds(algorithm: str, model: Model, sample: tuple[int, ...], batch: i
     return arithmetic + start + len(model.shapes) * kernels * launch + passes * 4 * model.parameters / 3e11
 
 
-def sample_shape(model: Model) -> tuple[int, ...]:
-    """The shape of one sample: features, or (channels, height, width), 32x32 colours if the model does not say."""
-    features, side = getattr(model, "features", 0), getattr(model, "size", 32)
-    return (features,) if features else (getattr(model, "channels", 3), side, side)
-
-
 def seconds(experiment: Experiment, seed: int, overheads: bool = True) -> NDArray[np.float64]:
     """When each round ends, [rounds + 1]; the first entry is the start, 0."""
     problem: Any = experiment.problem
     algorithm = str(experiment.labels["algorithm"])
-    step = step_seconds(algorithm, problem.model, sample_shape(problem.model), problem.batches.size, overheads)
+    step = step_seconds(algorithm, problem.model, problem.sample.shape, problem.batches.size, overheads)
     transfer = problem.clients * bytes_per_round(algorithm, problem.model) / BANDWIDTH
     work = experiment.system.work
     slowest = [work.amounts(seed, r, problem.clients).max() for r in range(experiment.clock.rounds)]

@@ -1,0 +1,64 @@
+"""MOON: what a client's model sees in a sample is held to what the server's model sees, and away from its own past."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from reproduce.algorithms.base import FedAvg, Now, Participants, State
+from reproduce.engine.requests import Train, Trained
+from reproduce.engine.rule import Rule
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from reproduce.engine.task import Env
+
+
+@dataclass(frozen=True)
+class Moon(FedAvg):
+    """FedAvg with the local loss CE + mu * -log(e^(a/t) / (e^(a/t) + e^(b/t))) (Li et al., CVPR 2021, eq. 3).
+
+    a and b are the cosines between a sample's representation in the client's model and those in the model that the
+    round started from and in the client's previous one, t the `temperature`. The previous model is the one with which
+    the client's latest local run ended, in whichever session that was; before its first run a random model of its own.
+    mu = 0 is FedAvg.
+
+    from_fingerprint: local runs for a session's fingerprint count as the latest ones (as in the code of
+    arXiv 2410.05662); otherwise they leave no trace.
+
+    Memory: `previous` maps clients that have trained to their models [P].
+    """
+
+    mu: float = 1.0
+    temperature: float = 1.0
+    from_fingerprint: bool = True
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.mu < float("inf") and 0 < self.temperature < float("inf")):
+            raise ValueError(f"MOON needs mu >= 0 and a temperature > 0, not {self.mu} and {self.temperature}")
+
+    def setup(self, env: Env, state: State) -> None:
+        state.setdefault("previous", {})  # outlives the session
+
+    def fingerprinted(self, state: State, scratch: State) -> None:
+        if self.from_fingerprint:
+            state["previous"] = scratch["previous"]
+
+    def rule(self) -> Rule:
+        return replace(super().rule(), contrast=self.mu, temperature=self.temperature)
+
+    def reduction(self, env: Env, now: Now, cohort: Participants) -> Tensor | None:
+        return None
+
+    def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
+        known = state["previous"]
+        rows = [known[m] if m in known else env.initial("previous", m) for m in cohort.ids.tolist()]
+        return replace(super().local(env, state, now, cohort), previous=env.stack(rows))
+
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
+        start = state["x"]
+        weights = env.tensor(self.message_weights(env, now, cohort) * now.arrived[cohort.ids])[None, :]
+        super().aggregate(env, state, now, cohort, Trained(weights @ trained.update))
+        ends = {m: start + u for m, u in zip(cohort.ids.tolist(), trained.update, strict=True)}
+        state["previous"] = {**state["previous"], **ends}
