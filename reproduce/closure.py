@@ -30,6 +30,7 @@ HARMLESS = {
     "reproduce.engine.hardware": "the name of the machine",
     "reproduce.engine.progress": "shows how far a run is",
     "reproduce.engine.provenance": "describes a run that has ended",
+    "reproduce.engine.checkpoint": "reads and writes states; a resumed run ends in the same bits (test_interruptions)",
     "reproduce.engine.store": "writes results and checkpoints; a resumed run ends in the same bits (test_resume)",
     "reproduce.engine.replay": "compares results with results",
     "reproduce.problems.sources": "where data sets come from; their checksums are in every result's provenance",

@@ -12,9 +12,9 @@ import torch
 from reproduce.algorithms.asynchronous import Asynchronous, Favano
 from reproduce.clocks.events import Events, Script
 from reproduce.clocks.record import Target
+from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, Run, prepare
 from reproduce.engine.requests import Evaluate
-from reproduce.engine.store import Checkpoint
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment

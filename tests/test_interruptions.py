@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from reproduce import plan
+from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, Run, prepare
-from reproduce.engine.store import Checkpoint
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.plan import Job

@@ -17,8 +17,9 @@ from reproduce import results
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.clocks.rounds import Rounds
 from reproduce.engine import library, store, train
+from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, prepare
-from reproduce.engine.store import Checkpoint, write_atomically
+from reproduce.engine.store import write_atomically
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
@@ -72,7 +73,7 @@ def test_resume_at_every_tick_gives_the_same_bits(tmp_path: Path) -> None:
 SCRIPT = """
 import sys
 from pathlib import Path
-from reproduce.engine.store import Checkpoint
+from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine import train
 from reproduce.experiment import Panel
 sys.path.insert(0, {here!r})

@@ -10,11 +10,12 @@ from pathlib import Path
 import torch
 
 from reproduce.engine import library
+from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.cost import estimate
 from reproduce.engine.progress import Progress
 from reproduce.engine.provenance import commit, environment
-from reproduce.engine.store import Checkpoint, write_results
+from reproduce.engine.store import write_results
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError

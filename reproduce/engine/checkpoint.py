@@ -1,0 +1,161 @@
+"""Checkpoints of a job: the states of all its runs in one file, from which it goes on in the same bits.
+
+A file is a line with the SHA-256 of the rest, then tensors and one JSON text in torch's format for plain tensors: there
+is nothing in it that could be executed, and a changed bit is noticed. Every state carries the identity of its run;
+nothing is taken over unless all of it fits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import pickle
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from reproduce.engine.cohort import Run
+from reproduce.engine.store import write_atomically
+from reproduce.errors import UserError
+
+MAGIC = b"reproduce checkpoint 2 "
+
+
+class Checkpoint:
+    """The states of all runs of a job, written every `interval` seconds and at most `share` of the time.
+
+    `said` is what `note` said when the restored checkpoint was written: how the job was computed until then.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        runs: Sequence[Run],
+        note: Callable[[], dict[str, Any]] = dict,
+        interval: float = 20.0,
+        share: float = 0.03,
+    ) -> None:
+        self.path, self.runs, self.note, self.interval, self.share = path, runs, note, interval, share
+        self.said: dict[str, Any] = {}
+        self.spent = 0.0
+        self.last = time.monotonic()
+
+    def restore(self) -> bool:
+        """Load the states; False if there is no checkpoint. UserError for a damaged file and for one of other runs:
+        then no state is changed."""
+        if not self.path.exists():
+            return False
+        try:
+            content = unpack(self.path.read_bytes())
+            for run, (of, state) in zip(self.runs, content["states"], strict=True):
+                if of != identity(run):
+                    raise ValueError("it is of other runs")
+                if "x" in state and state["x"].shape != (run.env.parameters,):
+                    raise ValueError("a model in it has another size")
+                if not {"x", "history", "status", "round"} <= set(state) and state:
+                    raise ValueError("a state in it is not whole")
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UserError(
+                f"checkpoint {self.path} cannot be read ({error}): delete it to train from the start"
+            ) from error
+        self.said = content["note"]
+        for run, (_, state) in zip(self.runs, content["states"], strict=True):
+            run.state.clear()
+            run.state.update(to_device(state, run.env.task.device))
+        return True
+
+    def tick(self) -> None:
+        """Save if it is time."""
+        if time.monotonic() - self.last >= max(self.interval, self.spent / self.share):
+            self.save()
+
+    def save(self) -> None:
+        start = time.monotonic()
+        data = pack({"states": [(identity(run), run.state) for run in self.runs], "note": self.note()})
+        write_atomically(self.path, lambda file: file.write(data))
+        self.last = time.monotonic()
+        self.spent = self.last - start
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+def identity(run: Run) -> str:
+    """The declaration, labels and seed of a run, in one word."""
+    labels = json.dumps(dict(run.experiment.labels), sort_keys=True)
+    return hashlib.sha256(f"{run.experiment.declaration} {labels} {run.seed}".encode()).hexdigest()[:16]
+
+
+def pack(content: Any) -> bytes:
+    """Nested dicts, lists, tuples, tensors, arrays and plain values as bytes with their checksum."""
+    tensors: list[torch.Tensor] = []
+    tree = json.dumps(_flat(content, tensors, {}))
+    file = io.BytesIO()
+    torch.save({"tree": tree, "tensors": tensors}, file)
+    body = file.getvalue()
+    return MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+
+
+def unpack(data: bytes) -> Any:
+    """What `pack` packed; ValueError if a bit of it has changed."""
+    head, _, body = data.partition(b"\n")
+    if not head.startswith(MAGIC):
+        raise ValueError("not a checkpoint of this version")
+    if head != MAGIC + hashlib.sha256(body).hexdigest().encode():
+        raise ValueError("its checksum is wrong")
+    try:
+        with warnings.catch_warnings(action="ignore"):  # what torch finds odd is refused below, in one line
+            found = torch.load(io.BytesIO(body), weights_only=True, map_location="cpu")
+    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        raise ValueError(str(error).partition("\n")[0]) from error
+    return _deep(json.loads(found["tree"]), found["tensors"])
+
+
+def _flat(value: Any, tensors: list[torch.Tensor], seen: dict[int, int]) -> Any:
+    """`value` as JSON, its tensors and arrays put aside; a tensor that occurs twice is kept once."""
+    if isinstance(value, torch.Tensor | np.ndarray):
+        if id(value) not in seen:
+            seen[id(value)] = len(tensors)
+            # Copies, because of a view torch.save would write all of what it looks at.
+            tensors.append(torch.from_numpy(value.copy()) if isinstance(value, np.ndarray) else value.detach().clone())
+        return {"array" if isinstance(value, np.ndarray) else "tensor": seen[id(value)]}
+    if isinstance(value, dict):
+        return {"dict": [[_flat(k, tensors, seen), _flat(v, tensors, seen)] for k, v in value.items()]}
+    if isinstance(value, tuple | list):
+        return {type(value).__name__: [_flat(v, tensors, seen) for v in value]}
+    if isinstance(value, np.generic):
+        return _flat(value.item(), tensors, seen)
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise TypeError(f"{type(value).__name__} cannot be part of a run's state")
+
+
+def _deep(value: Any, tensors: list[torch.Tensor]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    ((kind, inner),) = value.items()
+    if kind == "tensor":
+        return tensors[inner]
+    if kind == "array":
+        return tensors[inner].numpy()
+    if kind == "dict":
+        return {_deep(k, tensors): _deep(v, tensors) for k, v in inner}
+    parts = [_deep(v, tensors) for v in inner]
+    return tuple(parts) if kind == "tuple" else parts
+
+
+def to_device(value: Any, device: torch.device) -> Any:
+    """Nested containers with their tensors on the device."""
+    if isinstance(value, torch.Tensor):
+        return value.to(device)
+    if isinstance(value, dict):
+        return {k: to_device(v, device) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(to_device(v, device) for v in value)
+    return value

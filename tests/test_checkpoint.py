@@ -1,0 +1,125 @@
+"""A checkpoint is taken over whole, by the runs that wrote it, or not at all; nothing in it is ever executed."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from runs import run
+
+from reproduce.algorithms.base import FedAvg
+from reproduce.clocks.rounds import Rounds
+from reproduce.engine.checkpoint import Checkpoint, pack, unpack
+from reproduce.engine.cohort import Run, prepare
+from reproduce.engine.task import Tasks
+from reproduce.errors import UserError
+from reproduce.experiment import Experiment
+from reproduce.problems import Quadratic
+from reproduce.settings import settings
+from reproduce.systems import Steps, System
+
+
+def experiment(lr: float, dim: int = 2) -> Experiment:
+    return Experiment({"lr": lr}, Quadratic(3, dim), System(work=Steps(2)), FedAvg(lr), Rounds(3))
+
+
+def fresh(experiments: list[Experiment], seeds: tuple[int, ...] = (0, 1)) -> list[Run]:
+    return prepare(experiments, seeds, Tasks(settings()))
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    path = tmp_path / "job.pt"
+    Checkpoint(path, run([experiment(0.1), experiment(0.2)], (0, 1)), lambda: {"isa": "none"}).save()
+    return path
+
+
+def test_what_is_packed_comes_back() -> None:
+    shared = torch.arange(3.0)
+    content = {
+        "x": shared, "same": shared, 3: [1.5, float("nan"), -0.0, True, None, "ü"], "n": np.int64(2),
+        "deep": ({"a": np.array([[True], [False]])}, [], ()), "view": torch.zeros(1000)[:2],
+    }  # fmt: skip
+    found = unpack(pack(content))
+    assert found["x"].equal(shared)
+    assert found["same"] is found["x"]
+    assert repr(found[3]) == repr(content[3])
+    assert found["n"] == 2
+    assert found["deep"][0]["a"].tolist() == [[True], [False]]
+    assert found["deep"][1:] == ([], ())
+    assert len(pack({"view": torch.zeros(100_000)[:2]})) < 10_000
+    with pytest.raises(TypeError, match="object cannot be part of a run's state"):
+        pack({"x": object()})
+
+
+def test_any_changed_byte_is_noticed(saved: Path) -> None:
+    data = saved.read_bytes()
+    for at in [*range(0, 120), *range(120, len(data), 37)]:
+        changed = bytearray(data)
+        changed[at] ^= 1 << at % 8
+        saved.write_bytes(changed)
+        runs = fresh([experiment(0.1), experiment(0.2)])
+        with pytest.raises(UserError, match="delete it to train from the start"):
+            Checkpoint(saved, runs).restore()
+        assert all(not r.state for r in runs)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        lambda: fresh([experiment(0.2), experiment(0.1)]),
+        lambda: fresh([experiment(0.1), experiment(0.2)], (1, 0)),
+        lambda: fresh([experiment(0.1)]),
+        lambda: fresh([experiment(0.1, dim=3), experiment(0.2)]),
+    ],
+    ids=["order", "seeds", "number", "problem"],
+)
+def test_other_runs_take_nothing_over(saved: Path, others: Callable[[], list[Run]]) -> None:
+    runs = others()
+    with pytest.raises(UserError, match="delete it to train from the start"):
+        Checkpoint(saved, runs).restore()
+    assert all(not r.state for r in runs)
+
+
+def test_a_state_that_lacks_its_model_is_refused(saved: Path) -> None:
+    content = unpack(saved.read_bytes())
+    del content["states"][2][1]["x"]
+    saved.write_bytes(pack(content))
+    with pytest.raises(UserError, match="not whole"):
+        Checkpoint(saved, fresh([experiment(0.1), experiment(0.2)])).restore()
+
+
+class Planted:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return Path.touch, (Path("planted"),)  # type: ignore[return-value]
+
+
+def test_a_planted_pickle_is_not_executed(saved: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    runs = fresh([experiment(0.1), experiment(0.2)])
+    for data in (pickle.dumps(Planted()), _signed(pickle.dumps(Planted())), _signed(_saved(Planted()))):
+        saved.write_bytes(data)
+        with pytest.raises(UserError, match="delete it to train from the start"):
+            Checkpoint(saved, runs).restore()
+    assert not Path("planted").exists()
+
+
+def _signed(body: bytes) -> bytes:
+    """With the right checksum, as somebody who knows the format would write it."""
+    import hashlib
+
+    from reproduce.engine.checkpoint import MAGIC
+
+    return MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+
+
+def _saved(value: object) -> bytes:
+    import io
+
+    file = io.BytesIO()
+    torch.save(value, file)
+    return file.getvalue()
