@@ -103,6 +103,29 @@ class GroupedDirichlet:
 
 
 @dataclass(frozen=True)
+class DirichletGroups:
+    """Groups of equally many clients with the labels `sets` (positions among the classes), and inside a group a
+    Dirichlet prior per client, as in `GroupedDirichlet` (Table 12). Result: the first group's clients, then the next.
+    """
+
+    alpha: float
+    sets: tuple[tuple[int, ...], ...]
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        classes = classes_of(labels)
+        if not self.sets or clients % len(self.sets):
+            raise UserError(f"{len(self.sets)} groups of equally many clients cannot have {clients} clients in all")
+        for group in self.sets:
+            if not group or not set(group) <= set(range(len(classes))):
+                raise UserError(f"a group with the labels {group} of {len(classes)}: use at least one, counted from 0")
+        inside, n = GroupedDirichlet(self.alpha), clients // len(self.sets)
+        parts: list[Indices] = []
+        for number, group in enumerate(self.sets, start=1):
+            parts += inside.split_group(labels, [classes[k] for k in group], n, stream(seed, TRAIN, number))
+        return parts
+
+
+@dataclass(frozen=True)
 class HalfLabels:
     """The first half of the clients shares the first half of the labels evenly, the others the rest (4.6 `half`)."""
 
