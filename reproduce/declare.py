@@ -58,6 +58,7 @@ class Window:
 
     sessions: counted from the start of each of these sessions (name -> session), with the name in the column
     `transition`; empty: counted from the start of the run. A window longer than a session is left out.
+    origin: the attribute of the experiment with the session that has the number 0 there ("": the first).
     """
 
     metric: str
@@ -65,6 +66,7 @@ class Window:
     last: int
     sessions: Mapping[str, int] = field(default_factory=dict)
     name: str = ""
+    origin: str = ""
 
 
 @dataclass(frozen=True)
