@@ -23,6 +23,7 @@ ENTRY = "reproduce.engine.train"
 HARMLESS = {
     "reproduce": "says what the package is",
     "reproduce.errors": "words of errors",
+    "reproduce.seal": "checksums of results",
     "reproduce.settings": "reads the environment; the precision is part of a result's identity, threads change no bit",
     "reproduce.experiment": "the records' frames; what they hold is the declaration",
     "reproduce.engine.cost": "estimates before a run",

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from reproduce import plan, results
+from reproduce import plan, results, seal
 from reproduce.plan import Job
 
 SINGLE = 1.0
@@ -149,10 +149,13 @@ def _marker(path: str, outputs: Iterable[str], reason: str) -> str:
 
 
 def made_from(scale: str, name: str) -> dict[str, Any]:
-    """The record of an artifact made now: the digest of what draws it, date and state of each result that it reads."""
+    """The record of an artifact made now: the digest of what draws it, the checksum of its cells, date and state of
+    each result that it reads."""
     used = {j.name: results.standing(j) for j in plan.artifact_jobs(scale, name)}
     states = {job: f"{s.date} {s.words}" for job, s in used.items() if s.usable}
-    return {"drawn by": plan.render_digest(name), "results": states}
+    cells = Path(plan.cells_file(scale, name))
+    sealed = seal.of_file(cells) if cells.is_file() else ""
+    return {"drawn by": plan.render_digest(name), "cells": sealed, "results": states}
 
 
 def stamp(scale: str, name: str) -> str:

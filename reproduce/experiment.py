@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from reproduce import closure
+from reproduce.errors import UserError
 
 SCALES = ("smoke", "reduced", "paper")
 PACKAGE = Path(__file__).parent
@@ -43,6 +44,9 @@ class Experiment:
 
     `labels` are the columns that tell this experiment from its neighbours in the results (algorithm, dataset, ...);
     they do not enter the digest, so the same training under two names is trained once.
+
+    Raises UserError if the parts do not go together: the clock asks the other parts (`check`), and each says itself
+    what it cannot do.
     """
 
     labels: Mapping[str, Label]
@@ -50,6 +54,13 @@ class Experiment:
     system: Any
     algorithm: Any
     clock: Any
+
+    def __post_init__(self) -> None:
+        try:
+            self.clock.check(self)
+        except ValueError as error:
+            name = ", ".join(f"{key} {value}" for key, value in self.labels.items())
+            raise UserError(f"this experiment cannot be run ({name}): {error}") from error
 
     def __hash__(self) -> int:
         return hash(self.declaration)

@@ -24,6 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reproduce import seal
 from reproduce.errors import UserError
 from reproduce.experiment import PARTS, Experiment, code, same
 
@@ -111,6 +112,9 @@ def standing(job: Job) -> Standing:
 def _other(job: Job, note: Mapping[str, Any]) -> str:
     """Why the result is not of this job's declaration, or ""."""
     found = note["experiments"]
+    named = tuple(note.get(name) for name in ("scale", "paper", "job"))
+    if named != (job.scale, job.paper, job.name):
+        return "of another job ({}/{}/{})".format(*named)
     if len(found) != len(job.experiments) or not all(map(declared, found, job.experiments)):
         return "of another declaration"
     if not set(note["seeds"]) <= set(job.panel.seeds):
@@ -133,7 +137,7 @@ def precision(note: Mapping[str, Any]) -> str:
 
 
 def provenance(path: str | Path) -> dict[str, Any]:
-    """The provenance of a results file; empty if the file cannot be read or has none."""
+    """The provenance of a results file; empty if it cannot be read, has none, or holds other numbers than it says."""
     status = Path(path).stat()
     return dict(_provenance(Path(path), status.st_mtime_ns, status.st_size))
 
@@ -144,11 +148,12 @@ def _provenance(path: Path, modified: int, size: int) -> dict[str, Any]:
     from pyarrow import parquet
 
     try:
-        note = json.loads((parquet.read_schema(path).metadata or {}).get(b"provenance", b"{}"))
+        table = parquet.read_table(path)
+        note = json.loads((table.schema.metadata or {}).get(b"provenance", b"{}"))
     except (pa.ArrowException, OSError, ValueError):
         return {}
-    needed = {"experiments", "seeds", "git", "date"}
-    return note if isinstance(note, dict) and needed <= set(note) else {}
+    whole = isinstance(note, dict) and {"experiments", "seeds", "git", "date", "content"} <= set(note)
+    return note if whole and note["content"] == seal.of_table(table) else {}
 
 
 # --- replays ----------------------------------------------------------------------------------------------------------

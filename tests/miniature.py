@@ -43,6 +43,9 @@ class Toy:
 @dataclass(frozen=True)
 class Record:
     value: float = 1.0
+
+    def check(self, experiment):
+        pass
 """,
     "reproduce/problems/data.py": """
 from types import SimpleNamespace
@@ -81,6 +84,7 @@ import json
 import os
 import pyarrow as pa
 from pyarrow import parquet
+from reproduce import seal
 from reproduce.experiment import code
 
 def train_job(panel, experiments, scale, paper, job, digest, output):
@@ -88,7 +92,9 @@ def train_job(panel, experiments, scale, paper, job, digest, output):
         raise ZeroDivisionError("the training fell over")
     note = {"experiments": [e.record() for e in experiments], "seeds": panel.seeds, "code": code(experiments)}
     note |= {"git": "c0ffee", "date": "today", "threads": os.environ["REPRODUCE_THREADS"]}
-    table = pa.table({"value": [1.0]}).replace_schema_metadata({"provenance": json.dumps(note)})
+    table = pa.table({"value": [1.0]})
+    note |= {"scale": scale, "paper": paper, "job": job, "content": seal.of_table(table)}
+    table = table.replace_schema_metadata({"provenance": json.dumps(note)})
     file = io.BytesIO()
     parquet.write_table(table, file)
     output.write_bytes(file.getvalue())

@@ -1,11 +1,14 @@
-"""Experiments played to their end: what most tests of algorithms, clocks and papers begin with."""
+"""What many tests begin with: experiments played to their end, files of cells with their records."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import torch
 
+from reproduce import seal
 from reproduce.engine.cohort import Cohort, Run, prepare
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
@@ -29,3 +32,9 @@ def run(
     finally:
         trainer.close()
     return runs
+
+
+def sealed(cells: Path) -> Path:
+    """A file of cells that a test wrote, with the record that a rendering would leave beside it."""
+    seal.record(cells).write_text(json.dumps({"cells": seal.of_file(cells)}), encoding="utf-8")
+    return cells

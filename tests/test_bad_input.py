@@ -12,6 +12,7 @@ from reproduce.__main__ import main
 from reproduce.declare import Artifact
 from reproduce.errors import unknown
 from reproduce.experiment import Experiment, Panel
+from tests.unplayed import Unplayed
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ def _declared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """One figure over a panel with embedded data and one that needs MNIST, in an empty working directory."""
 
     def panel(name: str, *requires: str) -> Panel:
-        return Panel(name, (Experiment({"algorithm": "fedavg"}, Toy(requires), 1, 2, 3),), (0,))
+        return Panel(name, (Experiment({"algorithm": "fedavg"}, Toy(requires), 1, 2, Unplayed()),), (0,))
 
     def draw(histories: object, cells: object) -> None:
         raise AssertionError("nothing to draw from")

@@ -15,6 +15,7 @@ from reproduce.papers.fedacs import network_figures
 from reproduce.problems import Quadratic
 from reproduce.report import entries, formats, tables
 from reproduce.report.histories import COLUMNS, Histories
+from tests.unplayed import Unplayed
 
 CELLS = pd.DataFrame({"algorithm": "a", "seed": [0, 1], "metric": "acc", "value": [70.0, 72.0]})
 PAPER = pd.DataFrame(
@@ -23,7 +24,7 @@ PAPER = pd.DataFrame(
 
 
 def panels_of(scale: str) -> tuple[Panel, ...]:
-    experiment = Experiment({"algorithm": "a"}, Quadratic(2, 2), None, None, 5 if scale == "reduced" else 9)
+    experiment = Experiment({"algorithm": "a"}, Quadratic(2, 2), None, None, Unplayed(5 if scale == "reduced" else 9))
     return (Panel("p", (experiment,), (0, 1), "fewer rounds" if scale == "reduced" else ""),)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from runs import sealed
 
 from reproduce.errors import UserError
 from reproduce.papers import artifacts
@@ -172,6 +173,7 @@ def test_complete_cells_leave_no_claim_unjudged(tmp_path: Path) -> None:
             path = tmp_path / "paper" / "cells" / f"{file.paper}_{name}.csv"
             path.parent.mkdir(parents=True, exist_ok=True)
             complete(cells_of, rng).to_csv(path, index=False)
+            sealed(path)
     board = scoreboard("paper", tmp_path)
     unjudged = {v.id: v.reason for v in board if v.verdict == "not run"}
     meant = {c.id for f in FILES for c in f.claims if "paper" in c.scales}
@@ -207,6 +209,7 @@ def toy_board(path: Path) -> list[Any]:
     folder.mkdir(parents=True)
     lines = [f"1,{a},-1,acc,{v}" for a, v in (("a", 9), ("b", 5))]
     (folder / "toy_table1.csv").write_text("n,algorithm,seed,metric,value\n" + "\n".join(lines) + "\n")
+    sealed(folder / "toy_table1.csv")
     printed = path / "reported" / "table1.csv"
     printed.parent.mkdir()
     printed.write_text("artifact,n,algorithm,metric,value,std\ntable1,1,a,acc,3,\ntable1,1,b,acc,4,\n")

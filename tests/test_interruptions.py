@@ -1,4 +1,6 @@
-"""Every smoke job of every paper, interrupted at ticks drawn from a seed, ends in the bits of the undisturbed job."""
+"""Every smoke job of every paper, and one of MOON, interrupted at ticks drawn from a seed, ends in the bits of the
+undisturbed job.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +13,29 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from plain_sessions import LR, PROBLEM, K, N, S, T
 
 from reproduce import plan
+from reproduce.algorithms.moon import Moon
+from reproduce.algorithms.session_starts import Previous, Proposed
+from reproduce.clocks.sessions import Sessions
 from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, Run, prepare
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
+from reproduce.experiment import Experiment, Panel
 from reproduce.plan import Job
 from reproduce.settings import settings
+from reproduce.systems import Steps, System
+from reproduce.systems.membership import Alternating
 
-JOBS = plan.jobs("smoke")
+REMEMBERS = tuple(
+    Experiment({"scheme": i}, PROBLEM, System(Steps(K)), Moon(LR), Sessions(S, T, Alternating(2, N), start=start))
+    for i, start in enumerate((Previous(), Proposed()))
+)
+MOON = Job("smoke", "tests", "moon", Panel("moon", REMEMBERS, (2,)), REMEMBERS, ())
+"""Memories that outlive a session."""
+JOBS = (*plan.jobs("smoke"), MOON)
 DRAWN = 3
 """Interruptions of a job besides those at its first tick and at its last two."""
 

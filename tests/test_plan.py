@@ -25,11 +25,14 @@ from reproduce.problems.models import Softmax
 from reproduce.problems.partitions import IID
 from reproduce.systems import System
 from reproduce.systems.work import Steps
+from tests.unplayed import Unplayed
 
 
 @dataclass(frozen=True)
 class Toy:
     requires: tuple[str, ...] = ()
+
+    model = None
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Record:
 
 
 def experiment(algorithm: str = "fedavg", lr: float = 0.1, requires: tuple[str, ...] = (), **labels: str) -> Experiment:
-    return Experiment({"algorithm": algorithm, **labels}, Toy(requires), Record(), Record(lr, algorithm), Record(10))
+    return Experiment({"algorithm": algorithm, **labels}, Toy(requires), Record(), Record(lr, algorithm), Unplayed(10))
 
 
 def panel(name: str, *experiments: Experiment, seeds: tuple[int, ...] = (0, 1)) -> Panel:

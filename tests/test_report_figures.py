@@ -19,6 +19,7 @@ from reproduce.report import figures
 from reproduce.report.histories import Histories
 from reproduce.report.names import heading, pretty
 from reproduce.report.render import render
+from tests.unplayed import Unplayed
 
 SEVEN = ("fedacs", "fedavg", "ca_fedavg", "fedvarp", "fednova", "fedau", "os")
 
@@ -237,7 +238,7 @@ def test_render_writes_equal_files_with_embedded_fonts(tmp_path: Path) -> None:
 
 
 def test_a_figure_without_any_results_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    panel = Panel("c", (Experiment({}, Nothing(), None, None, None),), (0,))
+    panel = Panel("c", (Experiment({}, Nothing(), None, None, Unplayed()),), (0,))
     said = []
     monkeypatch.setattr(figures, "missing", lambda ax, reason: said.append(reason))
     files = render(artifact(panels=lambda scale: (panel,)), "smoke", tmp_path, [("c", None, "needs svhn")])

@@ -15,12 +15,14 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from reproduce import seal
 from reproduce.declare import Artifact, no_panels
 from reproduce.errors import UserError
 from reproduce.experiment import Experiment, Panel
 from reproduce.report import metrics, tables
 from reproduce.report.histories import COLUMNS, Histories, load
 from reproduce.report.render import render
+from tests.unplayed import Unplayed
 
 TABLE3: dict[str, Any] = {
     "rows": ("dataset", "label_overlap", "dirichlet_alpha", "algorithm"),
@@ -33,7 +35,8 @@ class NoProblem:
 
 
 def panel(name: str, **labels: Any) -> Panel:
-    return Panel(name, (Experiment(labels, NoProblem(), None, None, None),), seeds=(0,), substitute=f"{name} stands in")
+    experiment = Experiment(labels, NoProblem(), None, None, Unplayed())
+    return Panel(name, (experiment,), seeds=(0,), substitute=f"{name} stands in")
 
 
 def history(
@@ -49,7 +52,8 @@ def history(
 
 def write(frame: pd.DataFrame, path: Path, record: str = '{"scale": "smoke"}') -> Path:
     table = pa.Table.from_pandas(frame, preserve_index=False)
-    parquet.write_table(table.replace_schema_metadata({b"provenance": record.encode()}), path)
+    note = record if record == "{" else json.dumps({**json.loads(record), "content": seal.of_table(table)})
+    parquet.write_table(table.replace_schema_metadata({b"provenance": note.encode()}), path)
     return path
 
 
@@ -83,7 +87,7 @@ class TestHistories:
         assert found.substitutes == ("s",)
         assert found.seeds == (0, 4)
         assert found.seeds_each == (1, 1)
-        assert found.provenance == ({"scale": "smoke"}, {"scale": "x"})
+        assert [record["scale"] for record in found.provenance] == ["smoke", "x"]
 
     def test_nothing_was_trained(self) -> None:
         empty = load([("c", None, "needs svhn")], "smoke")
@@ -95,6 +99,29 @@ class TestHistories:
         path = write(history([1, 2], algorithm="fedavg"), tmp_path / "cut.parquet")
         path.write_bytes(path.read_bytes()[:keep])
         with pytest.raises(UserError, match=r"cut\.parquet: not a complete results file; delete it and run again"):
+            load([("a", path, "")], "smoke")
+
+    @pytest.mark.parametrize(
+        "tampered",
+        [
+            lambda f: f.assign(value=f["value"] * (1 + 2**-52)),
+            lambda f: f.assign(value=np.nan),
+            lambda f: f.iloc[:1],
+            lambda f: f.iloc[:0],
+            lambda f: pd.concat([f, f]),
+            lambda f: f.iloc[::-1],
+            lambda f: f.assign(algorithm="fedprox"),
+        ],
+        ids=["last bit", "no values", "half", "nothing", "twice", "reversed", "another label"],
+    )
+    def test_other_numbers_than_those_written_are_refused(
+        self, tmp_path: Path, tampered: Callable[[pd.DataFrame], pd.DataFrame]
+    ) -> None:
+        path = write(history([1.25, 2.5], algorithm="fedavg"), tmp_path / "a.parquet")
+        table = parquet.read_table(path)
+        changed = pa.Table.from_pandas(tampered(table.to_pandas()), preserve_index=False)
+        parquet.write_table(changed.replace_schema_metadata(table.schema.metadata), path)
+        with pytest.raises(UserError, match="not those that were written"):
             load([("a", path, "")], "smoke")
 
     def test_other_bad_files(self, tmp_path: Path) -> None:
@@ -189,4 +216,5 @@ class TestRender:
 def test_the_record_of_a_results_file_survives(tmp_path: Path) -> None:
     record = {"digest": "abc", "seconds": 1.5, "versions": {"numpy": "2"}}
     path = write(history([1.0], algorithm="a"), tmp_path / "a.parquet", json.dumps(record))
-    assert load([("a", path, "")], "smoke").provenance == (record,)
+    (found,) = load([("a", path, "")], "smoke").provenance
+    assert {**found, "content": ""} == {**record, "content": ""}

@@ -18,6 +18,7 @@ from reproduce.experiment import Experiment, Panel
 from reproduce.report import formats, tables
 from reproduce.report.histories import Histories
 from reproduce.report.render import check
+from tests.unplayed import Unplayed
 
 TABLE3: dict[str, Any] = {
     "rows": ("dataset", "label_overlap", "dirichlet_alpha", "algorithm"),
@@ -30,7 +31,8 @@ class NoProblem:
 
 
 def panel(name: str, **labels: Any) -> Panel:
-    return Panel(name, (Experiment(labels, NoProblem(), None, None, None),), seeds=(0,), substitute=f"{name} stands in")
+    experiment = Experiment(labels, NoProblem(), None, None, Unplayed())
+    return Panel(name, (experiment,), seeds=(0,), substitute=f"{name} stands in")
 
 
 def artifact(

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from reproduce import due, plan, results
+from reproduce import due, plan, results, seal
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
@@ -23,6 +23,8 @@ from reproduce.plan import Job
 from reproduce.problems import Quadratic
 from reproduce.systems import System
 from reproduce.systems.work import Steps
+
+TABLE = pa.table({"value": [1.0]})
 
 
 def experiment(lr: float = 0.1, algorithm: type[FedAvg] = FedAvg) -> Experiment:
@@ -37,6 +39,7 @@ def job(*experiments: Experiment, seeds: tuple[int, ...] = (0, 1, 2)) -> Job:
 def provenance(of: Job, **changes: Any) -> dict[str, Any]:
     records = json.loads(json.dumps([e.record() for e in of.experiments]))
     note = {"experiments": records, "seeds": [0, 1, 2], "git": "c0ffee", "date": "then", "code": code(of.experiments)}
+    note |= {"scale": of.scale, "paper": of.paper, "job": of.name, "content": seal.of_table(TABLE)}
     return {**note, **changes}
 
 
@@ -49,8 +52,7 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., res
     def stored(of: Job, note: dict[str, Any] | None = None) -> results.Standing:
         path = Path(of.output)
         path.parent.mkdir(parents=True, exist_ok=True)
-        table = pa.table({"value": [1.0]})
-        parquet.write_table(table.replace_schema_metadata({"provenance": json.dumps(note or provenance(of))}), path)
+        parquet.write_table(TABLE.replace_schema_metadata({"provenance": json.dumps(note or provenance(of))}), path)
         results._provenance.cache_clear()
         return results.standing(of)
 

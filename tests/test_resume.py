@@ -137,6 +137,9 @@ def test_a_resumed_job_keeps_the_instructions_of_its_checkpoint(
         monkeypatch.setenv(name, "")  # what `keep` sets is taken back after the test
     pd.testing.assert_frame_equal(job(tmp_path / "broken.parquet"), whole, check_exact=True)
     assert results.provenance(str(tmp_path / "broken.parquet"))["compiled"]["isa"] == isa
+    books = [results.provenance(str(tmp_path / f"{name}.parquet"))["local_runs"] for name in ("whole", "broken")]
+    assert books[0] == books[1]
+    assert books[0]["asked"] >= books[0]["computed"] > 0
 
 
 def test_a_machine_that_cannot_keep_them_goes_on_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

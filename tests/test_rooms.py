@@ -10,7 +10,7 @@ import pytest
 from reproduce import closure
 
 ROOMS = (
-    ("errors", "streams", "text"),
+    ("errors", "seal", "streams", "text"),
     ("settings",),
     ("closure",),
     ("experiment",),

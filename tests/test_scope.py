@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from runs import sealed
 
 from reproduce.errors import UserError
 from reproduce.papers import artifacts
@@ -28,6 +29,7 @@ def judged(path: Path, paper: str, scale: str, **cells: pd.DataFrame) -> dict[st
     folder.mkdir(parents=True, exist_ok=True)
     for name, frame in cells.items():
         frame.to_csv(folder / f"{paper}_{name}.csv", index=False)
+        sealed(folder / f"{paper}_{name}.csv")
     return {v.id.split("/")[1]: v for v in scoreboard(scale, path, [FILES[paper]])}
 
 
@@ -35,6 +37,26 @@ def printed(paper: str, name: str, seeds: int = 3) -> pd.DataFrame:
     """The paper's own numbers as cells, give or take 0.01 per seed."""
     frame = pd.read_csv(ROOT / "reproduce" / "papers" / paper / "reported" / f"{name}.csv").drop(columns=["std"])
     return pd.concat([frame.assign(seed=s, value=frame["value"] + 0.01 * s) for s in range(seeds)], ignore_index=True)
+
+
+def test_cells_that_are_not_what_their_record_says_are_not_judged(tmp_path: Path) -> None:
+    """Damaged, without a record, with an unreadable one: the verdict says so and names the file."""
+    rows = printed("fedagrac", "table6")
+    claim = next(c.id.split("/")[1] for c in FILES["fedagrac"].claims if c.artifact == "fedagrac/table6")
+    assert judged(tmp_path, "fedagrac", "paper", table6=rows)[claim].verdict != "not run"
+    path = tmp_path / "paper" / "cells" / "fedagrac_table6.csv"
+    record = path.with_suffix(".json")
+    whole = path.read_bytes()
+    for spoil, words in (
+        (lambda: path.write_bytes(whole.replace(b"9", b"8", 1)), "is not what its record says"),
+        (lambda: record.write_text("["), "cannot be read"),
+        (record.unlink, "has no record"),
+    ):
+        spoil()
+        verdict = {v.id.split("/")[1]: v for v in scoreboard("paper", tmp_path, [FILES["fedagrac"]])}[claim]
+        assert verdict.verdict == "not run"
+        assert words in verdict.reason
+        assert "fedagrac_table6" in verdict.reason
 
 
 # --- incomplete cells -------------------------------------------------------------------------------------------------

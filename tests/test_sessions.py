@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -193,35 +193,49 @@ def test_resume_at_every_tick_gives_the_same_bits() -> None:
             assert repr(a.state["history"]) == repr(b.state["history"])
 
 
-class Spy(Trainer):
-    """Remembers how many requests it got at a time."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sizes: list[int] = []
-
-    def train(self, jobs: Any) -> Any:
-        if jobs:
-            self.sizes.append(len(jobs))
-        return super().train(jobs)
-
-
-def test_runs_that_skip_the_pilot_sessions_wait_and_share() -> None:
-    """Pilot rounds train one run; then all three ask for the same until session P + 2, and that is trained once.
-
-    Those that have opened a session wait for the proposed scheme to take its fingerprint.
-    """
+def counted(pairs: Sequence[tuple[FedAvg, Start]], seeds: Sequence[int] = (2,)) -> tuple[list[Run], dict[str, int]]:
+    """The runs of algorithms and schemes, played together, and how many local runs were asked for and computed."""
     experiments = [
-        Experiment({"algorithm": name}, PROBLEM, System(Steps(K)), ALGORITHMS["fedavg"], clock(STARTS[name]))
-        for name in ("previous", "average", "proposed")
+        Experiment({"algorithm": str(i)}, PROBLEM, System(Steps(K)), a, clock(s)) for i, (a, s) in enumerate(pairs)
     ]
-    spy = Spy()
-    Cohort(prepare(experiments, [2], Tasks(settings())), spy).run()
-    trained = sum(spy.sizes)
-    alone = P * T + 2 * (S - P)  # pilot rounds, two rounds per fingerprint
-    shared = 2 * T  # sessions P and P + 1
-    apart = (S - P - 2) * 3 * T
-    assert trained == alone + shared + apart
+    cohort = Cohort(prepare(experiments, seeds, Tasks(settings())), Trainer())
+    cohort.run()
+    return list(cohort.runs), cohort.shared
+
+
+def graph(algorithm: FedAvg, start: Start, seed: int) -> set[tuple[Any, ...]]:
+    """The rounds of a run, each named by all that it depends on: equal names are the same training."""
+    trained = start.pilot == "trained"
+    pilot = {("pilot", g) for g in range(P * T if trained else 0)}
+    prints = {("print", start.pilot, s, v) for s in range(P, S) for v in range(start.rounds)}
+    # Until session P + 1 there is one model to start from at most; MOON remembers the fingerprints.
+    common = start.pilot if isinstance(algorithm, Moon) else ""
+    branch = {("branch", common if s < P + 2 else start, s, t) for s in range(P, S) for t in range(T)}
+    return {(algorithm, seed, *node) for node in pilot | prints | branch}
+
+
+def test_what_runs_have_in_common_is_trained_once() -> None:
+    """Schemes, algorithms and seeds: as many local runs as the graph of rounds has nodes."""
+    starts = (*(STARTS[name] for name in ("previous", "average", "proposed", "random_pilot")), Proposed(R=8.0, V=2))
+    pairs = [(ALGORITHMS[name], start) for name in ("fedavg", "fedacg", "moon") for start in starts]
+    _, shared = counted(pairs, (2, 3))
+    rounds = [graph(a, s, seed) for a, s in pairs for seed in (2, 3)]
+    assert shared == {"asked": N * sum(map(len, rounds)), "computed": N * len(set().union(*rounds))}
+    assert shared["computed"] < 0.7 * shared["asked"]
+
+
+def test_points_of_a_sweep_over_r_share_all_until_they_differ() -> None:
+    """Pilot, fingerprints and two sessions once; R = 0 goes on as the average does, a huge R as the nearest model."""
+    scales = (0.0, 3.0, 800.0, 1e308)
+    runs, shared = counted(
+        [*((ALGORITHMS["fedavg"], Proposed(R=R)) for R in scales), (ALGORITHMS["fedavg"], Average())]
+    )
+    once = P * T + (S - P) + 2 * T
+    # Sessions P + 2 and P + 3: at R = 0 with the average, at 3 alone, at 800 and 1e308 together.
+    assert shared["computed"] == N * (once + (S - P - 2) * 3 * T)
+    assert runs[0].state["x"].equal(runs[4].state["x"])
+    assert runs[2].state["x"].equal(runs[3].state["x"])
+    assert not runs[1].state["x"].equal(runs[2].state["x"])
 
 
 def test_a_diverged_run_ends_and_says_so() -> None:

@@ -7,11 +7,11 @@ rule serves FedAvg, DeFedAvg-nIID, DeFedAvg-IID, FedBuff and AsySG; FAVANO avera
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Floats, Play, State
+from reproduce.algorithms.base import FedAvg, Floats, Full, Play, State
 from reproduce.engine.requests import Ints, Train, Trained
 
 if TYPE_CHECKING:
@@ -49,6 +49,11 @@ class Asynchronous(FedAvg):
     """
 
     staleness_power: float = 0.0
+
+    def check(self, problem: Any, system: Any) -> None:
+        super().check(problem, system)
+        if self.rule().network_terms or self.participation != Full():
+            raise ValueError("an asynchronous rule has plain SGD as local work, and its schedule says who takes part")
 
     def aggregation(self, env: Env, state: State, arrivals: Arrivals) -> Play:
         """One server step as a generator of requests; `state` changes only after the last one."""

@@ -56,12 +56,18 @@ class Participants:
 class Participation(Protocol):
     """A scheme of client sampling: which clients, with which aggregation weights."""
 
+    def check(self, members: int, clients: int) -> None:
+        """Raises ValueError if it cannot choose among `members` of all `clients` in a round."""
+
     def draw(self, env: Env, now: Now, p: Floats | None = None) -> Participants: ...
 
 
 @dataclass(frozen=True)
 class Full:
     """All members take part; their weights are w, normalised over the members."""
+
+    def check(self, members: int, clients: int) -> None:
+        """Always possible."""
 
     def draw(self, env: Env, now: Now, p: Floats | None = None) -> Participants:
         weight = env.weights[now.members]
@@ -73,6 +79,10 @@ class WeightedDraws:
     """k draws with replacement from p (default w); a client drawn n_m times trains once and weighs n_m / k."""
 
     k: int
+
+    def check(self, members: int, clients: int) -> None:
+        if members < clients:
+            raise ValueError(f"weighted draws are from all {clients} clients, but only {members} are there in a round")
 
     def draw(self, env: Env, now: Now, p: Floats | None = None) -> Participants:
         p = env.weights if p is None else p
@@ -87,6 +97,10 @@ class DistinctClients:
 
     k: int
     average: bool = False
+
+    def check(self, members: int, clients: int) -> None:
+        if self.k > members:
+            raise ValueError(f"there are no {self.k} distinct clients among the {members} of a round")
 
     def draw(self, env: Env, now: Now, p: Floats | None = None) -> Participants:
         drawn = rng("sampling", env.seed, now.round).choice(now.members, size=self.k, replace=False)
@@ -103,6 +117,18 @@ class FedAvg:
     participation: Participation = field(default=Full())
     server_lr: float = 1.0
     momentum: float = 0.0
+
+    def check(self, problem: Any, system: Any) -> None:
+        """Raises ValueError if the algorithm cannot run on this problem with this system (None: it needs none)."""
+        if problem.model is None and (terms := self.rule().network_terms):
+            raise ValueError(f"a quadratic has no network for `{'`, `'.join(terms)}` of {type(self).__name__}")
+        if system is not None and system.capacity.sizes != (1.0,) and not self.trains_parts:
+            raise ValueError(f"{type(self).__name__} trains the whole model, but some clients hold only a part")
+
+    @property
+    def trains_parts(self) -> bool:
+        """Does a client train what it can hold of the model?"""
+        return False
 
     def setup(self, env: Env, state: State) -> None:
         """Create the memories: `state[name]` = tensor; `state["x"]` is there already."""

@@ -23,6 +23,10 @@ class FedACG(FedAvg):
     lam: float = 0.85
     beta: float = 0.01
 
+    def __post_init__(self) -> None:
+        if not (0 <= self.lam < float("inf") and 0 <= self.beta < float("inf")):
+            raise ValueError(f"FedACG needs finite lam >= 0 and beta >= 0, not {self.lam} and {self.beta}")
+
     def setup(self, env: Env, state: State) -> None:
         state["m"] = env.zeros(env.parameters)
 

@@ -31,6 +31,10 @@ class HeteroFL(Submodels):
 
     rolling: bool = False
 
+    def check(self, problem: Any, system: Any) -> None:
+        super().check(problem, system)
+        problem.model.narrowed(math.sqrt(min(system.capacity.sizes)))
+
     def part(self, env: Env, size: float, round: int) -> tuple[Any, Any]:
         """The narrower model of a size in a round, and where its parameters are in the whole; (None, all) for size 1.
 
@@ -39,7 +43,7 @@ class HeteroFL(Submodels):
         if size == 1:
             return None, slice(None)
         whole: Any = env.task.problem.model
-        model = replace(whole, width=math.sqrt(size))
+        model = whole.narrowed(math.sqrt(size))
         return model, positions(whole.shapes, model.shapes, round if self.rolling else 0)
 
     def round(self, env: Env, state: State, now: Now) -> Play:

@@ -53,7 +53,8 @@ class Scaffold(FedAvg):
             trained = Trained(weights @ trained.update, mean_gradient)
         super().aggregate(env, state, now, cohort, trained)
         assert trained.mean_gradient is not None
-        state["c_m"][cohort.ids] = trained.mean_gradient
+        trains = now.steps[cohort.ids] > 0  # who has no data keeps his control variate
+        state["c_m"][cohort.ids[trains]] = trained.mean_gradient[trains]
         w = env.weights[now.members] / env.weights[now.members].sum()
         state["c"] = env.tensor(w) @ state["c_m"][now.members]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,15 @@ class Submodels(FedAvg):
 
     sweep: tuple[float, ...] = ()
 
+    def check(self, problem: Any, system: Any) -> None:
+        super().check(problem, system)
+        if problem.model is None:
+            raise ValueError(f"{type(self).__name__} trains parts of a network, and a quadratic has none")
+
+    @property
+    def trains_parts(self) -> bool:
+        return True
+
     def capacity(self, env: Env) -> Floats:
         """gamma [N]."""
         return np.asarray(env.system.capacity.capacities(env.clients), dtype=float)
@@ -49,7 +58,7 @@ class Submodels(FedAvg):
     def metrics(self, env: Env, state: State, answers: Mapping[str, Evaluated]) -> Iterator[tuple[str, str, float]]:
         for key, answer in answers.items():
             yield "accuracy", key, float(answer.metrics["accuracy"][0])
-        tests = getattr(env.task, "test_indices", None)
+        tests = env.task.test_indices
         if tests is None:
             return
         ends = np.cumsum([len(test) for test in tests])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.algorithms.asynchronous import Arrivals
+from reproduce.algorithms.asynchronous import Arrivals, Asynchronous
 from reproduce.clocks.record import Target, diverged, measure, record
 from reproduce.engine.requests import Evaluate, Ints
 from reproduce.systems.schedule import Aggregation, EventClock
@@ -23,7 +23,6 @@ from reproduce.systems.schedule import Aggregation, EventClock
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from reproduce.algorithms.asynchronous import Asynchronous
     from reproduce.algorithms.base import Floats, State
     from reproduce.engine.task import Env
 
@@ -61,6 +60,17 @@ class Events:
             raise ValueError(f"evaluate on a grid of times or every k aggregations: {self.grid}, {self.every}")
         if self.aggregations is None and self.horizon is None:
             raise ValueError("an event clock needs a number of aggregations or a horizon")
+
+    def check(self, experiment: Any) -> None:
+        """Raises ValueError if the experiment cannot be run by this clock."""
+        problem, algorithm = experiment.problem, experiment.algorithm
+        if not isinstance(algorithm, Asynchronous):
+            raise ValueError(f"{type(algorithm).__name__} has rounds; the event clock needs an asynchronous rule")
+        if self.schedule.clients != problem.clients:
+            raise ValueError(f"the schedule has {self.schedule.clients} clients, the problem has {problem.clients}")
+        algorithm.check(problem, experiment.system)
+        for view in filter(None, (self.view, self.train_view)):
+            problem.check_view(view)
 
     @property
     def length(self) -> int:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.algorithms.base import observe
 from reproduce.clocks.record import Target, diverged, measure, record
+from reproduce.systems import System
 
 if TYPE_CHECKING:
     from reproduce.algorithms.base import FedAvg, State
@@ -35,6 +37,16 @@ class Rounds:
     view: str = "test"
     until: tuple[str, float] | None = None
     by_class: bool = False
+
+    def check(self, experiment: Any) -> None:
+        """Raises ValueError if the experiment cannot be run by this clock."""
+        problem = experiment.problem
+        synchronous(experiment, members=problem.clients)
+        problem.check_view(self.view)
+        if self.by_class and problem.model is None:
+            raise ValueError("a quadratic has no classes to tell apart")
+        if self.trace and problem.model is not None:
+            raise ValueError("traces are for quadratics: a network has too many coordinates")
 
     def due(self, done: int) -> bool:
         """Is there an evaluation after `done` rounds?"""
@@ -79,6 +91,18 @@ class Rounds:
             state["pending"] = not diverged(state) and self.due(state["round"])
             if self.trace and state["round"] % self.trace == 0:
                 _trace(state)
+
+
+def synchronous(experiment: Any, members: int) -> None:
+    """Raises ValueError if an experiment has no rounds of at least `members` clients."""
+    problem, system, algorithm = experiment.problem, experiment.system, experiment.algorithm
+    if not isinstance(system, System):
+        raise ValueError("rounds need a System, which says how much work the clients do")
+    if isinstance(algorithm, Asynchronous):
+        raise ValueError(f"{type(algorithm).__name__} is a rule of the event clock and has no rounds")
+    system.check(problem.clients)
+    algorithm.participation.check(members, problem.clients)
+    algorithm.check(problem, system)
 
 
 def _trace(state: State) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from reproduce.algorithms.base import observe
 from reproduce.algorithms.session_starts import Previous, Start
 from reproduce.clocks.record import diverged, measure, record
+from reproduce.clocks.rounds import synchronous
 from reproduce.errors import UserError
 from reproduce.systems.membership import Membership
 
@@ -59,6 +60,17 @@ class Sessions:
             raise ValueError(f"{len(self.views)} evaluation views for {groups} groups of clients")
         if not 1 <= self.pilots < self.sessions:
             raise ValueError(f"{self.pilots} pilot sessions do not leave any of {self.sessions} sessions")
+        if self.rounds < 1:
+            raise ValueError(f"sessions of {self.rounds} rounds: at least one is needed")
+
+    def check(self, experiment: Any) -> None:
+        """Raises ValueError if the experiment cannot be run by this clock."""
+        clients = experiment.problem.clients
+        if self.membership.clients != clients:
+            raise ValueError(f"the sessions have {self.membership.clients} clients, the problem has {clients}")
+        synchronous(experiment, members=min(len(self.membership.members(s)) for s in range(self.sessions)))
+        for view in self.views:
+            experiment.problem.check_view(view)
 
     @property
     def length(self) -> int:
@@ -93,7 +105,7 @@ class Sessions:
     def play(self, env: Env, algorithm: FedAvg, state: State) -> Play:
         """The requests of the run from `state["round"]` on."""
         if "opened" not in state:
-            self._check(env)
+            self._check_data(env)
             first = 0 if self.start.pilot == "trained" else self.pilots * self.rounds
             state.update(
                 round=first,
@@ -136,10 +148,8 @@ class Sessions:
             return self.views[self.membership.group(session)]
         return "held:" + ",".join(map(str, self.membership.members(session)))
 
-    def _check(self, env: Env) -> None:
-        """Raises UserError if the groups are not the problem's clients, or if the clients of one have no samples."""
-        if self.membership.clients != env.clients:
-            raise UserError(f"the sessions' groups have {self.membership.clients} clients, the problem {env.clients}")
+    def _check_data(self, env: Env) -> None:
+        """Raises UserError if a session's clients have no samples, which the split decides."""
         for session in range(self.sessions):
             if not env.samples[self.membership.members(session)].any():
                 raise UserError(f"the clients of session {session} hold no samples: use fewer clients or another split")

@@ -85,10 +85,10 @@ class _Contrast:
         for _, slot in slots:
             assert slot.request.previous is not None
             self.poles += [slot.row_of(slot.request.start)[None], slot.row_of(slot.request.previous)[None]]
-        self.own = [a for a, _ in slots]
         self.ends = slice(first, first + len(self.poles))
         if slots:
             like = self.poles[0]
+            self.own = torch.tensor([a for a, _ in slots], device=like.device)
             self.strength = chunk.numbers([r.contrast for r in rules], like).view(-1, 1, 1)
             self.temperature = chunk.numbers([r.temperature for r in rules], like).view(-1, 1, 1)
 
@@ -96,7 +96,7 @@ class _Contrast:
         """Add the term's gradient to d [S, classes, B], of logits z [S and more, classes, B], before batch means."""
         if not self.poles:
             return
-        own = z[self.own]
+        own = z.index_select(0, self.own)
         size = own.norm(dim=1, keepdim=True).clamp_min(EPSILON)
         u = own / size
         poles = z[self.ends].unflatten(0, (-1, 2))
@@ -105,4 +105,4 @@ class _Contrast:
         slopes = (poles - cosines * u.unsqueeze(1)) / size.unsqueeze(1)
         a, b = cosines.unbind(1)
         push = self.strength / self.temperature * ((b - a) / self.temperature).sigmoid()
-        d.index_add_(0, torch.tensor(self.own), push * (slopes[:, 1] - slopes[:, 0]))
+        d.index_add_(0, self.own, push * (slopes[:, 1] - slopes[:, 0]))

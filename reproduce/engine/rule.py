@@ -6,10 +6,13 @@ y <- start;  for k = 0..K-1:  d = g(y) + correction + mu * (y - anchor);  v = mo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
+
+SGD_TERMS = frozenset({"mu", "momentum", "decay", "mean_gradient", "first_gradient"})
+"""Fields of the rule that make sense for any function, a quadratic included."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,12 @@ class Rule:
     distill: float = 0.0
     contrast: float = 0.0
     temperature: float = 1.0
+
+    @property
+    def network_terms(self) -> tuple[str, ...]:
+        """The terms in use that act on a network: all but those of plain SGD (`SGD_TERMS`)."""
+        used = (f.name for f in fields(self) if getattr(self, f.name) != f.default)
+        return tuple(name for name in used if name not in SGD_TERMS)
 
     def norms(self, steps: NDArray[np.int64], lr: float) -> NDArray[np.float64]:
         """Accumulation norms A_m = ||a_m||_1 of local runs of `steps` [N] at rate `lr` (FedNova, Sec. 4).

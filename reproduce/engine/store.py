@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from reproduce import seal
 from reproduce.engine.cohort import Run
 from reproduce.errors import UserError
 
@@ -53,7 +54,7 @@ def write_results(path: Path, runs: Sequence[Run], provenance: Mapping[str, Any]
         frame["status"] = run.state["status"]
         frames.append(frame)
     table = pa.Table.from_pandas(pd.concat(frames, ignore_index=True), preserve_index=False)
-    note = json.dumps(_finite(provenance), sort_keys=True).encode()
+    note = json.dumps(_finite({**provenance, "content": seal.of_table(table)}), sort_keys=True).encode()
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), b"provenance": note})
     write_atomically(path, lambda file: pq.write_table(table, file, compression="zstd"))
 

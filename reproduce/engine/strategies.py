@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.engine import memory
 from reproduce.engine.requests import PLAIN, asked
-from reproduce.engine.rule import Rule
+from reproduce.engine.rule import SGD_TERMS, Rule
 from reproduce.errors import UserError, unknown
 from reproduce.problems.models import MLP, Model, Softmax
 
@@ -48,7 +48,7 @@ LARGE = 3_600_000
 """The same up to which a stack is faster than one model at a time."""
 
 NEEDED = frozenset({"clients", "steps", "start", "lr", "round", "offset", "weights"})
-SGD = frozenset({"mu", "anchor", "momentum", "decay", "correction", "mean_gradient", "first_gradient"})
+SGD = SGD_TERMS | {"anchor", "correction"}
 DISTILLATION = frozenset({"distill", "teacher"})
 CONTRAST = frozenset({"contrast", "temperature", "previous"})
 MASKS = frozenset({"mask", "amplify", "thresholds"})

@@ -177,7 +177,7 @@ class ClassificationTask:
     def processed(self, clients: np.ndarray, steps: np.ndarray) -> float:
         """Samples that the clients go through in `steps` [C] batches: whole passes count n_m, the rest full batches."""
         size, samples = self.problem.batches.size, self.samples[clients]
-        passes = -(-samples // size)
+        passes = np.maximum(-(-samples // size), 1)
         return float((steps // passes * samples + steps % passes * np.minimum(size, samples)).sum())
 
     def gradients(self, request: Gradient) -> Tensor:

@@ -6,6 +6,7 @@ Classification   a model on a data set, split over clients
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -55,6 +56,11 @@ class Quadratic:
     @property
     def requires(self) -> tuple[str, ...]:
         return ()
+
+    def check_view(self, name: str) -> None:
+        """Raises ValueError if there is no such evaluation view: a quadratic has but one."""
+        if name != "test":
+            raise ValueError(f"a quadratic has no evaluation view '{name}'")
 
     def minima(self) -> np.ndarray:
         """The clients' minimisers e_m [N, d]."""
@@ -138,6 +144,17 @@ class Classification:
             self.data, self.model, self.mean, self.std, self.pad, self.train_samples, self.test_samples,
             self.subset_seed, self.subset_balanced, self.batches, self.augment, self.evaluation_batch,
         )  # fmt: skip
+
+    def check_view(self, name: str) -> None:
+        """Raises ValueError if there is no such evaluation view: "test", "train", "train:n", "labels:a,b"."""
+        kind, _, detail = name.partition(":")
+        numbers = [int(v) for v in detail.split(",")] if re.fullmatch(r"\d+(,\d+)*", detail) else []
+        if kind == "labels" and numbers and max(numbers) < self.source.classes:
+            return
+        if kind == "train" and len(numbers) == 1 and numbers[0] > 0:
+            return
+        if name not in ("test", "train"):
+            raise ValueError(f"{self.data} has no evaluation view '{name}'")
 
     @property
     def requires(self) -> tuple[str, ...]:

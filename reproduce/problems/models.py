@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 Shapes = dict[str, tuple[int, ...]]
@@ -71,6 +71,10 @@ class Model:
                 return Initial("constant", 0.0)
             return Initial("uniform", 1 / math.sqrt(math.prod(weight[1:])))
         return Initial("uniform", 1 / math.sqrt(math.prod(shape[1:])))
+
+    def narrowed(self, width: float) -> Model:
+        """The network with the first share `width` of every layer's channels; ValueError if it has no such form."""
+        raise ValueError(f"a {type(self).__name__} has no narrower form")
 
     @property
     def parameters(self) -> int:
@@ -304,6 +308,9 @@ class ResNet(Model):
     @property
     def batch_statistics(self) -> bool:
         return True
+
+    def narrowed(self, width: float) -> ResNet:
+        return replace(self, width=width)
 
     def kept_channels(self, channels: int) -> int:
         return math.ceil(self.width * channels - 1e-9)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reproduce import seal
 from reproduce.errors import UserError
 from reproduce.experiment import PARTS, Experiment, same
 
@@ -151,4 +152,6 @@ def _read(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
         record = json.loads((table.schema.metadata or {}).get(b"provenance", b"{}"))
     except ValueError as error:
         raise UserError(f"{path}: results file with unreadable provenance; delete it and run again") from error
+    if record.get("content") != seal.of_table(table):
+        raise UserError(f"{path}: the results are not those that were written; delete it and run again")
     return table.to_pandas(), record

@@ -10,6 +10,7 @@ All are frozen values; nothing here knows about models or data.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
 from reproduce.systems.capacity import Capacity, FullCapacity
 from reproduce.systems.link import Link, Reliable
@@ -25,3 +26,14 @@ class System:
     work: Work = field(default_factory=lambda: Steps(1))
     link: Link = field(default_factory=Reliable)
     capacity: Capacity = field(default_factory=FullCapacity)
+
+    def check(self, clients: int) -> None:
+        """Raises ValueError if the parts are not made for so many clients."""
+        _check(self, clients)
+
+
+@cache
+def _check(system: System, clients: int) -> None:
+    system.work.amounts(0, 0, clients)
+    system.link.failure(0, 0, clients)
+    system.capacity.capacities(clients)

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reproduce import seal
 from reproduce.declare import Artifact
 from reproduce.errors import unknown
 from reproduce.experiment import PACKAGE, SCALES
@@ -189,6 +190,8 @@ class _Shelf:
                     return None, f"no cells of {self.file.paper}/{name} (render it first)"
                 reason = reason or f"the paper prints no numbers for {name}"
                 continue
+            if not printed and (broken := seal.broken(path)):
+                return None, f"{broken}; render {self.file.paper}/{name} again"
             if path not in self.read:
                 self.read[path] = read_cells(path, self.file.artifacts[name].labels, self.file.metrics)
             frames.append(self.read[path])

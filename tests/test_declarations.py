@@ -1,0 +1,179 @@
+"""An experiment that cannot run is refused when it is declared, in one line, and not in the middle of a run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reproduce import plan
+from reproduce.algorithms.asynchronous import Asynchronous, Favano
+from reproduce.algorithms.base import DistinctClients, FedAvg, WeightedDraws
+from reproduce.algorithms.distillation import Distillation
+from reproduce.algorithms.fedacg import FedACG
+from reproduce.algorithms.fedprox import FedProx
+from reproduce.algorithms.fiarse import FIARSE
+from reproduce.algorithms.heterofl import HeteroFL
+from reproduce.algorithms.scaffold import Scaffold
+from reproduce.clocks.events import Events
+from reproduce.clocks.rounds import Rounds
+from reproduce.clocks.sessions import Sessions
+from reproduce.engine.rule import SGD_TERMS, Rule
+from reproduce.engine.strategies import NAMED
+from reproduce.engine.task import Tasks
+from reproduce.errors import UserError
+from reproduce.experiment import SCALES, Experiment
+from reproduce.problems import Classification, Quadratic
+from reproduce.problems.batches import Shuffled
+from reproduce.problems.embedded import GaussianClasses, ImageBlobs, TopicTokens
+from reproduce.problems.models import MLP, ConvNet, ResNet, Softmax
+from reproduce.problems.partitions import IID, PartialOverlap, Shards
+from reproduce.settings import Settings
+from reproduce.systems import System
+from reproduce.systems.capacity import SplitCapacity
+from reproduce.systems.link import PerClient as PerClientLink
+from reproduce.systems.membership import Alternating
+from reproduce.systems.policies import DeFedAvgIID
+from reproduce.systems.schedule import EventClock
+from reproduce.systems.work import PerClient, Steps
+
+TOY = Quadratic(4, 2)
+NET = Classification("digits", Softmax(64, 10), IID(), 4, Shuffled(10))
+RESNET = replace(NET, model=ResNet(1, 10, (4, 8), (1, 1)))
+SYSTEM = System(work=Steps(2))
+PARTS = System(work=Steps(2), capacity=SplitCapacity((1.0, 0.25)))
+ROUNDS = Rounds(2)
+SESSIONS = Sessions(4, 2, Alternating(2, 2), ("test", "test"))
+EVENTS = Events(EventClock(DeFedAvgIID(2), 4, 2), aggregations=3, every=1)
+
+WORKS: list[tuple[Any, Any, Any, Any]] = [
+    (TOY, SYSTEM, FedProx(0.1), ROUNDS),
+    (TOY, SYSTEM, Scaffold(0.1), SESSIONS),
+    (NET, SYSTEM, Distillation(0.1), SESSIONS),
+    (NET, SYSTEM, FedAvg(0.1, DistinctClients(2)), SESSIONS),
+    (NET, None, Asynchronous(0.1), EVENTS),
+    (TOY, None, Favano(0.1), EVENTS),
+    (RESNET, PARTS, HeteroFL(0.1), ROUNDS),
+    (RESNET, PARTS, FIARSE(0.1), ROUNDS),
+]
+
+REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
+    ("rounds need a System", (NET, None, FedAvg(), ROUNDS)),
+    ("rounds need a System", (NET, None, FedAvg(), SESSIONS)),
+    ("is a rule of the event clock", (NET, SYSTEM, Asynchronous(), ROUNDS)),
+    ("is a rule of the event clock", (NET, SYSTEM, Favano(), SESSIONS)),
+    ("needs an asynchronous rule", (NET, SYSTEM, FedProx(), EVENTS)),
+    ("needs an asynchronous rule", (RESNET, PARTS, FIARSE(), EVENTS)),
+    ("needs an asynchronous rule", (NET, None, FedACG(), EVENTS)),
+    ("its schedule says who takes part", (NET, None, Asynchronous(participation=WeightedDraws(2)), EVENTS)),
+    ("schedule has 4 clients, the problem has 5", (replace(NET, clients=5), None, Asynchronous(), EVENTS)),
+    ("sessions have 4 clients, the problem has 6", (replace(NET, clients=6), SYSTEM, FedAvg(), SESSIONS)),
+    ("a quadratic has no network for `distill`", (TOY, SYSTEM, Distillation(), SESSIONS)),
+    ("a quadratic has no network for `mask`, `amplify`", (TOY, PARTS, FIARSE(), ROUNDS)),
+    ("parts of a network, and a quadratic has none", (TOY, PARTS, HeteroFL(), ROUNDS)),
+    ("a Softmax has no narrower form", (NET, PARTS, HeteroFL(), ROUNDS)),
+    ("some clients hold only a part", (NET, PARTS, FedAvg(), ROUNDS)),
+    ("cannot be divided over 2 capacities", (replace(RESNET, clients=1), PARTS, FIARSE(), ROUNDS)),
+    ("work is given for 3 clients, not for 4", (NET, System(PerClient((1, 2, 3))), FedAvg(), ROUNDS)),
+    ("given for 3 clients, not", (NET, System(Steps(1), PerClientLink((0.1, 0.2, 0.3))), FedAvg(), ROUNDS)),
+    ("weighted draws are from all 4 clients", (NET, SYSTEM, FedAvg(participation=WeightedDraws(2)), SESSIONS)),
+    ("no 3 distinct clients among the 2", (NET, SYSTEM, FedAvg(participation=DistinctClients(3)), SESSIONS)),
+    ("no 5 distinct clients among the 4", (NET, SYSTEM, FedAvg(participation=DistinctClients(5)), ROUNDS)),
+    ("has no classes", (TOY, SYSTEM, FedAvg(), Rounds(2, by_class=True))),
+    ("no evaluation view 'train'", (TOY, None, Asynchronous(), replace(EVENTS, train_view="train"))),
+    ("no evaluation view 'labels:0,1'", (TOY, SYSTEM, FedAvg(), replace(SESSIONS, views=("labels:0,1", "test")))),
+    ("no evaluation view 'labels:9,10'", (NET, SYSTEM, FedAvg(), replace(SESSIONS, views=("test", "labels:9,10")))),
+    ("no evaluation view 'validation'", (NET, SYSTEM, FedAvg(), Rounds(2, view="validation"))),
+    ("no evaluation view 'train:'", (NET, SYSTEM, FedAvg(), Rounds(2, view="train:"))),
+    ("traces are for quadratics", (NET, SYSTEM, FedAvg(), Rounds(2, trace=1))),
+]
+
+
+@pytest.mark.parametrize("parts", WORKS)
+def test_what_goes_together_can_be_declared(parts: tuple[Any, Any, Any, Any]) -> None:
+    Experiment({}, *parts)
+
+
+@pytest.mark.parametrize(("words", "parts"), REFUSED)
+def test_what_does_not_go_together_is_refused(words: str, parts: tuple[Any, Any, Any, Any]) -> None:
+    with pytest.raises(UserError, match=r"^this experiment cannot be run \(algorithm x\): ") as error:
+        Experiment({"algorithm": "x"}, *parts)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "changes"),
+    [
+        ("unknown data set 'digit'; did you mean digits?", {"data": "digit"}),
+        ("fc takes 60 features but gets (64,)", {"model": Softmax(60, 10)}),
+        ("conv1 takes images of 3 channels but gets (1, 8, 8)", {"model": ConvNet(3, 8, (4, 8), (12,))}),
+        ("conv1 takes images of 1 channels but gets (20,)", {"data": "gaussian", "model": ResNet(1)}),
+        ("has 4 outputs for the 10 classes of digits", {"model": Softmax(64, 4)}),
+        ("Shards cannot split a test set", {"partition": Shards(), "test_partition": True}),
+        ("PartialOverlap cannot split a test set", {"partition": PartialOverlap(), "test_partition": True}),
+    ],
+)
+def test_a_problem_whose_parts_do_not_fit_is_refused(words: str, changes: dict[str, Any]) -> None:
+    with pytest.raises(UserError) as error:
+        replace(NET, **changes)
+    assert words in str(error.value)
+
+
+def test_a_quadratic_serves_what_its_strategy_serves() -> None:
+    """The terms that an experiment refuses on a quadratic are those that the strategy refuses."""
+    terms = {name for name in Rule.__dataclass_fields__ if name in NAMED["quadratic"].serves}
+    assert terms == SGD_TERMS
+    assert Rule(mu=1, momentum=0.5, decay=0.1, mean_gradient=True, first_gradient="single").network_terms == ()
+
+
+def test_samples_are_as_declared(tmp_path: Any) -> None:
+    """Shape and type of what is loaded, for every kind of embedded data; images with a border."""
+    here = Settings(tmp_path, tmp_path, "cpu", 1)
+    data: list[tuple[Any, Any, int]] = [
+        ("digits", MLP(64, 3, 10), 0),
+        ("digits", MLP(144, 3, 10), 2),
+        ("gaussian", Softmax(20, 10), 0),
+        (GaussianClasses(3, 7, 8, 4, 1.0, 0), Softmax(7, 3), 0),
+        (ImageBlobs(3, 8, 8, 4, 9.0, 0, channels=3), ConvNet(3, 8, (2, 3), (4,), 3, kernel=3), 0),
+        (TopicTokens(3, 20, 9, 8, 4, 0), Softmax(9, 3), 0),
+    ]
+    for source, model, pad in data:
+        problem = Classification(source, model, IID(), 2, Shuffled(4), pad=pad)
+        arena: Any = Tasks(here).get(problem, 0).arena
+        for x in (arena.train_x, arena.test_x):
+            assert tuple(x.shape[1:]) == problem.sample.shape
+            assert str(x.dtype) == {"float": "torch.float32", "int64": "torch.int64"}[problem.sample.dtype]
+
+
+def test_data_that_is_not_as_declared_is_refused(tmp_path: Any) -> None:
+    class Wrong(GaussianClasses):
+        def load(self) -> Any:
+            return GaussianClasses(3, 6, 8, 4, 1.0, 0).load()
+
+    problem = Classification(Wrong(3, 7, 8, 4, 1.0, 0), Softmax(7, 3), IID(), 2, Shuffled(4))
+    with pytest.raises(UserError, match=r"have shape \(6,\), not \(7,\) as declared"):
+        Tasks(Settings(tmp_path, tmp_path, "cpu", 1)).get(problem, 0)
+
+
+def test_everything_that_is_declared_goes_together_and_needs_no_torch() -> None:
+    """All experiments at all scales are made, which checks them; in a process that must not import torch."""
+    experiments = [e for scale in SCALES for j in plan.jobs(scale) for e in j.experiments]
+    assert len(experiments) > 2000
+    assert {type(e.clock) for e in experiments} == {Rounds, Sessions, Events}
+    code = "import sys; from reproduce import plan; [plan.jobs(s) for s in ('smoke', 'reduced', 'paper')]"
+    subprocess.run([sys.executable, "-c", f"{code}; assert 'torch' not in sys.modules"], check=True)
+
+
+def test_samples_processed_count_short_batches() -> None:
+    """Whole passes count the client's samples, the rest full batches; a quadratic's step is a sample."""
+    here = Settings(Path("nowhere"), Path("nowhere"), "cpu", 1)
+    task = Tasks(here).get(replace(NET, train_samples=100, batches=Shuffled(10)), 0)
+    assert task.samples.tolist() == [25] * 4
+    assert task.processed(np.array([0, 3]), np.array([4, 2])) == (25 + 10) + 20
+    assert Tasks(here).get(TOY, 0).processed(np.array([0, 3]), np.array([4, 2])) == 6

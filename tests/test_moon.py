@@ -1,0 +1,268 @@
+"""MOON and groups in rotation: a network of two layers over sessions, against a plain NumPy loop in float64."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from plain_sessions import (
+    CONTRAST,
+    FLOOR,
+    LR,
+    MOMENTUM,
+    PROBLEM,
+    TEMPERATURE,
+    Linear,
+    Plain,
+    T,
+    Turn,
+    TwoLayer,
+    contrast,
+)
+
+from reproduce.algorithms.base import FedAvg
+from reproduce.algorithms.moon import Moon
+from reproduce.algorithms.scaffold import Scaffold
+from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot, Start
+from reproduce.clocks.rounds import Rounds
+from reproduce.clocks.sessions import Sessions
+from reproduce.engine.cohort import Cohort, Run, prepare
+from reproduce.engine.requests import Train
+from reproduce.engine.rule import Rule
+from reproduce.engine.task import Tasks
+from reproduce.engine.trainer import Trainer
+from reproduce.errors import UserError
+from reproduce.experiment import Experiment
+from reproduce.problems import Classification
+from reproduce.problems.models import MLP, Softmax
+from reproduce.settings import settings
+from reproduce.systems import Steps, System
+from reproduce.systems.membership import Alternating, Membership, Rotation
+
+SIZES, LABELS = (2, 3, 2), ((0, 1, 2, 3), (3, 4, 5, 6), (7, 8, 9))
+MOON = Moon(LR, momentum=MOMENTUM, mu=CONTRAST, temperature=TEMPERATURE)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups of `sizes` clients with their own labels; each takes every n-th sample; a label may be in two groups."""
+
+    sizes: tuple[int, ...] = SIZES
+    labels: tuple[tuple[int, ...], ...] = LABELS
+
+    def split(self, labels: np.ndarray, clients: int, seed: int) -> list[np.ndarray]:
+        parts = []
+        for size, held in zip(self.sizes, self.labels, strict=True):
+            samples = np.flatnonzero(np.isin(labels, held))
+            parts += [samples[i::size] for i in range(size)]
+        return parts
+
+
+NETWORK = replace(PROBLEM, model=MLP(20, 7, 10), partition=Groups(), clients=7)
+ROTATING, LAST = Rotation(SIZES), Rotation(SIZES, (0, 1, 0, 1, 0, 2))
+
+
+def turns(membership: Membership) -> tuple[Turn, ...]:
+    """Clients and labels of one cycle of turns, written out by hand for the oracle."""
+    members = (range(0, 2), range(2, 5), range(5, 7))
+    return tuple((members[g], LABELS[g]) for g in membership.turns)
+
+
+def play(algorithm: FedAvg, start: Start, problem: Classification, membership: Membership, **changes: Any) -> Run:
+    clock = replace(Sessions(6, T, membership, (), start, 1, FLOOR), **changes)
+    experiment = Experiment({"algorithm": "a"}, problem, System(work=Steps(5)), algorithm, clock)
+    (run,) = prepare([experiment], [2], Tasks(settings(), torch.float64))
+    Cohort([run], Trainer()).run()
+    return run
+
+
+def accuracies(run: Run) -> dict[int, float]:
+    return {row[0]: row[4] for row in run.state["history"] if row[2] == "accuracy" and row[0]}
+
+
+@pytest.mark.parametrize("membership", [ROTATING, LAST], ids=["rotating", "unseen labels in the last session"])
+@pytest.mark.parametrize("model", [Softmax(20, 10), MLP(20, 7, 10)], ids=["linear", "two layers"])
+@pytest.mark.parametrize("kind", ["moon", "moon_standard", "fedavg"])
+@pytest.mark.parametrize("scheme", ["previous", "average", "proposed"])
+def test_sessions_of_three_groups_equal_the_plain_loop(scheme: str, kind: str, model: Any, membership: Any) -> None:
+    start = {"previous": Previous(), "average": Average(), "proposed": Proposed(R=3.0)}[scheme]
+    algorithm = {
+        "moon": MOON,
+        "moon_standard": replace(MOON, from_fingerprint=False),
+        "fedavg": FedAvg(LR, momentum=MOMENTUM),
+    }[kind]
+    run = play(algorithm, start, replace(NETWORK, model=model), membership)
+    network = Linear() if isinstance(model, Softmax) else TwoLayer()
+    plain = Plain(kind, run.env.task, network, turns(membership))
+    x, accuracy, alphas = plain.trajectory(scheme, R=3.0, sessions=6)
+    np.testing.assert_allclose(run.state["x"].numpy(), x, rtol=0, atol=1e-10)
+    assert accuracies(run) == pytest.approx(accuracy, abs=1e-9)
+    if alphas:
+        assert {r[3]: r[4] for r in run.state["history"] if r[2] == "alpha" and r[3] in alphas} == pytest.approx(alphas)
+    if kind == "moon":
+        assert sorted(run.state["previous"]) == sorted(plain.previous)
+        for client, row in plain.previous.items():
+            np.testing.assert_allclose(run.state["previous"][client].numpy(), row, rtol=0, atol=1e-10)
+
+
+def test_fingerprints_count_as_local_runs_or_leave_no_trace() -> None:
+    """The two variants differ for the proposed scheme only, and there from the first session after the pilots on."""
+    for start, differ in ((Previous(), False), (Proposed(R=3.0), True)):
+        runs = [
+            play(replace(MOON, from_fingerprint=kept), start, NETWORK, Rotation(SIZES), sessions=2)
+            for kept in (True, False)
+        ]
+        gap = float((runs[0].state["x"] - runs[1].state["x"]).abs().max())
+        assert (gap > 1e-6) == differ
+
+
+@pytest.mark.parametrize("start", [Previous(), Proposed(R=3.0), RandomPilot(R=3.0)])
+def test_without_the_term_moon_is_fedavg(start: Start) -> None:
+    moon, plain = (play(a, start, NETWORK, ROTATING) for a in (replace(MOON, mu=0.0), FedAvg(LR, momentum=MOMENTUM)))
+    torch.testing.assert_close(moon.state["x"], plain.state["x"], rtol=0, atol=1e-12)
+
+
+def test_models_are_kept_of_clients_that_have_trained() -> None:
+    """Memory for previous models: two of three groups have had their turn."""
+    run = play(MOON, Previous(), NETWORK, ROTATING, sessions=3)
+    assert sorted(run.state["previous"]) == [2, 3, 4, 5, 6]
+    rounds = Experiment({"algorithm": "a"}, NETWORK, System(work=Steps(3)), MOON, Rounds(2))
+    (run,) = prepare([rounds], [0], Tasks(settings(), torch.float64))
+    Cohort([run], Trainer()).run()
+    assert sorted(run.state["previous"]) == list(range(7))
+
+
+def test_before_the_first_run_every_client_has_a_random_model_of_its_own() -> None:
+    seen: list[torch.Tensor] = []
+
+    class Spy(Trainer):
+        def train(self, jobs: Any) -> Any:
+            seen.extend(request.previous for _, request in jobs)
+            return super().train(jobs)
+
+    experiment = Experiment({"algorithm": "a"}, NETWORK, System(work=Steps(3)), MOON, Rounds(1))
+    (run,) = prepare([experiment], [0], Tasks(settings(), torch.float64))
+    Cohort([run], Spy()).run()
+    (rows,) = seen
+    others = [run.env.initial(), run.env.initial("pilot"), *rows]
+    assert len({row.numpy().tobytes() for row in others}) == 9
+    assert rows[4].equal(run.env.initial("previous", 4))
+
+
+def test_the_gradient_of_the_term_equals_differences() -> None:
+    """The oracle's own formula, against central differences; a vector without length has no direction."""
+    g = np.random.default_rng(1)
+    z, toward, away = g.standard_normal((3, 4, 5))
+
+    def value(z: np.ndarray) -> np.ndarray:
+        def cosine(v: np.ndarray) -> np.ndarray:
+            return (z * v).sum(1) / np.linalg.norm(z, axis=1) / np.linalg.norm(v, axis=1)
+
+        return np.logaddexp(0, (cosine(away) - cosine(toward)) / TEMPERATURE)
+
+    slopes = [(value(z + e) - value(z - e)) / 2e-6 for e in 1e-6 * np.eye(5)[:, None, :]]
+    np.testing.assert_allclose(contrast(z, toward, away), np.stack(slopes, 1), atol=1e-8)
+    assert not contrast(np.zeros((2, 5)), toward[:2], away[:2]).any()
+
+
+@pytest.mark.parametrize("strategy", ["siblings", "stacked", "sequential"])
+def test_runs_with_and_without_the_term_share_batches(strategy: str) -> None:
+    """Strengths and temperatures of their own, one that distils, one plain: each comes out as if trained alone."""
+    problem = replace(NETWORK, model=Softmax(20, 10))
+    task = Tasks(settings(), torch.float64).get(problem, 3)
+    far = torch.stack([task.initial("far", m) for m in range(7)])
+    teacher = task.initial("teacher")
+    rules = [
+        (Rule(momentum=0.5, contrast=0.7, temperature=0.4), {"previous": far}),
+        (Rule(momentum=0.5, contrast=1.5), {"previous": far.flip(0)}),
+        (Rule(momentum=0.5, contrast=0.3, distill=0.6), {"previous": far[0], "teacher": teacher}),
+        (Rule(momentum=0.5, distill=0.6), {"teacher": teacher}),
+        (Rule(momentum=0.5), {}),
+    ]
+    jobs = [
+        (task, Train(np.arange(7), np.array([3, 1, 4, 0, 2, 3, 4]), task.initial(), 0.1, 1, rule, **more))
+        for rule, more in rules
+    ]
+    for job, answer in zip(jobs, Trainer(strategy=strategy).train(jobs), strict=True):
+        alone = Trainer(strategy="reference").train([job])[0]
+        torch.testing.assert_close(answer.update, alone.update, rtol=0, atol=1e-10)
+
+
+# --- groups, and what does not go together ----------------------------------------------------------------------------
+
+
+def test_groups_in_rotation() -> None:
+    assert [ROTATING.members(s).tolist() for s in range(4)] == [[0, 1], [2, 3, 4], [5, 6], [0, 1]]
+    assert [LAST.group(s) for s in range(8)] == [0, 1, 0, 1, 0, 2, 0, 1]
+    assert ROTATING.clients == LAST.clients == 7
+    equal = [(Alternating(3, 4), Rotation((4, 4, 4)))]
+    assert all(a.members(s).tolist() == b.members(s).tolist() for a, b in equal for s in range(7))
+
+
+def test_sessions_are_evaluated_on_the_labels_that_their_clients_hold() -> None:
+    task = Tasks(settings(), torch.float64).get(NETWORK, 2)
+    assert sorted(set(task.labels("held:2,3,4").tolist())) == [3, 4, 5, 6]
+    assert task.view("held:0,5").tolist() == task.view("labels:0,1,2,3,7,8,9").tolist()
+    run = play(FedAvg(LR), Previous(), NETWORK, ROTATING, sessions=2)
+    named = play(FedAvg(LR), Previous(), NETWORK, ROTATING, sessions=2, views=tuple(map(view, LABELS)))
+    assert accuracies(run) == accuracies(named)
+
+
+def view(labels: tuple[int, ...]) -> str:
+    return "labels:" + ",".join(map(str, labels))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Rotation(()), r"groups of \(\) leave one without"),
+        (lambda: Rotation((2, 0)), r"every session needs clients: groups of \(2, 0\)"),
+        (lambda: Rotation((2, 3), (0, 2, 1)), r"the order \(0, 2, 1\) names groups \[2\] of 2 groups"),
+        (lambda: Sessions(3, 2, ROTATING, ("test",)), "1 evaluation views for 3 groups"),
+        (lambda: Sessions(3, 0, ROTATING), "sessions of 0 rounds"),
+    ],
+)
+def test_groups_that_make_no_sense(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("problem", "membership", "message"),
+    [
+        (NETWORK, Rotation((2, 3, 3)), "the sessions have 8 clients, the problem has 7"),
+        (
+            replace(NETWORK, partition=Groups(labels=((0, 1), (2,), ()))),
+            ROTATING,
+            "clients of session 2 hold no samples",
+        ),
+    ],
+)
+def test_a_session_without_clients_or_data_is_an_error(problem: Any, membership: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        play(FedAvg(LR), Previous(), problem, membership)
+
+
+@pytest.mark.parametrize("algorithm", [FedAvg(LR), MOON, Scaffold(LR, control="displacement"), Scaffold(LR)])
+def test_a_client_without_data_takes_part_in_vain(algorithm: FedAvg) -> None:
+    """One of three clients of a group has no samples: the sessions go as without him."""
+    three, two = replace(NETWORK, partition=Idle(3), clients=5), replace(NETWORK, partition=Idle(2), clients=4)
+    a, b = (
+        play(algorithm, Previous(), problem, Rotation((2, size)), sessions=4)
+        for problem, size in ((three, 3), (two, 2))
+    )
+    torch.testing.assert_close(a.state["x"], b.state["x"], rtol=0, atol=1e-12)
+
+
+@dataclass(frozen=True)
+class Idle:
+    """Two groups; of the second group's clients only the first two hold samples."""
+
+    second: int
+
+    def split(self, labels: np.ndarray, clients: int, seed: int) -> list[np.ndarray]:
+        parts = Groups((2, 2), ((0, 1, 2, 3, 4), (5, 6, 7, 8, 9))).split(labels, 4, seed)
+        return parts + [parts[0][:0]] * (self.second - 2)
