@@ -166,7 +166,7 @@ class Sessions:
             scratch = yield from self._fingerprint(env, algorithm, state, session)
         state["opened"] = session
         if scratch is not None:
-            state["fingerprints"].append(scratch["x"] - scratch["pilot"])
+            state["fingerprints"].append((scratch["x"] - scratch["pilot"]) * env.trained)
             mixture["distance"] = self.start.distances(state["fingerprints"], env.blocks)
             algorithm.fingerprinted(state, scratch)
         if session == self.pilots:
@@ -187,7 +187,7 @@ class Sessions:
 
         Their batches are those of rounds beyond the end of the run.
         """
-        pilot = state["pilot"] if self.start.pilot == "trained" else env.initial("pilot")
+        pilot = self._pilot(env, state)
         scratch: State = {**state, "x": pilot, "pilot": pilot}
         algorithm.setup(env, scratch)
         for v in range(self.start.rounds):
@@ -195,6 +195,11 @@ class Sessions:
             now = self._now(env, algorithm, session, round, algorithm.lr / 2, state["steps_done"])
             yield from algorithm.round(env, scratch, now)
         return scratch
+
+    def _pilot(self, env: Env, state: State) -> Tensor:
+        if self.start.pilot == "trained":
+            return state["pilot"]  # type: ignore[no-any-return]
+        return env.random("pilot") if self.start.pilot == "fully_random" else env.initial("pilot")
 
     def _close(self, state: State, session: int, model: Tensor) -> None:
         """Keep the model by which the session is remembered."""

@@ -31,6 +31,7 @@ class Layout:
         self.shapes = tuple(model.shapes.values())
         self.sizes = tuple(math.prod(s) for s in self.shapes)
         self.total = sum(self.sizes)
+        self.buffers = tuple(n for n in self.names if n in model.buffers)
 
     @cached_property
     def offsets(self) -> dict[str, int]:
@@ -65,8 +66,10 @@ class Layout:
             how = self.model.initial(name)
             if how.kind == "constant":
                 parts.append(torch.full((size,), how.scale))
-            elif how.kind == "normal":
+            elif how.kind in ("normal", "rows"):
                 parts.append(torch.randn(size, generator=generator) * how.scale)
+                if how.kind == "rows":
+                    parts[-1][: self.model.shapes[name][-1]] = 0
             else:
                 parts.append((torch.rand(size, generator=generator) * 2 - 1) * how.scale)
         return torch.cat(parts)

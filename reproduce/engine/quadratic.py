@@ -79,6 +79,13 @@ class QuadraticTask:
         start = self.problem.start or (0.0,) * self.problem.dim
         return torch.tensor(start, dtype=self.dtype, device=self.device)
 
+    random = initial
+
+    @property
+    def trained(self) -> Tensor:
+        """1 for every number of the point: all are trained."""
+        return torch.ones(self.parameters, dtype=self.dtype, device=self.device)
+
     @property
     def blocks(self) -> dict[str, slice]:
         return {"x": slice(0, self.parameters)}

@@ -149,16 +149,27 @@ class ClassificationTask:
         return repr((self.problem, self.seed)).encode()
 
     def initial(self, *key: int | str) -> Tensor:
-        """The random initial model [P]; with a `key` another one, of a stream of its own."""
+        """The initial model [P]; with a `key` another one, whose random part is of a stream of its own."""
+        return self.random(*key)
+
+    def random(self, *key: int | str) -> Tensor:
+        """The same without any stored weights."""
         return self.arena.layout.initial(self.seed, *key).to(self.device, self.dtype)
 
     @cached_property
     def blocks(self) -> dict[str, slice]:
-        """Where each parameter tensor lies in the flat vector."""
+        """Where each trained tensor lies in the flat vector."""
         layout = self.arena.layout
-        return {
-            n: slice(layout.offsets[n], layout.offsets[n] + s) for n, s in zip(layout.names, layout.sizes, strict=True)
-        }
+        sizes = {n: s for n, s in zip(layout.names, layout.sizes, strict=True) if n not in layout.buffers}
+        return {n: slice(layout.offsets[n], layout.offsets[n] + s) for n, s in sizes.items()}
+
+    @cached_property
+    def trained(self) -> Tensor:
+        """1 for the entries [P] of the flat vector that are trained, 0 for running statistics."""
+        mask = torch.zeros(self.parameters, dtype=self.dtype, device=self.device)
+        for where in self.blocks.values():
+            mask[where] = 1
+        return mask
 
     def steps(self, amounts: np.ndarray, unit: str) -> np.ndarray:
         """Local SGD steps [N] of the clients' work `amounts` [N]."""
@@ -250,6 +261,13 @@ class Env:
 
     def initial(self, *key: int | str) -> Tensor:
         return self.task.initial(*key)
+
+    def random(self, *key: int | str) -> Tensor:
+        return self.task.random(*key)
+
+    @property
+    def trained(self) -> Tensor:
+        return self.task.trained
 
     def tensor(self, values: Any) -> Tensor:
         return torch.as_tensor(values, dtype=self.task.dtype, device=self.task.device)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reproduce.declare import Artifact, no_panels
-from reproduce.problems.models import Count, Model
+from reproduce.problems.count import Count
+from reproduce.problems.models import Model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,8 +65,8 @@ class Described(Count):
     def linear(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
         return self._add("Dense", super().linear(x, p, layer))
 
-    def pool(self, x: Any) -> Any:
-        return self._add("MaxPool2d", super().pool(x), self.pooling)
+    def pool(self, x: Any, size: int = 2, stride: int = 2, padding: int = 0) -> Any:
+        return self._add("MaxPool2d", super().pool(x, size, stride, padding), self.pooling)
 
     def relu(self, x: Any) -> Any:
         next(line for line in reversed(self.lines) if line.parameters).activation = "ReLU"
