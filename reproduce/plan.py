@@ -135,8 +135,8 @@ def seeds_override() -> tuple[int, ...] | None:
         seeds = tuple(int(s) for s in text.split(","))
     except ValueError as error:
         raise UserError(f"REPRODUCE_SEEDS={text}: use whole numbers with commas between them, such as 0,1,2") from error
-    if min(seeds) < 0 or len(set(seeds)) < len(seeds):
-        raise UserError(f"REPRODUCE_SEEDS={text}: use different numbers, none below 0")
+    if min(seeds) < 0 or max(seeds) >= 2**32 or len(set(seeds)) < len(seeds):
+        raise UserError(f"REPRODUCE_SEEDS={text}: use different numbers, from 0 to 2^32 - 1")
     return seeds
 
 

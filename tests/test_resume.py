@@ -13,13 +13,12 @@ import pandas as pd
 import pytest
 from runs import run
 
-from reproduce import results
+from reproduce import files, results
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.clocks.rounds import Rounds
 from reproduce.engine import library, store, train
 from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, prepare
-from reproduce.engine.store import write_atomically
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
@@ -166,13 +165,13 @@ def test_damaged_checkpoint_says_what_to_do(tmp_path: Path) -> None:
 
 def test_full_disk_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "results.parquet"
-    write_atomically(path, lambda f: f.write(b"old") and None)
+    files.write(path, lambda f: f.write(b"old"))
 
     def full(file: object) -> None:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(UserError, match="no space left"):
-        write_atomically(path, full)
+        files.write(path, full)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 

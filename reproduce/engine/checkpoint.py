@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from reproduce import files
 from reproduce.engine.cohort import Run
-from reproduce.engine.store import write_atomically
 from reproduce.errors import UserError
 
 MAGIC = b"reproduce checkpoint 2 "
@@ -78,7 +78,7 @@ class Checkpoint:
     def save(self) -> None:
         start = time.monotonic()
         data = pack({"states": [(identity(run), run.state) for run in self.runs], "note": self.note()})
-        write_atomically(self.path, lambda file: file.write(data))
+        files.write(self.path, lambda file: file.write(data))
         self.last = time.monotonic()
         self.spent = self.last - start
 

@@ -18,6 +18,7 @@ from reproduce.engine.cost import estimate
 from reproduce.engine.machine import peak_memory
 from reproduce.engine.progress import Progress
 from reproduce.engine.provenance import commit, environment
+from reproduce.engine.stopping import Stopping
 from reproduce.engine.store import write_results
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
@@ -62,9 +63,12 @@ def train_job(
         earlier = checkpoint.said["process"], checkpoint.said["memory"]
         changed = library.keep(checkpoint.said["isa"])
         print(changed, end="\n" if changed else "", file=sys.stderr)
-    with Progress(f"{scale}/{paper}/{job}", runs) as progress:
+    with Progress(f"{scale}/{paper}/{job}", runs) as progress, Stopping() as stopping:
 
         def tick() -> None:
+            if stopping.wish:
+                checkpoint.save()
+                stopping.end()
             checkpoint.tick()
             progress.update()
 
