@@ -148,7 +148,7 @@ def _jobs(scale: str, seeds: tuple[int, ...] | None) -> dict[tuple[str, str], Jo
         for panel in a.panels(scale):
             key = a.paper, panel.name
             known = panels.setdefault(key, panel)
-            part, whole = sorted((known, panel), key=lambda p: len(p.experiments))
+            part, whole = (panel, known) if len(panel.experiments) <= len(known.experiments) else (known, panel)
             if not _is_part(part, whole):
                 other = next(iter(readers[key]))
                 raise UserError(f"panel '{panel.name}' of {a.id} at scale {scale} is not the one of {other}")
@@ -166,18 +166,16 @@ def _jobs(scale: str, seeds: tuple[int, ...] | None) -> dict[tuple[str, str], Jo
             wanted = tuple(
                 reader
                 for reader, part in readers[paper, panel_name].items()
-                if part == declared or any(e.declaration in trained for e in part.experiments)
+                if part.experiments == declared.experiments or any(e.declaration in trained for e in part.experiments)
             )
             found[paper, name] = Job(scale, paper, name, panel, experiments, wanted)
     return found
 
 
 def _is_part(part: Panel, whole: Panel) -> bool:
-    """Does `part` name the panel `whole`, all of it or some of its experiments?"""
-    if part == whole:
-        return True
-    same = (part.seeds, part.substitute) == (whole.seeds, whole.substitute)
-    return same and all(e in whole.experiments for e in part.experiments)
+    """Does `part` name the panel `whole`, all of it or some of its experiments? What they stand in for may differ."""
+    same = part.experiments == whole.experiments or all(e in whole.experiments for e in part.experiments)
+    return same and part.seeds == whole.seeds
 
 
 def _split(scale: str, panel: Panel) -> dict[str, tuple[Experiment, ...]]:

@@ -8,7 +8,6 @@ schemes coincide until they differ (through session P + 1).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -22,10 +21,10 @@ from reproduce.algorithms.session_starts import Average, Previous, Proposed, Ran
 from reproduce.clocks.sessions import Sessions
 from reproduce.declare import printed
 from reproduce.experiment import Experiment, Label, Panel
+from reproduce.papers.dynamic_init.scales import FEW, SCALES, Data, Rate, Row, Scale
 from reproduce.problems import Classification
 from reproduce.problems.batches import Walk
-from reproduce.problems.models import Model, Softmax
-from reproduce.problems.normalised import NormConvNet
+from reproduce.problems.models import Model
 from reproduce.problems.partition_groups import (
     DirichletGroups,
     DistinctLabels,
@@ -41,122 +40,15 @@ from reproduce.systems.membership import Alternating, Membership, Rotation
 ALGORITHMS = ("fedavg", "fedprox", "scaffold", "fedacg", "moon")
 SCHEMES = ("proposed", "continuous", "previous", "average", "random_pilot")
 MOMENTUM = 0.9
-Rate = tuple[float, float]
-Row = Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Data:
-    """What a data set brings along: model, rounds T per session, learning rates (lr at the start of a session, share
-    of it that is left at the end).
-
-    rate: of all algorithms but those in `rates`. kind: the model of Tables 8-14 in the paper's words; networks: the
-    model itself where it is another one there, by algorithm ("" for the rest). R, older_R: similarity scale of Tables
-    1-7 and 8-14. overlaps: printed overlap -> the one that is run. seeds: those of Tables 1-7, if not the usual ones.
-    """
-
-    name: str
-    model: Model
-    rounds: int
-    rate: Rate
-    rates: Mapping[str, Rate] = field(default_factory=dict)
-    kind: str = "mlp"
-    networks: Mapping[str, Model] = field(default_factory=dict)
-    R: float = 10.0
-    older_R: float = 10.0
-    classes: int = 10
-    batch: int = 128
-    mean: tuple[float, ...] = ()
-    std: tuple[float, ...] = ()
-    overlaps: Mapping[str, float] = field(default_factory=dict)
-    seeds: tuple[int, ...] = ()
-    substitute: str = ""
-
-    def rate_of(self, algorithm: str) -> Rate:
-        return self.rates.get(algorithm, self.rate)
-
-    def network(self, algorithm: str) -> Model:
-        """The model in Tables 8-14."""
-        return self.networks.get(algorithm, self.networks.get("", self.model))
-
-
-@dataclass(frozen=True)
-class Group:
-    """Clients n of a session (2 n in all) in Tables 1-7, sessions S, and FedACG's (lambda, beta)."""
-
-    clients: int
-    sessions: int
-    acg: tuple[float, float]
-    seeds: tuple[int, ...] = (0, 1, 2)
-
-
-@dataclass(frozen=True)
-class Scale:
-    """data: the paper's data set -> what is run for it. groups: printed n of Tables 1-7 -> clients. older: printed
-    number of clients of Tables 8-14, in all (in a session for Table 12) -> as run. always: settings that all rows have.
-    """
-
-    data: Mapping[str, Data]
-    groups: Mapping[str, Group]
-    older: Mapping[str, int]
-    always: Row = field(default_factory=dict)
-    seeds: tuple[int, ...] = (0, 1, 2)
-
-
-# Learning rates of the authors' lr_poly.json.
-MNIST = Data("mnist", Softmax(784, 10), 50, (0.001, 0.6), {"scaffold": (0.03, 0.9)}, mean=(0.1307,), std=(0.3081,))
-FASHION = Data(
-    "fashion_mnist", Softmax(784, 10), 50, (0.003, 0.3), {"scaffold": (0.03, 0.9)}, mean=(0.2861,), std=(0.3530,)
-)
-SVHN = Data(
-    "svhn", NormConvNet(), 200, (0.005, 0.2), {"scaffold": (0.1, 0.9), "moon": (0.01, 0.2)}, "cnn", older_R=100.0,
-    mean=(0.4377, 0.4438, 0.4728), std=(0.1980, 0.2010, 0.1970),
-)  # fmt: skip
-# With a random start, few rounds at a smaller rate would not yet tell the schemes apart.
-GAUSSIAN = Data(
-    "gaussian", Softmax(20, 10), 10, (0.02, 0.6), {"scaffold": (0.3, 0.6)}, batch=32,
-    substitute="Gaussian classes in 20 dimensions for images and texts, 4 to 10 clients and 10 rounds per session",
-)  # fmt: skip
-
-
-def linear(data: Data) -> Data:
-    """The linear model at reduced scale: larger steps, fewer rounds."""
-    return replace(
-        data,
-        rounds=20,
-        rate=(0.0025, 0.6),
-        rates={"scaffold": (0.05, 0.9)},
-        substitute="10 clients and 20 rounds per session",
-    )
-
-
-SETS = ("mnist", "fashion_mnist", "svhn", "cifar10", "cifar100", "tiny_imagenet", "ag_news")
-FEW, MANY = (0.85, 0.01), (0.5, 0.1)
-SCALES = {
-    "smoke": Scale(
-        data=dict.fromkeys(SETS, GAUSSIAN),
-        groups={"20": Group(4, 6, FEW, (0, 1)), "100": Group(6, 7, MANY, (0, 1))},
-        older={"10": 10, "20": 10, "50": 12, "100": 20},
-        always={"label_overlap": "0.0", "dirichlet_alpha": "0.3"},
-        seeds=(0, 1),
-    ),
-    "reduced": Scale(
-        data={"mnist": linear(MNIST), "fashion_mnist": linear(FASHION)},
-        groups={"20": Group(10, 6, FEW), "100": Group(20, 7, MANY)},
-        older={"10": 10, "20": 10, "50": 10, "100": 20},
-    ),
-    "paper": Scale(
-        data={"mnist": MNIST, "fashion_mnist": FASHION, "svhn": SVHN},
-        groups={"20": Group(20, 6, FEW), "100": Group(100, 7, MANY, (100, 200, 300))},
-        older={"10": 10, "20": 20, "50": 50, "100": 100},
-    ),
-}
-
-# What the tables do not print: the distribution of Tables 12 and 13, and 10 clients where nothing is said.
+# What the tables do not print: the distribution of Tables 12 and 13. (10 clients where nothing is said.)
 UNPRINTED: Mapping[str, Mapping[str, Row]] = {
     "table12": {"": {"label_distribution": "unseen", "num_clients": "20"}},
     "table13": {"fedavg": {"label_distribution": "half"}, "fedprox": {"label_distribution": "partial_overlap"}},
 }
+# The text names another baseline than the header of Table 10: both.
+BESIDES = {"table10": ("average",)}
 # The panels of the figures are not named in the paper.
 MAIN, OLDER = (
     ("dataset", "label_overlap", "dirichlet_alpha", "algorithm"),
@@ -227,8 +119,9 @@ def rows(name: str) -> tuple[Row, ...]:
     if name in FIGURES:
         schemes, columns, places = FIGURES[name]
         return tuple({**dict(zip(columns, p, strict=True)), "init_scheme": s} for p in places for s in schemes)
-    rest = UNPRINTED.get(name, {})
-    return tuple({**row, **rest.get("", {}), **rest.get(row["algorithm"], {})} for row in printed("dynamic_init", name))
+    rest, read = UNPRINTED.get(name, {}), printed("dynamic_init", name)
+    more = [{**row, "init_scheme": scheme} for scheme in BESIDES.get(name, ()) for row in read]
+    return tuple({**row, **rest.get("", {}), **rest.get(row["algorithm"], {})} for row in (*read, *more))
 
 
 def main(row: Row, data: Data, here: Scale) -> tuple[str, tuple[int, ...], Experiment]:
@@ -324,13 +217,14 @@ def experiment(
 ) -> Experiment:
     """Continuous replaces the local algorithm and depends on it through the learning rate only."""
     problem = Classification(
-        data=data.name,
+        data=data.source or data.name,
         model=model,
         partition=partition,
         clients=clock.membership.clients,
         batches=Walk(data.batch),
         mean=data.mean,
         std=data.std,
+        augment=data.augment,
     )
     lr, continuous = data.rate_of(row["algorithm"])[0], row["init_scheme"] == "continuous"
     local = Distillation(lr, momentum=MOMENTUM, kappa=1.0) if continuous else algorithm(row["algorithm"], lr, acg)
