@@ -31,6 +31,7 @@ from reproduce.experiment import SCALES, Experiment
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Shuffled
 from reproduce.problems.embedded import GaussianClasses, ImageBlobs, TopicTokens
+from reproduce.problems.fasttext import FastText
 from reproduce.problems.models import MLP, ConvNet, ResNet, Softmax
 from reproduce.problems.partitions import IID, PartialOverlap, Shards
 from reproduce.settings import Settings
@@ -114,6 +115,13 @@ def test_what_does_not_go_together_is_refused(words: str, parts: tuple[Any, Any,
         ("fc takes 60 features but gets (64,)", {"model": Softmax(60, 10)}),
         ("conv1 takes images of 3 channels but gets (1, 8, 8)", {"model": ConvNet(3, 8, (4, 8), (12,))}),
         ("conv1 takes images of 1 channels but gets (20,)", {"data": "gaussian", "model": ResNet(1)}),
+        ("cannot read token ids; samples are int64", {"data": TopicTokens(3, 20, 9, 8, 4, 0)}),
+        ("wants token ids; samples are float", {"model": FastText()}),
+        (
+            "the tokenizer has 20 ids and does not fit the 19 rows",
+            {"data": TopicTokens(3, 20, 9, 8, 4, 0), "model": FastText(19, 2, 3)},
+        ),
+        ("the tokenizer has 30522 ids and does not fit", {"data": "ag_news", "model": FastText(30_521)}),
         ("has 4 outputs for the 10 classes of digits", {"model": Softmax(64, 4)}),
         ("Shards cannot split a test set", {"partition": Shards(), "test_partition": True}),
         ("PartialOverlap cannot split a test set", {"partition": PartialOverlap(), "test_partition": True}),
@@ -141,7 +149,7 @@ def test_samples_are_as_declared(tmp_path: Any) -> None:
         ("gaussian", Softmax(20, 10), 0),
         (GaussianClasses(3, 7, 8, 4, 1.0, 0), Softmax(7, 3), 0),
         (ImageBlobs(3, 8, 8, 4, 9.0, 0, channels=3), ConvNet(3, 8, (2, 3), (4,), 3, kernel=3), 0),
-        (TopicTokens(3, 20, 9, 8, 4, 0), Softmax(9, 3), 0),
+        (TopicTokens(3, 20, 9, 8, 4, 0), FastText(20, 2, 3), 0),
     ]
     for source, model, pad in data:
         problem = Classification(source, model, IID(), 2, Shuffled(4), pad=pad)
@@ -159,6 +167,17 @@ def test_data_that_is_not_as_declared_is_refused(tmp_path: Any) -> None:
     problem = Classification(Wrong(3, 7, 8, 4, 1.0, 0), Softmax(7, 3), IID(), 2, Shuffled(4))
     with pytest.raises(UserError, match=r"have shape \(6,\), not \(7,\) as declared"):
         Tasks(Settings(tmp_path, tmp_path, "cpu", 1)).get(problem, 0)
+
+
+def test_token_ids_beyond_the_vocabulary_are_refused() -> None:
+    class Damaged(TopicTokens):
+        def load(self) -> Any:
+            data = TopicTokens(3, 20, 9, 8, 4, 0).load()
+            return replace(data, train_x=data.train_x + 1)
+
+    problem = Classification(Damaged(3, 20, 9, 8, 4, 0), FastText(20, 2, 3), IID(), 2, Shuffled(4))
+    with pytest.raises(UserError, match=r"token ids outside 0 \.\. 19"):
+        Tasks(Settings(Path("nowhere"), Path("nowhere"), "cpu", 1)).get(problem, 0)
 
 
 def test_everything_that_is_declared_goes_together_and_needs_no_torch() -> None:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from reproduce.algorithms.base import FedAvg
+from reproduce.algorithms.session_starts import Proposed
 from reproduce.clocks.rounds import Rounds
 from reproduce.engine import graphs
 from reproduce.engine.cohort import Cohort, prepare
@@ -19,7 +20,7 @@ from reproduce.engine.evaluate import evaluate
 from reproduce.engine.requests import Evaluate, Gradient, Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.slots import Chunk, Plans, Slot
-from reproduce.engine.task import Tasks
+from reproduce.engine.task import Env, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.experiment import Experiment
@@ -134,13 +135,14 @@ class Residual(nn.Module):
 
     def __init__(self, m: ImageNetResNet) -> None:
         super().__init__()
-        self.conv1, self.bn1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64)
-        inputs = 64
+        self.conv1, self.bn1 = nn.Conv2d(3, m.width, 7, 2, 3, bias=False), nn.BatchNorm2d(m.width)
+        inputs = m.width
         for stage, count in enumerate({18: (2, 2, 2, 2), 34: (3, 4, 6, 3)}[m.depth], start=1):
             blocks = []
             for i in range(count):
-                blocks.append(Block(inputs, 32 * 2**stage, 2 if stage > 1 and i == 0 else 1))
-                inputs = 32 * 2**stage
+                width = m.width * 2 ** (stage - 1)
+                blocks.append(Block(inputs, width, 2 if stage > 1 and i == 0 else 1))
+                inputs = width
             self.add_module(f"layer{stage}", nn.Sequential(*blocks))
         for i, width in enumerate(m.projection, start=1):
             self.add_module(f"projection{i}", nn.Linear(inputs, width))
@@ -177,7 +179,8 @@ SMALL: dict[str, Model] = {
     "norm": NormConvNet(3, 8, ((4, 3), (6,)), 5, 4, 0.0, "running"),
     "plain": NormConvNet(3, 8, ((4, 3), (6,)), 5, 4, 0.0, "none"),
     "projected": ProjectedConvNet(3, 20, (3, 4), (8, 7, 6), 5, 4, 0.0),
-    "resnet18": ImageNetResNet(18, 4, (6, 5)),
+    "resnet18": ImageNetResNet(18, 4, (6, 5), width=4),
+    "resnet34": ImageNetResNet(34, 4, (), width=3),
     "fasttext": FastText(50, 6, 4),
 }
 RULES = {"sgd": Rule(), "momentum": Rule(momentum=0.9), "proximal": Rule(mu=0.5, momentum=0.5, mean_gradient=True)}
@@ -227,7 +230,7 @@ def plain(task: Any, x: Tensor, client: int, steps: int, rule: Rule) -> Tensor:
 
 
 @pytest.mark.parametrize("strategy", ["reference", "stacked", "sequential"])
-@pytest.mark.parametrize(("name", "rule"), [(n, r) for n in SMALL for r in RULES if r == "momentum" or n != "resnet18"])
+@pytest.mark.parametrize(("name", "rule"), [(n, r) for n in SMALL for r in RULES])
 def test_training_equals_pytorchs_modules(name: str, rule: str, strategy: str) -> None:
     """Weights and running statistics after several steps, clients of different lengths and short batches."""
     task = task_of(SMALL[name])
@@ -289,10 +292,71 @@ def test_servers_average_running_statistics_like_parameters() -> None:
     assert all((s != (1.0 if i % 2 else 0.0)).all() for i, s in enumerate(statistics)), "they move"
 
 
+@pytest.mark.parametrize("distance", ["per_tensor_unit", "global_l2"])
+def test_fingerprints_compare_what_is_trained(distance: str) -> None:
+    """Running statistics move, but are no part of a session's fingerprint (dynamic_init, 2.1)."""
+    task = task_of(SMALL["norm"])
+    env = Env(task, System(Steps(2)), 0)
+    one, two = task.initial("one"), task.initial("two")
+    moved = [one.clone(), two.clone()]
+    for name in task.arena.layout.buffers:
+        moved[0][task.blocks[name]] += 7.0
+    start = Proposed(distance=distance)
+    expected = start.distances([env.only_trained(two), env.only_trained(one)], env.trained)
+    assert start.distances([env.only_trained(v) for v in reversed(moved)], env.trained) == expected
+    weights = [w for n, w in env.blocks.items() if n.endswith("weight")]
+    assert len(weights) == len([n for n in env.trained if "bias" not in n]) == 8
+    if distance == "per_tensor_unit":
+        unit = [(one[w] / one[w].norm() - two[w] / two[w].norm()).norm() for w in weights]
+        assert expected[0] == pytest.approx(float(torch.stack(unit).mean()))
+    else:
+        both = torch.cat([one[w] - two[w] for n, w in env.blocks.items() if "running" not in n])
+        assert expected[0] == pytest.approx(float(both.norm()))
+
+
+@pytest.mark.parametrize("rule", [*RULES, "distilling", "averaging"])
+def test_training_the_rows_that_are_read_equals_training_all(rule: str) -> None:
+    """In float64: to PyTorch's dense modules, and to the dense reference for what those do not know."""
+    task = task_of(FastText(500, 6, 4))
+    x, more = task.initial(), {}
+    rules = RULES | {"distilling": Rule(distill=0.7), "averaging": Rule(momentum=0.9, first_gradient="pass_mean")}
+    if rule == "distilling":
+        more = {"teacher": task.initial("teacher")}
+    request = Train(np.arange(C), STEPS, x, LR, 4, rules[rule], **more)
+    trainer = Trainer()
+    sparse, dense = trainer.train([(task, request)])[0], Trainer(strategy="reference").train([(task, request)])[0]
+    assert trainer.used - {"onednn-products"} == {"sparse"}
+    for name in ("update", "mean_gradient", "first_gradient"):
+        if getattr(dense, name) is not None:
+            torch.testing.assert_close(getattr(sparse, name), getattr(dense, name), **TOLERANCE)
+    for client in range(C):
+        if rule in RULES:
+            end = plain(task, x, client, int(STEPS[client]), rules[rule])
+            torch.testing.assert_close(x + sparse.update[client], end, **TOLERANCE)
+        plan = task.plan(client, int(STEPS[client]), 4, 0)
+        read = set(task.arena.train_x[torch.from_numpy(plan[plan >= 0])].flatten().tolist()) - {0}
+        moved = sparse.update[client][task.blocks["embedding.weight"]].view(500, 6).any(1).nonzero().flatten()
+        assert set(moved.tolist()) == read, "the padding row stays"
+
+
+def test_terms_that_move_rows_that_are_not_read_are_trained_densely() -> None:
+    task = task_of(SMALL["fasttext"])
+    x = task.initial()
+    for name, terms in (("correction", {}), ("anchor", {"rule": Rule(mu=0.5)})):
+        request = Train(np.arange(C), STEPS, x, LR, 4, **{name: task.initial(name)}, **terms)
+        trainer = Trainer()
+        update = trainer.train([(task, request)])[0].update
+        assert trainer.used - {"onednn-products"} == {"stacked"}
+        expected = Trainer(strategy="reference").train([(task, request)])[0].update
+        torch.testing.assert_close(update, expected, **TOLERANCE)
+        with pytest.raises(UserError, match=f"'sparse' cannot compute this: it does not serve {name}"):
+            Trainer(strategy="sparse").train([(task, request)])
+
+
 def test_strategies_that_cannot_keep_running_statistics_refuse_them() -> None:
     task = task_of(SMALL["norm"])
     request = Train(np.arange(C), STEPS, task.initial(), LR, 0)
-    for name in ("kernel", "siblings", "compiled", "dense", "quadratic"):
+    for name in ("kernel", "siblings", "compiled", "dense", "quadratic", "sparse"):
         with pytest.raises(UserError, match=f"strategy '{name}' cannot compute this"):
             Trainer(strategy=name).train([(task, request)])
     slots = [Slot(task, request, i) for i in range(C)]
@@ -336,7 +400,7 @@ def test_representations_are_what_the_last_layer_gets(model: Model, sample: tupl
 
 def test_initial_weights() -> None:
     """PyTorch's defaults; Kaiming by fan-out and zero last scales for residual networks; a zero padding row."""
-    layout: Any = task_of(SMALL["resnet18"]).arena.layout
+    layout: Any = task_of(ImageNetResNet(classes=4)).arena.layout
     x = layout.named(layout.initial(3))
     assert (x["layer1.0.bn2.weight"] == 0).all()
     assert (x["layer2.0.downsample.1.weight"] == 1).all()
@@ -355,5 +419,7 @@ def test_unknown_networks_are_refused() -> None:
         ImageNetResNet(50)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="initial weights 'cifar'"):
         ImageNetResNet(init="cifar")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="width 32 has no stored weights"):
+        ImageNetResNet(init="imagenet", width=32)
     with pytest.raises(ValueError, match="unknown normalisation 'layer'"):
         NormConvNet(normalisation="layer")  # type: ignore[arg-type]

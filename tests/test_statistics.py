@@ -112,7 +112,7 @@ def test_fingerprints_are_of_parameters_and_mixtures_of_everything(distance: str
     first, _, last = played.state["fingerprints"]
     assert not first[statistics].any()
     assert first[~statistics].abs().max() > 1e-4
-    tensors = [w for n, w in env.blocks.items() if "bias" not in n]
+    tensors = [w for n, w in env.trained.items() if "bias" not in n]
     assert len(tensors) == 3 + 3 + 2  # convolutions, scales, linear layers
     units = [float((last[w] / last[w].norm() - first[w] / first[w].norm()).norm()) for w in tensors]
     plain = float((last - first)[~statistics].norm())
@@ -141,4 +141,4 @@ def fingerprint(played: Any, pilot: torch.Tensor) -> torch.Tensor:
     play = algorithm.round(env, state, replace(now, members=clock.membership.members(1), lr=algorithm.lr / 2))
     with pytest.raises(StopIteration):
         play.send(Trainer().train([(env.task, next(play))])[0])
-    return (state["x"] - pilot) * env.trained
+    return env.only_trained(state["x"] - pilot)

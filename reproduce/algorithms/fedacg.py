@@ -39,12 +39,13 @@ class FedACG(FedAvg):
         return replace(super().rule(), mu=self.beta)
 
     def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
-        return replace(super().local(env, state, now, cohort), start=state["x"] + self.lambdas(env) * state["m"])
+        return replace(super().local(env, state, now, cohort), start=state["x"] + self.carried(env, state))
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
-        state["m"] = self.lambdas(env) * state["m"] + trained.update[0]
+        state["m"] = self.carried(env, state) + trained.update[0]
         state["x"] = state["x"] + self.server_lr * state["m"]
 
-    def lambdas(self, env: Env) -> float | Tensor:
-        """lam, or one for each entry of the model."""
-        return self.lam if self.with_statistics else self.lam * env.trained
+    def carried(self, env: Env, state: State) -> Tensor:
+        """lam m [P], with or without the running statistics."""
+        momentum: Tensor = self.lam * state["m"]
+        return momentum if self.with_statistics else env.only_trained(momentum)

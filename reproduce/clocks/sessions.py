@@ -166,8 +166,8 @@ class Sessions:
             scratch = yield from self._fingerprint(env, algorithm, state, session)
         state["opened"] = session
         if scratch is not None:
-            state["fingerprints"].append((scratch["x"] - scratch["pilot"]) * env.trained)
-            mixture["distance"] = self.start.distances(state["fingerprints"], env.blocks)
+            state["fingerprints"].append(env.only_trained(scratch["x"] - scratch["pilot"]))
+            mixture["distance"] = self.start.distances(state["fingerprints"], env.trained)
             algorithm.fingerprinted(state, scratch)
         if session == self.pilots:
             # Batches are counted from here on: schemes with and without pilot sessions then ask for the same ones.

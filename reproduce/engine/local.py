@@ -39,13 +39,14 @@ class Rows:
 
     def take(self, a: Tensor) -> Rows:
         """The rows of these numbers."""
-        return self._each(lambda p: p.index_select(0, a))
+        return self.each(lambda p: p.index_select(0, a))
 
     def part(self, begin: int, end: int) -> Rows:
         """Consecutive rows, without a copy."""
-        return self._each(lambda p: p[begin:end])
+        return self.each(lambda p: p[begin:end])
 
-    def _each(self, function: Callable[[Tensor], Tensor]) -> Rows:
+    def each(self, function: Callable[[Tensor], Tensor]) -> Rows:
+        """`function` of all that there is."""
         mean, first = self.mean_gradient, self.first_gradient
         return Rows(
             function(self.update),

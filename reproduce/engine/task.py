@@ -24,6 +24,7 @@ from reproduce.engine.quadratic import Objectives, QuadraticTask
 from reproduce.engine.requests import PLAIN, Evaluate, Gradient
 from reproduce.engine.rule import Rule
 from reproduce.engine.strategies import Demand
+from reproduce.engine.weights import stored
 from reproduce.errors import UserError
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Indices
@@ -41,7 +42,8 @@ class Arena:
         self.problem = problem
         self.layout = Layout(problem.model)
         self.device, self.dtype = torch.device(settings.device), dtype or torch.float32
-        self.checksums = {str(problem.data): data.sha256}
+        self.stored, checksums = stored(self.layout, settings)
+        self.checksums = {str(problem.data): data.sha256} | checksums
         self.classes = data.n_classes
         train = _subset(data.train_y, problem.train_samples, problem, "train")
         test = _subset(data.test_y, problem.test_samples, problem, "test")
@@ -93,6 +95,12 @@ class Arena:
             raise UserError(
                 f"samples of {self.problem.data} have shape {tuple(features.shape[1:])}, not {sample.shape} as declared"
             )
+        if (
+            sample.vocabulary
+            and len(features)
+            and not 0 <= int(features.min()) <= int(features.max()) < sample.vocabulary
+        ):
+            raise UserError(f"{self.problem.data} has token ids outside 0 .. {sample.vocabulary - 1}")
         return features
 
     def _prepared(self, x: Any) -> Tensor:
@@ -149,8 +157,11 @@ class ClassificationTask:
         return repr((self.problem, self.seed)).encode()
 
     def initial(self, *key: int | str) -> Tensor:
-        """The initial model [P]; with a `key` another one, whose random part is of a stream of its own."""
-        return self.random(*key)
+        """The initial model [P]; with a `key` another one, whose random parts are of a stream of their own."""
+        x = self.random(*key)
+        for name, values in self.arena.stored.items():
+            x[self.blocks[name]] = values.flatten().to(x)
+        return x
 
     def random(self, *key: int | str) -> Tensor:
         """The same without any stored weights."""
@@ -158,18 +169,15 @@ class ClassificationTask:
 
     @cached_property
     def blocks(self) -> dict[str, slice]:
-        """Where each trained tensor lies in the flat vector."""
+        """Where each tensor lies in the flat vector."""
         layout = self.arena.layout
-        sizes = {n: s for n, s in zip(layout.names, layout.sizes, strict=True) if n not in layout.buffers}
-        return {n: slice(layout.offsets[n], layout.offsets[n] + s) for n, s in sizes.items()}
+        sizes = zip(layout.names, layout.sizes, strict=True)
+        return {n: slice(layout.offsets[n], layout.offsets[n] + s) for n, s in sizes}
 
     @cached_property
-    def trained(self) -> Tensor:
-        """1 for the entries [P] of the flat vector that are trained, 0 for running statistics."""
-        mask = torch.zeros(self.parameters, dtype=self.dtype, device=self.device)
-        for where in self.blocks.values():
-            mask[where] = 1
-        return mask
+    def trained(self) -> dict[str, slice]:
+        """`blocks` without those that SGD leaves alone (running statistics)."""
+        return {n: where for n, where in self.blocks.items() if n not in self.arena.layout.buffers}
 
     def steps(self, amounts: np.ndarray, unit: str) -> np.ndarray:
         """Local SGD steps [N] of the clients' work `amounts` [N]."""
@@ -259,15 +267,24 @@ class Env:
     def blocks(self) -> dict[str, slice]:
         return self.task.blocks
 
+    @property
+    def trained(self) -> dict[str, slice]:
+        return self.task.trained
+
+    def only_trained(self, vector: Tensor) -> Tensor:
+        """A vector [P] with zeros where SGD does not train (running statistics)."""
+        if len(self.trained) == len(self.blocks):
+            return vector
+        kept = torch.zeros_like(vector)
+        for where in self.trained.values():
+            kept[where] = vector[where]
+        return kept
+
     def initial(self, *key: int | str) -> Tensor:
         return self.task.initial(*key)
 
     def random(self, *key: int | str) -> Tensor:
         return self.task.random(*key)
-
-    @property
-    def trained(self) -> Tensor:
-        return self.task.trained
 
     def tensor(self, values: Any) -> Tensor:
         return torch.as_tensor(values, dtype=self.task.dtype, device=self.task.device)

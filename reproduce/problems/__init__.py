@@ -118,6 +118,7 @@ class Classification:
             raise ValueError("models of plain features have no images to crop")
         if self.test_partition and not hasattr(self.partition, "split_test"):
             raise UserError(f"the partition {type(self.partition).__name__} cannot split a test set")
+        _check_tokens(self.model, self.sample)
         outputs = _outputs(self.model, self.sample)
         if outputs < self.source.classes:
             raise UserError(f"{self.model} has {outputs} outputs for the {self.source.classes} classes of {self.data}")
@@ -158,13 +159,25 @@ class Classification:
 
     @property
     def requires(self) -> tuple[str, ...]:
-        return (self.data,) if isinstance(self.data, str) and self.data not in EMBEDDED else ()
+        data = (self.data,) if isinstance(self.data, str) and self.data not in EMBEDDED else ()
+        return (*data, self.model.pretrained) if self.model.pretrained else data
 
     @property
     def sizes(self) -> tuple[int, int]:
         """Training and test samples in use, as plans expect them."""
         train, test = self.source.sizes
         return self.train_samples or train, self.test_samples or test
+
+
+def _check_tokens(model: Model, sample: Sample) -> None:
+    """UserError if the model wants tokens and the samples are none, the reverse, or if its embedding is too small."""
+    if bool(model.embedding) != (sample.dtype == "int64"):
+        raise UserError(
+            f"{model} {'wants' if model.embedding else 'cannot read'} token ids; samples are {sample.dtype}"
+        )
+    rows = model.shapes[model.embedding][0] if model.embedding else sample.vocabulary
+    if rows < sample.vocabulary:
+        raise UserError(f"the tokenizer has {sample.vocabulary} ids and does not fit the {rows} rows of {model}")
 
 
 @cache

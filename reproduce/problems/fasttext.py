@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reproduce.problems.count import Shapes
@@ -28,6 +28,10 @@ class FastText(Model):
     @property
     def embedding(self) -> str:
         return "embedding.weight"
+
+    def with_rows(self, rows: int) -> FastText:
+        """The same with so many rows of the embedding."""
+        return replace(self, vocabulary=rows)
 
     def initial(self, name: str) -> Initial:
         return Initial("rows", 1.0) if name == self.embedding else super().initial(name)

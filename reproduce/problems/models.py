@@ -25,7 +25,7 @@ from reproduce.problems.count import Count, Shapes
 class Initial:
     """How one tensor starts: `kind` uniform, normal or constant, `scale` = half-width, deviation or value.
 
-    "rows" is normal with a first row of zeros (embeddings, whose row 0 is the padding).
+    "rows" is normal with a first row of zeros (embeddings, whose row 0 is the padding); "stored" comes from a file.
     """
 
     kind: str
@@ -62,7 +62,7 @@ class Model:
 
     @property
     def pretrained(self) -> str:
-        """The network whose stored weights the initial model takes where the names agree; "" if it is all random."""
+        """The stored weights (weights.py) that parameters of kind "stored" start from; "" if all is random."""
         return ""
 
     @property

@@ -120,19 +120,23 @@ class ImageNetResNet(Model):
 
     Names of the tensors are those of torchvision's state dictionaries (`layer2.0.downsample.0.weight`).
 
-    depth: 18 or 34. projection: sizes of the layers between the 512 pooled features and the classifier; their last
+    depth: 18 or 34. projection: sizes of the layers between the pooled features (512) and the classifier; their last
     output is the representation. init: "imagenet" reads the backbone's tensors from a file (engine/weights.py);
-    "random" is Kaiming-normal by fan-out, and the last scale of each block starts at 0.
+    "random" is Kaiming-normal by fan-out, and the last scale of each block starts at 0. width: channels of the first
+    stage; other widths than 64 have no stored weights.
     """
 
     depth: Literal[18, 34] = 18
     classes: int = 10
     projection: tuple[int, ...] = (512, 256)
     init: Literal["imagenet", "random"] = "random"
+    width: int = 64
 
     def __post_init__(self) -> None:
         if self.depth not in BLOCKS or self.init not in ("imagenet", "random"):
             raise ValueError(f"no ResNet of depth {self.depth} with initial weights '{self.init}'")
+        if self.pretrained and self.width != 64:
+            raise ValueError(f"a ResNet of width {self.width} has no stored weights")
 
     @property
     def batch_statistics(self) -> bool:
@@ -140,21 +144,21 @@ class ImageNetResNet(Model):
 
     @property
     def pretrained(self) -> str:
-        return f"resnet{self.depth}" if self.init == "imagenet" else ""
+        return f"imagenet-resnet{self.depth}" if self.init == "imagenet" else ""
 
     def basic_blocks(self) -> list[tuple[str, int, int, int]]:
         """(name, channels in, channels out, stride) of every basic block, in order."""
-        found, inputs = [], 64
+        found, inputs = [], self.width
         for stage, count in enumerate(BLOCKS[self.depth], start=1):
             for i in range(count):
-                width = 32 * 2**stage
+                width = self.width * 2 ** (stage - 1)
                 found.append((f"layer{stage}.{i}", inputs, width, 2 if stage > 1 and i == 0 else 1))
                 inputs = width
         return found
 
     @property
     def shapes(self) -> Shapes:
-        shapes = conv_shapes("conv1", 3, 64, 7, bias=False) | norm_shapes("bn1", 64, running=True)
+        shapes = conv_shapes("conv1", 3, self.width, 7, bias=False) | norm_shapes("bn1", self.width, running=True)
         for name, inputs, width, stride in self.basic_blocks():
             for i, channels in ((1, inputs), (2, width)):
                 shapes |= conv_shapes(f"{name}.conv{i}", channels, width, 3, bias=False)
@@ -162,7 +166,7 @@ class ImageNetResNet(Model):
             if stride != 1 or inputs != width:
                 shapes |= conv_shapes(f"{name}.downsample.0", inputs, width, 1, bias=False)
                 shapes |= norm_shapes(f"{name}.downsample.1", width, running=True)
-        inputs = 512
+        inputs = 8 * self.width
         for i, width in enumerate(self.projection, start=1):
             shapes |= linear_shapes(f"projection{i}", inputs, width)
             inputs = width
@@ -170,6 +174,8 @@ class ImageNetResNet(Model):
 
     def initial(self, name: str) -> Initial:
         shape = self.shapes[name]
+        if self.pretrained and not name.startswith(("projection", "fc")):
+            return Initial("stored", 0.0)
         if len(shape) == 4:
             outputs, _, height, width = shape
             return Initial("normal", (2 / (height * width * outputs)) ** 0.5)
