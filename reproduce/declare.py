@@ -115,6 +115,14 @@ class Curves:
     sheet: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Doubt:
+    """Printed numbers that cannot be what the table says: the cells whose columns have these values, and why."""
+
+    cells: Mapping[str, tuple[str, ...]]
+    why: str
+
+
 def no_panels(scale: str) -> tuple[Panel, ...]:
     """The panels of an artifact that needs no training."""
     return ()
@@ -135,6 +143,7 @@ class Artifact:
     decimals: of all metrics, or per metric (2 for the others). names: how to print a value or a column.
     extra: a function of (histories, cells) whose text is appended to the Markdown.
     censored: how a lower bound is printed.
+    doubts: printed numbers that are marked and left out of the comparison with ours.
     stamp: what the caption of a figure says of its lines: a text, or a function of the histories that gives it.
     """
 
@@ -154,6 +163,7 @@ class Artifact:
     extra: Code | Callable[..., Any] | None = None
     stamp: str | Code | Callable[..., Any] = ""
     censored: str = ">{}"
+    doubts: tuple[Doubt, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:  # until all papers are converted

@@ -142,18 +142,16 @@ def seeds_override() -> tuple[int, ...] | None:
 
 @cache
 def _jobs(scale: str, seeds: tuple[int, ...] | None) -> dict[tuple[str, str], Job]:
-    panels: dict[tuple[str, str], Panel] = {}
     readers: dict[tuple[str, str], dict[str, Panel]] = {}
     for a in artifacts():
         for panel in a.panels(scale):
-            key = a.paper, panel.name
-            known = panels.setdefault(key, panel)
-            part, whole = (panel, known) if len(panel.experiments) <= len(known.experiments) else (known, panel)
-            if not _is_part(part, whole):
-                other = next(iter(readers[key]))
-                raise UserError(f"panel '{panel.name}' of {a.id} at scale {scale} is not the one of {other}")
-            panels[key] = whole
-            readers.setdefault(key, {})[a.id] = panel
+            readers.setdefault((a.paper, panel.name), {})[a.id] = panel
+    panels = {key: max(parts.values(), key=lambda p: len(p.experiments)) for key, parts in readers.items()}
+    for key, parts in readers.items():
+        for reader, part in parts.items():
+            if not _is_part(part, panels[key]):
+                other = next(r for r, p in parts.items() if p is panels[key])
+                raise UserError(f"panel '{part.name}' of {reader} at scale {scale} is not the one of {other}")
     found: dict[tuple[str, str], Job] = {}
     for (paper, panel_name), declared in panels.items():
         panel = declared if seeds is None else replace(declared, seeds=seeds)

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
+from reproduce import seal
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.experiment import Experiment
@@ -37,8 +38,8 @@ def trained(path: Path, *experiments: Experiment) -> Path:
         for s in (0, 1)
         for r in range(3)
     ]
-    note = {"experiments": [e.record() for e in experiments]}
     table = pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False)
+    note = {"experiments": [e.record() for e in experiments], "content": seal.of_table(table)}
     parquet.write_table(table.replace_schema_metadata({b"provenance": json.dumps(note).encode()}), path)
     return path
 

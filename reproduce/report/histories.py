@@ -111,8 +111,20 @@ def load(
     return Histories(frame[[*labels, *COLUMNS]], scale, missing, phrases, records, wanted)
 
 
+def stored(experiment: Experiment, records: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], int] | None:
+    """The provenance that has the experiment, or one that differs in its labels only, and its place there; or None."""
+    equal = None
+    for record in records:
+        for i, e in enumerate(record.get("experiments", ())):
+            if all(same(e[part], getattr(experiment, part)) for part in PARTS):
+                if e["labels"] == dict(experiment.labels):
+                    return record, i
+                equal = equal or (record, i)
+    return equal
+
+
 def _of_experiments(
-    frame: pd.DataFrame, experiments: Sequence[Experiment], records: Sequence[Mapping[str, Any]]
+    frame: pd.DataFrame, experiments: Sequence[Experiment], records: Sequence[dict[str, Any]]
 ) -> pd.DataFrame:
     """The rows of `experiments`: those trained for them, then copies of those trained for equal ones."""
     import pandas as pd
@@ -120,14 +132,13 @@ def _of_experiments(
     labels = [c for c in frame.columns if c not in COLUMNS]
     run = frame.groupby(labels, dropna=False, sort=False).ngroup() if labels else pd.Series(0, index=frame.index)
     named = {_name(row, labels): i for i, row in enumerate(frame.loc[~run.duplicated(), labels].to_dict("records"))}
-    stored = [e for record in records for e in record.get("experiments", ())]
     own, copies = [], []
     for e in experiments:
         if (name := _name(e.labels, labels)) in named:
             own.append(named[name])
             continue
-        equal = next((s for s in stored if all(same(s[part], getattr(e, part)) for part in PARTS)), None)
-        source = None if equal is None else named.get(_name(equal["labels"], labels))
+        found = stored(e, records)
+        source = None if found is None else named.get(_name(found[0]["experiments"][found[1]]["labels"], labels))
         if source is not None:
             copies.append(frame[run == source].assign(**{c: e.labels.get(c) for c in labels}))
     return pd.concat([frame[run.isin(own)], *copies], ignore_index=True)

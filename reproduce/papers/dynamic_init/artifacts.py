@@ -4,10 +4,12 @@ own tables say (`reported/*.csv`)."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from reproduce.declare import Artifact, Code, Measure, Window
+from reproduce.declare import Artifact, Code, Doubt, Measure, Window
+from reproduce.papers.dynamic_init import notes as n
 from reproduce.papers.dynamic_init.runs import panels
 
 TRANSITIONS = {"first": 0, "second": 1, "third": 2, "fourth": 3}
@@ -20,7 +22,7 @@ def window(name: str, first: int, last: int, *transitions: str) -> Window:
     return Window("accuracy", first, last, sessions, f"accuracy_{name}_pct", origin="clock.returns")
 
 
-def main(*transitions: str) -> tuple[Measure, ...]:
+def main(*transitions: str) -> tuple[Window, ...]:
     """The window that gives the printed numbers of Tables 1-7, and the session's own first 5 and 10 rounds."""
     return tuple(window(name, *span, *transitions) for name, span in SPANS.items())
 
@@ -30,132 +32,142 @@ def older(name: str, *transitions: str) -> tuple[Measure, ...]:
     return window(name, 1, 10, *transitions), window("first5_rounds", 1, 5, *transitions)
 
 
-def table(number: int, title: str, cells: tuple[Measure, ...], layout: Mapping[str, Any], *notes: str) -> Artifact:
+def table(
+    number: int,
+    title: str,
+    cells: tuple[Measure, ...],
+    layout: Mapping[str, Any],
+    *notes: str,
+    doubts: tuple[Doubt, ...] = (),
+    reads: tuple[str, ...] = (),
+) -> Artifact:
+    """Table `number` of the paper; it reads its own runs, or those of the tables `reads`."""
     name = f"table{number}"
-    return Artifact("dynamic_init", name, title, partial(panels, (name,)), cells, notes=notes, **layout)
+    read = partial(panels, reads or (name,))
+    return Artifact("dynamic_init", name, title, read, cells, notes=notes, doubts=doubts, **layout)
 
 
-AFTER = "accuracy_after_transition_pct"
-FIRST10 = "accuracy_first10_rounds_pct"
+def figure(number: int, title: str, cells: tuple[Measure, ...], draw: Code, stamp: str) -> Artifact:
+    name = f"fig{number}"
+    return Artifact("dynamic_init", name, title, partial(panels, (name,)), cells, draw, stamp=stamp)
+
+
+AFTER, FIRST10 = "accuracy_after_transition_pct", "accuracy_first10_rounds_pct"
 ROWS = ("dataset", "label_overlap", "dirichlet_alpha", "algorithm")
 GROUPS = {"rows": ROWS, "columns": ("transition", "init_scheme"), "metrics": (AFTER,)}
-KINDS = {"rows": ("label_distribution", "dataset", "algorithm"), "columns": ("transition", "init_scheme")}
-THREE = ("first", "second", "third")
-
-WINDOW = (
-    "The window is the one that reproduces the printed numbers: the last accuracy of the session before the "
-    "transition, on that session's labels, and the first four rounds after it. The paper says 'initial rounds'; the "
-    "five entries start one too early because the curve begins with the random model. The CSV also has the first 5 "
-    "and the first 10 rounds of the session itself."
+KIND = ("label_distribution", "dataset", "algorithm")
+KINDS = {"rows": KIND, "columns": ("transition", "init_scheme")}
+COSTS = {"rows": ("dataset", "label_overlap", "dirichlet_alpha"), "columns": ("algorithm", "metric")}
+TWO, THREE = ("first", "second"), ("first", "second", "third")
+LATE = (
+    *(replace(w, sessions={"first": 1, "second": 3}) for w in main(*TWO)),
+    window("at_session_3_and_4", 0, 4, *TWO),
 )
-SESSIONS = (
-    "First and second transition are the starts of sessions 3 and 4 (counted from 0, one pilot session): at the start "
-    "of session 2 there is one stored model and the schemes coincide."
+LAST = (
+    Window("accuracy", 1, 10, {"last": 5}, FIRST10),
+    Window("accuracy", 1, 5, {"last": 5}, "accuracy_first5_rounds_pct"),
 )
-SCAFFOLD = (
-    "SCAFFOLD is what the authors' code runs: no control variate is applied, and the server's step is the local "
-    "learning rate. Continuous replaces the local algorithm and depends on it through the learning rate only; it was "
-    "trained once per learning rate, and FedProx and FedACG repeat the numbers of FedAvg, as they do in print."
-)
-LINEAR = (
-    "The paper's MLP for MNIST and Fashion-MNIST is one linear layer of 7,850 parameters. With overlap 0.2 the groups "
-    "hold the labels 0-4 and 4-8; label 9 is not used."
-)
-STATIC = (
-    "SVHN is declared with static batch normalisation in place of running statistics, which matter to what averaging "
-    "models does to the network."
-)
-
-ONCE = (
-    "SCAFFOLD is what the authors' code runs: no control variate is applied, and the server's step is the local "
-    "learning rate."
-)
-LATER = (
-    "Second and fourth transition are the starts of sessions 4 and 6 (counted from 0, one pilot session), both of the "
-    "first group."
-)
-YOUNG = (
-    "Transitions are those to the first sessions whose clients have been there before: sessions 3, 4, 5 with two "
-    "groups of clients in turns (partial overlap, half), 4, 5, 6 with three (two shards, distinct). The paper's "
-    "schedule is not known; its columns are not the same sessions for all algorithms, so that the order within a row "
-    "can be compared, not the numbers."
-)
-SEEDS = "The paper has one run of each setting, this table three seeds."
-TEN = "The numbers are means of the session's first ten rounds."
+TITLE = "Accuracy (%) after a session transition with {} clients per session, {}"
+TENTH = "Accuracy (%) over the first ten rounds"
+GRIDDED = {"axes": ROWS, "title": "{dataset}, {algorithm}, overlap {label_overlap}, α = {dirichlet_alpha}"}
+DISTRIBUTED = {"axes": KIND, "title": "{label_distribution}, {dataset}, {algorithm}"}
 
 ARTIFACTS = (
-    Artifact(
-        "dynamic_init",
-        "fig1",
+    figure(
+        1,
         "Sessions with changing clients, and the mixture of stored models that each starts from",
-        partial(panels, ("fig1",)),
         (Code("measures:mixtures"),),
         Code("pictures:timeline"),
-        stamp="Top: which group trains, and the weight of each stored model in the initial model of a later session "
-        "(FedAvg, mean over seeds; weights below 0.01 are not drawn). Bottom: mean over seeds, band from least to "
-        "greatest.",
+        n.MIXTURES,
     ),
-    table(
+    figure(
+        2,
+        "Accuracy through the sessions, Dirichlet distribution",
+        (Code("measures:ends"),),
+        Code("pictures:recovery", GRIDDED),
+        n.CURVES,
+    ),
+    figure(
         3,
-        "Accuracy (%) after a session transition with 20 clients per session, MNIST, Fashion-MNIST and SVHN",
-        main("first", "second"),
-        GROUPS,
-        WINDOW,
-        SESSIONS,
-        SCAFFOLD,
-        LINEAR,
-        STATIC,
-    ),
-    table(
-        5,
-        "Accuracy (%) after a session transition with 100 clients per session, five image sets",
-        main("second", "fourth"),
-        GROUPS,
-        WINDOW,
-        LATER,
-        SCAFFOLD.replace(
-            "FedProx and FedACG repeat the numbers of FedAvg", "algorithms of equal rates share its numbers"
-        ),
-        LINEAR,
-    ),
-    table(
-        8,
-        "Accuracy (%) over the first ten rounds after a transition, two shards and partial overlap",
+        "Accuracy through the sessions, two shards and partial overlap",
         older("first10_rounds", *THREE),
-        KINDS | {"metrics": (FIRST10,)},
-        YOUNG,
-        SEEDS,
-        ONCE,
+        Code("pictures:recovery", DISTRIBUTED),
+        n.CURVES,
     ),
-    table(
-        9,
-        "Accuracy (%) over the first ten rounds after a transition, half of the labels and distinct labels",
+    figure(
+        4,
+        "Accuracy through the sessions, four label distributions",
         older("first10_rounds", *THREE),
-        KINDS | {"metrics": (FIRST10,)},
-        YOUNG,
-        SEEDS,
-        ONCE,
+        Code("pictures:recovery", DISTRIBUTED),
+        n.CURVES,
     ),
     table(
-        11,
-        "Accuracy (%) after a transition with more clients, partial overlap",
+        1, TITLE.format(20, "CIFAR-10 and CIFAR-100"), main(*TWO), GROUPS,
+        n.WINDOW, n.SESSIONS, n.SHARED, n.NORM, n.IMAGENET,
+    ),
+    table(2, TITLE.format(20, "AG News"), main(*TWO), GROUPS, n.WINDOW, n.SESSIONS, n.ONCE, n.EIGHTY, n.TEXTS),
+    table(
+        3, TITLE.format(20, "MNIST, Fashion-MNIST and SVHN"), main(*TWO), GROUPS,
+        n.WINDOW, n.SESSIONS, n.SCAFFOLD, n.LINEAR, n.NORM,
+    ),
+    table(
+        4, TITLE.format(20, "TinyImageNet"), main(*TWO), GROUPS,
+        n.WINDOW, n.SESSIONS, n.SHARED, n.NORM, n.IMAGENET,
+    ),
+    table(
+        5, TITLE.format(100, "five image sets"), main("second", "fourth"), GROUPS,
+        n.WINDOW, n.FOURTH, n.SHARED, n.LINEAR, n.NORM, n.IMAGENET,
+    ),
+    table(
+        6, TITLE.format(100, "TinyImageNet"), LATE, GROUPS,
+        n.WINDOW, n.MISLABELLED, n.SHARED, n.NORM, n.IMAGENET,
+    ),
+    table(7, TITLE.format(100, "AG News"), LATE, GROUPS, n.WINDOW, n.MISLABELLED, n.ONCE, n.TEXTS),
+    table(
+        8, f"{TENTH} after a transition, two shards and partial overlap",
+        older("first10_rounds", *THREE), KINDS | {"metrics": (FIRST10,)},
+        n.YOUNG, n.SEEDS, n.ONCE, n.MLP, n.NORM, n.IMAGENET, doubts=n.COPIED8,
+    ),
+    table(
+        9, f"{TENTH} after a transition, half of the labels and distinct labels",
+        older("first10_rounds", *THREE), KINDS | {"metrics": (FIRST10,)},
+        n.YOUNG, n.SEEDS, n.ONCE, n.MLP, n.NORM, n.IMAGENET,
+    ),
+    table(
+        10, "Accuracy (%) after a transition, TinyImageNet with ResNet-34",
+        older("after_transition", *THREE), KINDS | {"metrics": (AFTER,)},
+        n.TEN, n.YOUNG, n.SEEDS, n.BASELINE, n.NORM, n.IMAGENET, doubts=n.COPIED10,
+    ),
+    table(
+        11, "Accuracy (%) after a transition with more clients, partial overlap",
         older("after_transition", *THREE),
-        {
-            "rows": ("num_clients", "dataset", "algorithm"),
-            "columns": ("transition", "init_scheme"),
-            "metrics": (AFTER,),
-        },
-        TEN,
-        YOUNG,
-        SEEDS,
+        {**KINDS, "rows": ("num_clients", "dataset", "algorithm"), "metrics": (AFTER,)},
+        n.TEN, n.YOUNG, n.SEEDS, n.ONCE, n.MLP, doubts=n.COPIED11,
     ),
     table(
-        12,
-        "Accuracy (%) over the first ten rounds of a last session whose clients hold labels that nobody had before",
-        (Window("accuracy", 1, 10, {"last": 5}, FIRST10),),
-        {"rows": ("dataset", "algorithm"), "columns": ("init_scheme",)},
-        "The paper does not say which labels are unseen. Here the sessions are those of groups A B A B A C, A with the "
-        "labels 0-3, B 4-7, C 8-9, 20 clients each, Dirichlet parameter 0.7 inside a group.",
-        SEEDS,
+        12, f"{TENTH} of a last session whose clients hold labels that nobody had before",
+        LAST, {"rows": ("dataset", "algorithm"), "columns": ("init_scheme",), "metrics": (FIRST10,)},
+        n.UNSEEN, n.SEEDS, n.MLP, n.NORM,
     ),
-)
+    table(
+        13, "Accuracy (%) after a transition by similarity scale R",
+        older("after_transition", *THREE),
+        {"rows": ("algorithm", "dataset", "similarity_scale"), "columns": ("transition",), "metrics": (AFTER,)},
+        n.TEN, n.YOUNG, n.SEEDS, n.SCALES, n.NORM, n.IMAGENET,
+    ),
+    table(
+        14, "Accuracy (%) after a transition with the trained pilot model and with a random one",
+        older("after_transition", *THREE), KINDS | {"metrics": (AFTER,)},
+        n.TEN, n.YOUNG, n.SEEDS, n.PILOT, n.ONCE, n.NORM, n.IMAGENET,
+    ),
+    table(
+        15, "Processor time (s) and memory (GB) with 20 clients per session",
+        (Code("measures:costs", {"clients": 20, "overlap": 0.8}),), COSTS, n.MACHINE,
+        reads=("table1", "table2", "table3", "table4"),
+    ),
+    table(
+        16, "Processor time (s) and memory (GB) with 100 clients per session",
+        (Code("measures:costs", {"clients": 100, "overlap": 0.8}),), COSTS, n.MACHINE,
+        reads=("table5", "table6", "table7"),
+    ),
+)  # fmt: skip
