@@ -34,6 +34,7 @@ from reproduce.problems.batches import Shuffled
 from reproduce.problems.embedded import GaussianClasses, ImageBlobs, TopicTokens
 from reproduce.problems.fasttext import FastText
 from reproduce.problems.models import MLP, ConvNet, ResNet, Softmax
+from reproduce.problems.normalised import NormConvNet
 from reproduce.problems.partitions import IID, PartialOverlap, Shards
 from reproduce.settings import Settings
 from reproduce.systems import System
@@ -47,6 +48,7 @@ from reproduce.systems.work import PerClient, Steps
 TOY = Quadratic(4, 2)
 NET = Classification("digits", Softmax(64, 10), IID(), 4, Shuffled(10))
 RESNET = replace(NET, model=ResNet(1, 10, (4, 8), (1, 1)))
+RUNNING = NormConvNet(1, 8, ((4,),), 5, normalisation="running")
 SYSTEM = System(work=Steps(2))
 PARTS = System(work=Steps(2), capacity=SplitCapacity((1.0, 0.25)))
 ROUNDS = Rounds(2)
@@ -84,6 +86,7 @@ REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
     ("parts of a network, and a quadratic has none", (TOY, PARTS, HeteroFL(), ROUNDS)),
     ("a Softmax has no narrower form", (NET, PARTS, HeteroFL(), ROUNDS)),
     ("some clients hold only a part", (NET, PARTS, FedAvg(), ROUNDS)),
+    ("not for models with running statistics", (replace(RESNET, model=RUNNING), PARTS, FIARSE(), ROUNDS)),
     ("cannot be divided over 2 capacities", (replace(RESNET, clients=1), PARTS, FIARSE(), ROUNDS)),
     ("work is given for 3 clients, not for 4", (NET, System(PerClient((1, 2, 3))), FedAvg(), ROUNDS)),
     ("given for 3 clients, not", (NET, System(Steps(1), PerClientLink((0.1, 0.2, 0.3))), FedAvg(), ROUNDS)),

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from reproduce.algorithms.base import FedAvg
-from reproduce.algorithms.session_starts import Proposed
 from reproduce.clocks.rounds import Rounds
 from reproduce.engine import graphs
 from reproduce.engine.cohort import Cohort, prepare
@@ -20,7 +19,7 @@ from reproduce.engine.evaluate import evaluate
 from reproduce.engine.requests import Evaluate, Gradient, Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.slots import Chunk, Plans, Slot
-from reproduce.engine.task import Env, Tasks
+from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.experiment import Experiment
@@ -287,41 +286,23 @@ def test_servers_average_running_statistics_like_parameters() -> None:
         ends.append(flat(task, module))
     expected = sum(w * end for w, end in zip(task.weights, ends, strict=True))
     torch.testing.assert_close(run.state["x"], expected, **TOLERANCE)
-    statistics = [run.state["x"][task.blocks[name]] for name in task.arena.layout.buffers]
+    named = task.arena.layout.named(run.state["x"])
+    statistics = [named[name] for name in task.arena.layout.buffers]
     assert len(statistics) == 6
     assert all((s != (1.0 if i % 2 else 0.0)).all() for i, s in enumerate(statistics)), "they move"
 
 
-@pytest.mark.parametrize("distance", ["per_tensor_unit", "global_l2"])
-def test_fingerprints_compare_what_is_trained(distance: str) -> None:
-    """Running statistics move, but are no part of a session's fingerprint (dynamic_init, 2.1)."""
-    task = task_of(SMALL["norm"])
-    env = Env(task, System(Steps(2)), 0)
-    one, two = task.initial("one"), task.initial("two")
-    moved = [one.clone(), two.clone()]
-    for name in task.arena.layout.buffers:
-        moved[0][task.blocks[name]] += 7.0
-    start = Proposed(distance=distance)
-    expected = start.distances([env.only_trained(two), env.only_trained(one)], env.trained)
-    assert start.distances([env.only_trained(v) for v in reversed(moved)], env.trained) == expected
-    weights = [w for n, w in env.blocks.items() if n.endswith("weight")]
-    assert len(weights) == len([n for n in env.trained if "bias" not in n]) == 8
-    if distance == "per_tensor_unit":
-        unit = [(one[w] / one[w].norm() - two[w] / two[w].norm()).norm() for w in weights]
-        assert expected[0] == pytest.approx(float(torch.stack(unit).mean()))
-    else:
-        both = torch.cat([one[w] - two[w] for n, w in env.blocks.items() if "running" not in n])
-        assert expected[0] == pytest.approx(float(both.norm()))
-
-
-@pytest.mark.parametrize("rule", [*RULES, "distilling", "averaging"])
+@pytest.mark.parametrize("rule", [*RULES, "distilling", "contrasting", "averaging"])
 def test_training_the_rows_that_are_read_equals_training_all(rule: str) -> None:
     """In float64: to PyTorch's dense modules, and to the dense reference for what those do not know."""
     task = task_of(FastText(500, 6, 4))
-    x, more = task.initial(), {}
-    rules = RULES | {"distilling": Rule(distill=0.7), "averaging": Rule(momentum=0.9, first_gradient="pass_mean")}
-    if rule == "distilling":
-        more = {"teacher": task.initial("teacher")}
+    x, past = task.initial(), torch.stack([task.initial("past", client) for client in range(C)])
+    rules: dict[str, Rule] = RULES | {
+        "distilling": Rule(distill=0.7),
+        "averaging": Rule(momentum=0.9, first_gradient="pass_mean"),
+    }
+    rules["contrasting"] = Rule(momentum=0.9, contrast=0.5)
+    more = {"distilling": {"teacher": task.initial("teacher")}, "contrasting": {"previous": past}}.get(rule, {})
     request = Train(np.arange(C), STEPS, x, LR, 4, rules[rule], **more)
     trainer = Trainer()
     sparse, dense = trainer.train([(task, request)])[0], Trainer(strategy="reference").train([(task, request)])[0]

@@ -82,6 +82,7 @@ SERVED = {
     "dense": requests(MLP(64, 6, 10), PLAIN, HEAVY),
     "stacked": requests(CONV, PLAIN, HEAVY, DISTILLED, MASKED) + requests(RESNET, PLAIN, MASKED),
     "sequential": requests(CONV, PLAIN, DISTILLED) + requests(RESNET, PLAIN, MASKED),
+    "sparse": requests(WORDS, PLAIN, HEAVY, DISTILLED),
     "quadratic": requests(None, PLAIN, HEAVY),
 }
 

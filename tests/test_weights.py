@@ -71,6 +71,10 @@ def test_the_backbone_is_read_and_the_head_is_random(
         else:
             assert torch.equal(value, content[name])
             assert torch.equal(value, second[name])
+            assert torch.equal(value, pilot[name])
+    random = layout.named(zero.random())
+    assert all((v.std() > 0 or v.numel() < 3 or "bn" in n or ".1." in n) for n, v in random.items()), "drawn, not zero"
+    assert not torch.equal(random["conv1.weight"], content["conv1.weight"])
     sha256 = hashlib.sha256((tmp_path / place / weights.FILES[NAME]).read_bytes()).hexdigest()
     assert tasks.provenance[NAME] == sha256
     assert PROBLEM.requires == (NAME,)

@@ -59,15 +59,12 @@ class Layout:
         return {n: part.view(s) for n, part, s in zip(self.names, parts, self.shapes, strict=True)}
 
     def initial(self, *key: int | str) -> Tensor:
-        """The initial vector [P] (float32) of the model, drawn from the stream of `key`, parameter by parameter.
-
-        What is stored (`engine.weights`) is left out.
-        """
+        """The random initial vector [P] (float32), drawn from the stream of `key`, parameter by parameter."""
         generator = torch.Generator().manual_seed(int(rng("init", *key).integers(2**62)))
         parts = []
         for name, size in zip(self.names, self.sizes, strict=True):
             how = self.model.initial(name)
-            if how.kind in ("constant", "stored"):
+            if how.kind == "constant":
                 parts.append(torch.full((size,), how.scale))
             elif how.kind in ("normal", "rows"):
                 parts.append(torch.randn(size, generator=generator) * how.scale)

@@ -30,6 +30,7 @@ class Objectives:
         self.h = None if problem.hessians is None else self._tensor(problem.hessians)
         self.optimum = self._tensor(problem.optimum())
         self.checksums: dict[str, str] = {}
+        self.notes: dict[str, str] = {}
 
     def _tensor(self, values: Any) -> Tensor:
         return torch.tensor(values, dtype=self.dtype, device=self.device)

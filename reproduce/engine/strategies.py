@@ -210,7 +210,7 @@ TABLE = (
         name="sparse",
         code="reproduce.engine.sparse:sparse_run",
         # Not with an anchor or a correction, which move rows that no sample names.
-        serves=NEEDED | {"model"} | SGD - {"anchor", "correction"} | DISTILLATION,
+        serves=NEEDED | {"model"} | SGD - {"anchor", "correction"} | DISTILLATION | CONTRAST,
         fits=lambda work: _network(work) and bool(work.model.embedding),
         size=lambda work, slots: 1,
         precisions=frozenset({"tf32", "bfloat16"}),

@@ -7,7 +7,7 @@ clients of many runs in one stack.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -30,6 +30,7 @@ from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Indices
 from reproduce.problems.data import load
 from reproduce.problems.models import Model
+from reproduce.problems.tokens import pieces
 from reproduce.settings import Settings
 from reproduce.streams import rng
 
@@ -44,6 +45,12 @@ class Arena:
         self.device, self.dtype = torch.device(settings.device), dtype or torch.float32
         self.stored, checksums = stored(self.layout, settings)
         self.checksums = {str(problem.data): data.sha256} | checksums
+        notes = [getattr(data, "note", "")]
+        if problem.tokenizer == "pieces":
+            texts = data.train_text or (), data.test_text or ()
+            train_x, test_x, self.checksums["tokenizer"], note = pieces(*texts, settings.data)
+            data, notes = replace(data, train_x=train_x, test_x=test_x), [*notes, note]
+        self.notes = {str(problem.data): said} if (said := "; ".join(filter(None, notes))) else {}
         self.classes = data.n_classes
         train = _subset(data.train_y, problem.train_samples, problem, "train")
         test = _subset(data.test_y, problem.test_samples, problem, "test")
@@ -323,6 +330,11 @@ class Tasks:
     def provenance(self) -> dict[str, str]:
         """data set -> SHA-256 of its files, for the results' provenance."""
         return {name: sha256 for arena in self._arenas.values() for name, sha256 in arena.checksums.items()}
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """data set -> what must be said about it, where there is something (a subset, a vocabulary of its own)."""
+        return {name: note for arena in self._arenas.values() for name, note in arena.notes.items()}
 
 
 ARENAS: dict[type, Any] = {Classification: Arena, Quadratic: Objectives}

@@ -88,6 +88,7 @@ def train_job(
         "seeds": list(panel.seeds),
         "experiments": [e.record() for e in experiments],
         "data": tasks.provenance,
+        "data_notes": tasks.notes,
         "device": here.device,
         "configured_precision": here.precision,
         "precision": trainer.precision,

@@ -15,7 +15,7 @@ from reproduce.settings import Settings
 
 
 class Stored(NamedTuple):
-    """tensors: of the layout's parameters of kind "stored"; checksums: name of the weights -> SHA-256 of their file."""
+    """tensors: those of the model that are stored; checksums: name of the weights -> SHA-256 of their file."""
 
     tensors: dict[str, Tensor]
     checksums: dict[str, str]
@@ -38,7 +38,7 @@ def stored(layout: Layout, settings: Settings) -> Stored:
     content = torch.load(path, map_location="cpu", weights_only=True)
     tensors = {}
     for parameter, shape in zip(layout.names, layout.shapes, strict=True):
-        if layout.model.initial(parameter).kind == "stored":
+        if layout.model.is_stored(parameter):
             found = content.get(parameter)
             if found is None or tuple(found.shape) != shape:
                 raise UserError(f"{path} holds no {parameter} of shape {shape}: it is not the network {name}")

@@ -91,6 +91,7 @@ class Classification:
     augment: "none" or "crop_flip" (random crop with zero padding 4, horizontal flip; training only).
     pad: zero pixels added on each side of an image (28x28 to 32x32 with 2).
     evaluation_batch: samples per evaluation batch (matters only for models with batch statistics).
+    tokenizer: of texts, "hashed" (a number for each word) or "pieces" (BERT's word pieces, `problems.tokens`).
     """
 
     data: Any
@@ -110,12 +111,17 @@ class Classification:
     augment: str = "none"
     pad: int = 0
     evaluation_batch: int = 500
+    tokenizer: str = "hashed"
 
     def __post_init__(self) -> None:
         if self.augment not in ("none", "crop_flip"):
             raise ValueError(f"augmentation '{self.augment}': use 'none' or 'crop_flip'")
         if self.augment != "none" and isinstance(self.model, MLP | Softmax):
             raise ValueError("models of plain features have no images to crop")
+        if self.tokenizer not in ("hashed", "pieces"):
+            raise ValueError(f"tokenizer '{self.tokenizer}': use 'hashed' or 'pieces'")
+        if self.tokenizer == "pieces" and getattr(self.source, "kind", "") != "text":
+            raise UserError(f"{self.data} has no texts to cut into word pieces")
         if self.test_partition and not hasattr(self.partition, "split_test"):
             raise UserError(f"the partition {type(self.partition).__name__} cannot split a test set")
         _check_tokens(self.model, self.sample)
@@ -144,6 +150,7 @@ class Classification:
         return (
             self.data, self.model, self.mean, self.std, self.pad, self.train_samples, self.test_samples,
             self.subset_seed, self.subset_balanced, self.batches, self.augment, self.evaluation_batch,
+            self.tokenizer,
         )  # fmt: skip
 
     def check_view(self, name: str) -> None:

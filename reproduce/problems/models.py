@@ -25,7 +25,7 @@ from reproduce.problems.count import Count, Shapes
 class Initial:
     """How one tensor starts: `kind` uniform, normal or constant, `scale` = half-width, deviation or value.
 
-    "rows" is normal with a first row of zeros (embeddings, whose row 0 is the padding); "stored" comes from a file.
+    "rows" is normal with a first row of zeros (embeddings, whose row 0 is the padding).
     """
 
     kind: str
@@ -62,8 +62,12 @@ class Model:
 
     @property
     def pretrained(self) -> str:
-        """The stored weights (weights.py) that parameters of kind "stored" start from; "" if all is random."""
+        """The stored weights (weights.py) that the initial model takes; "" if all of it is random."""
         return ""
+
+    def is_stored(self, name: str) -> bool:
+        """Is this tensor one of them?"""
+        return False
 
     @property
     def embedding(self) -> str:

@@ -146,6 +146,9 @@ class ImageNetResNet(Model):
     def pretrained(self) -> str:
         return f"imagenet-resnet{self.depth}" if self.init == "imagenet" else ""
 
+    def is_stored(self, name: str) -> bool:
+        return bool(self.pretrained) and not name.startswith(("projection", "fc"))
+
     def basic_blocks(self) -> list[tuple[str, int, int, int]]:
         """(name, channels in, channels out, stride) of every basic block, in order."""
         found, inputs = [], self.width
@@ -174,8 +177,6 @@ class ImageNetResNet(Model):
 
     def initial(self, name: str) -> Initial:
         shape = self.shapes[name]
-        if self.pretrained and not name.startswith(("projection", "fc")):
-            return Initial("stored", 0.0)
         if len(shape) == 4:
             outputs, _, height, width = shape
             return Initial("normal", (2 / (height * width * outputs)) ** 0.5)

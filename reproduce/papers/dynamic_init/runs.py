@@ -26,7 +26,6 @@ from reproduce.problems import Classification
 from reproduce.problems.batches import Walk
 from reproduce.problems.models import Model
 from reproduce.problems.partition_groups import (
-    DirichletGroups,
     DistinctLabels,
     GroupedDirichlet,
     HalfLabels,
@@ -198,7 +197,7 @@ def federation(kind: str, n: int, classes: int) -> tuple[Any, Membership, tuple[
             (tuple(every[: cuts[0]]), tuple(every[cuts[0] : cuts[1]]), tuple(every[cuts[1] :])),
         )
     sets = tuple(tuple(every[a * classes // 10 : b * classes // 10]) for a, b in ((0, 4), (4, 8), (8, 10)))
-    return DirichletGroups(0.7, sets), Rotation((n, n, n), (0, 1, 0, 1, 0, 2)), sets
+    return GroupedDirichlet(0.7, label_sets=sets), Rotation((n, n, n), (0, 1, 0, 1, 0, 2)), sets
 
 
 def views(groups: tuple[tuple[int, ...], ...]) -> tuple[str, ...]:
@@ -226,6 +225,8 @@ def experiment(
         mean=data.mean,
         std=data.std,
         augment=data.augment,
+        test_samples=data.test_samples,
+        tokenizer=data.tokenizer,
     )
     lr, continuous = data.rate_of(row["algorithm"])[0], row["init_scheme"] == "continuous"
     local = Distillation(lr, momentum=MOMENTUM, kappa=1.0) if continuous else algorithm(row["algorithm"], lr, acg)

@@ -41,6 +41,8 @@ class Data:
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
     augment: str = "none"
+    tokenizer: str = "hashed"
+    test_samples: int = 0
     overlaps: Mapping[str, float] = field(default_factory=dict)
     seeds: tuple[int, ...] = ()
     substitute: str = ""
@@ -109,7 +111,7 @@ TINY = Data(
 )  # fmt: skip
 NEWS = Data(
     "ag_news", FastText(), 100, (0.005, 0.2), {"scaffold": (0.05, 0.2)},
-    kind="fasttext", R=800.0, classes=4, overlaps={"0.6": 0.8},
+    kind="fasttext", tokenizer="pieces", R=800.0, classes=4, overlaps={"0.6": 0.8},
 )  # fmt: skip
 # With a random start, few rounds at a smaller rate would not yet tell the schemes apart.
 GAUSSIAN = Data(
@@ -117,7 +119,7 @@ GAUSSIAN = Data(
     substitute="Gaussian classes in 20 dimensions for images, 4 to 20 clients and 10 rounds per session",
 )  # fmt: skip
 TOPICS = replace(
-    NEWS, name="topics", source=TopicTokens(4, 60, 12, 300, 100, seed=3), model=FastText(60, 8), rounds=10,
+    NEWS, name="topics", tokenizer="hashed", source=TopicTokens(4, 60, 12, 300, 100, seed=3), model=FastText(60, 8), rounds=10,
     rate=(0.5, 0.2), rates={"scaffold": (0.5, 0.2)}, batch=32,
     substitute="random words with topics for texts, 4 to 6 clients and 10 rounds per session",
 )  # fmt: skip
@@ -138,7 +140,7 @@ def small(data: Data, rate: Rate, stands_for: str = "") -> Data:
     """Real images and a small network at reduced scale, without augmentation."""
     return replace(
         data,
-        model=ConvNet(3, 32, (8, 16), (32,), classes=data.classes, padding=2),
+        model=ConvNet(3, 32, (8, 16), (32,), classes=data.classes, kernel=3, padding=1),
         networks={},
         kind="cnn",
         rounds=10,
@@ -146,6 +148,7 @@ def small(data: Data, rate: Rate, stands_for: str = "") -> Data:
         rates={"scaffold": (10 * rate[0], 0.9)},
         batch=32,
         augment="none",
+        test_samples=2000,
         older_R=10.0,
         seeds=(),
         substitute=f"{stands_for}two convolutions, 10 or 20 clients and 10 rounds of batches of 32 per session",
@@ -154,7 +157,7 @@ def small(data: Data, rate: Rate, stands_for: str = "") -> Data:
 
 SMALL10, SMALL100 = small(CIFAR10, (0.02, 0.5)), small(CIFAR100, (0.02, 0.5))
 SMALL_NEWS = replace(
-    NEWS, source="ag_news_subset", model=FastText(width=32), rounds=20, rate=(0.5, 0.2), rates={"scaffold": (0.5, 0.2)},
+    NEWS, source="ag_news_subset", tokenizer="hashed", test_samples=2000, model=FastText(width=32), rounds=20, rate=(0.5, 0.2), rates={"scaffold": (0.5, 0.2)},
     substitute="15,171 of the 120,000 news, vectors of 32, 10 or 20 clients and 20 rounds per session",
 )  # fmt: skip
 SETS = ("mnist", "fashion_mnist", "svhn", "cifar10", "cifar100", "tiny_imagenet")
