@@ -116,7 +116,7 @@ from reproduce.experiment import Experiment, Panel
 from reproduce.problems.records import Record, Toy
 
 def experiment(algorithm, requires=(), hours=0.0):
-    return Experiment({{"algorithm": algorithm}}, Toy(requires, hours), Record(), Record(0.5), Record(2))
+    return Experiment({{"algorithm": algorithm}}, Toy(requires, hours), Record(), Record(0.5), Record(len(algorithm)))
 
 def panel(name, requires=(), hours=0.0):
     return Panel(name, tuple(experiment(a, requires, hours) for a in ("fedavg", "fed_acs")), (0, 1, 2))

@@ -80,6 +80,14 @@ class Sessions:
         """Evaluations in all."""
         return 1 + (self.sessions - self.pilots) * self.rounds
 
+    @property
+    def returns(self) -> int:
+        """The first session whose clients have ended an earlier one after the pilot sessions: the first transition at
+        which schemes can differ. The number of sessions if there is none."""
+        group = self.membership.group
+        again = (s for s in range(self.pilots, self.sessions) if group(s) in map(group, range(self.pilots, s)))
+        return next(again, self.sessions)
+
     def samples(self, experiment: Any) -> float:
         """Expected training samples of one run."""
         amounts = experiment.system.work.amounts(0, 0, self.membership.clients)
