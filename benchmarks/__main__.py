@@ -1,6 +1,7 @@
-"""`python -m benchmarks [NAME ...] [--isa LEVEL]`: measures the engine and prints Markdown tables.
+"""`python -m benchmarks [NAME ...] [--isa LEVEL] [--kills N]`: measures the engine and prints Markdown tables.
 
-Without a name everything but `fig4`, `choice`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan` and `peers`.
+Without a name everything but `fig4`, `choice`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan`,
+`faults` and `peers`.
 
 --isa LEVEL: as on a machine with no more than these instructions; torch and the peers are held to them as well.
 
@@ -18,6 +19,7 @@ smoke       where the time of `make smoke` goes
 precision   ResNet-18 in bfloat16 against float32
 gpu         every strategy for every model on CUDA, checked against the reference (docs/gpu.md)
 gpu-dry     the same script on the CPU with tiny models
+faults      kills of every kind against all smoke jobs, `--kills N` of them (200)
 plan        planned against measured seconds of short jobs of every kind
 peers       W1 and W2 in other simulators (BENCHMARK_PEERS = their Python interpreter)
 """
@@ -33,7 +35,7 @@ from collections.abc import Callable
 import numpy
 import torch
 
-from benchmarks import choice, cohorts, gpu, planned, precision, smoke, start, whole
+from benchmarks import choice, cohorts, faults, gpu, planned, precision, smoke, start, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
 from reproduce.engine import library
@@ -79,7 +81,7 @@ def peers() -> None:
     print(table())
 
 
-COMMANDS: dict[str, Callable[[], None]] = {
+COMMANDS: dict[str, Callable[..., object]] = {
     "works": works,
     "seeds": cohorts.seeds,
     "sweep": cohorts.sweep,
@@ -95,6 +97,7 @@ COMMANDS: dict[str, Callable[[], None]] = {
     "gpu": gpu.main,
     "gpu-dry": gpu.dry,
     "plan": planned.planned,
+    "faults": faults.faults,
     "peers": peers,
 }
 DEFAULT = ("works", "seeds", "sweep", "width", "overhead", "memory", "throughput")
@@ -122,6 +125,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", add_help=False)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--isa")
+    parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("-h", "--help", action="store_true")
     args = parser.parse_args(arguments)
     if args.help:
@@ -143,7 +147,7 @@ def main(arguments: list[str]) -> int:
     print(f"Compiled code: {', '.join(library.how().values())}")
     for name in args.names or DEFAULT:
         print(f"\n## {name}\n\n{(COMMANDS[name].__doc__ or '').splitlines()[0]}\n", flush=True)
-        COMMANDS[name]()
+        COMMANDS[name](*([args.kills] if name == "faults" else []))
     return 0
 
 

@@ -19,6 +19,7 @@ from reproduce.algorithms.fedacg import FedACG
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.fiarse import FIARSE
 from reproduce.algorithms.heterofl import HeteroFL
+from reproduce.algorithms.moon import Moon
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.events import Events
 from reproduce.clocks.rounds import Rounds
@@ -59,6 +60,8 @@ WORKS: list[tuple[Any, Any, Any, Any]] = [
     (TOY, SYSTEM, Scaffold(0.1), SESSIONS),
     (NET, SYSTEM, Distillation(0.1), SESSIONS),
     (NET, SYSTEM, FedAvg(0.1, DistinctClients(2)), SESSIONS),
+    (NET, SYSTEM, Moon(0.1), replace(SESSIONS, views=())),
+    (NET, SYSTEM, Moon(0.1), ROUNDS),
     (NET, None, Asynchronous(0.1), EVENTS),
     (TOY, None, Favano(0.1), EVENTS),
     (RESNET, PARTS, HeteroFL(0.1), ROUNDS),
@@ -77,6 +80,8 @@ REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
     ("schedule has 4 clients, the problem has 5", (replace(NET, clients=5), None, Asynchronous(), EVENTS)),
     ("sessions have 4 clients, the problem has 6", (replace(NET, clients=6), SYSTEM, FedAvg(), SESSIONS)),
     ("a quadratic has no network for `distill`", (TOY, SYSTEM, Distillation(), SESSIONS)),
+    ("a quadratic has no network for `contrast`", (TOY, SYSTEM, Moon(), ROUNDS)),
+    ("needs an asynchronous rule", (NET, None, Moon(), EVENTS)),
     ("a quadratic has no network for `mask`, `amplify`", (TOY, PARTS, FIARSE(), ROUNDS)),
     ("parts of a network, and a quadratic has none", (TOY, PARTS, HeteroFL(), ROUNDS)),
     ("a Softmax has no narrower form", (NET, PARTS, HeteroFL(), ROUNDS)),
@@ -92,6 +97,8 @@ REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
     ("no evaluation view 'train'", (TOY, None, Asynchronous(), replace(EVENTS, train_view="train"))),
     ("no evaluation view 'labels:0,1'", (TOY, SYSTEM, FedAvg(), replace(SESSIONS, views=("labels:0,1", "test")))),
     ("no evaluation view 'labels:9,10'", (NET, SYSTEM, FedAvg(), replace(SESSIONS, views=("test", "labels:9,10")))),
+    ("no evaluation view 'held:0,1'", (TOY, SYSTEM, FedAvg(), replace(SESSIONS, views=()))),
+    ("no evaluation view 'held:3,4'", (NET, SYSTEM, FedAvg(), replace(SESSIONS, views=("test", "held:3,4")))),
     ("no evaluation view 'validation'", (NET, SYSTEM, FedAvg(), Rounds(2, view="validation"))),
     ("no evaluation view 'train:'", (NET, SYSTEM, FedAvg(), Rounds(2, view="train:"))),
     ("traces are for quadratics", (NET, SYSTEM, FedAvg(), Rounds(2, trace=1))),

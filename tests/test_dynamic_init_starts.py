@@ -66,7 +66,7 @@ def test_large_similarity_scales_do_not_underflow() -> None:
 @pytest.mark.parametrize("R", [1e5, 1e200, 1e308])
 def test_a_huge_similarity_scale_takes_the_nearest_model(R: float) -> None:
     """Also where a model that is too old to be kept is nearer than all others; two equally near ones share."""
-    assert Proposed(R=R).weights(3, np.array([1.9, 0.2, 0.4])).tolist() == [0, 1, 0]
+    assert Proposed(R=R).weights(3, np.array([2.0, 0.0, 0.4])).tolist() == [0, 1, 0]
     assert Proposed(R=R).weights(3, np.array([0.2, 1.9, 0.2])).tolist() == [0.5, 0, 0.5]
     assert Proposed(R=R, history=2).weights(4, np.array([0.0, 0.1, 0.6, 0.3])).tolist() == [0, 0, 0, 1]
 

@@ -78,7 +78,7 @@ from reproduce.experiment import Panel
 sys.path.insert(0, {here!r})
 from test_resume import experiment
 e = experiment(300)
-train.Checkpoint = lambda path, runs, note: Checkpoint(path, runs, note, interval=0.05, share=1.0)
+train.Checkpoint = lambda path, runs, note, interval: Checkpoint(path, runs, note, interval=0.05, share=1.0)
 train.train_job(Panel("p", (e,), (0, 1)), (e,), "smoke", "fedacs", "p", "d", Path({out!r}))
 """
 

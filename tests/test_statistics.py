@@ -52,7 +52,7 @@ def world(model: NormConvNet) -> tuple[Env, torch.Tensor]:
 @pytest.mark.parametrize("strategy", ["stacked", "sequential"])
 @pytest.mark.parametrize("kind", ["contrast", "distill"])
 def test_models_that_stand_still_are_evaluated_batch_by_batch(kind: str, strategy: str, normalisation: Any) -> None:
-    """Clients with batches of different size, in stacks: the teacher sees one client's batch at a time."""
+    """In stacks, too, which here are of clients with equal batches: a model sees one client's batch at a time."""
     env, _ = world(net(normalisation))
     task = env.task
     far = torch.stack([task.initial("far", m) for m in range(C)])
@@ -60,7 +60,7 @@ def test_models_that_stand_still_are_evaluated_batch_by_batch(kind: str, strateg
         "contrast": (Rule(momentum=0.5, contrast=2.0, temperature=0.4), {"previous": far}),
         "distill": (Rule(momentum=0.5, distill=0.7), {"teacher": far[0]}),
     }[kind]
-    request = Train(np.arange(C), np.array([3, 6, 2, 5]), task.initial(), 0.1, 1, rule, **more)
+    request = Train(np.arange(C), np.full(C, 3), task.initial(), 0.1, 1, rule, **more)
     answer = Trainer(strategy=strategy).train([(task, request)])[0]  # type: ignore[list-item]
     alone = Trainer(strategy="reference").train([(task, request)])[0]  # type: ignore[list-item]
     torch.testing.assert_close(answer.update, alone.update, rtol=0, atol=1e-10)

@@ -69,8 +69,8 @@ class Sessions:
         if self.membership.clients != clients:
             raise ValueError(f"the sessions have {self.membership.clients} clients, the problem has {clients}")
         synchronous(experiment, members=min(len(self.membership.members(s)) for s in range(self.sessions)))
-        for view in self.views:
-            experiment.problem.check_view(view)
+        for session in range(self.sessions):
+            experiment.problem.check_view(self._view(session))
 
     @property
     def length(self) -> int:

@@ -71,8 +71,8 @@ class Checkpoint:
         return True
 
     def tick(self) -> None:
-        """Save if it is time."""
-        if time.monotonic() - self.last >= max(self.interval, self.spent / self.share):
+        """Save if it is time; an interval of 0 saves always."""
+        if not self.interval or time.monotonic() - self.last >= max(self.interval, self.spent / self.share):
             self.save()
 
     def save(self) -> None:

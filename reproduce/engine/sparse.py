@@ -30,9 +30,9 @@ def sparse_run(chunk: Chunk, arena: Arena, precision: str = "float32") -> Rows:
     where = torch.from_numpy(np.unique(plan[plan >= 0])).to(arena.device)
     ids = torch.unique(torch.nn.functional.pad(arena.train_x[where].flatten(), (1, 0)))  # 0, the padding, is the first
     part = Part(chunk.layout, ids)
-    whole: dict[str, Any] = {name: getattr(slot.request, name) for name in ("start", "teacher", "previous")}
-    changes: dict[str, Any] = {n: part.cut(slot.row_of(x)) for n, x in whole.items() if x is not None}
-    small = replace(slot.request, **changes)
+    models = {name: getattr(slot.request, name) for name in ("start", "teacher", "previous")}
+    cut: dict[str, Any] = {name: part.cut(slot.row_of(x)) for name, x in models.items() if x is not None}
+    small = replace(slot.request, **cut)
     home: Any = SimpleNamespace(**{name: getattr(arena, name) for name in ("problem", "device", "dtype", "train_y")})
     home.train_x = Renamed(arena.train_x, part.names)
     rows = autograd_run(Chunk([Slot(slot.task, small, slot.row)], part.layout, chunk.plans), home, precision)

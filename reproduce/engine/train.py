@@ -45,7 +45,9 @@ def train_job(
     def note() -> dict[str, object]:
         return {"isa": library.how()["isa"], "strategies": sorted(trainer.used), "shared": cohort.shared}
 
-    checkpoint = Checkpoint(here.store / "checkpoints" / f"{scale}-{paper}-{job}-{digest}.pt", runs, note)
+    checkpoint = Checkpoint(
+        here.store / "checkpoints" / f"{scale}-{paper}-{job}-{digest}.pt", runs, note, here.checkpoint
+    )
     resumed, changed = checkpoint.restore(), ""
     if resumed:
         trainer.used |= set(checkpoint.said["strategies"])

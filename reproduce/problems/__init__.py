@@ -154,10 +154,12 @@ class Classification:
         )  # fmt: skip
 
     def check_view(self, name: str) -> None:
-        """Raises ValueError if there is no such evaluation view: "test", "train", "train:n", "labels:a,b"."""
+        """Raises ValueError if there is no such evaluation view (`ClassificationTask.view`)."""
         kind, _, detail = name.partition(":")
         numbers = [int(v) for v in detail.split(",")] if re.fullmatch(r"\d+(,\d+)*", detail) else []
         if kind == "labels" and numbers and max(numbers) < self.source.classes:
+            return
+        if kind == "held" and numbers and max(numbers) < self.clients:
             return
         if kind == "train" and len(numbers) == 1 and numbers[0] > 0:
             return

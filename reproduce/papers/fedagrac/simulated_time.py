@@ -26,9 +26,10 @@ EXTRA = {"fedavg": (2, 1, 3), "fednova": (2, 1, 3), "fedprox": (2, 3, 6), "scaff
 """Algorithm -> vectors sent up and down, kernels per tensor, passes over the parameters."""
 
 
-def bytes_per_round(algorithm: str, model: Model) -> float:
+def bytes_per_round(experiment: Experiment) -> float:
     """What one client and the server exchange in a round, both ways."""
-    return EXTRA[algorithm][0] * 4.0 * model.parameters
+    problem: Any = experiment.problem
+    return EXTRA[str(experiment.labels["algorithm"])][0] * 4.0 * problem.model.parameters
 
 
 def step_seconds(algorithm: str, model: Model, sample: tuple[int, ...], batch: int, overheads: bool = True) -> float:
@@ -44,7 +45,7 @@ def seconds(experiment: Experiment, seed: int, overheads: bool = True) -> NDArra
     problem: Any = experiment.problem
     algorithm = str(experiment.labels["algorithm"])
     step = step_seconds(algorithm, problem.model, problem.sample.shape, problem.batches.size, overheads)
-    transfer = problem.clients * bytes_per_round(algorithm, problem.model) / BANDWIDTH
+    transfer = problem.clients * bytes_per_round(experiment) / BANDWIDTH
     work = experiment.system.work
     slowest = [work.amounts(seed, r, problem.clients).max() for r in range(experiment.clock.rounds)]
     return np.concatenate([[0.0], np.cumsum(np.array(slowest) * step + transfer)])

@@ -1,13 +1,18 @@
-"""Fig. 1 on random linear regressions: how often FedaGrac's path is the straighter one.
+"""Fig. 1 without the engine: random instances, and the clients' ways between the server's models.
 
-The paper draws one schematic. Here lines and ranges of x of the two clients are random; steps, rate and start are those
-of the reference instance. All gradients are exact, so a round is an affine map and no engine is needed.
+The paper draws one schematic. How often FedaGrac's path is the straighter one is asked of random lines and ranges of x;
+steps, rate and start are those of the reference instance. All gradients are exact, so a round is an affine map.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from reproduce.algorithms.fedagrac import FedaGrac
+from reproduce.algorithms.fedlin import FedLin
+from reproduce.experiment import Experiment
 from reproduce.papers.fedagrac.regression import FAST, RATE, SLOW, STEPS, Floats
 
 ROUNDS = 300
@@ -65,3 +70,32 @@ def deviations(algorithm: str, minimisers: Floats, hessians: Floats) -> Floats:
     across = np.stack([-best[:, 1], best[:, 0]], axis=1) / length[:, None]
     found: Floats = np.abs(np.einsum("tni,ni->tn", paths, across)).max(0) / length
     return found
+
+
+def local_paths(experiment: Experiment, server: Floats, rounds: int) -> list[list[Floats]]:
+    """For drawing: the clients' ways between the models of the path `server` [T, 2]; [round][client] -> [K + 1, 2]."""
+    problem: Any = experiment.problem
+    algorithm, numbers = experiment.algorithm, experiment.system.work.values
+    e, h = problem.minima(), np.array(problem.hessians)
+    mu, calibrated = getattr(algorithm, "mu", 0.0), isinstance(algorithm, FedaGrac)
+    first = {"fedagrac": [FAST], "first": [SLOW, FAST], "reverse": [SLOW]}.get(getattr(algorithm, "scheme", ""), [])
+    nu = own = np.zeros((2, 2))
+    out = []
+    for t in range(rounds):
+        full = np.einsum("cij,cj->ci", h, server[t] - e)
+        if isinstance(algorithm, FedLin) or (t == 0 and calibrated):
+            nu, own = full.mean(0), full
+        paths, means = [], []
+        for i, steps in enumerate(numbers):
+            rate = algorithm.lr * np.mean(numbers) / steps if isinstance(algorithm, FedLin) else algorithm.lr
+            y, gradients = [server[t]], []
+            for _ in range(steps):
+                gradients.append(h[i] @ (y[-1] - e[i]))
+                y.append(y[-1] - rate * (gradients[-1] + (nu - own)[i] + mu * (y[-1] - server[t])))
+            paths.append(np.array(y))
+            means.append(np.mean(gradients, axis=0))
+        out.append(paths)
+        if calibrated:
+            own = np.array(means)
+            nu = np.mean([full[i] if i in first else own[i] for i in (SLOW, FAST)], axis=0)
+    return out
