@@ -1,7 +1,7 @@
-"""`python -m benchmarks [NAME ...] [--isa LEVEL]`: measures the engine and prints Markdown tables.
+"""`python -m benchmarks [NAME ...] [--isa LEVEL] [--kills N]`: measures the engine and prints Markdown tables.
 
-Without a name everything but `fig4`, `choice`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan`, `peers`,
-`schedules` and `events`.
+Without a name everything but `fig4`, `choice`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan`, `faults`,
+`schedules`, `events` and `peers`.
 
 --isa LEVEL: as on a machine with no more than these instructions; torch and the peers are held to them as well.
 
@@ -19,6 +19,7 @@ smoke       where the time of `make smoke` goes
 precision   ResNet-18 in bfloat16 against float32
 gpu         every strategy for every model on CUDA, checked against the reference (docs/gpu.md)
 gpu-dry     the same script on the CPU with tiny models
+faults      kills of every kind against all smoke jobs, `--kills N` of them (200)
 plan        planned against measured seconds of short jobs of every kind
 schedules   100,000 clients and 10,000,000 updates of every policy, Table I of defedavg; peak memory
 events      training by replay of a schedule against job by job; models kept, and the bound
@@ -36,7 +37,7 @@ from collections.abc import Callable
 import numpy
 import torch
 
-from benchmarks import choice, cohorts, gpu, planned, precision, schedules, smoke, start, whole
+from benchmarks import choice, cohorts, faults, gpu, planned, precision, schedules, smoke, start, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
 from reproduce.engine import library
@@ -82,7 +83,7 @@ def peers() -> None:
     print(table())
 
 
-COMMANDS: dict[str, Callable[[], None]] = {
+COMMANDS: dict[str, Callable[..., object]] = {
     "works": works,
     "seeds": cohorts.seeds,
     "sweep": cohorts.sweep,
@@ -98,6 +99,7 @@ COMMANDS: dict[str, Callable[[], None]] = {
     "gpu": gpu.main,
     "gpu-dry": gpu.dry,
     "plan": planned.planned,
+    "faults": faults.faults,
     "peers": peers,
     "schedules": schedules.schedules,
     "events": schedules.events,
@@ -127,6 +129,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", add_help=False)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--isa")
+    parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("-h", "--help", action="store_true")
     args = parser.parse_args(arguments)
     if args.help:
@@ -148,7 +151,7 @@ def main(arguments: list[str]) -> int:
     print(f"Compiled code: {', '.join(library.how().values())}")
     for name in args.names or DEFAULT:
         print(f"\n## {name}\n\n{(COMMANDS[name].__doc__ or '').splitlines()[0]}\n", flush=True)
-        COMMANDS[name]()
+        COMMANDS[name](*([args.kills] if name == "faults" else []))
     return 0
 
 

@@ -36,8 +36,8 @@ class Module(nn.Module):
 class _Plain(One):
     """PyTorch's usual operators: contiguous NCHW pooling, as in any module."""
 
-    def pool(self, x: Tensor) -> Tensor:
-        return nn.functional.max_pool2d(x, 2)
+    def pool(self, x: Tensor, size: int = 2, stride: int = 2, padding: int = 0) -> Tensor:
+        return nn.functional.max_pool2d(x, size, stride, padding)
 
 
 def naive_round(

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from reproduce.problems import Classification
 from reproduce.problems.batches import Batches, Shuffled
+from reproduce.problems.fasttext import FastText
 from reproduce.problems.models import MLP, AlexNet, ConvNet, Model, ResNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.problems.sample import Sample
@@ -20,11 +21,16 @@ from reproduce.problems.sample import Sample
 
 @dataclass(frozen=True)
 class Synthetic:
-    """Random images or features with random labels: only their shapes matter."""
+    """Random images or features with random labels: only their shapes matter.
+
+    With a vocabulary the samples are texts: ids by Zipf's law (number k with a probability like 1 / k), padded with 0
+    from a random length of at least a third.
+    """
 
     samples: int
     shape: tuple[int, ...]
     classes: int = 10
+    vocabulary: int = 0
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -33,14 +39,23 @@ class Synthetic:
 
     @property
     def sample(self) -> Sample:
-        return Sample(self.shape)
+        return Sample(self.shape, "int64", self.vocabulary) if self.vocabulary else Sample(self.shape)
 
     def load(self) -> Raw:
         stream = np.random.default_rng(0)
+        if self.vocabulary:
+            return Raw(self._texts(stream), stream.integers(0, self.classes, self.samples), self.classes)
         x = stream.standard_normal((self.samples, *self.shape), dtype=np.float32)
         if self.shape == (123,):
             x = (x > 1.2).astype(np.float32)
         return Raw(x, stream.integers(0, self.classes, self.samples), self.classes)
+
+    def _texts(self, stream: np.random.Generator) -> np.ndarray:
+        (length,) = self.shape
+        share = np.cumsum(1 / np.arange(1, self.vocabulary))
+        x = 1 + np.searchsorted(share, stream.random((self.samples, length)) * share[-1])
+        x[np.arange(length) >= stream.integers(length // 3, length + 1, (self.samples, 1))] = 0
+        return x
 
 
 @dataclass(frozen=True)
@@ -77,14 +92,18 @@ class Work:
     classes: int = 10
 
     @property
+    def data(self) -> Synthetic:
+        vocabulary = self.model.shapes[self.model.embedding][0] if self.model.embedding else 0
+        return Synthetic(self.clients * self.samples, self.shape, self.classes, vocabulary)
+
+    @property
     def problem(self) -> Classification:
-        data = Synthetic(self.clients * self.samples, self.shape, self.classes)
         batches: Batches = Shuffled(self.batch)
-        return Classification(data, self.model, IID(), self.clients, batches)
+        return Classification(self.data, self.model, IID(), self.clients, batches)
 
     def tensors(self) -> list[tuple[Tensor, Tensor]]:
         """One (x, y) per client, for the naive loop and the peers."""
-        raw = Synthetic(self.clients * self.samples, self.shape, self.classes).load()
+        raw = self.data.load()
         x, y = torch.from_numpy(raw.train_x), torch.from_numpy(raw.train_y)
         return list(zip(x.split(self.samples), y.split(self.samples), strict=True))
 
@@ -108,4 +127,5 @@ WORKS = (
     Work("fiarse resnet10n", RESNET10N, (1, 28, 28), 8, 8, 160, 20, 8),
     Work("ResNet-18, batch 20", ResNet(), (3, 32, 32), 2, 2, 100, 20, 5),
     Work("AlexNet, batch 25", AlexNet(), (3, 32, 32), 2, 2, 100, 25, 16),
+    Work("fastText, batch 128", FastText(), (64,), 2, 2, 640, 128, 5, classes=4),
 )

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from reproduce.commands import data, findings, list_, plan, render, replay, report, schedule, train, verify
-from reproduce.errors import UserError
+from reproduce.errors import Stopped, UserError
 
 COMMANDS = (list_, plan, schedule, data, train, replay, render, verify, report, findings)
 
@@ -20,6 +20,7 @@ def parser() -> argparse.ArgumentParser:
         description="Reproduce the tables and figures of five federated-learning papers.",
         epilog="The whole workflow: snakemake --cores N (see README.md).",
     )
+    top.add_argument("--debug", action="store_true", help="show where an unexpected error comes from")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for module in COMMANDS:
         about = (module.__doc__ or "").split("\n\n")
@@ -30,17 +31,37 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status: 0, or 2 for an error that the user can mend (one line on stderr)."""
+    """Run one command; returns the exit status, with one line on stderr if it is not 0.
+
+    2: an error that the user can mend. 1: an error of the program (`--debug` shows its traceback). 128 + n: stopped by
+    signal n.
+    """
     args = parser().parse_args(argv)
+    if args.debug:
+        args.run(args)
+        return 0
     try:
         args.run(args)
         sys.stdout.flush()
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        return _failed(f"error: {error}", 2)
+    except Stopped as stopped:
+        return _failed(str(stopped), 128 + stopped.number)
+    except KeyboardInterrupt:
+        return _failed("interrupted; what was finished is kept, and so is the latest checkpoint", 130)
     except BrokenPipeError:  # the reader of a pipe left early (`... | head`); Python's exit would complain once more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        return _failed(f"error: {error.filename or 'a file'}: {error.strerror or error}", 2)
+    except Exception as error:  # the last resort: nobody can act on a traceback
+        said = " ".join(str(error).split())
+        return _failed(f"error in the program: {type(error).__name__}: {said}; `--debug` shows where", 1)
     return 0
+
+
+def _failed(line: str, status: int) -> int:
+    print(line, file=sys.stderr)
+    return status
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ ENTRY = "reproduce.engine.train"
 HARMLESS = {
     "reproduce": "says what the package is",
     "reproduce.errors": "words of errors",
+    "reproduce.files": "writes files",
     "reproduce.seal": "checksums of results",
     "reproduce.settings": "reads the environment; the precision is part of a result's identity, threads change no bit",
     "reproduce.experiment": "the records' frames; what they hold is the declaration",
@@ -32,6 +33,7 @@ HARMLESS = {
     "reproduce.engine.progress": "shows how far a run is",
     "reproduce.engine.provenance": "describes a run that has ended",
     "reproduce.engine.checkpoint": "reads and writes states; a resumed run ends in the same bits (test_interruptions)",
+    "reproduce.engine.stopping": "ends a job at a checkpoint",
     "reproduce.engine.store": "writes results and checkpoints; a resumed run ends in the same bits (test_resume)",
     "reproduce.engine.replay": "compares results with results",
     "reproduce.problems.sources": "where data sets come from; their checksums are in every result's provenance",

@@ -2,7 +2,7 @@
 
     Artifact   a table or figure of a paper: the panels it reads, its measures, its picture, its layout
     Measure    from histories to numbers: `Last`, `At`, `Window`, `Reach`, or `Code` for what is special
-    Curves     a picture of lines, one axes per combination of labels; `Code` for every other picture
+    Sheet      a picture, one axes per combination of labels: `Curves` for lines, `Filled` by code; else `Code`
 
 `report.measuring` and `report.drawing` give them their meaning.
 """
@@ -13,6 +13,7 @@ import csv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from reproduce.experiment import PACKAGE, Panel
@@ -35,7 +36,7 @@ class Code:
 @dataclass(frozen=True)
 class Last:
     """Mean of the last `over` evaluations of `metric`. by: the sub-keys of the metric become this column ("": the main
-    number only). over: a number, or the label column that holds it."""
+    number only). over: a number, the label column that holds it, or a field of the experiment ("clock.dense_last")."""
 
     metric: str
     over: int | str = 1
@@ -71,8 +72,9 @@ class Window:
 class Reach:
     """The first `x` ("round" or "time") at which `metric` is at the target; a run that misses it has a lower bound.
 
-    target, horizon: a number, or the label column that holds each run's; horizon "" is as far as the runs went.
-    smooth: of the trailing mean over so many evaluations (or the label column that holds the number).
+    target, horizon: a number, or the label column that holds each run's; horizon "" is as far as the runs went, and one
+    with a dot an attribute of the experiment, such as "clock.rounds".
+    smooth: of the trailing mean over so many evaluations (or where the number is, as for the horizon).
     """
 
     metric: str = "accuracy"
@@ -87,30 +89,58 @@ Measure = Last | At | Window | Reach | Code
 
 
 @dataclass(frozen=True)
-class Curves:
-    """Lines of the mean over seeds of `metric` over `x`, one per value of the label `series`.
+class Sheet:
+    """What a picture of one axes per combination of labels is laid out by.
 
     axes: the labels whose combinations, as declared, make the axes, from left to right in lines of `across` (0: all in
-    one line). title: of an axes, with labels in braces, printed as in tables. order: the series that are drawn, in
-    this order (empty: all). only: label -> values that are drawn. smooth: trailing mean over so many evaluations.
-    target: the label column, or the number, of a dotted line. until: the label column with the end of the x axis.
+    one line). title: of an axes, with labels in braces, printed as in tables; {letter} is a, b, ... and puts titles to
+    the left. only: label -> values that are drawn (None: the experiments without the label). legend: its columns (0:
+    as many as fit). sheet: options of `figures.sheet`.
     """
 
     axes: tuple[str, ...]
     title: str
+    only: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    across: int = 0
+    ylabel: str = ""
+    legend: int = 0
+    sheet: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Filled(Sheet):
+    """A picture whose axes are filled by a function of (ax, histories, cells), both of the axes' labels only.
+
+    each: (lines, columns) of axes for a combination; with more than one the function gets their array.
+    """
+
+    fill: Code = field(kw_only=True)
+    each: tuple[int, int] = (1, 1)
+
+
+@dataclass(frozen=True)
+class Curves(Sheet):
+    """Lines of the mean over seeds of `metric` over `x`, one per value of the label `series`.
+
+    order: the series that are drawn, in this order (empty: all). smooth: trailing mean over so many evaluations.
+    every: draw only the rounds that are multiples of it. target: the label column, or the number, of a dotted line.
+    until: the label column with the end of the x axis. like: series -> the one whose line it has. also: a function of
+    (axes, rows of all rounds drawn) that adds to each axes what is special.
+    """
+
     metric: str = "accuracy"
     x: str = "round"
     series: str = "algorithm"
     order: tuple[str, ...] = ()
-    only: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     band: str | None = "minmax"
     smooth: int = 1
-    across: int = 0
+    every: int = 1
     xlabel: str = "round"
     ylabel: str = "accuracy (%)"
     target: str | float = ""
     until: str = ""
-    sheet: Mapping[str, Any] = field(default_factory=dict)
+    like: Mapping[str, str] = field(default_factory=dict)
+    also: Code | None = None
 
 
 def no_panels(scale: str) -> tuple[Panel, ...]:
@@ -126,10 +156,11 @@ class Artifact:
     cells: the measures; together they give the tidy per-seed numbers, columns = setting columns + `algorithm`, `seed`,
         `metric`, `value` and optionally `censored` (True: `value` is a lower bound) and `text`. Setting columns are
         named as in `reported/<name>.csv`; claims select from these rows, tables put the paper's number beside them.
-    draw: the picture, `Curves` or a function of (histories, cells) that returns a figure; None for a table.
+    draw: the picture, a `Sheet` or a function of (histories, cells) that returns a figure; None for a table.
     rows, columns: the setting columns that make the rows and columns of the printed table.
     metrics: those to print (empty: those that both we and the paper have; the CSV has all).
-    labels: columns that describe a cell without telling cells apart, such as its target.
+    labels: columns that describe a cell without telling cells apart, such as its target. drop: labels of the runs that
+        only say how to measure, such as the number of evaluations of a mean; the cells do not have them.
     decimals: of all metrics, or per metric (2 for the others). names: how to print a value or a column.
     extra: a function of (histories, cells) whose text is appended to the Markdown.
     censored: how a lower bound is printed.
@@ -141,11 +172,12 @@ class Artifact:
     title: str
     panels: Callable[[str], tuple[Panel, ...]]
     cells: tuple[Measure, ...] | Callable[..., Any]
-    draw: Curves | Code | Callable[..., Any] | None = None
+    draw: Sheet | Code | Callable[..., Any] | None = None
     rows: tuple[str, ...] = ("algorithm",)
     columns: tuple[str, ...] = ("metric",)
     metrics: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
     decimals: int | Mapping[str, int] = 2
     names: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -168,9 +200,12 @@ class Artifact:
 
 
 @cache
-def printed(paper: str, name: str) -> tuple[Mapping[str, str], ...]:
-    """The distinct settings of reported/<name>.csv, `algorithm` included, as text and in the paper's order."""
-    path = PACKAGE / "papers" / paper / "reported" / f"{name}.csv"
+def printed(paper: str, name: str, folder: Path = PACKAGE / "papers") -> tuple[Mapping[str, str], ...]:
+    """The distinct settings of <folder>/<paper>/reported/<name>.csv, `algorithm` included, as text and in the paper's
+    order; none if the paper prints no numbers there."""
+    path = folder / paper / "reported" / f"{name}.csv"
+    if not path.is_file():
+        return ()
     with path.open(encoding="utf-8", newline="") as file:
         rows = [{k: v for k, v in row.items() if k not in PRINTED} for row in csv.DictReader(file)]
     return tuple(dict(items) for items in dict.fromkeys(tuple(row.items()) for row in rows))

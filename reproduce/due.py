@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from reproduce import plan, results, seal
+from reproduce import files, plan, results, seal
 from reproduce.plan import Job
 
 SINGLE = 1.0
@@ -166,8 +166,7 @@ def stamp(scale: str, name: str) -> str:
 def write_record(scale: str, name: str) -> None:
     """Write `made_from` beside the cells of the artifact that was just made."""
     path = Path(plan.outputs(scale, name)[-1])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(made_from(scale, name), indent=1) + "\n", encoding="utf-8")
+    files.write_text(path, json.dumps(made_from(scale, name), indent=1) + "\n")
 
 
 def _read(path: Path) -> Any:

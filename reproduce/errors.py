@@ -13,6 +13,14 @@ class UserError(Exception):
     """Wrong input or environment; the command line prints the message alone and exits with status 2."""
 
 
+class Stopped(Exception):
+    """A training that was asked to stop by a signal, and did; `number` is the signal's."""
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.number = number
+
+
 class MissingData(UserError):
     """A data set that is not there; `needs` names it, so that the plan can leave the panel out."""
 

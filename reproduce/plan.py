@@ -135,8 +135,8 @@ def seeds_override() -> tuple[int, ...] | None:
         seeds = tuple(int(s) for s in text.split(","))
     except ValueError as error:
         raise UserError(f"REPRODUCE_SEEDS={text}: use whole numbers with commas between them, such as 0,1,2") from error
-    if min(seeds) < 0 or len(set(seeds)) < len(seeds):
-        raise UserError(f"REPRODUCE_SEEDS={text}: use different numbers, none below 0")
+    if min(seeds) < 0 or max(seeds) >= 2**32 or len(set(seeds)) < len(seeds):
+        raise UserError(f"REPRODUCE_SEEDS={text}: use different numbers, from 0 to 2^32 - 1")
     return seeds
 
 
@@ -371,6 +371,6 @@ def gpus() -> int:
 
 def environment(config: Mapping[str, Any]) -> dict[str, str]:
     """The variables that `config/config.yaml` sets for every job; a key that is null leaves the variable as it is."""
-    keys = ("data", "store", "device", "precision", "threads", "seeds", "budget")
+    keys = ("data", "store", "device", "precision", "threads", "seeds", "budget", "checkpoint")
     values = {f"REPRODUCE_{key.upper()}": config[key] for key in keys}
     return {k: ",".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in values.items() if v is not None}

@@ -6,11 +6,13 @@ REPRODUCE_DATA      folder with the data sets (layout in docs/data.md); default:
 REPRODUCE_STORE     decoded data, checkpoints and finished runs; default: `.reproduce` in the working directory
 REPRODUCE_DEVICE    `cpu` (default) or `cuda`
 REPRODUCE_PRECISION `float32` (default), `tf32` (CUDA only) or `bfloat16`: arithmetic of the local steps (`PRECISIONS`)
+REPRODUCE_CHECKPOINT  seconds between two checkpoints of a job; default 20; 0: one in every round
 REPRODUCE_THREADS   worker threads inside one job; default 1 (results do not depend on it)
 """
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,10 @@ bfloat16: forward and backward passes by automatic differentiation (strategies `
 autocast. Parameters, updates, evaluation and aggregation are float32 in all of them."""
 
 
+MOST = 1024
+"""Threads beyond which a number is a slip."""
+
+
 @dataclass(frozen=True)
 class Settings:
     data: Path
@@ -30,6 +36,7 @@ class Settings:
     device: str
     threads: int
     precision: str = "float32"
+    checkpoint: float = 20.0
 
 
 def settings() -> Settings:
@@ -47,7 +54,19 @@ def settings() -> Settings:
         threads = int(env("REPRODUCE_THREADS", "1"))
     except ValueError as error:
         raise UserError(f"REPRODUCE_THREADS={env('REPRODUCE_THREADS')}: use a whole number of threads") from error
-    if threads < 1:
-        raise UserError(f"REPRODUCE_THREADS={threads}: use at least 1")
+    if not 1 <= threads <= MOST:
+        raise UserError(f"REPRODUCE_THREADS={threads}: use 1 to {MOST}")
+    checkpoint = _seconds(env("REPRODUCE_CHECKPOINT", "20"))
     data, store = Path(env("REPRODUCE_DATA", "data")), Path(env("REPRODUCE_STORE", ".reproduce"))
-    return Settings(data, store, device, threads, precision)
+    return Settings(data, store, device, threads, precision, checkpoint)
+
+
+def _seconds(text: str) -> float:
+    """`REPRODUCE_CHECKPOINT` as a number."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise UserError(f"REPRODUCE_CHECKPOINT={text}: use a number of seconds, such as 20")
+    return seconds

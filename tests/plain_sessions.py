@@ -148,9 +148,17 @@ class Plain:
         return w + delta
 
     def trajectory(
-        self, scheme: str, R: float = 10.0, V: int = 1, P: int = P, sessions: int = S, distance: str = "per_tensor_unit"
+        self,
+        scheme: str,
+        R: float = 10.0,
+        V: int = 1,
+        P: int = P,
+        sessions: int = S,
+        distance: str = "per_tensor_unit",
+        early: bool = False,
+        again: bool = False,
     ) -> tuple[np.ndarray, dict[int, float], dict[str, float]]:
-        """Final model, accuracy per global round, alpha(s, z)."""
+        """Final model, accuracy per global round, alpha(s, z); `early`, `again`: lines 12 and 13 as printed."""
         random = self.task.initial().numpy()
         w, accuracy, alphas, final, prints = random, {}, {}, {}, {}
         pilot = self.task.initial("pilot").numpy()
@@ -158,8 +166,8 @@ class Plain:
             for s in range(P):
                 self.fresh(None)
                 for t in range(T):
-                    w = self.round(w, s, s * T + t, rate(t))
-                final[s] = w
+                    before, w = w, self.round(w, s, s * T + t, rate(t))
+                final[s] = before if early else w
             pilot = np.mean([final.pop(s) for s in range(P)], axis=0)
         for s in range(P, sessions):
             if scheme in ("proposed", "random_pilot"):
@@ -172,19 +180,23 @@ class Plain:
                     self.previous = past
             if s == P:
                 w = random
+            elif not final:
+                pass
             elif scheme == "average":
                 w = np.mean(list(final.values()), axis=0)
             elif scheme in ("proposed", "random_pilot"):
                 far = self.unit_distance if distance == "per_tensor_unit" else plain_distance
-                e = {z: np.exp(-R * far(prints[s], prints[z])) for z in range(P, s)}
+                e = {z: np.exp(-R * far(prints[s], prints[z])) for z in final}
                 alpha = {z: e[z] / sum(e.values()) for z in e}
                 alphas |= {f"{s}:{z}": a for z, a in alpha.items()}
                 w = sum(alpha[z] * final[z] for z in alpha)
             self.fresh(final.get(s - 1))
             for t in range(T):
-                w = self.round(w, s, s * T + t, rate(t))
+                before, w = w, self.round(w, s, s * T + t, rate(t))
                 accuracy[s * T + t + 1] = self.accuracy(w, self.turns[s % len(self.turns)][1])
-            final[s] = w
+            final[s] = before if early else w
+            if again and len(final) == P:
+                pilot, final = np.mean(list(final.values()), axis=0), {}
         return w, accuracy, alphas
 
     def accuracy(self, w: np.ndarray, labels: tuple[int, ...]) -> float:

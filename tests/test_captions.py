@@ -12,7 +12,7 @@ import pytest
 from reproduce.declare import Artifact, no_panels
 from reproduce.experiment import Experiment, Panel
 from reproduce.papers import artifacts
-from reproduce.papers.fedacs import network_figures
+from reproduce.papers.fedacs import pictures
 from reproduce.problems import Quadratic
 from reproduce.report import entries, formats, tables
 from reproduce.report.code import function
@@ -69,11 +69,13 @@ def histories(scale: str, seeds: int = 2) -> Histories:
 
 def stamp(name: str, scale: str) -> str:
     (found,) = (a for a in artifacts() if a.id == name)
-    experiments = tuple(e for p in found.panels(scale) for e in p.experiments)
-    note = found.stamp if isinstance(found.stamp, str) else function(found.paper, found.stamp)
     stands = list(dict.fromkeys(p.substitute for p in found.panels(scale) if p.substitute))
     line = entries.scale_line(scale, stands, entries.comparable(found, scale))
-    return f"{line} {note(replace(histories(scale), experiments=experiments)) if callable(note) else note}"
+    if isinstance(found.stamp, str):
+        return f"{line} {found.stamp}"
+    experiments = tuple(e for p in found.panels(scale) for e in p.experiments)
+    run = replace(histories(scale), experiments=experiments)
+    return f"{line} {function(found.paper, found.stamp)(run)}"
 
 
 def test_stamps_state_the_settings_of_the_run() -> None:
@@ -88,8 +90,8 @@ def test_stamps_state_the_settings_of_the_run() -> None:
 
 
 def test_one_seed_has_no_mean_and_no_bars() -> None:
-    assert network_figures.stamp(histories("paper", 1)) == "Lines: test accuracy, trailing mean over 10 rounds."
-    assert "sample standard deviation" in network_figures.stamp(histories("paper", 2))
+    assert pictures.lines_and_bars(histories("paper", 1)) == "Lines: test accuracy, trailing mean over 10 rounds."
+    assert "sample standard deviation" in pictures.lines_and_bars(histories("paper", 2))
 
 
 def test_a_substitute_leaves_the_seeds_to_the_stamp() -> None:

@@ -14,9 +14,10 @@ import pytest
 import yaml
 from runs import sealed
 
+from reproduce.declare import printed
 from reproduce.errors import UserError
 from reproduce.papers import artifacts
-from reproduce.verdicts.checks import merged
+from reproduce.verdicts.checks import canon, merged
 from reproduce.verdicts.claims import ClaimsFile, Contents, claims_files, load_claims
 from reproduce.verdicts.demands import render_demands
 from reproduce.verdicts.scoreboard import Tally, paper_numbers, render_scoreboard, scoreboard, to_json
@@ -121,6 +122,38 @@ def test_an_id_is_used_once_and_a_file_is_yaml(tmp_path: Path) -> None:
         load_claims(file)
 
 
+def with_artifact(path: Path, **raw: Any) -> Contents:
+    """table1 as a file declares it, beside reported/table1.csv."""
+    (path / "claims.yaml").write_text(yaml.safe_dump({**FILE, "artifacts": {"table1": raw}, "claims": []}))
+    return load_claims(path / "claims.yaml").artifacts["table1"]
+
+
+def reported(path: Path, text: str) -> None:
+    (path / "reported").mkdir()
+    (path / "reported/table1.csv").write_text(text)
+
+
+def test_columns_and_algorithms_are_those_of_the_printed_numbers(tmp_path: Path) -> None:
+    """In the paper's order, spelled once, without labels and what describes the number; what is given comes first."""
+    reported(
+        tmp_path, "artifact,n,goal,algorithm,metric,value,std\nt,0.30,1,b,acc,1,\nt,0.3,2,a,acc,2,\nt,x,2,b,acc,3,\n"
+    )
+    found = with_artifact(tmp_path, metrics=["acc"], labels=["goal"])
+    assert (dict(found.columns), found.algorithms) == ({"n": ("0.3", "x")}, ("b", "a"))
+    found = with_artifact(tmp_path, metrics=["acc"], columns={"n": [7]}, algorithms=["c"])
+    assert (dict(found.columns), found.algorithms) == ({"n": ("7",)}, ("c",))
+
+
+def test_what_is_not_printed_must_be_given(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"table1: columns can be left out only where reported/table1\.csv has them"):
+        with_artifact(tmp_path, metrics=["acc"], algorithms=["a"])
+    other = tmp_path / "other"
+    other.mkdir()
+    reported(other, "artifact,n,metric,value,std\nt,1,acc,1,\n")
+    with pytest.raises(UserError, match="table1: algorithms can be left out only"):
+        with_artifact(other, metrics=["acc"])
+
+
 # --- the five files ---------------------------------------------------------------------------------------------------
 
 FILES = claims_files()
@@ -139,6 +172,54 @@ def test_all_claims_are_there() -> None:
     assert counts == {"fedacs": 40, "dynamic_init": 40, "fedagrac": 40, "fiarse": 39, "defedavg": 33}
     ids = [claim.id for file in FILES for claim in file.claims]
     assert len(set(ids)) == len(ids) == 192
+
+
+AS_GIVEN = {
+    "dynamic_init/table11": (
+        {"label_distribution": ["partial_overlap"], "dataset": ["mnist", "fashion_mnist"], "model": ["mlp"],
+         "num_clients": ["50", "100"], "transition": ["first", "second", "third"],
+         "init_scheme": ["proposed", "previous", "average"]},
+        ["fedprox", "fedavg", "scaffold", "moon"],
+    ),
+    "defedavg/table1": (
+        {"distribution": ["iid", "noniid"], "dataset": ["fashion_mnist", "cifar10"], "n": ["10", "20", "40", "80"]},
+        ["fedavg", "favano", "asysg", "fedbuff", "defedavg_iid", "defedavg_niid"],
+    ),
+    "fedacs/table5": (
+        {"system": ["dynamic"], "dataset": ["cifar10"], "dirichlet_alpha": ["0.05", "0.2", "0.35"]},
+        ["fedacs", "fedavg", "ca_fedavg", "fedvarp", "fednova", "fedau", "os"],
+    ),
+    "fiarse/table1": (
+        {"dataset": ["cifar10", "cifar100", "ag_news"], "size_set": ["four"], "participation": ["0.1"],
+         "eval_scope": ["local", "global"], "model_size": ["1/64", "1/16", "1/4", "1", "avg"]},
+        ["heterofl", "fedrolex", "scalefl", "fiarse"],
+    ),
+}  # fmt: skip
+"""What claims.yaml gave before it was left to reported/*.csv, some of it."""
+
+
+@pytest.mark.parametrize("name", AS_GIVEN)
+def test_what_is_left_out_is_what_was_there(name: str) -> None:
+    columns, algorithms = AS_GIVEN[name]
+    (found,) = (a for file in FILES for a in file.artifacts.values() if a.artifact == name)
+    assert {c: set(values) for c, values in found.columns.items()} == {c: set(v) for c, v in columns.items()}
+    assert set(found.algorithms) == set(algorithms)
+
+
+def test_no_file_repeats_the_printed_settings() -> None:
+    for file in FILES:
+        raw = yaml.safe_load(file.path.read_text(encoding="utf-8"))["artifacts"]
+        for name, given in raw.items():
+            rows = printed(file.paper, name)
+            of_paper = {c: {canon(row[c]) for row in rows} for c in (rows[0] if rows else ())}
+            same = {
+                "columns": {c: set(map(canon, v)) for c, v in given.get("columns", {}).items()}
+                == {c: v for c, v in of_paper.items() if c != "algorithm" and c not in given.get("labels", ())},
+                "algorithms": set(map(canon, given.get("algorithms", ()))) == of_paper.get("algorithm"),
+            }
+            assert not [key for key in same if key in given and same[key] and rows], (
+                f"{file.paper}/{name}: leave it out"
+            )
 
 
 def test_printed_numbers_agree_with_the_annotations() -> None:

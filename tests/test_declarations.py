@@ -19,6 +19,7 @@ from reproduce.algorithms.fedacg import FedACG
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.fiarse import FIARSE
 from reproduce.algorithms.heterofl import HeteroFL
+from reproduce.algorithms.moon import Moon
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.events import Events
 from reproduce.clocks.rounds import Rounds
@@ -31,7 +32,9 @@ from reproduce.experiment import SCALES, Experiment
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Shuffled
 from reproduce.problems.embedded import GaussianClasses, ImageBlobs, TopicTokens
+from reproduce.problems.fasttext import FastText
 from reproduce.problems.models import MLP, ConvNet, ResNet, Softmax
+from reproduce.problems.normalised import NormConvNet
 from reproduce.problems.partitions import IID, PartialOverlap, Shards
 from reproduce.settings import Settings
 from reproduce.systems import System
@@ -46,6 +49,7 @@ from reproduce.systems.work import PerClient, Steps
 TOY = Quadratic(4, 2)
 NET = Classification("digits", Softmax(64, 10), IID(), 4, Shuffled(10))
 RESNET = replace(NET, model=ResNet(1, 10, (4, 8), (1, 1)))
+RUNNING = NormConvNet(1, 8, ((4,),), 5, normalisation="running")
 SYSTEM = System(work=Steps(2))
 PARTS = System(work=Steps(2), capacity=SplitCapacity((1.0, 0.25)))
 ROUNDS = Rounds(2)
@@ -59,6 +63,8 @@ WORKS: list[tuple[Any, Any, Any, Any]] = [
     (TOY, SYSTEM, Scaffold(0.1), SESSIONS),
     (NET, SYSTEM, Distillation(0.1), SESSIONS),
     (NET, SYSTEM, FedAvg(0.1, DistinctClients(2)), SESSIONS),
+    (NET, SYSTEM, Moon(0.1), replace(SESSIONS, views=())),
+    (NET, SYSTEM, Moon(0.1), ROUNDS),
     (NET, PACED, Asynchronous(0.1), EVENTS),
     (TOY, PACED, Favano(0.1), CONTACTS),
     (RESNET, PARTS, HeteroFL(0.1), ROUNDS),
@@ -82,10 +88,13 @@ REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
     ("its schedule says who takes part", (NET, PACED, Asynchronous(participation=WeightedDraws(2)), EVENTS)),
     ("sessions have 4 clients, the problem has 6", (replace(NET, clients=6), SYSTEM, FedAvg(), SESSIONS)),
     ("a quadratic has no network for `distill`", (TOY, SYSTEM, Distillation(), SESSIONS)),
+    ("a quadratic has no network for `contrast`", (TOY, SYSTEM, Moon(), ROUNDS)),
+    ("needs an asynchronous rule", (NET, None, Moon(), EVENTS)),
     ("a quadratic has no network for `mask`, `amplify`", (TOY, PARTS, FIARSE(), ROUNDS)),
     ("parts of a network, and a quadratic has none", (TOY, PARTS, HeteroFL(), ROUNDS)),
     ("a Softmax has no narrower form", (NET, PARTS, HeteroFL(), ROUNDS)),
     ("some clients hold only a part", (NET, PARTS, FedAvg(), ROUNDS)),
+    ("not for models with running statistics", (replace(RESNET, model=RUNNING), PARTS, FIARSE(), ROUNDS)),
     ("cannot be divided over 2 capacities", (replace(RESNET, clients=1), PARTS, FIARSE(), ROUNDS)),
     ("work is given for 3 clients, not for 4", (NET, System(PerClient((1, 2, 3))), FedAvg(), ROUNDS)),
     ("given for 3 clients, not", (NET, System(Steps(1), PerClientLink((0.1, 0.2, 0.3))), FedAvg(), ROUNDS)),
@@ -96,6 +105,8 @@ REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
     ("no evaluation view 'train'", (TOY, PACED, Asynchronous(), replace(EVENTS, train_view="train"))),
     ("no evaluation view 'labels:0,1'", (TOY, SYSTEM, FedAvg(), replace(SESSIONS, views=("labels:0,1", "test")))),
     ("no evaluation view 'labels:9,10'", (NET, SYSTEM, FedAvg(), replace(SESSIONS, views=("test", "labels:9,10")))),
+    ("no evaluation view 'held:0,1'", (TOY, SYSTEM, FedAvg(), replace(SESSIONS, views=()))),
+    ("no evaluation view 'held:3,4'", (NET, SYSTEM, FedAvg(), replace(SESSIONS, views=("test", "held:3,4")))),
     ("no evaluation view 'validation'", (NET, SYSTEM, FedAvg(), Rounds(2, view="validation"))),
     ("no evaluation view 'train:'", (NET, SYSTEM, FedAvg(), Rounds(2, view="train:"))),
     ("traces are for quadratics", (NET, SYSTEM, FedAvg(), Rounds(2, trace=1))),
@@ -122,6 +133,13 @@ def test_what_does_not_go_together_is_refused(words: str, parts: tuple[Any, Any,
         ("fc takes 60 features but gets (64,)", {"model": Softmax(60, 10)}),
         ("conv1 takes images of 3 channels but gets (1, 8, 8)", {"model": ConvNet(3, 8, (4, 8), (12,))}),
         ("conv1 takes images of 1 channels but gets (20,)", {"data": "gaussian", "model": ResNet(1)}),
+        ("cannot read token ids; samples are int64", {"data": TopicTokens(3, 20, 9, 8, 4, 0)}),
+        ("wants token ids; samples are float", {"model": FastText()}),
+        (
+            "the tokenizer has 20 ids and does not fit the 19 rows",
+            {"data": TopicTokens(3, 20, 9, 8, 4, 0), "model": FastText(19, 2, 3)},
+        ),
+        ("the tokenizer has 30522 ids and does not fit", {"data": "ag_news", "model": FastText(30_521)}),
         ("has 4 outputs for the 10 classes of digits", {"model": Softmax(64, 4)}),
         ("Shards cannot split a test set", {"partition": Shards(), "test_partition": True}),
         ("PartialOverlap cannot split a test set", {"partition": PartialOverlap(), "test_partition": True}),
@@ -149,7 +167,7 @@ def test_samples_are_as_declared(tmp_path: Any) -> None:
         ("gaussian", Softmax(20, 10), 0),
         (GaussianClasses(3, 7, 8, 4, 1.0, 0), Softmax(7, 3), 0),
         (ImageBlobs(3, 8, 8, 4, 9.0, 0, channels=3), ConvNet(3, 8, (2, 3), (4,), 3, kernel=3), 0),
-        (TopicTokens(3, 20, 9, 8, 4, 0), Softmax(9, 3), 0),
+        (TopicTokens(3, 20, 9, 8, 4, 0), FastText(20, 2, 3), 0),
     ]
     for source, model, pad in data:
         problem = Classification(source, model, IID(), 2, Shuffled(4), pad=pad)
@@ -167,6 +185,17 @@ def test_data_that_is_not_as_declared_is_refused(tmp_path: Any) -> None:
     problem = Classification(Wrong(3, 7, 8, 4, 1.0, 0), Softmax(7, 3), IID(), 2, Shuffled(4))
     with pytest.raises(UserError, match=r"have shape \(6,\), not \(7,\) as declared"):
         Tasks(Settings(tmp_path, tmp_path, "cpu", 1)).get(problem, 0)
+
+
+def test_token_ids_beyond_the_vocabulary_are_refused() -> None:
+    class Damaged(TopicTokens):
+        def load(self) -> Any:
+            data = TopicTokens(3, 20, 9, 8, 4, 0).load()
+            return replace(data, train_x=data.train_x + 1)
+
+    problem = Classification(Damaged(3, 20, 9, 8, 4, 0), FastText(20, 2, 3), IID(), 2, Shuffled(4))
+    with pytest.raises(UserError, match=r"token ids outside 0 \.\. 19"):
+        Tasks(Settings(Path("nowhere"), Path("nowhere"), "cpu", 1)).get(problem, 0)
 
 
 def test_everything_that_is_declared_goes_together_and_needs_no_torch() -> None:

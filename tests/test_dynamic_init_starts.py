@@ -63,6 +63,19 @@ def test_large_similarity_scales_do_not_underflow() -> None:
     assert alpha == pytest.approx([0, 1 / (1 + np.exp(-0.8)), 1 / (1 + np.exp(0.8))], abs=1e-12)
 
 
+@pytest.mark.parametrize("R", [1e5, 1e200, 1e308])
+def test_a_huge_similarity_scale_takes_the_nearest_model(R: float) -> None:
+    """Also where a model that is too old to be kept is nearer than all others; two equally near ones share."""
+    assert Proposed(R=R).weights(3, np.array([2.0, 0.0, 0.4])).tolist() == [0, 1, 0]
+    assert Proposed(R=R).weights(3, np.array([0.2, 1.9, 0.2])).tolist() == [0.5, 0, 0.5]
+    assert Proposed(R=R, history=2).weights(4, np.array([0.0, 0.1, 0.6, 0.3])).tolist() == [0, 0, 0, 1]
+
+
+def test_without_similarity_scale_all_models_count_the_same() -> None:
+    assert Proposed(R=0.0).weights(4, np.array([1.9, 0.2, 0.4, 0.0])).tolist() == [0.25] * 4
+    assert Proposed(R=0.0, history=3).weights(2, np.array([1.9, 0.2])).tolist() == [0.5] * 2
+
+
 def test_history_keeps_the_latest_sessions() -> None:
     alpha = Proposed(R=10.0, history=2).weights(4, np.array([0.0, 0.1, 0.3, 0.3]))
     assert alpha == pytest.approx([0, 0, 0.5, 0.5])
@@ -71,7 +84,7 @@ def test_history_keeps_the_latest_sessions() -> None:
 def test_weights_of_the_baselines() -> None:
     assert Previous().weights(3, np.empty(0)).tolist() == [0, 0, 1]
     assert Average().weights(4, np.empty(0)).tolist() == [0.25] * 4
-    assert (Proposed().pilot, RandomPilot().pilot, Average().pilot) == ("trained", "random", "")
+    assert (Proposed().pilot, RandomPilot().pilot, Average().pilot) == ("trained", "factory", "")
 
 
 @pytest.mark.parametrize(

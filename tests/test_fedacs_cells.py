@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from reproduce.papers.fedacs import fig4, fig7, network_cells, network_tables, networks, table3, theory, toy_cells, toys
+from reproduce.algorithms.base import FedAvg, Full
+from reproduce.clocks.rounds import Rounds
+from reproduce.experiment import Experiment
+from reproduce.papers import artifacts
+from reproduce.papers.fedacs import closed_form, measures, runs, theory
+from reproduce.papers.fedacs.artifacts import FINAL, NAMES
 from reproduce.problems import Quadratic
 from reproduce.problems.models import Model
+from reproduce.report import measuring
 from reproduce.report.histories import Histories
+from reproduce.systems import System
 
-SETTING = {"system": "dynamic", "dataset": "mnist", "dirichlet_alpha": networks.ONE_CLASS}
+SETTING = {"system": "dynamic", "dataset": "mnist", "dirichlet_alpha": runs.ONE_CLASS}
+MEASURED = {"tail": 5, "seconds_per_sample": 2.43e-4}
 
 
 def curve(
-    algorithm: str, seed: int, accuracy: list[float], work: float = 100.0, **setting: str
+    algorithm: str, seed: int, accuracy: list[float], work: float = 100.0, **setting: Any
 ) -> list[dict[str, Any]]:
     """Evaluations of rounds 0, 1, ..., and the work done by then."""
-    run = {**SETTING, "algorithm": algorithm, "seed": seed, "time": np.nan, "key": "", "status": "ok"}
+    run = {**SETTING, "algorithm": algorithm, **MEASURED, **setting, "seed": seed, "time": np.nan, "key": ""}
+    run["status"] = "ok"
     return [
         {**run, "round": r, "metric": metric, "value": value}
         for r, a in enumerate(accuracy)
@@ -28,8 +38,8 @@ def curve(
     ]
 
 
-def histories(*runs: list[dict[str, Any]], scale: str = "paper") -> Histories:
-    return Histories(pd.DataFrame([row for run in runs for row in run]), scale)
+def histories(*played: list[dict[str, Any]], **labels: Any) -> Histories:
+    return Histories(pd.DataFrame([row for run in played for row in run]).assign(**labels), "paper")
 
 
 def value(cells: pd.DataFrame, metric: str, algorithm: str, seed: int = 0) -> tuple[float, bool]:
@@ -40,13 +50,14 @@ def value(cells: pd.DataFrame, metric: str, algorithm: str, seed: int = 0) -> tu
 
 def test_rounds_time_and_ratios_to_the_target() -> None:
     """Target 70: raw curve, first crossing; the work until then in seconds; missed targets are lower bounds."""
-    found = network_cells.to_target(
+    found = measures.to_target(
         histories(
             curve("fedacs", 0, [10, 50, 71, 60, 80], work=100),
             curve("fedavg", 0, [10, 50, 60, 69.9, 70], work=300),
             curve("os", 0, [10, 20, 30, 40, 50], work=200),
             curve("fedacs", 1, [10, 20, 30, 40, 50]),
             curve("fedavg", 1, [10, 75, 30, 40, 50]),
+            target_accuracy_pct=70.0,
         )
     )
     assert value(found, "rounds_to_target", "fedacs") == (2, False)
@@ -62,11 +73,10 @@ def test_rounds_time_and_ratios_to_the_target() -> None:
     assert set(found["target_accuracy_pct"]) == {70.0}
 
 
-def test_smaller_scales_set_their_own_target() -> None:
-    runs = [curve(a, s, [10.0] * 20 + [60.0 + 10 * s] * 15) for a in ("fedacs", "fedavg") for s in (0, 1)]
-    found = network_cells.targets(histories(*runs, scale="reduced"))
-    assert found == {("dynamic", "mnist", networks.ONE_CLASS): 63.0}
-    final = network_cells.final_accuracy(histories(*runs, scale="reduced"))
+def test_without_a_target_of_the_paper_it_is_relative_to_fedavg() -> None:
+    played = [curve(a, s, [10.0] * 20 + [60.0 + 10 * s] * 15, tail=15) for a in ("fedacs", "fedavg") for s in (0, 1)]
+    assert measures.targets(histories(*played)) == {("dynamic", "mnist", runs.ONE_CLASS): 63.0}
+    final = measuring.measure(FINAL, histories(*played), "fedacs")
     assert sorted(final["value"]) == [60, 60, 70, 70]
 
 
@@ -75,31 +85,32 @@ def test_accuracy_on_the_classes_of_slow_and_fast_clients() -> None:
     for r in range(6):
         for c in range(10):
             rows.append({**rows[0], "round": r, "metric": "class_accuracy", "key": str(c), "value": float(c * (r > 0))})
-    found = network_cells.halves(histories(rows)).set_index("metric")["value"]
+    found = measures.halves(histories(rows)).set_index("metric")["value"]
     assert found.to_dict() == {"slow_class_accuracy": 2.0, "fast_class_accuracy": 7.0}
 
 
 def test_wrong_ratios_of_the_paper_are_named() -> None:
-    text = network_tables.suspicious("table1", "dataset")
+    text = measures.suspicious("table1", "dataset")
     assert "FedAvg, MNIST, time: printed 1.38, the numbers give 1.542 (wrong)" in text
     assert "CA-FedAvg, MNIST, time: printed 1.51" in text
-    fifth = network_tables.suspicious("table5", "dirichlet_alpha")
+    fifth = measures.suspicious("table5", "dirichlet_alpha")
     assert "OS, α = 0.2, time: printed 1.18" in fifth
     assert "OS, α = 0.35, time: printed 0.94" in fifth
     assert "printed 1.37" not in text  # 93 / 68 is right
 
 
 def test_table_of_final_accuracies() -> None:
-    text = network_tables.accuracies(histories(curve("fedavg", 0, [50.0] * 6), curve("fedavg", 1, [60.0] * 6)))
+    played = curve("fedavg", 0, [50.0] * 6), curve("fedavg", 1, [60.0] * 6)
+    text = measures.accuracies(histories(*played, target_accuracy_pct=70.0), NAMES)
     assert "| MNIST, one class per client | 70 | FedAvg | 55.0 ± 7.1 |  |  |" in text
 
 
 @pytest.mark.parametrize(
     ("model", "parameters", "macs"),
     [
-        (networks.CNN_MNIST, 51_480, 472_860), (networks.CNN_MNIST_5X5, 21_840, 480_500),
-        (networks.CNN_MNIST_LITERAL, 786_480, None), (networks.CNN_CIFAR10, 551_786, 3_785_344),
-        (networks.CNN_CINIC10, 1_193_130, 4_426_240),
+        (runs.CNN_MNIST, 51_480, 472_860), (runs.CNN_MNIST_5X5, 21_840, 480_500),
+        (runs.CNN_MNIST_LITERAL, 786_480, None), (runs.CNN_CIFAR10, 551_786, 3_785_344),
+        (runs.CNN_CINIC10, 1_193_130, 4_426_240),
     ],
 )  # fmt: skip
 def test_networks_of_the_third_table(model: Model, parameters: int, macs: int | None) -> None:
@@ -110,74 +121,101 @@ def test_networks_of_the_third_table(model: Model, parameters: int, macs: int | 
 
 
 def test_architecture_in_the_letters_of_the_paper() -> None:
-    assert table3.architecture(networks.CNN_CIFAR10) == "C(3,32) - RMC(32,32) - RML(256) - RL(64) - RL(10)"
-    assert table3.architecture(networks.CNN_CINIC10) == "C(3,32) - RMC(32,32) - RMDL(512) - RDL(256) - RDL(10)"
-    assert table3.architecture(networks.CNN_MNIST_LITERAL) == "C(1,10) - C(10,20) - DL(50) - L(10)"
+    assert measures.architecture(runs.CNN_CIFAR10) == "C(3,32) - RMC(32,32) - RML(256) - RL(64) - RL(10)"
+    assert measures.architecture(runs.CNN_CINIC10) == "C(3,32) - RMC(32,32) - RMDL(512) - RDL(256) - RDL(10)"
+    assert measures.architecture(runs.CNN_MNIST_LITERAL) == "C(1,10) - C(10,20) - DL(50) - L(10)"
 
 
 @pytest.mark.parametrize("scale", ["smoke", "reduced", "paper"])
 def test_panels(scale: str) -> None:
     """Names are unique; every panel has the seven algorithms, calibrated where the appendix says so."""
-    panels = [*networks.comparison(scale, "dynamic"), *networks.comparison(scale, "static"), *networks.imbalance(scale)]
+    panels = [*runs.comparison(scale, "dynamic"), *runs.comparison(scale, "static"), *runs.imbalance(scale)]
     assert len({p.name for p in panels}) == len(panels)
     for panel in panels:
         by_name = {e.labels["algorithm"]: e.algorithm for e in panel.experiments}
-        assert set(toys.ALGORITHMS) < set(by_name)
-        for name in toys.CALIBRATED:
+        assert set(runs.ALGORITHMS) < set(by_name)
+        for name in runs.CALIBRATED:
             assert by_name[name].calibration.target == "local"
         assert by_name["fedacs_uncalibrated"].calibration is None
         assert by_name["fedacs_calibrated_at_server"].calibration.target == "server"
         assert len({e.digest for e in panel.experiments}) == len(panel.experiments)
 
 
-def toy(value_of: Any, rounds: int = 10, seeds: int = 4, **labels: Any) -> pd.DataFrame:
+PLAIN = Experiment({}, Quadratic(2, 2, minimisers=((0.0, 0.0), (2.0, 0.0))), System(), FedAvg(0.1, Full()), Rounds(10))
+
+
+def toy(value_of: Any, *experiments: Experiment, rounds: int = 10, seeds: int = 4) -> Histories:
+    """The coordinates of the model of every experiment, seed and round."""
     rows = [
-        {**labels, "seed": s, "round": r, "time": np.nan, "metric": "x", "key": str(k), "status": "ok",
+        {**e.labels, "seed": s, "round": r, "time": np.nan, "metric": "x", "key": str(k), "status": "ok",
          "value": value_of(s, r)[k]}
-        for s in range(seeds) for r in range(1, rounds + 1) for k in range(2)
+        for e in experiments for s in range(seeds) for r in range(1, rounds + 1) for k in range(2)
     ]  # fmt: skip
-    return pd.DataFrame(rows)
+    return Histories(pd.DataFrame(rows), "paper", experiments=experiments)
 
 
 def test_distance_of_the_mean_model_removes_what_averages_out() -> None:
-    problem = Quadratic(2, 2, minimisers=((0.0, 0.0), (2.0, 0.0)))  # the optimum is (1, 0)
-    frame = toy(lambda s, r: (1.0 + (-1) ** s, 3.0), system="static", calibrate=False, algorithm="fedavg")
-    found = toy_cells.mean_model(frame, fig7.LABELS, problem)
+    e = replace(PLAIN, labels={"system": "static", "algorithm": "fedavg"})  # the optimum is (1, 0)
+    found = measures.mean_model(toy(lambda s, r: (1.0 + (-1) ** s, 3.0), e))
     assert found["seed"].tolist() == [0, 1, 2, 3]
     without = np.hypot(1 / 3, 3.0)  # the mean of three of the four first coordinates is 1/3 off
     assert found["value"].tolist() == [pytest.approx(4 * 3.0 - 3 * without)] * 4
 
 
 def test_distance_to_the_closed_form_averages_the_plateau() -> None:
-    frame = toy(lambda s, r: (2.0 * (r % 2), float(s > 1) + (100.0 if r <= 8 else 0.0)), panel="left", algorithm="a")
-    found = toy_cells.mean_to_limit(frame, fig4.LABELS, {("left", "a"): np.array([0.0, 0.5])})
+    """The closed form of full participation without heterogeneity is the optimum, (1, 0)."""
+    e = replace(PLAIN, labels={"panel": "left", "algorithm": "fedavg_sgd"})
+    changing = replace(e, labels={"panel": "right", "algorithm": "fedavg_sgd"}, system=runs.FIG7_SYSTEMS["dynamic"])
+
+    def x(s: int, r: int) -> tuple[float, float]:
+        return 1.0 + 2.0 * (r % 2), float(s > 1) - 0.5 + (100.0 if r <= 8 else 0.0)
+
+    found = measures.mean_to_limit(toy(x, e, changing))
+    assert set(found["panel"]) == {"left"}, "no limit where the system changes"
     without = [np.hypot(1.0, 2 / 3 - 0.5), np.hypot(1.0, 1 / 3 - 0.5)]  # of a seed at 0, at 1; rounds 9 and 10
     assert found["value"].tolist() == [pytest.approx(4 - 3 * w) for w in np.repeat(without, 2)]
-    assert toy_cells.mean_to_limit(frame, fig4.LABELS, {}).empty
 
 
 def test_jackknife_of_a_mean_gives_the_values_and_its_spread_is_that_of_the_number() -> None:
     generator = np.random.default_rng(0)
     x = generator.standard_normal((12, 1, 1))
-    rounds = np.array([1])
-    np.testing.assert_allclose(toy_cells.jackknife(x, rounds, lambda v, _: float(v.mean())), x[:, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(measures.jackknife(x, lambda v: float(v.mean())), x[:, 0, 0], atol=1e-12)
     draws = generator.normal(3.0, 0.3, (2000, 12, 1, 1))
     spread = np.std([np.hypot(d.mean(), 1.0) for d in draws])
-    told = [toy_cells.jackknife(d, rounds, lambda v, _: float(np.hypot(v.mean(), 1.0))) for d in draws]
+    told = [measures.jackknife(d, lambda v: float(np.hypot(v.mean(), 1.0))) for d in draws]
     assert np.mean([t.std(ddof=1) / np.sqrt(12) for t in told]) == pytest.approx(spread, rel=0.1)
 
 
 def test_tail_average_is_that_of_the_second_half() -> None:
-    frame = toy(lambda s, r: (float(s) if r > 5 else 50.0, 0.0), system="toy2d", algorithm="os")
-    found = toy_cells.tail_average(frame, "distance_of_tail_average", {"os": np.array([1.0, 0.0])})
+    e = replace(PLAIN, labels={"system": "toy2d", "algorithm": "os"})
+    other = replace(PLAIN, labels={"system": "toy2d", "algorithm": "fedau"})
+    found = measures.tail_averages(toy(lambda s, r: (float(s) if r > 5 else 50.0, 0.0), e, other), ("os",))
     assert found["value"].tolist() == [1.0, 0.0, 1.0, 2.0]
+    assert set(found["algorithm"]) == {"os"}
+
+
+def test_tail_average_to_the_closed_form() -> None:
+    (panel,) = runs.plane("paper", "toy2d")
+    e = next(e for e in panel.experiments if e.labels["algorithm"] == "fednova")
+    ends = closed_form.limit(e)
+    found = measures.tail_averages_to_limits(toy(lambda s, r: (ends[0] + s, ends[1]), e))
+    assert found["value"].tolist() == [pytest.approx(s) for s in range(4)]
 
 
 def test_runs_that_calibration_leaves_alone_count_as_calibrated_too() -> None:
     frame = pd.DataFrame({"algorithm": ["fedavg", "fedacs", "fedacs"], "calibrate": [False, False, True]})
-    assert sorted(fig7.both(frame)[["algorithm", "calibrate"]].itertuples(index=False, name=None)) == [
+    experiments = tuple(replace(PLAIN, labels=labels) for labels in frame.to_dict("records"))
+    found = measures.calibrated_too(frame, Histories(frame, "paper", experiments=experiments))
+    assert sorted(found[["algorithm", "calibrate"]].itertuples(index=False, name=None)) == [
         ("fedacs", False), ("fedacs", True), ("fedavg", False), ("fedavg", True),
     ]  # fmt: skip
+
+
+def test_the_cells_have_no_labels_that_only_say_how_to_measure() -> None:
+    for a in artifacts():
+        if a.paper == "fedacs":
+            labels = {k for panel in a.panels("paper") for e in panel.experiments for k in e.labels}
+            assert labels & {"tail", "seconds_per_sample"} <= set(a.drop), a.id
 
 
 def test_schemes_of_participation_have_the_same_exact_factors() -> None:

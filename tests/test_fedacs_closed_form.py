@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from reproduce.engine.rule import Rule
+from reproduce.experiment import Experiment
 from reproduce.papers.fedacs import closed_form as cf
+from reproduce.papers.fedacs import runs
 
 STEPS, SUCCESS, E = np.array([[1, 3]]), np.array([[0.8, 0.5]]), np.array([[-1.0], [1.0]])
 HALF = np.array([0.5, 0.5])
@@ -79,20 +81,29 @@ PLANE_TO_ZERO = {
 }  # fmt: skip
 
 
+def plane(system: str, algorithm: str) -> Experiment:
+    (panel,) = runs.plane("paper", system)
+    return next(e for e in panel.experiments if e.labels["algorithm"] == algorithm)
+
+
 @pytest.mark.parametrize("algorithm", list(PLANE))
 def test_golden_points_of_the_plane(algorithm: str) -> None:
-    from reproduce.papers.fedacs import plane
+    e = plane("toy2d", algorithm)
+    assert cf.limit(e) == pytest.approx(PLANE[algorithm], abs=1e-4)
+    assert cf.limit_to_zero(e)[1] == pytest.approx(PLANE_TO_ZERO[algorithm], abs=1e-4)
 
-    assert plane.limit("toy2d", algorithm) == pytest.approx(PLANE[algorithm], abs=1e-4)
-    assert plane.surrogate("toy2d", algorithm)[1] == pytest.approx(PLANE_TO_ZERO[algorithm], abs=1e-4)
+
+def test_the_variant_of_the_original_paper_has_the_limit_of_its_family() -> None:
+    (panel,) = runs.plane("paper", "toy2d")
+    points = {e.labels["algorithm"]: cf.limit(e).tolist() for e in panel.experiments}
+    assert points["fedvarp_original"] == points["fedvarp"] == points["ca_fedavg"] != points["fedavg"]
 
 
 def test_bias_of_one_heterogeneity() -> None:
-    from reproduce.papers.fedacs import plane
-
     for system, distance in (("toy2d_comm_only", 0.544), ("toy2d_comp_only", 0.728), ("toy2d", 0.828)):
-        _, point = plane.surrogate(system, "fedavg")
-        assert np.linalg.norm(point - plane.OPTIMUM) == pytest.approx(distance, abs=1e-3)
+        e = plane(system, "fedavg")
+        _, point = cf.limit_to_zero(e)
+        assert np.linalg.norm(point - e.problem.optimum()) == pytest.approx(distance, abs=1e-3)  # type: ignore[attr-defined]
 
 
 def test_distances_of_the_static_system() -> None:

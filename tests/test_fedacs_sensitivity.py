@@ -11,37 +11,48 @@ import pytest
 from reproduce import plan
 from reproduce.algorithms.solvers import FadingFedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.engine.cohort import Cohort, prepare
-from reproduce.engine.task import Tasks
 from reproduce.engine.train import train_job
-from reproduce.engine.trainer import Trainer
 from reproduce.experiment import SCALES, Experiment
-from reproduce.papers.fedacs import network_tables, networks, sensitivity
+from reproduce.papers import artifacts
+from reproduce.papers.fedacs import choices
+from reproduce.papers.fedacs import runs as declared
+from reproduce.papers.fedacs.artifacts import NAMES
 from reproduce.problems import Quadratic
 from reproduce.report.render import render
-from reproduce.settings import settings
 from reproduce.systems import System, work
+from tests.runs import run
+
+FASHION = choices.panels("reduced")[0]
 
 
 def chosen(answer: str) -> Experiment:
     """FedACS on Fashion-MNIST under a choice."""
-    panel = sensitivity.panel("reduced", "fashion_mnist")
-    found = [e for e in panel.experiments if (e.labels["answer"], e.labels["algorithm"]) == (answer, "fedacs")]
+    found = [e for e in FASHION.experiments if (e.labels["answer"], e.labels["algorithm"]) == (answer, "fedacs")]
     assert len(found) == 1
     return found[0]
 
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_choice_is_another_run(scale: str) -> None:
-    for p in sensitivity.panels(scale):
+    for p in choices.panels(scale):
         assert len({e.digest for e in p.experiments}) == len(p.experiments)
 
 
 def test_the_default_is_the_run_of_fig_6() -> None:
-    (fig6,) = (p for p in networks.comparison("reduced", "dynamic") if p.name.startswith("fashion"))
+    (fig6,) = (p for p in declared.comparison("reduced", "dynamic") if p.name.startswith("fashion"))
     theirs = next(e for e in fig6.experiments if e.labels["algorithm"] == "fedacs")
-    ours = chosen(sensitivity.DEFAULT)
+    ours = chosen(choices.DEFAULT)
     assert (ours.problem, ours.system, ours.algorithm) == (theirs.problem, theirs.system, theirs.algorithm)
+
+
+def test_the_network_is_asked_few_of_the_choices() -> None:
+    asked = {(e.labels["question"], e.labels["answer"]) for e in choices.panels("reduced")[1].experiments}
+    few = (
+        ("default", choices.DEFAULT), ("slow clients own", "the last five classes"),
+        ("slow clients own", "half of every class"), ("calibrated", "at the server"), ("calibrated", "not"),
+        ("rate", "4 x"),
+    )  # fmt: skip
+    assert asked == set(few)
 
 
 def test_who_is_slow_and_who_is_badly_linked() -> None:
@@ -54,43 +65,42 @@ def test_who_is_slow_and_who_is_badly_linked() -> None:
 
 def test_a_pass_has_as_many_batches_as_the_rate_of_the_short_rounds_is_larger() -> None:
     """T in mini-batches with five times the rate moves as far per round as T in passes."""
-    short, default = chosen("mini-batches, 5 x rate"), chosen(sensitivity.DEFAULT)
+    short, default = chosen("mini-batches, 5 x rate"), chosen(choices.DEFAULT)
     assert short.system.work.unit == "steps"
     assert short.algorithm.lr == pytest.approx(5 * default.algorithm.lr)
-    setting = networks.REDUCED["fashion_mnist"]
+    setting = declared.SMALL_FASHION
     assert default.problem.batches.per_pass(setting.train_samples // setting.clients) == 5
 
 
 def test_small_steps_for_longer() -> None:
     """0.4 of the rate with 2.5 times the rounds goes as far; the other choices leave the rounds alone."""
-    longer, default = chosen("0.4 x, 2.5 x rounds"), chosen(sensitivity.DEFAULT)
+    longer, default = chosen("0.4 x, 2.5 x rounds"), chosen(choices.DEFAULT)
     assert longer.algorithm.lr == pytest.approx(0.4 * default.algorithm.lr)
     assert longer.clock.rounds == 2.5 * default.clock.rounds
-    rounds = {e.labels["answer"]: e.clock.rounds for e in sensitivity.panel("reduced", "fashion_mnist").experiments}
+    rounds = {e.labels["answer"]: e.clock.rounds for e in FASHION.experiments}
     assert [a for a, r in rounds.items() if r != default.clock.rounds] == ["0.4 x, 2.5 x rounds"]
 
 
 def test_the_other_rate_is_named_as_it_is() -> None:
     """Rows of the tables say at which rate the additional runs were made."""
-    rates = {s.other_rate for scale in networks.SETTINGS.values() for s in scale.values()} - {0.0}
+    rates = {s.other_rate for scale in declared.SETTINGS.values() for s in scale} - {0.0}
     assert len(rates) == 1
     for name in ("fedacs", "fedavg", "fednova"):
-        assert network_tables.NAMES[f"{name}_other_rate"].endswith(f"rate {rates.copy().pop()}")
+        assert NAMES[f"{name}_other_rate"].endswith(f"rate {rates.copy().pop()}")
 
 
 def test_a_fading_rate() -> None:
     """One client with the minimiser (1, 1), two steps per round: the error shrinks by (1 - 0.1 * 0.8^r)^2."""
     problem = Quadratic(1, 2, minimisers=((1.0, 1.0),))
     experiment = Experiment({}, problem, System(work.Steps(2)), FadingFedAvg(0.1, decay=0.2), Rounds(3))
-    runs = prepare([experiment], [0], Tasks(settings()))
-    Cohort(runs, Trainer()).run()
+    (found,) = run([experiment])
     left = np.prod([(1 - 0.1 * 0.8**r) ** 2 for r in range(3)])
-    np.testing.assert_allclose(runs[0].state["x"].numpy(), 1 - left, rtol=1e-6)
+    np.testing.assert_allclose(found.state["x"].numpy(), 1 - left, rtol=1e-6)
 
 
 def test_smoke_scale_from_training_to_the_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    artifact = sensitivity.ARTIFACT
+    (artifact,) = (a for a in artifacts() if a.id == "fedacs/sensitivity")
     for job in plan.artifact_jobs("smoke", artifact.id):
         output = Path(job.output)
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -99,4 +109,4 @@ def test_smoke_scale_from_training_to_the_figure(tmp_path: Path, monkeypatch: py
     assert (tmp_path / "figures/smoke/fedacs_sensitivity.png").stat().st_size > 10_000
     cells = pd.read_csv(tmp_path / plan.cells_file("smoke", artifact.id))
     assert set(cells["metric"]) == {"final_accuracy", "distance_plateau"}
-    assert set(cells.loc[cells["metric"] == "final_accuracy", "question"]) == {c.question for c in sensitivity.CHOICES}
+    assert set(cells.loc[cells["metric"] == "final_accuracy", "question"]) == {c.question for c in choices.CHOICES}

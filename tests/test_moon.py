@@ -38,6 +38,7 @@ from reproduce.errors import UserError
 from reproduce.experiment import Experiment
 from reproduce.problems import Classification
 from reproduce.problems.models import MLP, Softmax
+from reproduce.problems.partitions import TwoShard
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
 from reproduce.systems.membership import Alternating, Membership, Rotation
@@ -209,6 +210,22 @@ def test_sessions_are_evaluated_on_the_labels_that_their_clients_hold() -> None:
     run = play(FedAvg(LR), Previous(), NETWORK, ROTATING, sessions=2)
     named = play(FedAvg(LR), Previous(), NETWORK, ROTATING, sessions=2, views=tuple(map(view, LABELS)))
     assert accuracies(run) == accuracies(named)
+
+
+def test_every_seed_is_evaluated_on_its_own_clients_labels() -> None:
+    """Shards are dealt at random: two seeds in one cohort have other labels in the same session."""
+    problem = replace(PROBLEM, partition=TwoShard(), clients=10)
+    clock = Sessions(4, 2, Rotation((3, 3, 4)), (), Previous())
+    experiment = Experiment({"algorithm": "a"}, problem, System(work=Steps(5)), FedAvg(LR), clock)
+    tasks = Tasks(settings(), torch.float64)
+    together = prepare([experiment], [2, 3], tasks)
+    Cohort(together, Trainer()).run()
+    held = [set(run.env.task.labels("held:3,4,5").tolist()) for run in together]
+    assert held[0] != held[1]
+    for run in together:
+        (alone,) = prepare([experiment], [run.seed], tasks)
+        Cohort([alone], Trainer()).run()
+        assert accuracies(run) == accuracies(alone)
 
 
 def view(labels: tuple[int, ...]) -> str:

@@ -19,6 +19,8 @@ from reproduce.engine.task import Task, Tasks
 from reproduce.engine.trainer import Trainer, demand_of
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Shuffled
+from reproduce.problems.embedded import TopicTokens
+from reproduce.problems.fasttext import FastText
 from reproduce.problems.models import MLP, ConvNet, Model, ResNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import settings
@@ -26,6 +28,7 @@ from reproduce.settings import settings
 CONV = ConvNet(1, 8, (3, 4), (5,), kernel=3, padding=1, dropout=0.3, channel_dropout=0.2)
 RESNET = ResNet(1, 10, (4, 6), (1, 1))
 SOFTMAX = Softmax(64, 10)
+WORDS = FastText(40, 3, 4)
 C = 5
 TASKS = Tasks(settings())
 
@@ -33,7 +36,8 @@ TASKS = Tasks(settings())
 def task_of(model: Model | None, seed: int) -> Task:
     if model is None:
         return TASKS.get(Quadratic(C, 3), seed)
-    return TASKS.get(Classification("digits", model, IID(), clients=C, batches=Shuffled(10), train_samples=233), seed)
+    data = TopicTokens(4, 40, 12, 60, 5, 0) if model.embedding else "digits"
+    return TASKS.get(Classification(data, model, IID(), clients=C, batches=Shuffled(10), train_samples=233), seed)
 
 
 def requests(model: Model | None, *rules: Rule) -> list[tuple[Task, Train]]:
@@ -63,6 +67,7 @@ EVERYTHING = [
     *requests(CONV, PLAIN, HEAVY, DISTILLED, MASKED),
     *requests(MLP(64, 6, 10), PLAIN, DISTILLED),
     *requests(RESNET, PLAIN, MASKED),
+    *requests(WORDS, PLAIN, HEAVY, DISTILLED),
 ]
 SUBMODEL = replace(RESNET, width=0.5)
 EVERYTHING += [
@@ -77,6 +82,7 @@ SERVED = {
     "dense": requests(MLP(64, 6, 10), PLAIN, HEAVY),
     "stacked": requests(CONV, PLAIN, HEAVY, DISTILLED, MASKED) + requests(RESNET, PLAIN, MASKED),
     "sequential": requests(CONV, PLAIN, DISTILLED) + requests(RESNET, PLAIN, MASKED),
+    "sparse": requests(WORDS, PLAIN, HEAVY, DISTILLED),
     "quadratic": requests(None, PLAIN, HEAVY),
 }
 

@@ -159,6 +159,33 @@ def test_grouped_dirichlet_assigns_each_group_completely_with_equal_quotas(
         assert sizes(group) == [total // half + (i < total % half) for i in range(half)]
 
 
+@settings(max_examples=15, deadline=None)
+@given(problem=problems(), alpha=st.sampled_from([0.3, 0.7]), data=st.data())
+def test_groups_with_label_sets_of_their_own(
+    problem: tuple[np.ndarray, int, int], alpha: float, data: st.DataObject
+) -> None:
+    """Complete, disjoint inside a group, quotas equal up to one sample; labels of no group are unused (Table 12)."""
+    labels, _, seed = problem
+    label_set = st.lists(st.integers(0, int(labels.max())), min_size=1, unique=True).map(tuple)
+    sets = tuple(data.draw(st.lists(label_set, min_size=1, max_size=4)))
+    each = data.draw(st.integers(1, 7))
+    parts = GroupedDirichlet(alpha, label_sets=sets).split(labels, each * len(sets), seed)
+    for g, given_labels in enumerate(sets):
+        group = parts[g * each : (g + 1) * each]
+        assert np.array_equal(np.sort(np.concatenate(group)), np.flatnonzero(np.isin(labels, given_labels)))
+        assert max(sizes(group)) - min(sizes(group)) <= 1
+
+
+def test_label_sets_of_two_groups_are_those_of_an_overlap() -> None:
+    """The same samples to the same clients: the streams are those of the groups. A third group changes nothing."""
+    a, b = label_groups(10, 0.2)
+    declared = GroupedDirichlet(0.3, 0.2).split(FASHION, 10, 4)
+    for sets in ((a, b), (a, b, (9,))):
+        parts = GroupedDirichlet(0.3, label_sets=sets).split(FASHION, 5 * len(sets), 4)
+        assert all(np.array_equal(p, q) for p, q in zip(declared, parts, strict=False))
+    assert set(FASHION[np.concatenate(parts[10:])]) == {9}
+
+
 def test_the_two_groups_are_partitioned_independently() -> None:
     """With as many samples of every label, equal streams would give equal class counts."""
     counts = histograms(FASHION, GroupedDirichlet(0.3).split(FASHION, 20, seed=0))
@@ -366,6 +393,15 @@ def test_fixed_partitions_ignore_the_seed_of_the_run_and_keyed_ones_do_not() -> 
         (CappedDirichlet(0.001), balanced(2, 100), 20, "1000 draws"),
         (GroupedDirichlet(0.3), balanced(4, 10), 3, "even number"),
         (GroupedDirichlet(0.3), balanced(4, 1), 8, "cannot be split"),
+        (GroupedDirichlet(0.3), balanced(1, 10), 2, "at least 2 labels"),
+        (GroupedDirichlet(0.3, 0.9), np.zeros(9, int), 2, "at least 2 labels"),
+        (GroupedDirichlet(0.7, label_sets=((0, 1), (2,), (3,))), balanced(4, 10), 8, "multiple of 3"),
+        (GroupedDirichlet(0.7, label_sets=((0, 1), (4,))), balanced(4, 10), 4, r"no sample has the labels \[4\]"),
+        (GroupedDirichlet(0.7, label_sets=((0, 1), (2,))), balanced(4, 2), 6, "2 samples of the labels"),
+        (TwoShard(), balanced(10, 1), 10, "too few samples"),
+        (TwoShard(False), balanced(200, 1), 20, "too few samples"),
+        (DistinctLabels(), balanced(10, 3), 0, "cannot be dealt"),
+        (PartialOverlap(), balanced(10, 1), 4, "too few samples"),
         (TwoShard(), balanced(10, 10), 7, "equal numbers"),
         (DistinctLabels(), balanced(10, 10), 7, "equally"),
         (Sharding(5), balanced(4, 10), 4, "cannot cover"),
@@ -378,8 +414,19 @@ def test_impossible_splits_say_so(partition: Any, labels: np.ndarray, clients: i
 
 
 def test_label_groups_and_test_classes_refuse_nonsense() -> None:
-    with pytest.raises(UserError, match="overlap"):
-        label_groups(10, 1.0)
+    for overlap in (1.0, -0.1, float("nan")):
+        with pytest.raises(UserError, match="overlap"):
+            label_groups(10, overlap)
+    for sets, words in (
+        (((0, 1), ()), "group 2 has no labels"),
+        (((0, 0),), "one twice"),
+    ):
+        with pytest.raises(UserError, match=words):
+            GroupedDirichlet(0.3, label_sets=sets)
+    with pytest.raises(UserError, match="but not both"):
+        GroupedDirichlet(0.3, 0.2, ((0,), (1,)))
+    with pytest.raises(UserError, match="positive alpha"):
+        GroupedDirichlet(0.0)
     for partition in (BalancedDirichlet(0.3), CappedDirichlet(1.0, 0)):
         with pytest.raises(UserError, match="training set has not"):
             partition.split_test(balanced(4, 50), balanced(5, 10), 4, 0)

@@ -207,7 +207,7 @@ class TestRender:
         before = render(made, "smoke", tmp_path)[1]
         old = before.read_text()
         monkeypatch.setattr("os.replace", lambda *a: (_ for _ in ()).throw(OSError("disk full")))
-        with pytest.raises(OSError, match="disk full"):
+        with pytest.raises(UserError, match="disk full"):
             render(replace(made, title="Another"), "smoke", tmp_path)
         assert before.read_text() == old
         assert len(list(before.parent.iterdir())) == 3

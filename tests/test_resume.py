@@ -13,13 +13,12 @@ import pandas as pd
 import pytest
 from runs import run
 
-from reproduce import results
+from reproduce import files, results
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.clocks.rounds import Rounds
 from reproduce.engine import library, store, train
 from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, prepare
-from reproduce.engine.store import write_atomically
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
@@ -79,7 +78,7 @@ from reproduce.experiment import Panel
 sys.path.insert(0, {here!r})
 from test_resume import experiment
 e = experiment(300)
-train.Checkpoint = lambda path, runs, note: Checkpoint(path, runs, note, interval=0.05, share=1.0)
+train.Checkpoint = lambda path, runs, note, interval: Checkpoint(path, runs, note, interval=0.05, share=1.0)
 train.train_job(Panel("p", (e,), (0, 1)), (e,), "smoke", "fedacs", "p", "d", Path({out!r}))
 """
 
@@ -166,13 +165,13 @@ def test_damaged_checkpoint_says_what_to_do(tmp_path: Path) -> None:
 
 def test_full_disk_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "results.parquet"
-    write_atomically(path, lambda f: f.write(b"old") and None)
+    files.write(path, lambda f: f.write(b"old"))
 
     def full(file: object) -> None:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(UserError, match="no space left"):
-        write_atomically(path, full)
+        files.write(path, full)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 

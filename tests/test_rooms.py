@@ -11,7 +11,7 @@ from reproduce import closure
 
 ROOMS = (
     ("errors", "seal", "streams", "text"),
-    ("settings",),
+    ("files", "settings"),
     ("closure",),
     ("experiment",),
     ("declare",),

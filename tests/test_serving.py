@@ -26,6 +26,8 @@ from reproduce.engine.trainer import Trainer, demand_of
 from reproduce.errors import UserError
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Cyclic
+from reproduce.problems.embedded import TopicTokens
+from reproduce.problems.fasttext import FastText
 from reproduce.problems.models import MLP, ConvNet, Model, ResNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import settings
@@ -33,6 +35,7 @@ from reproduce.settings import settings
 CONV = ConvNet(1, 8, (3, 4), (5,), kernel=3, padding=1, dropout=0.3, channel_dropout=0.2)
 MODELS: dict[str, tuple[Model | None, Model | None]] = {
     "quadratic": (None, Softmax(64, 10)),
+    "sparse": (FastText(40, 3, 4), FastText(40, 5, 4)),
     "kernel": (Softmax(64, 10), Softmax(64, 10)),
     "siblings": (Softmax(64, 10), Softmax(64, 10)),
     "compiled": (CONV, MLP(64, 7, 10)),
@@ -50,7 +53,8 @@ def task_of(model: Model | None) -> Task:
     if model is None:
         hessians = tuple(((1.0 + 0.1 * m, 0.2), (0.2, 2.0)) for m in range(C))
         return Tasks(settings()).get(Quadratic(C, 2, hessians=hessians, start=(1.0, -2.0)), 3)
-    problem = Classification("digits", model, IID(), clients=C, batches=Cyclic(10), train_samples=233)
+    data = TopicTokens(4, 40, 12, 60, 5, 0) if model.embedding else "digits"
+    problem = Classification(data, model, IID(), clients=C, batches=Cyclic(10), train_samples=233)
     return Tasks(settings(), torch.float64).get(problem, 3)
 
 
@@ -91,7 +95,8 @@ def examples(name: str, parameters: int, tensors: int, submodel: Model | None) -
 
 def requests(strategy: str, name: str) -> list[tuple[Task, Train]]:
     model, submodel = MODELS[strategy]
-    task = task_of(MLP(64, 9, 10) if name == "model" and model else model)
+    other = FastText(40, 9, 4) if strategy == "sparse" else MLP(64, 9, 10)
+    task = task_of(other if name == "model" and model else model)
     plain = Train(np.arange(C), np.array([3, 7, 1, 0, 5]), task.initial(), 0.05, 4)
     tensors = 1 if model is None else len(model.shapes)
     return [

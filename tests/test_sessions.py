@@ -90,6 +90,39 @@ def test_the_pilot_model_is_the_mean_of_all_pilot_sessions(distance: str) -> Non
     assert {k: v for k, v in values(run, "alpha").items() if k in alphas} == pytest.approx(alphas, abs=1e-9)
 
 
+@pytest.mark.parametrize("pilots", [1, 2, 3])
+@pytest.mark.parametrize("options", [{"save_point": "before_last"}, {"trigger": "every_time"}, {"history": 2}])
+def test_algorithm_1_as_printed(options: dict[str, Any], pilots: int) -> None:
+    """The save point and the trigger of eq. (3) and line 13; with a history the last models alone are mixed."""
+    start = Proposed(R=3.0, **options)
+    run, task = play(ALGORITHMS["fedavg"], start, pilots=pilots, sessions=7)
+    plain = Plain("fedavg", task)
+    if "history" in options:
+        assert {k: v for k, v in values(run, "alpha").items() if v} == pytest.approx(latest(run, 3.0, 2), abs=1e-12)
+        return
+    x, accuracy, alphas = plain.trajectory(
+        "proposed", R=3.0, P=pilots, sessions=7, early=start.early, again=start.again
+    )
+    np.testing.assert_allclose(run.state["x"].numpy(), x, rtol=0, atol=1e-10)
+    assert {k: v for k, v in values(run, "accuracy").items() if k} == pytest.approx(accuracy, abs=1e-9)
+    mixed = values(run, "alpha")
+    assert {k: v for k, v in mixed.items() if k in alphas} == pytest.approx(alphas, abs=1e-9)
+    if start.again:
+        assert set(mixed) == set(alphas)
+        assert bool(mixed) == (pilots > 1), "with one pilot session no model is left to mix"
+
+
+def latest(run: Run, R: float, count: int) -> dict[str, float]:
+    """alpha(s, z) over the last `count` models alone, from the distances on record."""
+    found: dict[str, float] = {}
+    distance = values(run, "distance")
+    for session in sorted({int(key.split(":")[0]) for key in distance}):
+        kept = [key for key in distance if int(key.split(":")[0]) == session][-count:]
+        e = np.exp([-R * distance[key] for key in kept])
+        found |= dict(zip(kept, e / e.sum(), strict=True))
+    return found
+
+
 # --- identities -------------------------------------------------------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ from reproduce import plan
 from reproduce.declare import Artifact
 from reproduce.engine.train import train_job
 from reproduce.papers import artifacts
+from reproduce.report import measuring
 from reproduce.report.histories import Histories, load
 from reproduce.report.render import cells_csv, check
 from reproduce.verdicts import scope
@@ -41,7 +42,8 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Artifact], 
             if not path.exists():
                 train_job(job.panel, job.experiments, "smoke", job.paper, job.name, "test", path)
             sources.append((job.panel.name, path, ""))
-        return load(sources, "smoke", (p.substitute for p in artifact.panels("smoke")))
+        panels = artifact.panels("smoke")
+        return load(sources, "smoke", (p.substitute for p in panels), [e for p in panels for e in p.experiments])
 
     return trained
 
@@ -54,7 +56,7 @@ def demanded(artifact: Artifact) -> Contents:
 def test_the_code_produces_what_the_claims_ask_for(
     artifact: Artifact, histories: Callable[[Artifact], Histories], tmp_path: Path
 ) -> None:
-    cells = check(artifact, artifact.cells(histories(artifact)))
+    cells = check(artifact, measuring.cells(artifact, histories(artifact)))
     assert demanded(artifact).lacking(cells.columns, cells["metric"]) == PAPER_ONLY.get(artifact.id, [])
     points = set(demanded(artifact).points)
     assert set(cells.loc[cells["metric"].isin(points), "seed"]) <= {-1}
@@ -77,5 +79,6 @@ def test_a_point_does_not_depend_on_the_seeds(artifact: Artifact, histories: Cal
     """Otherwise it is random and needs an interval: rows per seed, or the jackknife's."""
     found = histories(artifact)
     one = replace(found, frame=found.frame[found.frame["seed"] == found.seeds[0]])
-    points = [cells[cells["metric"].isin(demanded(artifact).points)] for cells in map(artifact.cells, (found, one))]
+    both = [measuring.cells(artifact, histories) for histories in (found, one)]
+    points = [cells[cells["metric"].isin(demanded(artifact).points)] for cells in both]
     pd.testing.assert_frame_equal(*points)

@@ -10,6 +10,8 @@ from reproduce.engine.requests import Train, Trained
 from reproduce.engine.rule import Rule
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from reproduce.engine.task import Env
 
 
@@ -18,10 +20,13 @@ class FedACG(FedAvg):
     """m <- lam m + sum p_k U_k;  X <- X + m;  clients start from X + lam m (Kim et al., CVPR 2024, Algorithm 1).
 
     beta: strength of the local pull towards that start. lam = beta = 0 is FedAvg.
+    with_statistics: running statistics of the model look ahead and have a momentum like parameters, which can make
+        variances negative (the code of arXiv 2410.05662); otherwise they are averaged, and that is all.
     """
 
     lam: float = 0.85
     beta: float = 0.01
+    with_statistics: bool = True
 
     def __post_init__(self) -> None:
         if not (0 <= self.lam < float("inf") and 0 <= self.beta < float("inf")):
@@ -34,8 +39,13 @@ class FedACG(FedAvg):
         return replace(super().rule(), mu=self.beta)
 
     def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
-        return replace(super().local(env, state, now, cohort), start=state["x"] + self.lam * state["m"])
+        return replace(super().local(env, state, now, cohort), start=state["x"] + self.carried(env, state))
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
-        state["m"] = self.lam * state["m"] + trained.update[0]
+        state["m"] = self.carried(env, state) + trained.update[0]
         state["x"] = state["x"] + self.server_lr * state["m"]
+
+    def carried(self, env: Env, state: State) -> Tensor:
+        """lam m [P], with or without the running statistics."""
+        momentum: Tensor = self.lam * state["m"]
+        return momentum if self.with_statistics else env.only_trained(momentum)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from reproduce.algorithms.base import Now, Participants, State
 from reproduce.algorithms.submodels import Submodels, partial_average
@@ -41,6 +41,11 @@ class FIARSE(Submodels):
     mask: Literal["dynamic", "frozen"] = "dynamic"
     amplify: bool = True
     count: Literal["nonzero", "mask"] = "nonzero"
+
+    def check(self, problem: Any, system: Any) -> None:
+        super().check(problem, system)
+        if problem.model.buffers:
+            raise ValueError("magnitude masks are not for models with running statistics")
 
     def rule(self) -> Rule:
         return Rule(momentum=self.momentum, mask=self.mask, amplify=self.amplify)

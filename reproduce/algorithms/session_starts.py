@@ -25,8 +25,8 @@ TINY = 1e-12
 class Start(Protocol):
     """A scheme.
 
-    pilot: "" (the scheme needs no pilot model), "trained" (the mean of the models that ended the pilot sessions) or
-    "random" (a random model that never trained; the pilot sessions are skipped).
+    pilot: "" (the scheme needs no pilot model), "trained" (the mean of the models that ended the pilot sessions), or a
+    model that never trained, so that the pilot sessions are skipped: "factory" (an initial model) or "fully_random".
     rounds: rounds of training from the pilot model that make a session's fingerprint.
     carry: the first session after the pilot sessions goes on from their last model instead of the random one.
     early: a session's stored model is the one before its last round. again: whenever as many models are stored as there
@@ -80,8 +80,9 @@ CHOICES = {
     "session_p_start": ("random", "carry"),
     "save_point": ("last", "before_last"),
     "trigger": ("once", "every_time"),
+    "model": ("factory", "fully_random"),
 }
-"""Options of `Proposed` that are words."""
+"""Options of `Proposed` and `RandomPilot` that are words."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class Proposed:
 
     def __post_init__(self) -> None:
         for name, known in CHOICES.items():
-            if getattr(self, name) not in known:
+            if getattr(self, name, known[0]) not in known:
                 raise ValueError(f"{name} is '{getattr(self, name)}': use one of {', '.join(known)}")
         if not 0 <= self.R < float("inf"):
             raise ValueError(f"the similarity scale R is {self.R}: it must be a finite number, at least 0")
@@ -158,9 +159,17 @@ class Proposed:
 
 @dataclass(frozen=True)
 class RandomPilot(Proposed):
-    """As `Proposed`, with a random model as pilot (Table 14)."""
+    """As `Proposed`, with a model that never trained as pilot (Table 14).
 
-    pilot = "random"
+    model: another initial model of the "factory", that is with stored weights where the problem's model starts from
+    some, or a "fully_random" one.
+    """
+
+    model: str = "factory"
+
+    @property
+    def pilot(self) -> str:  # type: ignore[override]
+        return self.model
 
 
 def _unit(vector: Tensor) -> Tensor:

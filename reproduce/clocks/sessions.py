@@ -69,8 +69,8 @@ class Sessions:
         if self.membership.clients != clients:
             raise ValueError(f"the sessions have {self.membership.clients} clients, the problem has {clients}")
         synchronous(experiment, members=min(len(self.membership.members(s)) for s in range(self.sessions)))
-        for view in self.views:
-            experiment.problem.check_view(view)
+        for session in range(self.sessions):
+            experiment.problem.check_view(self._view(session))
 
     def length(self, experiment: Any) -> int:
         """Rounds in all, for progress; a scheme without pilot sessions starts in the middle of them."""
@@ -157,8 +157,8 @@ class Sessions:
             scratch = yield from self._fingerprint(env, algorithm, state, session)
         state["opened"] = session
         if scratch is not None:
-            state["fingerprints"].append(scratch["x"] - scratch["pilot"])
-            mixture["distance"] = self.start.distances(state["fingerprints"], env.blocks)
+            state["fingerprints"].append(env.only_trained(scratch["x"] - scratch["pilot"]))
+            mixture["distance"] = self.start.distances(state["fingerprints"], env.trained)
             algorithm.fingerprinted(state, scratch)
         if session == self.pilots:
             # Batches are counted from here on: schemes with and without pilot sessions then ask for the same ones.
@@ -178,7 +178,7 @@ class Sessions:
 
         Their batches are those of rounds beyond the end of the run.
         """
-        pilot = state["pilot"] if self.start.pilot == "trained" else env.initial("pilot")
+        pilot = self._pilot(env, state)
         scratch: State = {**state, "x": pilot, "pilot": pilot}
         algorithm.setup(env, scratch)
         for v in range(self.start.rounds):
@@ -186,6 +186,11 @@ class Sessions:
             now = self._now(env, algorithm, session, round, algorithm.lr / 2, state["steps_done"])
             yield from algorithm.round(env, scratch, now)
         return scratch
+
+    def _pilot(self, env: Env, state: State) -> Tensor:
+        if self.start.pilot == "trained":
+            return state["pilot"]  # type: ignore[no-any-return]
+        return env.random("pilot") if self.start.pilot == "fully_random" else env.initial("pilot")
 
     def _close(self, state: State, session: int, model: Tensor) -> None:
         """Keep the model by which the session is remembered."""

@@ -13,6 +13,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from reproduce.errors import UserError
+    from reproduce.files import write_text
     from reproduce.findings import pages
 
     found = pages()
@@ -20,7 +21,7 @@ def run(args: argparse.Namespace) -> None:
     if args.check and stale:
         raise UserError(f"not up to date: {', '.join(map(str, stale))}; run `python -m reproduce findings`")
     for page in stale:
-        page.write_text(found[page], encoding="utf-8")
+        write_text(page, found[page])
         print(f"wrote {page}")
     if not stale:
         print("up to date")

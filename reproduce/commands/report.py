@@ -24,14 +24,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce import plan
+    from reproduce import files, plan
 
     scale = plan.check_scale(args.scale)
     from reproduce.verdicts.scoreboard import coverage, scoreboard
 
     path = Path("report", scale, "index.html")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(scale, scoreboard(scale), coverage(scale)), encoding="utf-8")
+    files.check_writable(path)
+    files.write_text(path, page(scale, scoreboard(scale), coverage(scale)))
     print(f"Written: {path}")
 
 

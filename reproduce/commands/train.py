@@ -18,6 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from reproduce import plan
     from reproduce.errors import MissingData
+    from reproduce.files import check_writable
     from reproduce.problems.data import available
     from reproduce.settings import settings
 
@@ -28,5 +29,6 @@ def run(args: argparse.Namespace) -> None:
 
     digest = plan.digest(job.scale, job.paper, job.name)
     output = args.output or Path(job.output)
-    output.parent.mkdir(parents=True, exist_ok=True)
+    for path in (output, settings().store / "checkpoints" / "one"):
+        check_writable(path)
     train_job(job.panel, job.experiments, job.scale, job.paper, job.name, digest, output)

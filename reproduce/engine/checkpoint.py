@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from reproduce import files
 from reproduce.engine.cohort import Run
-from reproduce.engine.store import write_atomically
 from reproduce.errors import UserError
 
 MAGIC = b"reproduce checkpoint 2 "
@@ -71,14 +71,14 @@ class Checkpoint:
         return True
 
     def tick(self) -> None:
-        """Save if it is time."""
-        if time.monotonic() - self.last >= max(self.interval, self.spent / self.share):
+        """Save if it is time; an interval of 0 saves always."""
+        if not self.interval or time.monotonic() - self.last >= max(self.interval, self.spent / self.share):
             self.save()
 
     def save(self) -> None:
         start = time.monotonic()
         data = pack({"states": [(identity(run), run.state) for run in self.runs], "note": self.note()})
-        write_atomically(self.path, lambda file: file.write(data))
+        files.write(self.path, lambda file: file.write(data))
         self.last = time.monotonic()
         self.spent = self.last - start
 

@@ -31,6 +31,7 @@ class Layout:
         self.shapes = tuple(model.shapes.values())
         self.sizes = tuple(math.prod(s) for s in self.shapes)
         self.total = sum(self.sizes)
+        self.buffers = tuple(n for n in self.names if n in model.buffers)
 
     @cached_property
     def offsets(self) -> dict[str, int]:
@@ -58,15 +59,17 @@ class Layout:
         return {n: part.view(s) for n, part, s in zip(self.names, parts, self.shapes, strict=True)}
 
     def initial(self, *key: int | str) -> Tensor:
-        """The initial vector [P] (float32) of the model, drawn from the stream of `key`, parameter by parameter."""
+        """The random initial vector [P] (float32), drawn from the stream of `key`, parameter by parameter."""
         generator = torch.Generator().manual_seed(int(rng("init", *key).integers(2**62)))
         parts = []
         for name, size in zip(self.names, self.sizes, strict=True):
             how = self.model.initial(name)
             if how.kind == "constant":
                 parts.append(torch.full((size,), how.scale))
-            elif how.kind == "normal":
+            elif how.kind in ("normal", "rows"):
                 parts.append(torch.randn(size, generator=generator) * how.scale)
+                if how.kind == "rows":
+                    parts[-1][: self.model.shapes[name][-1]] = 0
             else:
                 parts.append((torch.rand(size, generator=generator) * 2 - 1) * how.scale)
         return torch.cat(parts)

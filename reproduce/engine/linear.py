@@ -18,9 +18,6 @@ from reproduce.engine.local import Gradients, Rows, Stepper
 from reproduce.engine.slots import Chunk
 from reproduce.engine.task import Arena
 
-EPSILON = 1e-8
-"""Length below which a vector counts as this long, as in torch's cosine similarity."""
-
 
 def sibling_run(chunk: Chunk, arena: Arena) -> Rows:
     """Train a chunk whose slots all share one batch plan; the models that theirs are compared with do not move."""
@@ -28,8 +25,7 @@ def sibling_run(chunk: Chunk, arena: Arena) -> Rows:
     start = chunk.stack("start")
     assert start is not None
     teachers, learners = _teachers(chunk)
-    contrast = _Contrast(chunk, len(start) + len(teachers))
-    models = layout.blocks(torch.cat([start, *teachers, *contrast.poles]))
+    models = layout.blocks(torch.cat([start, *teachers]))
     s, classes, features = len(start), *models[0].shape[1:]
     weight, bias = models[0].view(-1, features), models[1].view(-1, 1)
     y = [block[:s] for block in models]
@@ -38,7 +34,9 @@ def sibling_run(chunk: Chunk, arena: Arena) -> Rows:
     sizes = (plan >= 0).sum(1).tolist()
     index = torch.from_numpy(plan[plan >= 0]).to(arena.device)
     # torch.index_select: gathering by x[index] takes five times as long.
-    steps = arena.flat_x.index_select(0, index).split(sizes)
+    samples = arena.flat_x.index_select(0, index)
+    contrast = _Contrast(chunk, samples, sizes)
+    steps = samples.split(sizes)
     targets = [t.t().contiguous() for t in arena.onehot.index_select(0, index).split(sizes)]
     for k, (x, target) in enumerate(zip(steps, targets, strict=True)):
         z = torch.addmm(bias, weight, x.t()).view(-1, classes, sizes[k])
@@ -46,7 +44,7 @@ def sibling_run(chunk: Chunk, arena: Arena) -> Rows:
         d = p[:s] - target
         for a, teacher, strength in learners:
             d[a].add_(p[a] - p[teacher], alpha=strength)
-        contrast.add(d, z)
+        contrast.add(k, d, z)
         d = d.view(s * classes, -1).div_(sizes[k])
         grads = [torch.mm(d, x).view(s, classes, features), d.sum(1).view(s, classes)]
         gradients.add(k, grads)
@@ -71,38 +69,46 @@ def _teachers(chunk: Chunk) -> tuple[list[Tensor], list[tuple[int, int, float]]]
 
 
 class _Contrast:
-    """The model-contrastive term (still.py) of the slots that ask for it, whose feature is z.
+    """The model-contrastive term (still.py) of the slots that ask for it, whose representation is z.
 
     u = z / |z|;  d cos(z, v) / dz = (v / |v| - cos(z, v) u) / |z|
-
-    The models that a slot is held to (its start) and away from lie behind the slots and the teachers, from `first`.
     """
 
-    def __init__(self, chunk: Chunk, first: int) -> None:
-        slots = [(a, slot) for a, slot in enumerate(chunk.slots) if slot.request.rule.contrast]
-        rules = [slot.request.rule for _, slot in slots]
-        self.poles: list[Tensor] = []
-        for _, slot in slots:
-            assert slot.request.previous is not None
-            self.poles += [slot.row_of(slot.request.start)[None], slot.row_of(slot.request.previous)[None]]
-        self.ends = slice(first, first + len(self.poles))
-        if slots:
-            like = self.poles[0]
-            self.own = torch.tensor([a for a, _ in slots], device=like.device)
-            self.strength = chunk.numbers([r.contrast for r in rules], like).view(-1, 1, 1)
-            self.temperature = chunk.numbers([r.temperature for r in rules], like).view(-1, 1, 1)
-
-    def add(self, d: Tensor, z: Tensor) -> None:
-        """Add the term's gradient to d [S, classes, B], of logits z [S and more, classes, B], before batch means."""
-        if not self.poles:
+    def __init__(self, chunk: Chunk, samples: Tensor, sizes: list[int]) -> None:
+        asking = [(a, slot) for a, slot in enumerate(chunk.slots) if slot.request.rule.contrast]
+        self.wanted = bool(asking)
+        if not asking:
             return
-        own = z.index_select(0, self.own)
-        size = own.norm(dim=1, keepdim=True).clamp_min(EPSILON)
-        u = own / size
-        poles = z[self.ends].unflatten(0, (-1, 2))
-        poles = poles / poles.norm(dim=2, keepdim=True).clamp_min(EPSILON)
-        cosines = (poles * u.unsqueeze(1)).sum(2, keepdim=True)
-        slopes = (poles - cosines * u.unsqueeze(1)) / size.unsqueeze(1)
+        poles = []
+        for _, slot in asking:
+            assert slot.request.previous is not None
+            poles += [slot.row_of(slot.request.start), slot.row_of(slot.request.previous)]
+        weight, bias = chunk.layout.blocks(torch.stack(poles))
+        z = torch.addmm(bias.view(-1, 1), weight.flatten(0, 1), samples.t())
+        z = z.view(len(asking), 2, weight.shape[1], -1)
+        self.units = (z / _length(z, 2)).split(sizes, dim=3)
+        """Directions of the start's and the previous model's logits, [slots, 2, classes, B] for every step."""
+        self.own = torch.tensor([a for a, _ in asking], device=z.device)
+        strength, temperature = zip(
+            *[(s.request.rule.contrast, s.request.rule.temperature) for _, s in asking], strict=True
+        )
+        self.strength = chunk.numbers(strength, z).view(-1, 1, 1)
+        self.temperature = chunk.numbers(temperature, z).view(-1, 1, 1)
+
+    def add(self, k: int, d: Tensor, z: Tensor) -> None:
+        """Add the term's gradient to d [S, classes, B], of logits z [S and more, classes, B], before batch means."""
+        if not self.wanted:
+            return
+        own, units = z.index_select(0, self.own), self.units[k]
+        size = _length(own, 1)
+        u = (own / size).unsqueeze(1)
+        cosines = (units * u).sum(2, keepdim=True)
+        toward, away = ((units - cosines * u) / size.unsqueeze(1)).unbind(1)
         a, b = cosines.unbind(1)
         push = self.strength / self.temperature * ((b - a) / self.temperature).sigmoid()
-        d.index_add_(0, self.own, push * (slopes[:, 1] - slopes[:, 0]))
+        d.index_add_(0, self.own, push * (away - toward))
+
+
+def _length(z: Tensor, dim: int) -> Tensor:
+    """Euclidean norms, at least 1e-8, as in torch's cosine similarity."""
+    return z.square().sum(dim, keepdim=True).sqrt_().clamp_min_(1e-8)

@@ -39,13 +39,14 @@ class Rows:
 
     def take(self, a: Tensor) -> Rows:
         """The rows of these numbers."""
-        return self._each(lambda p: p.index_select(0, a))
+        return self.each(lambda p: p.index_select(0, a))
 
     def part(self, begin: int, end: int) -> Rows:
         """Consecutive rows, without a copy."""
-        return self._each(lambda p: p[begin:end])
+        return self.each(lambda p: p[begin:end])
 
-    def _each(self, function: Callable[[Tensor], Tensor]) -> Rows:
+    def each(self, function: Callable[[Tensor], Tensor]) -> Rows:
+        """`function` of all that there is."""
         mean, first = self.mean_gradient, self.first_gradient
         return Rows(
             function(self.update),
@@ -220,13 +221,15 @@ def autograd_run(chunk: Chunk, arena: Arena, precision: str = "float32") -> Rows
         leaves = [(b[0] if plain else b).detach().requires_grad_() for b in weights]
         ops = One(generators[:1], data.full) if plain else Stacked(a, generators[:a], data.full)
         loss = partial(_loss, chunk, leaves, ops, teacher, contrast, precision)
-        grads = _gradient(loss, leaves, data.step(k, a), plain and layout.model.separable)
+        grads = _gradient(loss, leaves, data.step(k, a), plain and layout.model.separable, bool(layout.buffers))
         grads = [g[None] for g in grads] if plain else grads
         if masks:
             grads = masks.gradient(now, grads)
         with torch.no_grad():
             gradients.add(k, grads)
             stepper.step(k, y, grads)
+            for name, new in ops.buffers.items():
+                y[layout.names.index(name)][:a] = new
     del leaves, grads, weights  # large, and no longer wanted
     mean, first = gradients.rows(chunk)
     return Rows(layout.rows(y).sub_(start), mean, first)
@@ -236,12 +239,12 @@ PIECE = 64
 """Large batches of one model are cut into pieces of this many samples, whose activations stay in the cache."""
 
 
-def _gradient(loss: Callable[[Batch], Tensor], leaves: Blocks, batch: Batch, cut: bool) -> Blocks:
-    """Gradient of `loss`; if it may be `cut`, that of a large batch is the mean over its pieces."""
+def _gradient(loss: Callable[[Batch], Tensor], leaves: Blocks, batch: Batch, cut: bool, buffers: bool) -> Blocks:
+    """Gradient of `loss`, zero for `buffers`; if it may be `cut`, that of a large batch is the mean over its pieces."""
     x, labels, _ = batch
     b = labels.shape[-1]
     if not cut or b <= 2 * PIECE:
-        return list(torch.autograd.grad(loss(batch), leaves))
+        return list(torch.autograd.grad(loss(batch), leaves, materialize_grads=buffers))
     total: Blocks = []
     for part, wanted in zip(x.split(PIECE), labels.split(PIECE), strict=True):
         share = loss((part, wanted, None)) * (len(wanted) / b)
@@ -264,16 +267,16 @@ def _loss(
 ) -> Tensor:
     """Sum of the models' losses on their batches."""
     x, labels, weight = batch
-    model, p = chunk.layout.model, dict(zip(chunk.layout.names, leaves, strict=True))
+    model, p, dtype = chunk.layout.model, dict(zip(chunk.layout.names, leaves, strict=True)), leaves[0].dtype
     terms: list[tuple[float, Tensor]] = []  # strength, and the term per sample
     with reduced(precision, x.device):
         images = ops.images(x)
         if contrast is None:
-            logits = model.forward(ops, p, images).to(x.dtype)
+            logits = model.forward(ops, p, images).to(dtype)
         else:
             z = model.encode(ops, p, images)
-            logits = model.head(ops, p, z).to(x.dtype)
-            terms.append((chunk.rule.contrast, contrast(ops, images, z.to(x.dtype))))
+            logits = model.head(ops, p, z).to(dtype)
+            terms.append((chunk.rule.contrast, contrast(ops, images, z.to(dtype))))
     if teacher is not None:
         terms.append((chunk.rule.distill, distillation(chunk, teacher, x, logits)))
     loss = ops.losses(logits, labels, weight)

@@ -5,7 +5,8 @@ Axes: B batch, A models in the stack, H height, W width. `One` holds images as [
 Images are channels-last: max-pooling and grouped convolutions are several times faster that way on the CPU.
 
 Dropout masks come from one generator per model and are drawn for the full batch size even when a batch is short, so
-that they depend on the client and not on its neighbours in the stack; without generators dropout is off (evaluation).
+that they depend on the client and not on its neighbours in the stack. Without generators (evaluation) dropout is off
+and batch normalisation uses its running statistics, where a model has them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 Params = Mapping[str, Tensor]
+
+MOMENTUM = 0.1
+"""Share of a batch in the running statistics, as in PyTorch."""
 
 
 def _conv(x: Tensor, weight: Tensor, bias: Tensor | None, stride: int, padding: int, groups: int = 1) -> Tensor:
@@ -33,6 +37,7 @@ class One:
     def __init__(self, generators: Sequence[torch.Generator] = (), batch: int = 0) -> None:
         self.generators = generators
         self.batch = batch
+        self.buffers: dict[str, Tensor] = {}
 
     def images(self, x: Tensor) -> Tensor:
         """Samples [B, ch, H, W] -> the layout of this set."""
@@ -45,12 +50,32 @@ class One:
         return F.linear(x, p[f"{layer}.weight"], p[f"{layer}.bias"])
 
     def norm(self, x: Tensor, p: Params, layer: str) -> Tensor:
-        """Static batch normalisation: the statistics of this batch, in training and in evaluation."""
-        return F.batch_norm(x, None, None, p[f"{layer}.weight"], p[f"{layer}.bias"], training=True)
+        """Batch normalisation: with the statistics of this batch in training and, if `p` has no running ones, always.
 
-    def pool(self, x: Tensor) -> Tensor:
+        Training leaves the running statistics of `p` as they are and writes the new ones into `buffers`.
+        """
+        weight, bias = p[f"{layer}.weight"].flatten(), p[f"{layer}.bias"].flatten()
+        names = f"{layer}.running_mean", f"{layer}.running_var"
+        if names[0] not in p:
+            return F.batch_norm(x, None, None, weight, bias, training=True)
+        mean, var = (p[name].detach().flatten().clone() for name in names)
+        normal = F.batch_norm(x, mean, var, weight, bias, training=bool(self.generators), momentum=MOMENTUM)
+        if self.generators:
+            self.buffers |= {name: new.view_as(p[name]) for name, new in zip(names, (mean, var), strict=True)}
+        return normal
+
+    def layer_norm(self, x: Tensor, p: Params, layer: str) -> Tensor:
+        """Each sample's features [..., F] to mean 0 and variance 1."""
+        return torch.addcmul(p[f"{layer}.bias"], F.layer_norm(x, x.shape[-1:]), p[f"{layer}.weight"])
+
+    def embed(self, x: Tensor, p: Params, layer: str) -> Tensor:
+        """The mean [B, F] of the rows that the token ids [B, L] name; id 0 is padding and does not count."""
+        total = F.embedding_bag(x, p[f"{layer}.weight"], mode="sum", padding_idx=0)
+        return total / ((x != 0).sum(-1, keepdim=True) + 1e-6)
+
+    def pool(self, x: Tensor, size: int = 2, stride: int = 2, padding: int = 0) -> Tensor:
         # A one-channel image is ambiguous between the layouts, and pooling NCHW is scalar code.
-        return F.max_pool2d(x.contiguous(memory_format=torch.channels_last), 2)
+        return F.max_pool2d(x.contiguous(memory_format=torch.channels_last), size, stride, padding)
 
     def relu(self, x: Tensor) -> Tensor:
         """In place: no layer before it needs its own output for the way back, and large networks save the memory."""
@@ -108,8 +133,22 @@ class Stacked(One):
     def linear(self, x: Tensor, p: Params, layer: str) -> Tensor:
         return torch.baddbmm(p[f"{layer}.bias"].unsqueeze(1), x, p[f"{layer}.weight"].transpose(1, 2))
 
-    def norm(self, x: Tensor, p: Params, layer: str) -> Tensor:
-        return F.batch_norm(x, None, None, p[f"{layer}.weight"].flatten(), p[f"{layer}.bias"].flatten(), training=True)
+    def layer_norm(self, x: Tensor, p: Params, layer: str) -> Tensor:
+        weight, bias = p[f"{layer}.weight"].unsqueeze(1), p[f"{layer}.bias"].unsqueeze(1)
+        return torch.addcmul(bias, F.layer_norm(x, x.shape[-1:]), weight)
+
+    def embed(self, x: Tensor, p: Params, layer: str) -> Tensor:
+        """As for one model, ids [A, B, L]; the tables of all models lie below each other."""
+        weight = p[f"{layer}.weight"]
+        first = torch.arange(len(weight), device=x.device).view(-1, 1, 1) * weight.shape[1]
+        kept = x != 0
+        total = F.embedding_bag(
+            (x + first).flatten(0, 1),
+            weight.flatten(0, 1),
+            mode="sum",
+            per_sample_weights=kept.flatten(0, 1).to(weight.dtype),
+        )
+        return total.view(*x.shape[:2], -1) / (kept.sum(-1, keepdim=True) + 1e-6)
 
     def flatten(self, x: Tensor) -> Tensor:
         if x.dim() == 3:

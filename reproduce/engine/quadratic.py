@@ -30,6 +30,7 @@ class Objectives:
         self.h = None if problem.hessians is None else self._tensor(problem.hessians)
         self.optimum = self._tensor(problem.optimum())
         self.checksums: dict[str, str] = {}
+        self.notes: dict[str, str] = {}
 
     def _tensor(self, values: Any) -> Tensor:
         return torch.tensor(values, dtype=self.dtype, device=self.device)
@@ -79,9 +80,15 @@ class QuadraticTask:
         start = self.problem.start or (0.0,) * self.problem.dim
         return torch.tensor(start, dtype=self.dtype, device=self.device)
 
+    random = initial
+
     @property
     def blocks(self) -> dict[str, slice]:
         return {"x": slice(0, self.parameters)}
+
+    @property
+    def trained(self) -> dict[str, slice]:
+        return self.blocks
 
     def steps(self, amounts: np.ndarray, unit: str) -> np.ndarray:
         return np.asarray(amounts, dtype=np.int64)

@@ -73,6 +73,8 @@ def _client(chunk: Chunk, a: int, arena: Arena) -> tuple[torch.Tensor, torch.Ten
             d = d + correction
         velocity = rule.momentum * velocity + d
         y = y - slot.lr * (1 - rule.decay) ** k * velocity
+        for name, new in ops.buffers.items():
+            y[layout.offsets[name] : layout.offsets[name] + new.numel()] = new
     return y - start, total / max(slot.steps, 1), first
 
 

@@ -20,7 +20,8 @@ def distillation(chunk: Chunk, teacher: Tensor, x: Tensor, logits: Tensor) -> Te
     """
     model, one, p = chunk.layout.model, One(), chunk.layout.named(teacher)
     # All samples in one pass, unless they see each other.
-    batches = [x] if logits.dim() == 2 else list(x) if model.batch_statistics else [x.flatten(0, 1)]
+    apart = model.batch_statistics and not model.buffers
+    batches = [x] if logits.dim() == 2 else list(x) if apart else [x.flatten(0, 1)]
     with torch.no_grad():
         target = torch.cat([model.forward(one, p, one.images(batch)) for batch in batches]).view_as(logits)
     return F.kl_div(logits.log_softmax(-1), target.log_softmax(-1), reduction="none", log_target=True).sum(-1)

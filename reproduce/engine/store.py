@@ -1,42 +1,15 @@
-"""Files that survive anything: atomic writes, results with provenance.
-
-Nothing is ever written in place: a file appears under its name only when it is complete (temporary file, fsync,
-rename), so a kill at any moment leaves the old file or the new one.
-"""
+"""Results with provenance: the histories of a job as one tidy file (docs/architecture.md)."""
 
 from __future__ import annotations
 
-import errno
 import json
 import math
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from reproduce import seal
+from reproduce import files, seal
 from reproduce.engine.cohort import Run
-from reproduce.errors import UserError
-
-
-def write_atomically(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Call `write` on a temporary file beside `path`, then rename it; a full disk ends in UserError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise UserError(
-                f"no space left to write {path}: free some space and start again; what was finished before is kept"
-            ) from error
-        raise
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def write_results(path: Path, runs: Sequence[Run], provenance: Mapping[str, Any]) -> None:
@@ -56,7 +29,7 @@ def write_results(path: Path, runs: Sequence[Run], provenance: Mapping[str, Any]
     table = pa.Table.from_pandas(pd.concat(frames, ignore_index=True), preserve_index=False)
     note = json.dumps(_finite({**provenance, "content": seal.of_table(table)}), sort_keys=True).encode()
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), b"provenance": note})
-    write_atomically(path, lambda file: pq.write_table(table, file, compression="zstd"))
+    files.write(path, lambda file: pq.write_table(table, file, compression="zstd"))
 
 
 def _finite(value: Any) -> Any:

@@ -3,6 +3,7 @@
 Which is fastest, as measured (`python -m benchmarks choice` prints it again, for this machine and for lesser ones):
 
     quadratic    quadratics: elementwise on all clients at once
+    sparse       embeddings: one client at a time, only the rows that its samples name
     kernel       softmax up to 10,000 numbers: a compiled loop; bound by the interpreter otherwise
     siblings     softmax, larger: one matrix product per batch for all runs on the same batches
     compiled     chains of layers up to 30 MMAC: compiled, a sample or a channel per vector lane
@@ -204,6 +205,15 @@ TABLE = (
         serves=NEEDED | SGD,
         fits=lambda work: work.model is None,
         size=lambda work, slots: slots,
+    ),
+    Strategy(
+        name="sparse",
+        code="reproduce.engine.sparse:sparse_run",
+        # Not with an anchor or a correction, which move rows that no sample names.
+        serves=NEEDED | {"model"} | SGD - {"anchor", "correction"} | DISTILLATION | CONTRAST,
+        fits=lambda work: _network(work) and bool(work.model.embedding),
+        size=lambda work, slots: 1,
+        precisions=frozenset({"tf32", "bfloat16"}),
     ),
     Strategy(
         name="kernel",

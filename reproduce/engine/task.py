@@ -7,7 +7,7 @@ clients of many runs in one stack.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,11 +24,13 @@ from reproduce.engine.quadratic import Objectives, QuadraticTask
 from reproduce.engine.requests import PLAIN, Evaluate, Gradient
 from reproduce.engine.rule import Rule
 from reproduce.engine.strategies import Demand
+from reproduce.engine.weights import stored
 from reproduce.errors import UserError
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Indices
 from reproduce.problems.data import load
 from reproduce.problems.models import Model
+from reproduce.problems.tokens import pieces
 from reproduce.settings import Settings
 from reproduce.streams import rng
 
@@ -41,7 +43,14 @@ class Arena:
         self.problem = problem
         self.layout = Layout(problem.model)
         self.device, self.dtype = torch.device(settings.device), dtype or torch.float32
-        self.checksums = {str(problem.data): data.sha256}
+        self.stored, checksums = stored(self.layout, settings)
+        self.checksums = {str(problem.data): data.sha256} | checksums
+        notes = [getattr(data, "note", "")]
+        if problem.tokenizer == "pieces":
+            texts = data.train_text or (), data.test_text or ()
+            train_x, test_x, self.checksums["tokenizer"], note = pieces(*texts, settings.data)
+            data, notes = replace(data, train_x=train_x, test_x=test_x), [*notes, note]
+        self.notes = {str(problem.data): said} if (said := "; ".join(filter(None, notes))) else {}
         self.classes = data.n_classes
         train = _subset(data.train_y, problem.train_samples, problem, "train")
         test = _subset(data.test_y, problem.test_samples, problem, "test")
@@ -93,6 +102,12 @@ class Arena:
             raise UserError(
                 f"samples of {self.problem.data} have shape {tuple(features.shape[1:])}, not {sample.shape} as declared"
             )
+        if (
+            sample.vocabulary
+            and len(features)
+            and not 0 <= int(features.min()) <= int(features.max()) < sample.vocabulary
+        ):
+            raise UserError(f"{self.problem.data} has token ids outside 0 .. {sample.vocabulary - 1}")
         return features
 
     def _prepared(self, x: Any) -> Tensor:
@@ -149,16 +164,27 @@ class ClassificationTask:
         return repr((self.problem, self.seed)).encode()
 
     def initial(self, *key: int | str) -> Tensor:
-        """The random initial model [P]; with a `key` another one, of a stream of its own."""
+        """The initial model [P]; with a `key` another one, whose random parts are of a stream of their own."""
+        x = self.random(*key)
+        for name, values in self.arena.stored.items():
+            x[self.blocks[name]] = values.flatten().to(x)
+        return x
+
+    def random(self, *key: int | str) -> Tensor:
+        """The same without any stored weights."""
         return self.arena.layout.initial(self.seed, *key).to(self.device, self.dtype)
 
     @cached_property
     def blocks(self) -> dict[str, slice]:
-        """Where each parameter tensor lies in the flat vector."""
+        """Where each tensor lies in the flat vector."""
         layout = self.arena.layout
-        return {
-            n: slice(layout.offsets[n], layout.offsets[n] + s) for n, s in zip(layout.names, layout.sizes, strict=True)
-        }
+        sizes = zip(layout.names, layout.sizes, strict=True)
+        return {n: slice(layout.offsets[n], layout.offsets[n] + s) for n, s in sizes}
+
+    @cached_property
+    def trained(self) -> dict[str, slice]:
+        """`blocks` without those that SGD leaves alone (running statistics)."""
+        return {n: where for n, where in self.blocks.items() if n not in self.arena.layout.buffers}
 
     def steps(self, amounts: np.ndarray, unit: str) -> np.ndarray:
         """Local SGD steps [N] of the clients' work `amounts` [N]."""
@@ -248,8 +274,24 @@ class Env:
     def blocks(self) -> dict[str, slice]:
         return self.task.blocks
 
+    @property
+    def trained(self) -> dict[str, slice]:
+        return self.task.trained
+
+    def only_trained(self, vector: Tensor) -> Tensor:
+        """A vector [P] with zeros where SGD does not train (running statistics)."""
+        if len(self.trained) == len(self.blocks):
+            return vector
+        kept = torch.zeros_like(vector)
+        for where in self.trained.values():
+            kept[where] = vector[where]
+        return kept
+
     def initial(self, *key: int | str) -> Tensor:
         return self.task.initial(*key)
+
+    def random(self, *key: int | str) -> Tensor:
+        return self.task.random(*key)
 
     def tensor(self, values: Any) -> Tensor:
         return torch.as_tensor(values, dtype=self.task.dtype, device=self.task.device)
@@ -288,6 +330,11 @@ class Tasks:
     def provenance(self) -> dict[str, str]:
         """data set -> SHA-256 of its files, for the results' provenance."""
         return {name: sha256 for arena in self._arenas.values() for name, sha256 in arena.checksums.items()}
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """data set -> what must be said about it, where there is something (a subset, a vocabulary of its own)."""
+        return {name: note for arena in self._arenas.values() for name, note in arena.notes.items()}
 
 
 ARENAS: dict[type, Any] = {Classification: Arena, Quadratic: Objectives}

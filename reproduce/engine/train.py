@@ -15,6 +15,7 @@ from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.cost import estimate
 from reproduce.engine.progress import Progress
 from reproduce.engine.provenance import commit, environment
+from reproduce.engine.stopping import Stopping
 from reproduce.engine.store import write_results
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
@@ -44,16 +45,21 @@ def train_job(
     def note() -> dict[str, object]:
         return {"isa": library.how()["isa"], "strategies": sorted(trainer.used), "shared": cohort.shared}
 
-    checkpoint = Checkpoint(here.store / "checkpoints" / f"{scale}-{paper}-{job}-{digest}.pt", runs, note)
+    checkpoint = Checkpoint(
+        here.store / "checkpoints" / f"{scale}-{paper}-{job}-{digest}.pt", runs, note, here.checkpoint
+    )
     resumed, changed = checkpoint.restore(), ""
     if resumed:
         trainer.used |= set(checkpoint.said["strategies"])
         cohort.shared |= checkpoint.said["shared"]
         changed = library.keep(checkpoint.said["isa"])
         print(changed, end="\n" if changed else "", file=sys.stderr)
-    with Progress(f"{scale}/{paper}/{job}", runs) as progress:
+    with Progress(f"{scale}/{paper}/{job}", runs) as progress, Stopping() as stopping:
 
         def tick() -> None:
+            if stopping.wish:
+                checkpoint.save()
+                stopping.end()
             checkpoint.tick()
             progress.update()
 
@@ -72,6 +78,7 @@ def train_job(
         "seeds": list(panel.seeds),
         "experiments": [e.record() for e in experiments],
         "data": tasks.provenance,
+        "data_notes": tasks.notes,
         "device": here.device,
         "configured_precision": here.precision,
         "precision": trainer.precision,

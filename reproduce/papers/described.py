@@ -61,7 +61,7 @@ def short(record: Any) -> str:
 def _row(e: Experiment, seeds: tuple[int, ...]) -> dict[str, str]:
     problem: Any = e.problem
     clock = e.clock
-    if hasattr(problem, "model"):
+    if hasattr(problem, "data"):
         name = problem.data if isinstance(problem.data, str) else type(problem.data).__name__
         data = f"{name}, {problem.train_samples:,} samples" if problem.train_samples else name
         model, split = f"{type(problem.model).__name__}, {problem.model.parameters:,}", short(problem.partition)
@@ -79,7 +79,7 @@ def _row(e: Experiment, seeds: tuple[int, ...]) -> dict[str, str]:
         length += f", to {target:g} %"
     return {
         "data": data, "model": model, "split": split, "clients": str(problem.clients),
-        "batch": str(problem.batches.size) if hasattr(problem, "model") else "all", "local work, link": work,
+        "batch": str(problem.batches.size) if hasattr(problem, "data") else "all", "local work, link": work,
         "rates": f"{e.algorithm.lr:g}", "length": length, "seeds": str(len(seeds)),
     }  # fmt: skip
 

@@ -91,6 +91,7 @@ class Classification:
     augment: "none" or "crop_flip" (random crop with zero padding 4, horizontal flip; training only).
     pad: zero pixels added on each side of an image (28x28 to 32x32 with 2).
     evaluation_batch: samples per evaluation batch (matters only for models with batch statistics).
+    tokenizer: of texts, "hashed" (a number for each word) or "pieces" (BERT's word pieces, `problems.tokens`).
     """
 
     data: Any
@@ -110,14 +111,20 @@ class Classification:
     augment: str = "none"
     pad: int = 0
     evaluation_batch: int = 500
+    tokenizer: str = "hashed"
 
     def __post_init__(self) -> None:
         if self.augment not in ("none", "crop_flip"):
             raise ValueError(f"augmentation '{self.augment}': use 'none' or 'crop_flip'")
         if self.augment != "none" and isinstance(self.model, MLP | Softmax):
             raise ValueError("models of plain features have no images to crop")
+        if self.tokenizer not in ("hashed", "pieces"):
+            raise ValueError(f"tokenizer '{self.tokenizer}': use 'hashed' or 'pieces'")
+        if self.tokenizer == "pieces" and getattr(self.source, "kind", "") != "text":
+            raise UserError(f"{self.data} has no texts to cut into word pieces")
         if self.test_partition and not hasattr(self.partition, "split_test"):
             raise UserError(f"the partition {type(self.partition).__name__} cannot split a test set")
+        _check_tokens(self.model, self.sample)
         outputs = _outputs(self.model, self.sample)
         if outputs < self.source.classes:
             raise UserError(f"{self.model} has {outputs} outputs for the {self.source.classes} classes of {self.data}")
@@ -143,13 +150,16 @@ class Classification:
         return (
             self.data, self.model, self.mean, self.std, self.pad, self.train_samples, self.test_samples,
             self.subset_seed, self.subset_balanced, self.batches, self.augment, self.evaluation_batch,
+            self.tokenizer,
         )  # fmt: skip
 
     def check_view(self, name: str) -> None:
-        """Raises ValueError if there is no such evaluation view: "test", "train", "train:n", "labels:a,b"."""
+        """Raises ValueError if there is no such evaluation view (`ClassificationTask.view`)."""
         kind, _, detail = name.partition(":")
         numbers = [int(v) for v in detail.split(",")] if re.fullmatch(r"\d+(,\d+)*", detail) else []
         if kind == "labels" and numbers and max(numbers) < self.source.classes:
+            return
+        if kind == "held" and numbers and max(numbers) < self.clients:
             return
         if kind == "train" and len(numbers) == 1 and numbers[0] > 0:
             return
@@ -158,13 +168,25 @@ class Classification:
 
     @property
     def requires(self) -> tuple[str, ...]:
-        return (self.data,) if isinstance(self.data, str) and self.data not in EMBEDDED else ()
+        data = (self.data,) if isinstance(self.data, str) and self.data not in EMBEDDED else ()
+        return (*data, self.model.pretrained) if self.model.pretrained else data
 
     @property
     def sizes(self) -> tuple[int, int]:
         """Training and test samples in use, as plans expect them."""
         train, test = self.source.sizes
         return self.train_samples or train, self.test_samples or test
+
+
+def _check_tokens(model: Model, sample: Sample) -> None:
+    """UserError if the model wants tokens and the samples are none, the reverse, or if its embedding is too small."""
+    if bool(model.embedding) != (sample.dtype == "int64"):
+        raise UserError(
+            f"{model} {'wants' if model.embedding else 'cannot read'} token ids; samples are {sample.dtype}"
+        )
+    rows = model.shapes[model.embedding][0] if model.embedding else sample.vocabulary
+    if rows < sample.vocabulary:
+        raise UserError(f"the tokenizer has {sample.vocabulary} ids and does not fit the {rows} rows of {model}")
 
 
 @cache

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from reproduce.errors import MissingData, UserError, unknown
-from reproduce.problems import store
+from reproduce.problems import store, weights
 from reproduce.problems.dataset import Arrays, Dataset, Texts, tokenize
 from reproduce.problems.sources import SOURCES, File, Files, Source
 from reproduce.settings import Settings
@@ -43,7 +43,12 @@ def catalogue() -> tuple[Source, ...]:
 
 
 def available(name: str, settings: Settings) -> Availability:
-    """Where the data set stands, without reading it. Raises UserError for an unknown name."""
+    """Where the data set, or the stored weights, of a name stand, without reading them. UserError for unknown names."""
+    if name in weights.FILES:
+        path = weights.find(name, settings)
+        if path is None:
+            return Availability(name, "missing", "", weights.missing(name, settings))
+        return Availability(name, "present", str(path), "checked when read")
     source = find_source(name)
     if source.embedded:
         return Availability(name, "embedded", "", "part of the package")

@@ -11,9 +11,11 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from reproduce.problems.sources import VOCABULARY
+
 Arrays = dict[str, NDArray[Any]]
 
-VOCABULARY, LENGTH = 30_522, 64  # size of BERT's vocabulary and the text length of dynamic_init
+LENGTH = 64  # of a text in dynamic_init
 _WORD = re.compile(r"[^\W_]+")
 
 

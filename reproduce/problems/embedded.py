@@ -178,7 +178,7 @@ class TopicTokens(PerClass):
 
     @property
     def sample(self) -> Sample:
-        return Sample((self.length,), "int64")
+        return Sample((self.length,), "int64", self.vocabulary)
 
     def load(self) -> Dataset:
         return topic_tokens(**vars(self))

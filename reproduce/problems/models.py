@@ -2,10 +2,12 @@
 
 A model is a frozen value: `shapes` (parameter name -> shape, in the order of the flat vector) and `forward(ops, p, x)`,
 that is `head` after `encode`, written once against an operator set. The same definition therefore serves one client, a
-stack of clients, evaluation (`reproduce.engine.ops`) and the counting of parameters and multiplications (`Count`
-below), none of which needs torch to be imported here.
+stack of clients, evaluation (`reproduce.engine.ops`) and the counting of parameters and multiplications
+(`count.py`), none of which needs torch to be imported here.
 
-Parameter names follow PyTorch: `<layer>.weight`, `<layer>.bias`; weights are [out, in] or [out, in, k, k].
+Parameter names follow PyTorch: `<layer>.weight`, `<layer>.bias`; weights are [out, in] or [out, in, k, k]. Running
+statistics `<layer>.running_mean` and `<layer>.running_var` are entries of the vector as well (`Model.buffers`): steps
+of SGD leave them alone, forward passes in training move them, and servers average them like parameters.
 """
 
 from __future__ import annotations
@@ -16,12 +18,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-Shapes = dict[str, tuple[int, ...]]
+from reproduce.problems.count import Count, Shapes
 
 
 @dataclass(frozen=True)
 class Initial:
-    """How one parameter tensor starts: `kind` uniform, normal or constant; `scale` = half-width, deviation or value."""
+    """How one tensor starts: `kind` uniform, normal or constant, `scale` = half-width, deviation or value.
+
+    "rows" is normal with a first row of zeros (embeddings, whose row 0 is the padding).
+    """
 
     kind: str
     scale: float
@@ -56,6 +61,20 @@ class Model:
         return False
 
     @property
+    def pretrained(self) -> str:
+        """The stored weights (weights.py) that the initial model takes; "" if all of it is random."""
+        return ""
+
+    def is_stored(self, name: str) -> bool:
+        """Is this tensor one of them?"""
+        return False
+
+    @property
+    def embedding(self) -> str:
+        """The tensor of which a batch reads, and a step moves, only the rows that its samples name; "" if none."""
+        return ""
+
+    @property
     def separable(self) -> bool:
         """May a batch be cut into pieces? Not if samples see each other or share a stream of dropout masks."""
         return False
@@ -63,6 +82,8 @@ class Model:
     def initial(self, name: str) -> Initial:
         """PyTorch's default: weights and biases uniform in +-1/sqrt(fan_in); normalisation scale 1, shift 0."""
         shape = self.shapes[name]
+        if name in self.buffers:
+            return Initial("constant", float(name.endswith("running_var")))
         if len(shape) == 1 and name.endswith("weight"):
             return Initial("constant", 1.0)
         if name.endswith("bias"):
@@ -77,8 +98,14 @@ class Model:
         raise ValueError(f"a {type(self).__name__} has no narrower form")
 
     @property
+    def buffers(self) -> frozenset[str]:
+        """The entries of the vector that are not trained: running means and variances."""
+        return frozenset(n for n in self.shapes if n.endswith((".running_mean", ".running_var")))
+
+    @property
     def parameters(self) -> int:
-        return sum(math.prod(s) for s in self.shapes.values())
+        """How many numbers are trained."""
+        return sum(math.prod(s) for n, s in self.shapes.items() if n not in self.buffers)
 
     def cost(self, sample: tuple[int, ...]) -> Count:
         """Layer shapes and multiply-accumulates of one forward pass on one sample of shape (channels, ...)."""
@@ -96,8 +123,10 @@ def linear_shapes(layer: str, inputs: int, outputs: int) -> Shapes:
     return {f"{layer}.weight": (outputs, inputs), f"{layer}.bias": (outputs,)}
 
 
-def norm_shapes(layer: str, channels: int) -> Shapes:
-    return {f"{layer}.weight": (channels,), f"{layer}.bias": (channels,)}
+def norm_shapes(layer: str, channels: int, running: bool = False) -> Shapes:
+    """Batch normalisation; with `running` statistics, which evaluation uses, else with those of the batch at hand."""
+    kinds = ("weight", "bias", "running_mean", "running_var") if running else ("weight", "bias")
+    return {f"{layer}.{kind}": (channels,) for kind in kinds}
 
 
 @dataclass(frozen=True)
@@ -352,76 +381,3 @@ class ResNet(Model):
                 x = conv(x, f"{name}.shortcut", f"{name}.shortcut_bn", stride, padding=0)
             x = ops.relu(ops.add(y, x))
         return ops.global_pool(x)
-
-
-class Count:
-    """The operator set that only counts: activations are shapes (channels, height, width) or (features,).
-
-    After a forward pass `layers` lists (layer, kind, output shape, parameters), `macs` are the multiply-accumulates of
-    one sample, and `strided` says whether any convolution has a stride.
-    """
-
-    def __init__(self, shapes: Shapes) -> None:
-        self.shapes = shapes
-        self.layers: list[tuple[str, str, tuple[int, ...], int]] = []
-        self.macs = 0
-        self.strided = False
-
-    @property
-    def forward_flops(self) -> int:
-        """Floating-point operations of one sample's forward pass; a training step costs three times as many."""
-        return 2 * self.macs
-
-    def _parameters(self, layer: str) -> int:
-        return sum(math.prod(self.shapes.get(f"{layer}.{kind}", (0,))) for kind in ("weight", "bias"))
-
-    def conv(self, x: Any, p: Mapping[str, Any], layer: str, stride: int = 1, padding: int = 0) -> Any:
-        outputs, inputs, kernel, _ = self.shapes[f"{layer}.weight"]
-        if len(x) != 3 or x[0] != inputs:
-            raise ValueError(f"{layer} takes images of {inputs} channels but gets {x}")
-        side = [(s + 2 * padding - kernel) // stride + 1 for s in x[1:]]
-        self.strided = self.strided or stride > 1
-        self.macs += math.prod(side) * outputs * inputs * kernel * kernel
-        self.layers.append((layer, "Conv2d", (outputs, *side), self._parameters(layer)))
-        return (outputs, *side)
-
-    def linear(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
-        outputs, inputs = self.shapes[f"{layer}.weight"]
-        if math.prod(x) != inputs:
-            raise ValueError(f"{layer} takes {inputs} features but gets {x}")
-        self.macs += inputs * outputs
-        self.layers.append((layer, "Linear", (outputs,), self._parameters(layer)))
-        return (outputs,)
-
-    def norm(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
-        self.layers.append((layer, "BatchNorm2d", x, self._parameters(layer)))
-        return x
-
-    def pool(self, x: Any) -> Any:
-        out = (x[0], x[1] // 2, x[2] // 2)
-        self.layers.append(("pool", "MaxPool2d", out, 0))
-        return out
-
-    def relu(self, x: Any) -> Any:
-        self.layers.append(("relu", "ReLU", x, 0))
-        return x
-
-    def dropout(self, x: Any, p: float) -> Any:
-        self.layers.append(("dropout", "Dropout", x, 0))
-        return x
-
-    def channel_dropout(self, x: Any, p: float) -> Any:
-        self.layers.append(("dropout", "Dropout2d", x, 0))
-        return x
-
-    def flatten(self, x: Any) -> Any:
-        return (math.prod(x),)
-
-    def global_pool(self, x: Any) -> Any:
-        return (x[0],)
-
-    def scale(self, x: Any, factor: float) -> Any:
-        return x
-
-    def add(self, x: Any, y: Any) -> Any:
-        return x

@@ -49,25 +49,49 @@ def label_groups(n_labels: int, overlap: float) -> tuple[tuple[int, ...], tuple[
 
 @dataclass(frozen=True)
 class GroupedDirichlet:
-    """Two groups of clients/2 with the label sets of `label_groups`; inside a group a Dirichlet prior per client (4.3).
+    """Groups of equally many clients with label sets of their own; inside a group a Dirichlet prior per client (4.3).
+
+    overlap: the two label sets of `label_groups`. label_sets: instead, those of any number of groups; labels of none
+    are unused, and a session of a group that others share no label with is one of unseen labels (Table 12).
 
     Quotas inside a group differ by at most 1. Client after client fills its quota from one shuffled pool per label:
     up to 3 |labels| + 5 draws of a label from its prior until a pool is not empty, else a uniformly chosen pool that is
     not empty. Everything is assigned; late clients get what is left. Samples of shared labels go to both groups, which
-    are partitioned independently (stream: seed, 1, group). Result: group A's clients, then group B's.
+    are partitioned independently (stream: seed, 1, group). Result: the first group's clients, then the second's, ...
     """
 
     alpha: float
     overlap: float = 0.0
+    label_sets: tuple[tuple[int, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < math.inf:
+            raise UserError(f"a Dirichlet prior needs a positive alpha, not {self.alpha}")
+        if self.label_sets and self.overlap:
+            raise UserError("declare the overlap of two groups, or their label sets, but not both")
+        for number, given in enumerate(self.label_sets, start=1):
+            if not given or len(set(given)) < len(given):
+                raise UserError(f"group {number} has no labels, or one twice: {given}")
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        if clients % 2:
-            raise UserError(f"two groups of equally many clients need an even number of clients, not {clients}")
         classes = classes_of(labels)
+        groups = self.groups(classes)
+        if clients % len(groups) or not clients:
+            name = "an even number" if len(groups) == 2 else f"a multiple of {len(groups)}"
+            raise UserError(f"{len(groups)} groups of equally many clients need {name} of clients, not {clients}")
         parts: list[Indices] = []
-        for group, positions in enumerate(label_groups(len(classes), self.overlap), start=1):
-            parts += self.split_group(labels, [classes[k] for k in positions], clients // 2, stream(seed, TRAIN, group))
+        for group, label_set in enumerate(groups, start=1):
+            parts += self.split_group(labels, label_set, clients // len(groups), stream(seed, TRAIN, group))
         return parts
+
+    def groups(self, classes: list[int]) -> list[list[int]]:
+        """The label set of each group, given the labels that occur."""
+        if not self.label_sets:
+            return [[classes[k] for k in positions] for positions in label_groups(len(classes), self.overlap)]
+        for given in self.label_sets:
+            if absent := sorted(set(given) - set(classes)):
+                raise UserError(f"no sample has the labels {absent} of the group {given}")
+        return [list(given) for given in self.label_sets]
 
     def split_group(
         self, labels: Labels, label_set: list[int], clients: int, rng: np.random.Generator

@@ -8,13 +8,14 @@ from typing import Literal, NamedTuple
 class Sample(NamedTuple):
     """shape: (channels, height, width) of an image, (features,) of a table, (tokens,) of a text.
 
-    dtype: "float" (of the arithmetic's precision) or "int64" (token ids).
+    dtype: "float" (of the arithmetic's precision) or "int64" (token ids). vocabulary: token ids are below it.
     """
 
     shape: tuple[int, ...]
     dtype: Literal["float", "int64"] = "float"
+    vocabulary: int = 0
 
     def padded(self, pixels: int) -> Sample:
         """An image with so many pixels added on each side."""
         channels, height, width = self.shape
-        return Sample((channels, height + 2 * pixels, width + 2 * pixels), self.dtype)
+        return self._replace(shape=(channels, height + 2 * pixels, width + 2 * pixels))

@@ -12,6 +12,8 @@ from typing import Literal
 
 from reproduce.problems.sample import Sample
 
+VOCABULARY = 30_522
+"""Token ids of texts, as many as BERT has."""
 CIFAR_PAPER = "Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009"
 
 
@@ -67,7 +69,7 @@ class Source:
         """One sample as models see it."""
         if self.kind == "image":
             return Sample((self.shape[-1], *self.shape[:-1]))
-        return Sample(self.shape, "int64" if self.kind == "text" else "float")
+        return Sample(self.shape, "int64", VOCABULARY) if self.kind == "text" else Sample(self.shape)
 
 
 def _archive(name: str, sha256: str = "") -> Files:

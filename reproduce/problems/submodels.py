@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.problems.models import Shapes
+from reproduce.problems.count import Shapes
 
 
 def positions(whole: Shapes, part: Shapes, offset: int = 0) -> NDArray[np.int64]:

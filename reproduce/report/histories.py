@@ -77,8 +77,10 @@ class Histories:
 
 
 def _spelled(label: object) -> str:
-    """A label as text; "" for one that an experiment does not have."""
-    return "" if label is None or label != label else str(label)
+    """A label as text; "" for one that an experiment does not have, which makes floats of whole numbers beside it."""
+    if label is None or label != label:
+        return ""
+    return format(label, ".10g") if isinstance(label, float) else str(label)
 
 
 def load(

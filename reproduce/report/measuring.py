@@ -19,7 +19,8 @@ def cells(artifact: Artifact, histories: Histories) -> pd.DataFrame:
         found: pd.DataFrame = artifact.cells(histories)
         return found
     parts = [measure(m, histories, artifact.paper) for m in artifact.cells]
-    return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+    found = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+    return found.drop(columns=list(artifact.drop), errors="ignore")
 
 
 @singledispatch
@@ -36,11 +37,9 @@ def _(m: Code, histories: Histories, paper: str) -> pd.DataFrame:
 
 @measure.register
 def _(m: Last, histories: Histories, paper: str) -> pd.DataFrame:
-    key = None if m.by else ""
-    found = pd.concat(
-        [metrics.last(rows, m.metric, n, key=key, name=m.name or None) for n, rows in _each(histories.frame, m.over)],
-        ignore_index=True,
-    )
+    key, each = None if m.by else "", _each(histories, histories.frame, m.over)
+    parts = [metrics.last(rows, m.metric, int(n), key=key, name=m.name or None) for n, rows in each]
+    found = pd.concat(parts, ignore_index=True)
     return found.rename(columns={"key": m.by}) if m.by else found
 
 
@@ -68,16 +67,18 @@ def _(m: Window, histories: Histories, paper: str) -> pd.DataFrame:
 
 @measure.register
 def _(m: Reach, histories: Histories, paper: str) -> pd.DataFrame:
-    parts = []
-    for n, rows in _each(histories.frame[histories.frame["metric"] == m.metric], m.smooth):
-        curve = metrics.smooth(rows, n) if n > 1 else rows
-        for horizon, part in _each(curve, m.horizon) if m.horizon else [(None, curve)]:
+    parts, frame = [], histories.frame[histories.frame["metric"] == m.metric]
+    for n, rows in _each(histories, frame, m.smooth):
+        curve = metrics.smooth(rows, int(n)) if n > 1 else rows
+        for horizon, part in _each(histories, curve, m.horizon) if m.horizon else [(None, curve)]:
             parts.append(metrics.first_reaching(part, m.metric, m.target, horizon=horizon, x=m.x, name=m.name))
     return pd.concat(parts, ignore_index=True)
 
 
-def _each(frame: pd.DataFrame, number: Any) -> list[tuple[Any, pd.DataFrame]]:
-    """The frame, cut by the label column that holds the number, or whole with the number itself."""
+def _each(histories: Histories, frame: pd.DataFrame, number: Any) -> list[tuple[Any, pd.DataFrame]]:
+    """The frame, cut by the label column, or by the attribute of the experiments, that holds the number, or whole with
+    the number itself."""
     if not isinstance(number, str):
         return [(number, frame)]
-    return [(value, rows) for value, rows in frame.groupby(number, sort=False)]
+    held = histories.of(number)[frame.index] if "." in number else frame[number]
+    return [(value, rows) for value, rows in frame.groupby(held, sort=False)]

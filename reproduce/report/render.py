@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
+from reproduce import files
 from reproduce.declare import Artifact
 from reproduce.report import entries, formats, measuring, tables
 from reproduce.report.code import function
@@ -40,7 +41,7 @@ def render(artifact: Artifact, scale: str, root: Path, jobs: Sequence[Job] = (),
     nothing = bool(panels) and histories.frame.empty
     cells = check(artifact, _no_cells() if nothing else measuring.cells(artifact, histories))
     stem = f"{artifact.paper}_{artifact.name}"
-    written = [_text(root / "results" / scale / "cells" / f"{stem}.csv", cells_csv(artifact, cells))]
+    written = [files.write_text(root / "results" / scale / "cells" / f"{stem}.csv", cells_csv(artifact, cells))]
 
     if artifact.kind == "figure":
         return [*written, *_figure(artifact, histories, cells, root / "figures" / scale / stem, nothing)]
@@ -52,7 +53,7 @@ def render(artifact: Artifact, scale: str, root: Path, jobs: Sequence[Job] = (),
         markdown += "\n" + function(artifact.paper, artifact.extra)(histories, cells).strip("\n") + "\n"
     folder = root / "tables" / scale
     texts = {".md": markdown, ".csv": formats.csv(table), ".tex": formats.latex(table)}
-    return [*written, *(_text(folder / f"{stem}{ending}", text) for ending, text in texts.items())]
+    return [*written, *(files.write_text(folder / f"{stem}{ending}", text) for ending, text in texts.items())]
 
 
 def check(artifact: Artifact, cells: pd.DataFrame) -> pd.DataFrame:
@@ -115,24 +116,13 @@ def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem:
         )
         same = entries.comparable(artifact, histories.scale)
         figures.stamp(fig, histories.scale, histories.substitutes, histories.seeds_each, note, same)
-        stem.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=stem.parent, prefix=f".{stem.name}") as folder:
+        with tempfile.TemporaryDirectory() as folder:
             drawn = figures.save(fig, Path(folder) / stem.name)
-            return [_replace(file, stem.with_name(file.name)) for file in drawn]
+            return [files.write(stem.with_name(f.name), partial(_copy, f)) for f in drawn]
 
 
-def _text(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}") as folder:
-        draft = Path(folder) / path.name
-        draft.write_text(text, encoding="utf-8", newline="\n")
-        return _replace(draft, path)
-
-
-def _replace(draft: Path, path: Path) -> Path:
-    """Put the finished file in its place in one step: a reader sees the old one or the new one, never half of it."""
-    os.replace(draft, path)
-    return path
+def _copy(source: Path, file: IO[bytes]) -> None:
+    file.write(source.read_bytes())
 
 
 def _no_cells() -> pd.DataFrame:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from reproduce import files
 from reproduce.engine.hardware import machine
 from reproduce.engine.rates import ASSUMED, Anchor, Rates
 from reproduce.errors import UserError
@@ -55,13 +55,10 @@ def calibrate(settings: Settings) -> Rates:
 
 def write(path: Path, content: Any) -> None:
     """JSON under `path`, complete or not at all; raises UserError where nothing can be written."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(content, indent=1))
-        os.replace(temporary, path)
-    except OSError as error:
-        raise UserError(f"cannot write {path} ({error.strerror}): use plan --no-calibrate") from error
+        files.write_text(path, json.dumps(content, indent=1))
+    except UserError as error:
+        raise UserError(f"{error}, or use plan --no-calibrate") from error
 
 
 def _file(settings: Settings) -> Path:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reproduce.declare import printed
 from reproduce.errors import UserError, unknown
 from reproduce.experiment import PACKAGE, SCALES
 from reproduce.verdicts.checks import (
@@ -141,7 +142,7 @@ def _file(data: Mapping[str, Any], path: Path) -> ClaimsFile:
         if m["better"] not in ("higher", "lower", "none"):
             raise UserError(f"metric {name}: better: {m['better']} is not higher, lower or none")
         metrics[name] = Metric(name, m["unit"], m["better"], m["text"])
-    artifacts = {name: _cells(data["paper"], name, raw, metrics) for name, raw in data["artifacts"].items()}
+    artifacts = {name: _cells(data["paper"], name, raw, metrics, path) for name, raw in data["artifacts"].items()}
     claims = tuple(_claim(data["paper"], raw, artifacts, metrics) for raw in data["claims"])
     seen: set[str] = set()
     for claim in claims:
@@ -151,20 +152,38 @@ def _file(data: Mapping[str, Any], path: Path) -> ClaimsFile:
     return ClaimsFile(data["paper"], path, metrics, artifacts, claims)
 
 
-def _cells(paper: str, name: str, raw: Mapping[str, Any], metrics: Mapping[str, Metric]) -> Contents:
+def _cells(paper: str, name: str, raw: Mapping[str, Any], metrics: Mapping[str, Metric], path: Path) -> Contents:
     where = f"artifact {name}"
     allowed = {"columns", "labels", "algorithms", "metrics", "points", "seeds", "reduced"}
-    check_keys(where, raw, allowed, needed={"columns", "algorithms", "metrics"})
+    check_keys(where, raw, allowed, needed={"metrics"})
     for metric in raw["metrics"]:
         if metric not in metrics:
             raise UserError(f"{where}: {unknown('metric', metric, metrics)}")
     points = raw["metrics"] if raw.get("seeds") == "point" else raw.get("points", ())
-    columns = {c: tuple(canon(v) for v in values) for c, values in raw["columns"].items()}
-    algorithms = tuple(canon(a) for a in raw["algorithms"])
     labels = tuple(raw.get("labels", ()))
+    of_paper = _printed(path, name, labels)
+    absent = [key for key, there in (("columns", of_paper), ("algorithms", "algorithm" in of_paper)) if not there]
+    lacking = [key for key in absent if key not in raw]
+    if lacking:
+        raise UserError(f"{where}: {lacking[0]} can be left out only where reported/{name}.csv has them")
+    columns = raw.get("columns", {c: values for c, values in of_paper.items() if c != "algorithm"})
     return Contents(
-        f"{paper}/{name}", columns, labels, algorithms, tuple(raw["metrics"]), tuple(points), raw.get("reduced", "")
+        f"{paper}/{name}",
+        {c: tuple(canon(v) for v in values) for c, values in columns.items()},
+        labels,
+        tuple(canon(a) for a in raw.get("algorithms", of_paper.get("algorithm", ()))),
+        tuple(raw["metrics"]),
+        tuple(points),
+        raw.get("reduced", ""),
     )
+
+
+def _printed(path: Path, name: str, labels: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The columns of the paper's numbers (`reported/<name>.csv` beside the claims) that separate settings, and
+    `algorithm`: their values, in the paper's order."""
+    rows = printed(path.parent.name, name, path.parent.parent)
+    columns = [c for c in (rows[0] if rows else ()) if c not in labels]
+    return {c: tuple(dict.fromkeys(canon(row[c]) for row in rows)) for c in columns}
 
 
 def _claim(

@@ -9,11 +9,13 @@ a system that changes from round to round, B and c are averages over rounds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.engine.rule import Rule
+from reproduce.systems import System
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -44,6 +46,43 @@ RATES: Mapping[str, Callable[[Floats, Floats, Floats], float]] = {
     "fedvarp": lambda w, s, a: float((w * s * a).sum() / (w * a).sum()),
 }
 """The calibrated rate in units of FedAvg's (appendix I.2); 1 for the algorithms that are not listed."""
+
+
+def draws(system: System, clients: int, rounds: int = 1000) -> tuple[Ints, Floats]:
+    """Steps and success probabilities [R, N] of the system's first rounds for seed 0; one row if it is static."""
+    steps = np.stack([system.work.amounts(0, r, clients) for r in range(rounds)])
+    success = np.stack([1 - system.link.failure(0, r, clients) for r in range(rounds)])
+    if (steps == steps[0]).all() and (success == success[0]).all():
+        return steps[:1], success[:1]
+    return steps, success
+
+
+def toy(e: Any) -> tuple[str, Ints, Floats, Floats]:
+    """(algorithm, steps, success, minimisers) of a declared run with identity Hessians, as all toys of the paper have.
+    The algorithm is the one that its label begins with: "fedavg_prox_sgd" is FedAvg with another local rule."""
+    minima = e.problem.minima()
+    name = next(n for n in FACTORS if str(e.labels["algorithm"]).startswith(n))
+    return name, *draws(e.system, len(minima)), minima
+
+
+def step_of(e: Any, calibrated: bool = False) -> tuple[Floats, Floats]:
+    """`expected_step` of a declared run."""
+    name, steps, success, minima = toy(e)
+    return expected_step(name, steps, success, e.algorithm.lr, minima, rule=e.algorithm.rule(), calibrated=calibrated)
+
+
+def limit(e: Any, calibrated: bool = False) -> Floats:
+    """The closed-form end point of a declared run."""
+    return fixed_point(*step_of(e, calibrated))
+
+
+def limit_to_zero(e: Any) -> tuple[Floats, Floats]:
+    """(weights in the surrogate objective [N], end point) of a declared run in a static system with equal weights, as
+    the rate goes to zero."""
+    name, steps, success, minima = toy(e)
+    w = np.full(len(minima), 1 / len(minima))
+    weights = surrogate(name, w, success[0], steps[0].astype(float))
+    return weights, weights @ minima
 
 
 def surrogate(algorithm: str, w: Floats, s: Floats, a: Floats) -> Floats:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from reproduce.declare import Artifact, no_panels
-from reproduce.problems.models import Count, Model
+import pandas as pd
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from reproduce.report.histories import Histories
+from reproduce.problems import Classification
+from reproduce.problems.count import Count
+from reproduce.problems.models import Model
+from reproduce.report.histories import Histories
 
 COLUMNS = ("layer", "output_shape", "activation", "hyperparameters")
 
 
 @dataclass
-class Line:
-    """One line of the table."""
+class TableLine:
+    """A layer, or several equal ones in a row, as a line of the table."""
 
     layer: str
     shape: tuple[int, ...]
@@ -44,15 +43,15 @@ class Described(Count):
     An activation belongs to the last layer with parameters; pooling first computes the same.
     """
 
-    def __init__(self, model: Model, sample: tuple[int, ...], stride_of_pooling: bool) -> None:
+    def __init__(self, model: Model, sample: tuple[int, ...], pooling: str) -> None:
         super().__init__(dict(model.shapes))
-        self.lines = [Line("Input", sample)]
-        self.pooling = "kernel size=2" + (", stride=2" if stride_of_pooling else "")
+        self.lines = [TableLine("Input", sample)]
+        self.pooling = pooling
         model.forward(self, {n: n for n in model.shapes}, sample)
         self.lines[-1].activation = "softmax"  # inside the loss
 
     def _add(self, layer: str, shape: tuple[int, ...], hyperparameters: str = "") -> tuple[int, ...]:
-        self.lines.append(Line(layer, shape, self.layers[-1][3], hyperparameters))
+        self.lines.append(TableLine(layer, shape, self.layers[-1][3], hyperparameters))
         return shape
 
     def conv(self, x: Any, p: Mapping[str, Any], layer: str, stride: int = 1, padding: int = 0) -> Any:
@@ -64,8 +63,8 @@ class Described(Count):
     def linear(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
         return self._add("Dense", super().linear(x, p, layer))
 
-    def pool(self, x: Any) -> Any:
-        return self._add("MaxPool2d", super().pool(x), self.pooling)
+    def pool(self, x: Any, size: int = 2, stride: int = 2, padding: int = 0) -> Any:
+        return self._add("MaxPool2d", super().pool(x, size, stride, padding), self.pooling)
 
     def relu(self, x: Any) -> Any:
         next(line for line in reversed(self.lines) if line.parameters).activation = "ReLU"
@@ -78,11 +77,11 @@ class Described(Count):
         return self._add("Dropout2d", super().channel_dropout(x, p), f"p={p}")
 
     def flatten(self, x: Any) -> Any:
-        self.lines.append(Line("Flatten", (math.prod(x),)))
+        self.lines.append(TableLine("Flatten", (math.prod(x),)))
         return super().flatten(x)
 
 
-def grouped(lines: list[Line]) -> list[Line]:
+def grouped(lines: list[TableLine]) -> list[TableLine]:
     """Convolutions of equal output in a row as one line (Table 5)."""
     out = [lines[0]]
     for line in lines[1:]:
@@ -95,33 +94,15 @@ def grouped(lines: list[Line]) -> list[Line]:
     return out
 
 
-def cells(dataset: str, name: str, lines: list[Line]) -> Callable[[Histories], pd.DataFrame]:
-    """The cells function of a table; nothing is trained, so there are no seeds."""
+def cells(histories: Histories, *, problem: Classification, model: str, pooling: str, group: bool) -> pd.DataFrame:
+    """The lines of the problem's model, called `model`; nothing is trained, so there are no seeds.
 
-    def of(histories: Histories) -> pd.DataFrame:
-        import pandas as pd
-
-        rows = [
-            (i, line.name, line.output_shape, line.activation, line.hyperparameters, float(line.parameters))
-            for i, line in enumerate(lines, start=1)
-        ]
-        frame = pd.DataFrame(rows, columns=["layer_index", *COLUMNS, "value"])
-        return frame.assign(dataset=dataset, model=name, algorithm="na", metric="trainable_parameters", seed=-1)
-
-    return of
-
-
-def table(number: int, title: str, dataset: str, name: str, lines: list[Line], total: int) -> Artifact:
-    """Table 3, 4 or 5."""
-    return Artifact(
-        "fedagrac",
-        f"table{number}",
-        title,
-        no_panels,
-        cells(dataset, name, lines),
-        rows=("layer_index", *COLUMNS),
-        columns=("metric",),
-        decimals=0,
-        notes=(f"{total:,} trainable parameters. Generated from the model definition that the experiments train.",),
-        options={"labels": COLUMNS, "names": {"layer_index": "#", "hyperparameters": "Hyper-parameters"}},
-    )
+    pooling: how the paper writes it. group: equal convolutions in a row are one line.
+    """
+    lines = Described(problem.model, problem.sample.shape, pooling).lines
+    rows = [
+        (i, line.name, line.output_shape, line.activation, line.hyperparameters, float(line.parameters))
+        for i, line in enumerate(grouped(lines) if group else lines, start=1)
+    ]
+    frame = pd.DataFrame(rows, columns=["layer_index", *COLUMNS, "value"])
+    return frame.assign(dataset=problem.data, model=model, algorithm="na", metric="trainable_parameters", seed=-1)

@@ -1,0 +1,46 @@
+"""Reads stored weights (`problems.weights`) for the tensors of a model that start from them."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from reproduce.engine.layout import Layout
+from reproduce.errors import MissingData, UserError
+from reproduce.problems.weights import FILES, find, missing
+from reproduce.settings import Settings
+
+
+class Stored(NamedTuple):
+    """tensors: those of the model that are stored; checksums: name of the weights -> SHA-256 of their file."""
+
+    tensors: dict[str, Tensor]
+    checksums: dict[str, str]
+
+
+def stored(layout: Layout, settings: Settings) -> Stored:
+    """The stored tensors of the layout's model; none for a model that is all random.
+
+    Raises MissingData without the file, UserError if it is damaged or holds another network.
+    """
+    name = layout.model.pretrained
+    if not name:
+        return Stored({}, {})
+    path = find(name, settings)
+    if path is None:
+        raise MissingData(name, missing(name, settings))
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    if not sha256.startswith(FILES[name].split("-")[1].split(".")[0]):
+        raise UserError(f"{path} is damaged: its SHA-256 is {sha256}; delete it and fetch it again")
+    content = torch.load(path, map_location="cpu", weights_only=True)
+    tensors = {}
+    for parameter, shape in zip(layout.names, layout.shapes, strict=True):
+        if layout.model.is_stored(parameter):
+            found = content.get(parameter)
+            if found is None or tuple(found.shape) != shape:
+                raise UserError(f"{path} holds no {parameter} of shape {shape}: it is not the network {name}")
+            tensors[parameter] = found
+    return Stored(tensors, {name: sha256})

@@ -1,0 +1,349 @@
+"""The numbers of FedACS's artifacts that are not plain reductions of a curve, and the texts below its tables.
+
+Quadratics: distances of single runs, of the mean over seeds, and to the closed forms. Networks: rounds and work to a
+target, ratios to FedACS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from reproduce.experiment import Experiment
+from reproduce.papers.fedacs import closed_form
+from reproduce.papers.fedacs.artifacts import FINAL, PLATEAU, ROUNDS, TIME
+from reproduce.papers.fedacs.closed_form import Floats, Ints
+from reproduce.problems.models import ConvNet
+from reproduce.report import metrics
+from reproduce.report.histories import Histories
+from reproduce.report.measuring import measure
+from reproduce.report.names import pretty
+from reproduce.report.tables import reported
+from reproduce.systems import System
+
+SETTING = ["system", "dataset", "dirichlet_alpha"]
+RUN = [*SETTING, "algorithm", "seed"]
+
+# ---- quadratics
+
+
+def extremes(histories: Histories, system: System, clients: int) -> pd.DataFrame:
+    """Fig. 1: the extremes of the static system."""
+    steps, success = (values[0] for values in closed_form.draws(system, clients))
+    values = {
+        "T_min": steps.min(), "T_max": steps.max(), "success_min": success.min(), "success_max": success.max(),
+        "clients": clients,
+    }  # fmt: skip
+    rows = [("static", "none", -1, metric, round(float(value), 12)) for metric, value in values.items()]
+    return pd.DataFrame(rows, columns=["system", "algorithm", "seed", "metric", "value"])
+
+
+def traces(histories: Histories) -> Iterator[tuple[Experiment, dict[str, Any], Floats, Ints, Ints]]:
+    """For every run with results: its declaration, its labels, x [seeds, times, d], rounds [times], seeds [seeds].
+
+    A run that diverged has no values where it stopped.
+    """
+    labels = metrics.label_columns(histories.frame)
+    rows = histories.frame[histories.frame["metric"] == "x"]
+    rows = rows.assign(key=rows["key"].astype(int))
+    for values, group in rows.groupby(labels, sort=False, dropna=False):
+        table = group.pivot_table(index=["seed", "round"], columns="key", values="value", dropna=False)
+        seeds, rounds = (table.index.unique(level) for level in ("seed", "round"))
+        x = table.to_numpy().reshape(len(seeds), len(rounds), -1)
+        names = dict(zip(labels, values, strict=True))
+        yield declared(histories, **names), names, x, rounds.to_numpy(), seeds.to_numpy()
+
+
+def declared(histories: Histories, **labels: Any) -> Experiment:
+    """The first experiment with these labels."""
+    return next(e for e in histories.experiments if labels.items() <= dict(e.labels).items())
+
+
+def per_seed(histories: Histories, metric: str, number: Callable[[Any, Floats, Ints], Any]) -> pd.DataFrame:
+    """One row per run and seed of `number(experiment, x, rounds)` [seeds]; none where it is None."""
+    rows = [
+        {**names, "seed": int(seed), "metric": metric, "value": float(value)}
+        for e, names, x, rounds, seeds in traces(histories)
+        if (values := number(e, x, rounds)) is not None
+        for seed, value in zip(seeds, values, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=[*metrics.label_columns(histories.frame), "seed", "metric", "value"])
+
+
+def last_fifth(rounds: Ints) -> NDArray[np.bool_]:
+    """Which of the rounds are in the plateau: the last 200 of 1000."""
+    return rounds > 0.8 * rounds.max()
+
+
+def second_half(x: Floats, rounds: Ints) -> Floats:
+    """The average of X_r over the second half of the run [seeds, d]."""
+    return np.asarray(x[:, rounds > rounds.max() / 2].mean(1))
+
+
+def tail_averages(histories: Histories, algorithms: tuple[str, ...]) -> pd.DataFrame:
+    """`distance_of_tail_average`: of the average over the second half of the run to X*, one row per run."""
+    chosen = replace(histories, frame=histories.frame[histories.frame["algorithm"].isin(algorithms)])
+    return per_seed(chosen, "distance_of_tail_average", lambda e, x, rounds: _from(e.problem.optimum(), x, rounds))
+
+
+def tail_averages_to_limits(histories: Histories) -> pd.DataFrame:
+    """`distance_of_tail_average_to_closed_form`: the same, to the closed form at the rate of the simulation."""
+    metric = "distance_of_tail_average_to_closed_form"
+    return per_seed(histories, metric, lambda e, x, rounds: _from(closed_form.limit(e), x, rounds))
+
+
+def _from(point: Floats, x: Floats, rounds: Ints) -> list[Any]:
+    return [np.linalg.norm(end - point) for end in second_half(x, rounds)]
+
+
+def mean_to_limit(histories: Histories) -> pd.DataFrame:
+    """`distance_of_mean_model_to_closed_form`: ||mean of X_r over seeds and plateau - limit|| where the system is
+    static, see `jackknife`."""
+
+    def distances(e: Any, x: Floats, rounds: Ints) -> Any:
+        if len(closed_form.draws(e.system, e.problem.clients)[0]) > 1:
+            return None
+        limit, late = closed_form.limit(e), last_fifth(rounds)
+        return jackknife(x, lambda some: float(np.linalg.norm(some.mean(0)[late].mean(0) - limit)))
+
+    return per_seed(histories, "distance_of_mean_model_to_closed_form", distances)
+
+
+def mean_model(histories: Histories) -> pd.DataFrame:
+    """`distance_of_mean_model`: plateau of ||mean over seeds of X_r - X*||, see `jackknife`."""
+
+    def distances(e: Any, x: Floats, rounds: Ints) -> Any:
+        late, best = last_fifth(rounds), e.problem.optimum()
+        return jackknife(x, lambda some: float(np.linalg.norm(some.mean(0)[late] - best, axis=1).mean()))
+
+    return per_seed(histories, "distance_of_mean_model", distances)
+
+
+def jackknife(x: Floats, number: Callable[[Floats], float]) -> Floats:
+    """Tukey's pseudo-values [seeds] of a number of all seeds together: n times it, less n - 1 times the number without
+    the seed. Their mean is the number (less its bias) and their spread its uncertainty. One seed: the number itself."""
+    whole, n = number(x), len(x)
+    if n == 1:
+        return np.array([whole])
+    return np.array([n * whole - (n - 1) * number(np.delete(x, i, axis=0)) for i in range(n)])
+
+
+def calibrated_too(frame: pd.DataFrame, histories: Histories) -> pd.DataFrame:
+    """Rows of Fig. 7 with the runs that calibration leaves alone (factor one) also as calibrated ones."""
+    changed = {e.labels["algorithm"] for e in histories.experiments if e.labels["calibrate"]}
+    same = frame[~frame["algorithm"].isin(changed)]
+    return pd.concat([frame, same.assign(calibrate=True)], ignore_index=True)
+
+
+def convergence_points(histories: Histories) -> pd.DataFrame:
+    """Fig. 7: plateau distances of every run and of the mean model, with and without calibration."""
+    found = pd.concat([measure(PLATEAU, histories, "fedacs"), mean_model(histories)], ignore_index=True)
+    return calibrated_too(found, histories)
+
+
+def choices(histories: Histories) -> pd.DataFrame:
+    """Sensitivity: `final_accuracy` as in Fig. 6; for the quadratic `distance_plateau` as in Fig. 4."""
+    parts = [
+        measure(PLATEAU if toy else FINAL, replace(histories, frame=rows), "fedacs")
+        for toy, rows in histories.frame.groupby(histories.frame["dataset"] == "quadratic")
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+# ---- networks
+
+
+def halves(histories: Histories) -> pd.DataFrame:
+    """`slow_class_accuracy` and `fast_class_accuracy`, where every client has one class: the mean final accuracy on the
+    classes of the slow, badly connected first half of the clients, and of the others."""
+    rows = histories.frame[histories.frame["metric"] == "class_accuracy"]
+    last = rows.groupby("dataset")["round"].transform("max")
+    late = rows[rows["round"] > last - rows["tail"]]
+    label = late["key"].astype(int)
+    slow = label < (label.groupby(late["dataset"]).transform("max") + 1) // 2
+    parts = [
+        half.groupby(RUN, sort=False)["value"].mean().reset_index().assign(metric=name)
+        for name, half in (("slow_class_accuracy", late[slow]), ("fast_class_accuracy", late[~slow]))
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def targets(histories: Histories) -> dict[Any, float]:
+    """Setting -> target accuracy (%): the paper's, or 0.9 x the best final accuracy of FedAvg where it has none."""
+    frame = histories.frame
+    if "target_accuracy_pct" in frame:
+        return {k: float(v) for k, v in frame.groupby(SETTING)["target_accuracy_pct"].first().items()}
+    final = measure(FINAL, histories, "fedacs")
+    best = final[final["algorithm"] == "fedavg"].groupby(SETTING)["value"].max()
+    return {k: round(0.9 * float(v), 1) for k, v in best.items()}
+
+
+def to_target(histories: Histories) -> pd.DataFrame:
+    """Rounds and P100-equivalent seconds to the target, their ratios to FedACS's, and the work per round.
+
+    A run that misses the target has the horizon as a lower bound, and so do the ratios it enters; where FedACS itself
+    misses it there is no ratio, where FedAvg was not run no target.
+    """
+    goals = targets(histories)
+    frame = histories.frame
+    known = [goals.get(s, float("nan")) for s in frame[SETTING].itertuples(index=False, name=None)]
+    frame = frame.assign(target_accuracy_pct=known)
+    rounds = metrics.first_reaching(frame, "accuracy", "target_accuracy_pct", name=ROUNDS)
+    work = frame.loc[frame["metric"] == "work", [*RUN, "target_accuracy_pct", "round", "value"]]
+    done = work[[*RUN, "round", "value"]]
+    at_target = rounds[[*RUN, "value"]].rename(columns={"value": "round"}).merge(done, on=[*RUN, "round"], how="left")
+    time = rounds.assign(metric=TIME, value=at_target["value"].to_numpy() * rounds["seconds_per_sample"])
+    last = work.sort_values("round").groupby(RUN, sort=False).last().reset_index()
+    last = last[last["round"] > 0]
+    per_round = last.assign(metric="work_per_round", value=last["value"] / last["round"]).drop(columns="round")
+    both = pd.concat([rounds, time], ignore_index=True)
+    return pd.concat([both, _ratios(both), per_round.assign(censored=False)], ignore_index=True)
+
+
+def _ratios(cells: pd.DataFrame) -> pd.DataFrame:
+    """Every value over FedACS's of the same seed."""
+    keys = [*SETTING, "seed", "metric"]
+    base = cells[cells["algorithm"] == "fedacs"][[*keys, "value", "censored"]]
+    both = cells.merge(base, on=keys, how="left", suffixes=("", "_fedacs"))
+    value = (both["value"] / both["value_fedacs"]).where(both["censored_fedacs"].eq(False))
+    metric = cells["metric"].to_numpy() + "_ratio_printed"
+    return cells.assign(value=value.to_numpy(), metric=metric, censored=cells["censored"] & value.notna().to_numpy())
+
+
+def rounds_to_target(histories: Histories) -> pd.DataFrame:
+    """The rounds of `to_target` alone."""
+    found = to_target(histories)
+    return found[found["metric"] == ROUNDS]
+
+
+# ---- the texts of Tables 1, 4 and 5
+
+
+def texts(histories: Histories, cells: pd.DataFrame, table: str, column: str, names: Mapping[str, str]) -> str:
+    """Markdown below a table whose columns are the values of `column`."""
+    return "\n\n".join([accuracies(histories, names), work(cells), suspicious(table, column)])
+
+
+def title(dataset: str, alpha: str) -> str:
+    """The name of a data set with its partition."""
+    kind = pretty(alpha) if alpha == "one_class_per_client" else f"Dirichlet α = {alpha}"
+    return f"{pretty(dataset)}, {kind}"
+
+
+def accuracies(histories: Histories, names: Mapping[str, str]) -> str:
+    """Markdown: the targets, final accuracies, and those of the classes of slow and fast clients."""
+    found = pd.concat([measure(FINAL, histories, "fedacs"), halves(histories)], ignore_index=True)
+    goals = targets(histories)
+    out = [
+        "### Final accuracy (%)",
+        "",
+        "| Setting | Target | Algorithm | All classes | Slow clients' | Fast clients' |",
+        "| :--- | ---: | :--- | ---: | ---: | ---: |",
+    ]
+    for labels, rows in found.groupby([*SETTING, "algorithm"], sort=False):
+        *setting, algorithm = (str(label) for label in labels)
+        values = {m: r["value"] for m, r in rows.groupby("metric")}
+        three = [_spread(values.get(f"{k}_accuracy")) for k in ("final", "slow_class", "fast_class")]
+        goal = goals.get(tuple(setting))
+        line = [title(setting[1], setting[2]), "" if goal is None else f"{goal:g}", pretty(algorithm, names), *three]
+        out.append("| " + " | ".join(line) + " |")
+    classes = "Slow clients': mean accuracy on the classes held by the slow, badly connected first half of the clients."
+    return "\n".join([*out, "", classes])
+
+
+def _spread(values: Any) -> str:
+    if values is None or not len(values):
+        return ""
+    deviation = f" ± {values.std(ddof=1):.1f}" if len(values) > 1 else ""
+    return f"{values.mean():.1f}{deviation}"
+
+
+def work(cells: pd.DataFrame) -> str:
+    """Markdown: how much FedACS works per round, in units of FedAvg's work."""
+    rows = cells[cells["metric"] == "work_per_round"]
+    table = rows.groupby([*SETTING, "algorithm"], sort=False)["value"].mean().unstack("algorithm")
+    ratio = table["fedacs"] / table["fedavg"]
+    lines = [
+        f"- {title(str(dataset), str(alpha))}, {system} system: {value:.2f}"
+        for system, dataset, alpha, value in ratio.reset_index().itertuples(index=False, name=None)
+    ]
+    return "\n".join(["### Work per round of FedACS, relative to FedAvg", "", *lines])
+
+
+def suspicious(table: str, column: str) -> str:
+    """Markdown: the ratios that the paper prints and that do not follow from the numbers beside them."""
+    printed = reported("fedacs", table)
+    assert printed is not None
+    values = {(r[column], r["algorithm"], r["metric"]): r for r in printed.to_dict("records")}
+    lines = []
+    for (setting, algorithm, metric), row in values.items():
+        if not metric.endswith("_ratio_printed") or row["paper"] != row["paper"]:
+            continue
+        plain = metric.removesuffix("_ratio_printed")
+        ratio = values[setting, algorithm, plain]["paper"] / values[setting, "fedacs", plain]["paper"]
+        if abs(ratio - row["paper"]) > 0.0051:
+            where = pretty(setting) if column == "dataset" else f"α = {setting}"
+            what = "rounds" if plain == ROUNDS else "time"
+            verdict = "truncated" if int(ratio * 100) / 100 == row["paper"] else "wrong"
+            lines.append(
+                f"- {pretty(algorithm)}, {where}, {what}: printed {row['paper_text']}, the numbers give "
+                f"{ratio:.3f} ({verdict})"
+            )
+    head = "### Ratios printed in the paper that its own numbers do not give"
+    return "\n".join([head, "", *(lines or ["- none"])])
+
+
+# ---- Tables 2 and 3
+
+
+def assumptions(histories: Histories) -> pd.DataFrame:
+    """Table 2: the paper's text, and how many assumptions there are."""
+    paper = reported("fedacs", "table2")
+    assert paper is not None
+    rows = paper.assign(seed=-1, value=float("nan"), text=paper["paper_text"])
+    text = rows[["assumption_no", "algorithm", "seed", "metric", "value", "text"]]
+    count = {"assumption_no": "all", "algorithm": "none", "seed": -1, "metric": "row_count", "text": ""}
+    number = pd.DataFrame([{**count, "value": float(paper["assumption_no"].nunique())}])
+    return pd.concat([text, number], ignore_index=True)
+
+
+def configuration(histories: Histories, settings: tuple[Any, ...]) -> pd.DataFrame:
+    """Table 3: all its lines from the settings that the experiments use, and the number of parameters of each network.
+
+    Loss: the paper's names; the negative log-likelihood of a log-softmax is the cross-entropy that the engine computes.
+    """
+    rows: list[tuple[str, str, float, str]] = []
+    for s in settings:
+        loss = "nll" if s.name == "mnist" else "cross_entropy"
+        words = {"network": "cnn", "architecture_code": architecture(s.model), "loss": loss}
+        numbers = {
+            "learning_rate_eta1": s.rate, "global_rounds": s.rounds, "batch_size": s.batch,
+            "parameter_count": s.model.parameters,
+        }  # fmt: skip
+        rows += [(s.name, metric, float("nan"), text) for metric, text in words.items()]
+        rows += [(s.name, metric, float(number), "") for metric, number in numbers.items()]
+    ((kernel, padding),) = {(s.model.kernel, s.model.padding) for s in settings}
+    common = {
+        "conv_kernel": kernel, "conv_stride": 1, "conv_padding": padding, "maxpool_kernel": 2, "maxpool_stride": 2,
+        "dropout_probability": max(s.model.dropout for s in settings),
+    }  # fmt: skip
+    rows += [("all", metric, float(number), "") for metric, number in common.items()]
+    frame = pd.DataFrame(rows, columns=["dataset", "metric", "value", "text"])
+    return frame.assign(algorithm="all", seed=-1)
+
+
+def architecture(model: ConvNet) -> str:
+    """The network in the letters of the paper: C convolution, R ReLU, M max-pooling, D dropout, L linear."""
+    between = "RM" if model.activation else ""
+    a, b = model.widths
+    parts = [f"C({model.channels},{a})", f"{between}C({a},{b})"]
+    for i, outputs in enumerate((*model.hidden, model.classes)):
+        here = {"all": True, "first": i == 0, "last": i == len(model.hidden)}[model.dropout_at]
+        before = between if i == 0 else "R" if model.activation else ""
+        parts.append(f"{before}{'D' if model.dropout and here else ''}L({outputs})")
+    return " - ".join(parts)

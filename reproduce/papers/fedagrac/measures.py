@@ -1,0 +1,150 @@
+"""Special measures of FedaGrac: from histories to cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from reproduce.declare import Last, Reach
+from reproduce.papers.fedagrac import closed_form, simulated_time
+from reproduce.papers.fedagrac.regression import FAST, SLOW, Floats
+from reproduce.report import metrics
+from reproduce.report.histories import Histories
+from reproduce.report.measuring import measure
+
+SETTING = ["dataset", "model", "partition", "k_mean", "k_variance", "k_mode"]
+SLACK = 0.2
+"""FedaGrac counts as not below SCAFFOLD if it is at most so many points below."""
+
+
+def server_path(histories: Histories, algorithm: str) -> Floats:
+    """x_1, x_2, ... [rounds + 1, 2] of one algorithm of Fig. 1."""
+    rows = histories.frame[(histories.frame["metric"] == "x") & (histories.frame["algorithm"] == algorithm)]
+    path = rows.pivot_table(index="round", columns="key", values="value").sort_index()[["0", "1"]].to_numpy()
+    start = histories.experiments[0].problem.start  # type: ignore[attr-defined]
+    return np.concatenate([[start], path])
+
+
+def paths(histories: Histories) -> pd.DataFrame:
+    """Fig. 1: where each path ends, how far it strays from the straight line, and whose minimiser draws its end; and on
+    random instances, numbered by the seed, whether FedaGrac's path is the straighter one (1) or not (0)."""
+    problem = histories.experiments[0].problem
+    best, minimisers = problem.optimum(), problem.minima()  # type: ignore[attr-defined]
+    length = float(np.linalg.norm(best))  # the start is the origin
+    across = np.array([-best[1], best[0]]) / length
+    rows = []
+    for name in dict.fromkeys(histories.frame["algorithm"]):
+        path = server_path(histories, name)
+        pulls = [np.linalg.norm(best - minimisers[i]) - np.linalg.norm(path[-1] - minimisers[i]) for i in (SLOW, FAST)]
+        values = {
+            "relative_distance_to_optimum_final": np.linalg.norm(path[-1] - best) / length,
+            "max_perpendicular_deviation": np.abs(path @ across).max() / length,
+            "slow_minimiser_pull": pulls[0],
+            "fast_minimiser_pull": pulls[1],
+        }
+        rows += [("reference", name, -1, metric, float(value)) for metric, value in values.items()]
+    drawn = closed_form.random_quadratics()
+    ours = closed_form.deviations("fedagrac", *drawn)
+    for name in closed_form.RIVALS:
+        straighter = closed_form.deviations(name, *drawn) - ours > closed_form.TIE
+        rows += [("random", name, i, "straighter_path", float(won)) for i, won in enumerate(straighter)]
+    return pd.DataFrame(rows, columns=["instance", "algorithm", "seed", "metric", "value"])
+
+
+def utilisation(histories: Histories) -> pd.DataFrame:
+    """Table 2: the largest utilisation at which the target is reached in time, the rounds this takes, and the accuracy
+    of the last round.
+
+    Nothing is assumed about the utilisations below the first that is accepted. None accepted: no utilisation and no
+    accuracy, and the limit as a lower bound of the rounds.
+    """
+    by = ["dataset", "model", "slow_device", "fast_device", "algorithm", "seed"]
+    reached = measure(Reach(horizon="max_rounds"), histories, "fedagrac")
+    ends = measure(Last("accuracy"), histories, "fedagrac")["value"]
+    rows = []
+    for key, tries in reached.assign(accuracy=ends).groupby(by, sort=False):
+        missed = bool(tries["censored"].all())
+        best = tries[~tries["censored"]].nlargest(1, "utilization")
+        percent, accuracy = (float("nan" if missed else best[c].iloc[0]) for c in ("utilization", "accuracy"))
+        rows += [
+            (*key, "utilization_percent", percent, False),
+            (*key, "rounds_to_60", float((tries if missed else best)["value"].iloc[0]), missed),
+            (*key, "accuracy_after_100_rounds", accuracy, False),
+        ]
+    return pd.DataFrame(rows, columns=[*by, "metric", "value", "censored"])
+
+
+def rounds(histories: Histories) -> pd.DataFrame:
+    """Table 6: rounds to the target with the fixed hyper-parameters, and with the best of the grid where trained."""
+    cells = measure(Reach(horizon="max_rounds"), histories, "fedagrac")
+    if "point" not in cells:
+        return cells
+    chosen = best_points(cells[cells["point"].notna()], [*SETTING, "algorithm"], lower=True)
+    return pd.concat([cells[cells["point"].isna()].drop(columns="point"), chosen], ignore_index=True)
+
+
+def best_points(cells: pd.DataFrame, by: list[str], lower: bool) -> pd.DataFrame:
+    """Of cells with a column `point` (one metric) those of the best point of every group, as `<metric>_tuned`; and, as
+    rows without a seed, the point that was chosen: `tuned_learning_rate`, `tuned_lambda`, `tuned_mu`.
+
+    The mean over seeds decides, ties go to the first in the order of the grid; a point that diverged is never chosen.
+    """
+    groups = cells.groupby([*by, "point"], sort=False)["value"]
+    means = groups.mean().where(groups.count() == groups.size()).dropna().reset_index()
+    places = means.groupby(by, sort=False)["value"]
+    best = means.loc[places.idxmin() if lower else places.idxmax(), [*by, "point"]]
+    chosen = cells.merge(best, on=[*by, "point"])
+    chosen = chosen.assign(metric=chosen["metric"] + "_tuned").drop(columns="point")
+    names = {"fedagrac": ("learning_rate", "lambda"), "fedprox": ("learning_rate", "mu")}
+    rows = []
+    for record in best.to_dict("records"):
+        values = str(record.pop("point")).split("/")
+        for name, value in zip(names.get(record["algorithm"], ("learning_rate",)), values, strict=True):
+            rows.append({**record, "seed": -1, "metric": f"tuned_{name}", "value": float(value)})
+    return pd.concat([chosen, pd.DataFrame(rows)], ignore_index=True)
+
+
+def timed(histories: Histories) -> pd.DataFrame:
+    """Fig. 5: the accuracies, with the simulated second of every evaluation in the column `time`, in `bare` without
+    overheads, and the bytes of a round in `sent`; without the runs of the grid."""
+    frame = histories.frame[histories.frame["metric"] == "accuracy"]
+    if "point" in frame:
+        frame = frame[frame["point"].isna()]
+    parts = []
+    for e in histories.experiments:
+        if "point" in e.labels:
+            continue
+        own = (frame[[*SETTING, "algorithm"]] == [e.labels[c] for c in (*SETTING, "algorithm")]).all(axis=1)
+        for seed, run in frame[own].groupby("seed"):
+            at = run["round"].to_numpy(int)
+            time, bare = (simulated_time.seconds(e, int(str(seed)), overheads)[at] for overheads in (True, False))
+            parts.append(run.assign(time=time, bare=bare, sent=simulated_time.bytes_per_round(e)))
+    return pd.concat(parts, ignore_index=True).drop(columns=["point", "target_accuracy", "max_rounds"], errors="ignore")
+
+
+def comparison(histories: Histories) -> pd.DataFrame:
+    """Fig. 5: final accuracy, rounds to the best accuracy that all reach, comparison with SCAFFOLD, simulated costs;
+    and `last10_tuned` of the best point of the grid, where it was trained."""
+    everything = timed(histories)
+    frame = everything.drop(columns=["bare", "sent"])
+    by = [*SETTING, "seed"]
+    best = frame.groupby([*by, "algorithm"])["value"].max().groupby(by).min().rename("target").reset_index()
+    reached = metrics.first_reaching(
+        frame.merge(best, on=by), "accuracy", "target", name="rounds_to_best_common_accuracy"
+    ).drop(columns="target")
+    rival = frame[frame["algorithm"] == "scaffold"][[*by, "round", "value"]].rename(columns={"value": "rival"})
+    late = frame[frame["round"] >= min(10, frame["round"].max() // 2)].merge(rival, on=[*by, "round"])
+    ahead = late.assign(value=(late["value"] >= late["rival"] - SLACK).astype(float))
+    share = ahead.groupby([*by, "algorithm"])["value"].mean().reset_index()
+    last = everything[everything["round"] == everything.groupby(by)["round"].transform("max")]
+    costs = {"simulated_time_total_s": "time", "simulated_time_without_overheads_s": "bare", "bytes_per_round": "sent"}
+    parts = [
+        metrics.last(frame, "accuracy", 10, name="last10"),
+        reached,
+        share.assign(metric="fraction_of_rounds_not_below_scaffold"),
+        *(last[[*by, "algorithm"]].assign(metric=name, value=last[column]) for name, column in costs.items()),
+    ]
+    if "point" in histories.frame:
+        grid = metrics.last(histories.frame[histories.frame["point"].notna()], "accuracy", 10, name="last10")
+        parts.append(best_points(grid, [*SETTING, "algorithm"], lower=False))
+    return pd.concat(parts, ignore_index=True)

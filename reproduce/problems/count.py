@@ -1,0 +1,92 @@
+"""The operator set that only counts, and the shapes that it counts by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+class Count:
+    """The operator set that only counts: activations are shapes (channels, height, width) or (features,).
+
+    After a forward pass `layers` lists (layer, kind, output shape, parameters), `macs` are the multiply-accumulates of
+    one sample, and `strided` says whether any convolution has a stride.
+    """
+
+    def __init__(self, shapes: Shapes) -> None:
+        self.shapes = shapes
+        self.layers: list[tuple[str, str, tuple[int, ...], int]] = []
+        self.macs = 0
+        self.strided = False
+
+    @property
+    def forward_flops(self) -> int:
+        """Floating-point operations of one sample's forward pass; a training step costs three times as many."""
+        return 2 * self.macs
+
+    def _parameters(self, layer: str) -> int:
+        return sum(math.prod(self.shapes.get(f"{layer}.{kind}", (0,))) for kind in ("weight", "bias"))
+
+    def conv(self, x: Any, p: Mapping[str, Any], layer: str, stride: int = 1, padding: int = 0) -> Any:
+        outputs, inputs, kernel, _ = self.shapes[f"{layer}.weight"]
+        if len(x) != 3 or x[0] != inputs:
+            raise ValueError(f"{layer} takes images of {inputs} channels but gets {x}")
+        side = [(s + 2 * padding - kernel) // stride + 1 for s in x[1:]]
+        self.strided = self.strided or stride > 1
+        self.macs += math.prod(side) * outputs * inputs * kernel * kernel
+        self.layers.append((layer, "Conv2d", (outputs, *side), self._parameters(layer)))
+        return (outputs, *side)
+
+    def linear(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
+        outputs, inputs = self.shapes[f"{layer}.weight"]
+        if math.prod(x) != inputs:
+            raise ValueError(f"{layer} takes {inputs} features but gets {x}")
+        self.macs += inputs * outputs
+        self.layers.append((layer, "Linear", (outputs,), self._parameters(layer)))
+        return (outputs,)
+
+    def norm(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
+        self.layers.append((layer, "BatchNorm2d", x, self._parameters(layer)))
+        return x
+
+    def layer_norm(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
+        self.layers.append((layer, "LayerNorm", x, self._parameters(layer)))
+        return x
+
+    def embed(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
+        (tokens,), (_, width) = x, self.shapes[f"{layer}.weight"]
+        self.macs += tokens * width
+        self.layers.append((layer, "EmbeddingBag", (width,), self._parameters(layer)))
+        return (width,)
+
+    def pool(self, x: Any, size: int = 2, stride: int = 2, padding: int = 0) -> Any:
+        out = (x[0], *((side + 2 * padding - size) // stride + 1 for side in x[1:]))
+        self.layers.append(("pool", "MaxPool2d", out, 0))
+        return out
+
+    def relu(self, x: Any) -> Any:
+        self.layers.append(("relu", "ReLU", x, 0))
+        return x
+
+    def dropout(self, x: Any, p: float) -> Any:
+        self.layers.append(("dropout", "Dropout", x, 0))
+        return x
+
+    def channel_dropout(self, x: Any, p: float) -> Any:
+        self.layers.append(("dropout", "Dropout2d", x, 0))
+        return x
+
+    def flatten(self, x: Any) -> Any:
+        return (math.prod(x),)
+
+    def global_pool(self, x: Any) -> Any:
+        return (x[0],)
+
+    def scale(self, x: Any, factor: float) -> Any:
+        return x
+
+    def add(self, x: Any, y: Any) -> Any:
+        return x

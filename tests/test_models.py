@@ -1,0 +1,429 @@
+"""The models of dynamic_init: sizes, and training against PyTorch's own modules in float64."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from reproduce.algorithms.base import FedAvg
+from reproduce.algorithms.session_starts import Proposed
+from reproduce.clocks.rounds import Rounds
+from reproduce.engine import graphs
+from reproduce.engine.cohort import Cohort, prepare
+from reproduce.engine.evaluate import evaluate
+from reproduce.engine.requests import Evaluate, Gradient, Train
+from reproduce.engine.rule import Rule
+from reproduce.engine.slots import Chunk, Plans, Slot
+from reproduce.engine.task import Env, Tasks
+from reproduce.engine.trainer import Trainer
+from reproduce.errors import UserError
+from reproduce.experiment import Experiment
+from reproduce.problems import Classification
+from reproduce.problems.batches import Shuffled
+from reproduce.problems.embedded import ImageBlobs, TopicTokens
+from reproduce.problems.fasttext import FastText
+from reproduce.problems.models import MLP, AlexNet, ConvNet, Model, ResNet, Softmax
+from reproduce.problems.normalised import CNN_SVHN, SVHN_CNN, SVHN_CONS, ImageNetResNet, NormConvNet, ProjectedConvNet
+from reproduce.problems.partition_dirichlet import DirichletClass
+from reproduce.settings import Settings
+from reproduce.systems import System
+from reproduce.systems.work import Steps
+
+TOLERANCE = {"rtol": 1e-10, "atol": 1e-10}
+
+COUNTS: list[tuple[Model, int]] = [
+    (Softmax(784, 10), 7_850),
+    (SVHN_CNN, 667_178),
+    (ImageNetResNet(), 11_573_066),
+    (ImageNetResNet(classes=100), 11_596_196),
+    (ImageNetResNet(34, 200), 21_730_056),
+    (FastText(), 9_157_804),
+    (CNN_SVHN, 620_362),
+    (SVHN_CONS, 142_254),
+    (ImageNetResNet(projection=()), 11_181_642),
+    (ImageNetResNet(classes=100, projection=()), 11_227_812),
+    (ImageNetResNet(34, 200, ()), 21_387_272),
+]
+
+
+@pytest.mark.parametrize(("model", "count"), COUNTS)
+def test_networks_have_as_many_parameters_as_the_specification_says(model: Model, count: int) -> None:
+    assert model.parameters == count
+    sample = {"FastText": (64,), "Softmax": (784,)}.get(type(model).__name__, (3, 32, 32))
+    assert sum(layer[3] for layer in model.cost(sample).layers) == count, "every tensor is used"
+
+
+def test_weight_tensors_are_as_many_as_the_specification_says() -> None:
+    """Those whose name does not contain "bias" and that are trained (dynamic_init, 2.1)."""
+
+    def weights(model: Model) -> int:
+        return sum("bias" not in name for name in model.shapes if name not in model.buffers)
+
+    assert weights(SVHN_CNN) == 12
+    assert weights(ImageNetResNet(projection=())) - 1 + 3 == weights(ImageNetResNet())
+    assert weights(ImageNetResNet()) == 43
+    assert weights(ImageNetResNet(34, 200)) == 75
+    assert weights(FastText()) == 2
+
+
+# --- the same networks as PyTorch modules, whose state dictionaries have our names -----------------------------------
+
+
+class Norm(nn.Module):
+    """`NormConvNet`: convolutions, and batch normalisation by PyTorch."""
+
+    def __init__(self, m: NormConvNet) -> None:
+        super().__init__()
+        self.m, inputs = m, m.channels
+        for layer, width, _ in m.layers:
+            self.add_module(f"conv{layer}", nn.Conv2d(inputs, width, 3, padding=1))
+            self.add_module(f"bn{layer}", nn.BatchNorm2d(width) if m.normalisation == "running" else nn.Identity())
+            inputs = width
+        self.fc1 = nn.Linear(inputs * (m.size // 2 ** len(m.blocks)) ** 2, m.hidden)
+        self.fc2 = nn.Linear(m.hidden, m.classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer, _, last in self.m.layers:
+            x = torch.relu(self.get_submodule(f"bn{layer}")(self.get_submodule(f"conv{layer}")(x)))
+            x = nn.functional.max_pool2d(x, 2) if last else x
+        return self.fc2(torch.relu(self.fc1(x.flatten(1))))
+
+
+class Projected(nn.Module):
+    def __init__(self, m: ProjectedConvNet) -> None:
+        super().__init__()
+        a, b = m.widths
+        self.conv1, self.bn1 = nn.Conv2d(m.channels, a, 5), nn.BatchNorm2d(a)
+        self.conv2, self.bn2 = nn.Conv2d(a, b, 5), nn.BatchNorm2d(b)
+        flat = b * (((m.size - 4) // 2 - 4) // 2) ** 2
+        self.fc1, self.fc2, self.fc3 = (nn.Linear(i, o) for i, o in zip((flat, *m.hidden), m.hidden, strict=False))
+        self.projection, self.ln = nn.Linear(m.hidden[-1], m.projection), nn.LayerNorm(m.projection)
+        self.fc = nn.Linear(m.projection, m.classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for conv, norm in ((self.conv1, self.bn1), (self.conv2, self.bn2)):
+            x = nn.functional.max_pool2d(torch.relu(norm(conv(x))), 2)
+        x = x.flatten(1)
+        for layer in (self.fc1, self.fc2, self.fc3):
+            x = torch.relu(layer(x))
+        return self.fc(self.ln(self.projection(x)))
+
+
+class Block(nn.Module):
+    """torchvision's BasicBlock."""
+
+    def __init__(self, inputs: int, width: int, stride: int) -> None:
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(inputs, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width)
+        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width)
+        self.downsample: nn.Module = nn.Identity()
+        if stride != 1 or inputs != width:
+            self.downsample = nn.Sequential(nn.Conv2d(inputs, width, 1, stride, bias=False), nn.BatchNorm2d(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x))))) + self.downsample(x))
+
+
+class Residual(nn.Module):
+    """torchvision's ResNet with a projection before the classifier."""
+
+    def __init__(self, m: ImageNetResNet) -> None:
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(3, m.width, 7, 2, 3, bias=False), nn.BatchNorm2d(m.width)
+        inputs = m.width
+        for stage, count in enumerate({18: (2, 2, 2, 2), 34: (3, 4, 6, 3)}[m.depth], start=1):
+            blocks = []
+            for i in range(count):
+                width = m.width * 2 ** (stage - 1)
+                blocks.append(Block(inputs, width, 2 if stage > 1 and i == 0 else 1))
+                inputs = width
+            self.add_module(f"layer{stage}", nn.Sequential(*blocks))
+        for i, width in enumerate(m.projection, start=1):
+            self.add_module(f"projection{i}", nn.Linear(inputs, width))
+            inputs = width
+        self.projections, self.fc = len(m.projection), nn.Linear(inputs, m.classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = nn.functional.max_pool2d(torch.relu(self.bn1(self.conv1(x))), 3, 2, 1)
+        for stage in range(1, 5):
+            x = self.get_submodule(f"layer{stage}")(x)
+        x = x.mean((2, 3))
+        for i in range(1, self.projections + 1):
+            x = self.get_submodule(f"projection{i}")(x)
+            x = torch.relu(x) if i < self.projections else x
+        return self.fc(x)
+
+
+class Bag(nn.Module):
+    def __init__(self, m: FastText) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(m.vocabulary, m.width, padding_idx=0)
+        self.fc = nn.Linear(m.width, m.classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        kept = (x != 0).unsqueeze(-1)
+        return self.fc((self.embedding(x) * kept).sum(1) / (kept.sum(1) + 1e-6))
+
+
+MODULES: dict[type, Any] = {
+    NormConvNet: Norm, ProjectedConvNet: Projected, ImageNetResNet: Residual, FastText: Bag
+}  # fmt: skip
+
+SMALL: dict[str, Model] = {
+    "norm": NormConvNet(3, 8, ((4, 3), (6,)), 5, 4, 0.0, "running"),
+    "plain": NormConvNet(3, 8, ((4, 3), (6,)), 5, 4, 0.0, "none"),
+    "projected": ProjectedConvNet(3, 20, (3, 4), (8, 7, 6), 5, 4, 0.0),
+    "resnet18": ImageNetResNet(18, 4, (6, 5), width=4),
+    "resnet34": ImageNetResNet(34, 4, (), width=3),
+    "fasttext": FastText(50, 6, 4),
+}
+RULES = {"sgd": Rule(), "momentum": Rule(momentum=0.9), "proximal": Rule(mu=0.5, momentum=0.5, mean_gradient=True)}
+C, STEPS, LR = 3, np.array([3, 5, 2]), 0.05
+
+
+HERE = Settings(Path("no data is read"), Path("nothing is stored"), "cpu", 1)
+
+
+def task_of(model: Model) -> Any:
+    """Three clients of unequal size on images (texts) of the right shape, float64; batches of 7, the last one short."""
+    if isinstance(model, FastText):
+        problem = Classification(TopicTokens(4, 50, 12, 12, 6, 0), model, DirichletClass(5.0), C, Shuffled(7))
+    else:
+        data, grey = ImageBlobs(4, getattr(model, "size", 32), 12, 6, 30.0, 0, 3), (0.5, 0.5, 0.5)
+        problem = Classification(data, model, DirichletClass(5.0), C, Shuffled(7), mean=grey, std=grey)
+    return Tasks(HERE, torch.float64).get(replace(problem, partition_seed=1), 0)
+
+
+def module_of(task: Any, x: Tensor) -> nn.Module:
+    """The PyTorch module with the weights and statistics x [P]."""
+    module: nn.Module = MODULES[type(task.problem.model)](task.problem.model).double()
+    missing = module.load_state_dict(task.arena.layout.named(x.clone()), strict=False)
+    assert not missing.unexpected_keys
+    assert all(key.endswith("num_batches_tracked") for key in missing.missing_keys)
+    return module
+
+
+def flat(task: Any, module: nn.Module) -> Tensor:
+    state = module.state_dict()
+    return torch.cat([state[name].flatten() for name in task.arena.layout.names])
+
+
+def plain(task: Any, x: Tensor, client: int, steps: int, rule: Rule) -> Tensor:
+    """The end of a client's local run, by PyTorch's modules and optimiser."""
+    module, arena = module_of(task, x).train(), task.arena
+    optimiser = torch.optim.SGD(module.parameters(), lr=LR, momentum=rule.momentum)
+    anchor = [p.detach().clone() for p in module.parameters()]
+    for batch in task.plan(client, steps, 4, 0):
+        where = torch.from_numpy(batch[batch >= 0])
+        loss = nn.functional.cross_entropy(module(arena.train_x[where]), arena.train_y[where])
+        loss = loss + rule.mu / 2 * sum(((p - a) ** 2).sum() for p, a in zip(module.parameters(), anchor, strict=True))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return flat(task, module)
+
+
+@pytest.mark.parametrize("strategy", ["reference", "stacked", "sequential"])
+@pytest.mark.parametrize(("name", "rule"), [(n, r) for n in SMALL for r in RULES])
+def test_training_equals_pytorchs_modules(name: str, rule: str, strategy: str) -> None:
+    """Weights and running statistics after several steps, clients of different lengths and short batches."""
+    task = task_of(SMALL[name])
+    x = task.initial()
+    request = Train(np.arange(C), STEPS, x, LR, 4, RULES[rule])
+    update = Trainer(strategy=strategy).train([(task, request)])[0].update
+    for client in range(C):
+        end = plain(task, x, client, int(STEPS[client]), RULES[rule])
+        torch.testing.assert_close(x + update[client], end, **TOLERANCE)
+
+
+@pytest.mark.parametrize("name", list(SMALL))
+def test_logits_losses_and_gradients_equal_pytorchs_modules(name: str) -> None:
+    """Evaluation uses running statistics, for one model and for a stack; gradients outside the local loop, too."""
+    task = task_of(SMALL[name])
+    arena, start = task.arena, task.initial()
+    x = torch.stack([plain(task, start, client, 2, RULES["sgd"]) for client in range(C)])
+    answers = evaluate(task, [Evaluate(x)])[0]
+    alone = evaluate(task, [Evaluate(x[1:2])])[0]
+    for i in range(C):
+        module = module_of(task, x[i]).eval()
+        logits = module(arena.test_x)
+        loss = nn.functional.cross_entropy(logits, arena.test_y).item()
+        assert answers.metrics["loss"][i] == pytest.approx(loss, rel=1e-10)
+        assert answers.metrics["accuracy"][i] == pytest.approx(100 * (logits.argmax(1) == arena.test_y).double().mean())
+        if i == 1:
+            assert alone.metrics["loss"][0] == pytest.approx(loss, rel=1e-10)
+    module = module_of(task, x[0]).eval()
+    where = torch.from_numpy(task.indices[2])
+    nn.functional.cross_entropy(module(arena.train_x[where]), arena.train_y[where]).backward()
+    wanted = {n: p.grad for n, p in module.named_parameters()}
+    found = arena.layout.named(task.gradients(Gradient(np.array([2]), x[0], 0))[0])
+    for key, value in found.items():
+        expected = wanted.get(key)
+        torch.testing.assert_close(value, torch.zeros_like(value) if expected is None else expected, **TOLERANCE)
+
+
+def test_servers_average_running_statistics_like_parameters() -> None:
+    task = task_of(SMALL["norm"])
+    experiment = Experiment({}, task.problem, System(Steps(2)), FedAvg(LR, momentum=0.9), Rounds(1))
+    run = prepare([experiment], [0], Tasks(HERE, torch.float64))[0]
+    start = task.initial()
+    Cohort([run], Trainer()).run()
+    module = module_of(task, start)
+    ends = []
+    for client in range(C):
+        module.load_state_dict(module_of(task, start).state_dict())
+        optimiser = torch.optim.SGD(module.train().parameters(), lr=LR, momentum=0.9)
+        for batch in task.plan(client, 2, 0, 0):
+            where = torch.from_numpy(batch[batch >= 0])
+            optimiser.zero_grad()
+            nn.functional.cross_entropy(module(task.arena.train_x[where]), task.arena.train_y[where]).backward()
+            optimiser.step()
+        ends.append(flat(task, module))
+    expected = sum(w * end for w, end in zip(task.weights, ends, strict=True))
+    torch.testing.assert_close(run.state["x"], expected, **TOLERANCE)
+    named = task.arena.layout.named(run.state["x"])
+    statistics = [named[name] for name in task.arena.layout.buffers]
+    assert len(statistics) == 6
+    assert all((s != (1.0 if i % 2 else 0.0)).all() for i, s in enumerate(statistics)), "they move"
+
+
+@pytest.mark.parametrize("distance", ["per_tensor_unit", "global_l2"])
+def test_fingerprints_compare_what_is_trained(distance: str) -> None:
+    """Running statistics move, but are no part of a session's fingerprint (dynamic_init, 2.1)."""
+    task = task_of(SMALL["norm"])
+    env = Env(task, System(Steps(2)), 0)
+    one, two = task.initial("one"), task.initial("two")
+    moved = [one.clone(), two.clone()]
+    for name in task.arena.layout.buffers:
+        moved[0][task.blocks[name]] += 7.0
+    start = Proposed(distance=distance)
+    expected = start.distances([env.only_trained(two), env.only_trained(one)], env.trained)
+    assert start.distances([env.only_trained(v) for v in reversed(moved)], env.trained) == expected
+    weights = [w for n, w in env.blocks.items() if n.endswith("weight")]
+    assert len(weights) == len([n for n in env.trained if "bias" not in n]) == 8
+    if distance == "per_tensor_unit":
+        unit = [(one[w] / one[w].norm() - two[w] / two[w].norm()).norm() for w in weights]
+        assert expected[0] == pytest.approx(float(torch.stack(unit).mean()))
+    else:
+        both = torch.cat([one[w] - two[w] for n, w in env.blocks.items() if "running" not in n])
+        assert expected[0] == pytest.approx(float(both.norm()))
+
+
+@pytest.mark.parametrize("rule", [*RULES, "distilling", "contrasting", "averaging"])
+def test_training_the_rows_that_are_read_equals_training_all(rule: str) -> None:
+    """In float64: to PyTorch's dense modules, and to the dense reference for what those do not know."""
+    task = task_of(FastText(500, 6, 4))
+    x, past = task.initial(), torch.stack([task.initial("past", client) for client in range(C)])
+    rules: dict[str, Rule] = RULES | {
+        "distilling": Rule(distill=0.7),
+        "averaging": Rule(momentum=0.9, first_gradient="pass_mean"),
+    }
+    rules["contrasting"] = Rule(momentum=0.9, contrast=0.5)
+    more = {"distilling": {"teacher": task.initial("teacher")}, "contrasting": {"previous": past}}.get(rule, {})
+    request = Train(np.arange(C), STEPS, x, LR, 4, rules[rule], **more)
+    trainer = Trainer()
+    sparse, dense = trainer.train([(task, request)])[0], Trainer(strategy="reference").train([(task, request)])[0]
+    assert trainer.used - {"onednn-products"} == {"sparse"}
+    for name in ("update", "mean_gradient", "first_gradient"):
+        if getattr(dense, name) is not None:
+            torch.testing.assert_close(getattr(sparse, name), getattr(dense, name), **TOLERANCE)
+    for client in range(C):
+        if rule in RULES:
+            end = plain(task, x, client, int(STEPS[client]), rules[rule])
+            torch.testing.assert_close(x + sparse.update[client], end, **TOLERANCE)
+        plan = task.plan(client, int(STEPS[client]), 4, 0)
+        read = set(task.arena.train_x[torch.from_numpy(plan[plan >= 0])].flatten().tolist()) - {0}
+        moved = sparse.update[client][task.blocks["embedding.weight"]].view(500, 6).any(1).nonzero().flatten()
+        assert set(moved.tolist()) == read, "the padding row stays"
+
+
+def test_terms_that_move_rows_that_are_not_read_are_trained_densely() -> None:
+    task = task_of(SMALL["fasttext"])
+    x = task.initial()
+    for name, terms in (("correction", {}), ("anchor", {"rule": Rule(mu=0.5)})):
+        request = Train(np.arange(C), STEPS, x, LR, 4, **{name: task.initial(name)}, **terms)
+        trainer = Trainer()
+        update = trainer.train([(task, request)])[0].update
+        assert trainer.used - {"onednn-products"} == {"stacked"}
+        expected = Trainer(strategy="reference").train([(task, request)])[0].update
+        torch.testing.assert_close(update, expected, **TOLERANCE)
+        with pytest.raises(UserError, match=f"'sparse' cannot compute this: it does not serve {name}"):
+            Trainer(strategy="sparse").train([(task, request)])
+
+
+def test_strategies_that_cannot_keep_running_statistics_refuse_them() -> None:
+    task = task_of(SMALL["norm"])
+    request = Train(np.arange(C), STEPS, task.initial(), LR, 0)
+    for name in ("kernel", "siblings", "compiled", "dense", "quadratic", "sparse"):
+        with pytest.raises(UserError, match=f"strategy '{name}' cannot compute this"):
+            Trainer(strategy=name).train([(task, request)])
+    slots = [Slot(task, request, i) for i in range(C)]
+    assert "running statistics" in graphs.obstacle(Chunk(slots, task.arena.layout, Plans()), task.arena)
+
+
+def test_a_network_without_normalisation_is_compiled() -> None:
+    """CNN_SVHN is a chain of layers: compiled code and the reference agree."""
+    task = task_of(SMALL["plain"])
+    request = Train(np.arange(C), STEPS, task.initial(), LR, 0, RULES["momentum"])
+    try:
+        compiled = Trainer(strategy="compiled").train([(task, request)])[0].update
+    except UserError:
+        pytest.skip("no C compiler")
+    torch.testing.assert_close(compiled, Trainer(strategy="reference").train([(task, request)])[0].update, **TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("model", "sample", "size"),
+    [
+        (Softmax(12, 3), (12,), 3),
+        (MLP(12, 5, 3), (12,), 5),
+        (ConvNet(1, 28, (2, 3), (7,), dropout=0.5), (1, 28, 28), 7),
+        (ConvNet(1, 28, (2, 3), ()), (1, 28, 28), 48),
+        (AlexNet(), (3, 32, 32), 2048),
+        (ResNet(3, 10, (4, 8), (1, 1)), (3, 32, 32), 8),
+        (SVHN_CNN, (3, 32, 32), 256),
+        (SVHN_CONS, (3, 32, 32), 256),
+        (ImageNetResNet(), (3, 32, 32), 256),
+        (ImageNetResNet(projection=()), (3, 32, 32), 512),
+        (FastText(), (64,), 300),
+    ],
+)
+def test_representations_are_what_the_last_layer_gets(model: Model, sample: tuple[int, ...], size: int) -> None:
+    """Sizes of `encode` (dynamic_init, section 3: MOON's features)."""
+    count = model.cost(sample)
+    names = {name: name for name in model.shapes}
+    assert model.encode(count, names, sample) == (size,)
+    assert model.head(count, names, (size,)) == (model.classes,)  # type: ignore[attr-defined]
+
+
+def test_initial_weights() -> None:
+    """PyTorch's defaults; Kaiming by fan-out and zero last scales for residual networks; a zero padding row."""
+    layout: Any = task_of(ImageNetResNet(classes=4)).arena.layout
+    x = layout.named(layout.initial(3))
+    assert (x["layer1.0.bn2.weight"] == 0).all()
+    assert (x["layer2.0.downsample.1.weight"] == 1).all()
+    assert (x["bn1.running_mean"] == 0).all()
+    assert (x["bn1.running_var"] == 1).all()
+    assert x["layer3.1.conv1.weight"].std().item() == pytest.approx((2 / (9 * 256)) ** 0.5, rel=0.02)
+    assert x["projection1.weight"].abs().max().item() == pytest.approx(512**-0.5, rel=0.01)
+    words = task_of(replace(SMALL["fasttext"], vocabulary=3000)).arena.layout
+    table = words.named(words.initial(3))["embedding.weight"]
+    assert (table[0] == 0).all()
+    assert table[1:].std().item() == pytest.approx(1, rel=0.05)
+
+
+def test_unknown_networks_are_refused() -> None:
+    with pytest.raises(ValueError, match="no ResNet of depth 50"):
+        ImageNetResNet(50)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="initial weights 'cifar'"):
+        ImageNetResNet(init="cifar")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="width 32 has no stored weights"):
+        ImageNetResNet(init="imagenet", width=32)
+    with pytest.raises(ValueError, match="unknown normalisation 'layer'"):
+        NormConvNet(normalisation="layer")  # type: ignore[arg-type]

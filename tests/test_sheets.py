@@ -1,0 +1,100 @@
+"""Pictures of one axes per combination of labels: places, titles, and which rows each axes is filled from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from reproduce.algorithms.base import FedAvg
+from reproduce.clocks.rounds import Rounds
+from reproduce.declare import Artifact, Curves, Filled, Reach
+from reproduce.experiment import Experiment, Panel
+from reproduce.problems import Quadratic
+from reproduce.report import drawing, measuring
+from reproduce.report.histories import Histories
+from reproduce.systems import System
+
+SETTINGS = (("lr", 0, None), ("lr", 1, None), ("cnn", 0, None), ("cnn", 1, None), ("lr", 0, "0.1"))
+
+
+def experiment(model: str, asynchronous: int, point: str | None) -> Experiment:
+    labels = {"model": model, "step_async": asynchronous, "algorithm": "fedavg", **({"point": point} if point else {})}
+    return Experiment(labels, Quadratic(2, 2), System(), FedAvg(0.1), Rounds(10 if model == "lr" else 20))
+
+
+PANELS = tuple(
+    Panel(f"{m}-{a}{'-tuned' if p else ''}", (experiment(m, a, p),), (0, 1)) for m, a, p in SETTINGS
+)  # fmt: skip
+
+
+def histories(without: str = "") -> Histories:
+    """Accuracies of 0, 1, ... percent in the rounds 0, 1, ..., 5; `without` a panel."""
+    parts = [
+        pd.DataFrame({"round": range(6), "value": np.arange(6.0)}).assign(
+            **e.labels, seed=seed, time=0.0, metric="accuracy", key="", status="ok"
+        )
+        for panel in PANELS
+        if panel.name != without
+        for e in panel.experiments
+        for seed in panel.seeds
+    ]
+    missing = ((without, "needs a9a"),) if without else ()
+    every = tuple(e for p in PANELS for e in p.experiments)
+    frame = pd.concat(parts, ignore_index=True)
+    frame["point"] = frame["point"].astype(object).where(frame["point"].notna(), np.nan)  # as older files have it
+    return Histories(frame, "paper", missing, experiments=every)
+
+
+def artifact(picture: Any) -> Artifact:
+    names = {"0": "equal", "1": "unequal"}
+    return Artifact("fedagrac", "fig99", "", lambda scale: PANELS, (), picture, names=names)
+
+
+def test_every_combination_of_labels_has_its_axes_its_title_and_its_rows() -> None:
+    told: list[tuple[str, Histories, pd.DataFrame]] = []
+    fill: Any = lambda ax, histories, cells: told.append((ax.get_title("left"), histories, cells))  # noqa: E731
+    only = {"point": (None,)}
+    picture = Filled(("model", "step_async"), "({letter}) {model}, {step_async}", fill=fill, only=only, across=2)
+    found = histories("cnn-0")
+    cells = found.frame[found.frame["round"] == 5]
+    fig = drawing.draw(artifact(picture), found, cells)
+    assert [ax.get_title("left") for ax in fig.axes] == ["(a) LR, equal", "(b) LR, unequal", "(c) CNN, equal",
+                                                         "(d) CNN, unequal"]  # fmt: skip
+    assert [title for title, _, _ in told] == ["(a) LR, equal", "(b) LR, unequal", "(d) CNN, unequal"]
+    assert "needs a9a" in fig.axes[2].texts[0].get_text().replace("\n", " ")
+    for (_, here, row), (model, kind) in zip(told, (("lr", 0), ("lr", 1), ("cnn", 1)), strict=True):
+        assert {(m, k) for m, k in zip(here.frame["model"], here.frame["step_async"], strict=True)} == {(model, kind)}
+        assert here.frame["point"].isna().all(), "without the runs of the grid"
+        assert here.experiments == (experiment(model, kind, None),)
+        assert (len(here.frame), len(row)) == (12, 2)
+
+
+def test_a_combination_may_have_several_axes() -> None:
+    blocks: list[Any] = []
+    fill: Any = lambda axes, histories, cells: blocks.append(axes)  # noqa: E731
+    picture = Filled(("model", "step_async"), "{model}", fill=fill, each=(2, 3), across=2)
+    fig = drawing.draw(artifact(picture), histories(), pd.DataFrame({"model": ["lr"], "step_async": [0]}))
+    places = [[ax.get_subplotspec() for ax in axes.flat] for axes in blocks]  # a sheet of 4 x 6
+    rows, columns = ([[(s.rowspan.start, s.colspan.start)[k] for s in p] for p in places] for k in (0, 1))
+    assert rows == [[0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1], [2, 2, 2, 3, 3, 3], [2, 2, 2, 3, 3, 3]]
+    assert columns == [[0, 1, 2, 0, 1, 2], [3, 4, 5, 3, 4, 5], [0, 1, 2, 0, 1, 2], [3, 4, 5, 3, 4, 5]]
+    assert [axes[0, 0].get_title() for axes in blocks] == ["LR", "LR", "CNN", "CNN"]
+    assert sum(ax.get_title() != "" for ax in fig.axes) == 4
+
+
+def test_curves_are_those_of_the_labels() -> None:
+    picture = Curves(("model", "step_async"), "{model}", only={"model": ("cnn", "lr"), "point": (None,)}, across=3)
+    fig = drawing.draw(artifact(picture), histories(), pd.DataFrame())
+    assert [len(ax.lines) for ax in fig.axes] == [1, 1, 1, 1, 0, 0]
+    assert [ax.get_visible() for ax in fig.axes] == [True] * 4 + [False] * 2
+    assert list(fig.axes[0].lines[0].get_ydata()) == pytest.approx(range(6))
+
+
+def test_a_horizon_may_be_that_of_the_experiment() -> None:
+    reach = Reach(target=50.0, horizon="clock.rounds")
+    found = measuring.measure(reach, histories(), "fedagrac").set_index("model")
+    assert found["censored"].all()
+    assert (set(found.loc["lr", "value"]), set(found.loc["cnn", "value"])) == ({10.0}, {20.0})

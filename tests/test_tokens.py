@@ -1,0 +1,137 @@
+"""Texts as word pieces: trained on their own training texts, or BERT's; what is said about them."""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reproduce.engine.task import Tasks
+from reproduce.errors import UserError
+from reproduce.problems import Classification, tokens
+from reproduce.problems.batches import Shuffled
+from reproduce.problems.data import checksums, load
+from reproduce.problems.fasttext import FastText
+from reproduce.problems.partitions import IID
+from reproduce.problems.sources import SOURCES, File, Files
+from reproduce.problems.tokens import pieces
+from reproduce.settings import Settings
+
+TRAIN = ["The markets rose, and the markets fell.", "Markets rise again: markets!", "A rocket rose from the pad"] * 4
+TEST = ["Rockets rose", "zzz \u4f60 caf\u00e9 " + "markets " * 80, ""]
+PROBLEM = Classification("ag_news", FastText(), IID(), 2, Shuffled(4), tokenizer="pieces")
+
+
+def news(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """A small AG News subset in the data folder, known to the table."""
+    (folder / "data" / "ag_news").mkdir(parents=True)
+    for name, texts in (("train_subset", TRAIN), ("test", TEST)):
+        rows = "".join(f'"{1 + i % 4}","{text}"\n' for i, text in enumerate(texts))
+        (folder / "data" / "ag_news" / f"{name}.csv.xz").write_bytes(lzma.compress(rows.encode()))
+    paths = ("ag_news/train_subset.csv.xz", "ag_news/test.csv.xz")
+    files = tuple(File(p, checksums(folder / "data" / p)[:1]) for p in paths)
+    layout = Files("read_news", files, train_rows=len(TRAIN))
+    monkeypatch.setitem(SOURCES, "ag_news", replace(SOURCES["ag_news"], test=len(TEST), layouts=(layout,)))
+    return Settings(folder / "data", folder / "store", "cpu", 1)
+
+
+def test_pieces_are_of_the_training_texts_alone(tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers")
+    made = pieces(TRAIN, TEST, tmp_path)
+    for again in (pieces(TRAIN, TEST, tmp_path) for _ in range(5)):
+        assert all(np.array_equal(a, b) for a, b in zip(made[:2], again[:2], strict=True))
+        assert made.sha256 == again.sha256
+    assert made.sha256 == pieces(TRAIN, ["another test"], tmp_path).sha256
+    assert made.sha256 != pieces(TRAIN[:1], TEST, tmp_path).sha256
+    assert made.train.shape == (12, 64)
+    assert made.train.dtype == np.int32
+    assert made.train.max() < 30_522
+    start, end, unknown = 2, 3, 1
+    assert (made.train[:, 0] == start).all()
+    row = made.train[0]
+    assert row[(row > 0).sum() - 1] == end, "the end mark, then padding"
+    assert (made.test[1] > 0).all(), "a long text is cut"
+    assert made.test[1, 63] == end
+    assert unknown in made.test[1], "letters that no training text has"
+    assert made.test[2].tolist() == [start, end] + [0] * 62
+    assert "word pieces of the training texts, in place of BERT's" in made.note
+    literal = pieces(TRAIN, ["##s"], tmp_path).test[0]
+    assert (literal > 0).sum() > 3, "two signs and a letter, not the piece of that name"
+
+
+def test_a_vocabulary_at_hand_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the longest-match-first rule of WordPiece, written out for four words."""
+    pytest.importorskip("tokenizers")
+    words = [*tokens.SPECIAL, "rocket", "##s", "rose", "mark", "##et", "the", "."]
+    file = tmp_path / tokens.BERT
+    file.parent.mkdir()
+    file.write_text("\n".join(words) + "\n", encoding="utf-8")
+    with pytest.raises(UserError, match="is not the vocabulary of bert-base-uncased"):
+        pieces(TRAIN, TEST, tmp_path)
+    monkeypatch.setattr(tokens, "CHECKSUM", hashlib.sha256(file.read_bytes()).hexdigest())
+    made = pieces(TRAIN, ["The ROCKETS rose. markets marketed"], tmp_path)
+    ids = [
+        words.index(w) for w in ("[CLS]", "the", "rocket", "##s", "rose", ".", "mark", "##et", "##s", "[UNK]", "[SEP]")
+    ]
+    assert made.test[0].tolist() == ids + [0] * (64 - len(ids))
+    assert made.note == "tokens: BERT's word pieces"
+
+
+def test_a_task_of_pieces_says_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tokenizers")
+    here = news(tmp_path, monkeypatch)
+    tasks = Tasks(here)
+    arena: Any = tasks.get(PROBLEM, 0).arena
+    expected = pieces(TRAIN, TEST, here.data)
+    assert np.array_equal(arena.train_x.numpy(), expected.train)
+    assert np.array_equal(arena.test_x.numpy(), expected.test)
+    assert tasks.provenance["tokenizer"] == expected.sha256
+    assert tasks.notes == {"ag_news": f"train is a subset of 12 rows; {expected.note}"}
+
+
+def test_hashed_words_are_as_before_and_the_subset_is_labelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = news(tmp_path, monkeypatch)
+    tasks = Tasks(here)
+    arena: Any = tasks.get(replace(PROBLEM, tokenizer="hashed"), 0).arena
+    assert np.array_equal(arena.train_x.numpy(), load("ag_news", here).train_x)
+    assert tasks.notes == {"ag_news": "train is a subset of 12 rows"}
+    assert set(tasks.provenance) == {"ag_news"}
+
+
+def test_without_the_library_one_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "tokenizers", None)
+    with pytest.raises(UserError, match="pip install tokenizers"):
+        Tasks(news(tmp_path, monkeypatch)).get(PROBLEM, 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"data": "digits"}, "cannot read|wants token ids|no texts"),
+        ({"tokenizer": "letters"}, "use 'hashed' or 'pieces'"),
+        ({"model": FastText(30_000)}, "does not fit the 30000 rows"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises((UserError, ValueError), match=words):
+        replace(PROBLEM, **changes)
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not os.environ.get("REPRODUCE_DATA"), reason="REPRODUCE_DATA is not set: no real data sets")
+def test_real_news_trains_a_vocabulary_of_its_own(tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers")
+    here = Settings(Path(os.environ["REPRODUCE_DATA"]), tmp_path, "cpu", 1)
+    data = load("ag_news", here)
+    assert data.train_text is not None
+    assert data.test_text is not None
+    made = pieces(data.train_text, data.test_text, here.data)
+    assert (made.test == 1).sum() < 0.001 * (made.test > 0).sum(), "hardly a piece of a test text is unknown"
+    assert 20_000 < made.train.max() < 30_522
+    assert made.sha256 == pieces(data.train_text, ["a"], here.data).sha256

@@ -1,0 +1,114 @@
+"""Stored weights: found in the data folder or in the cache of torchvision, checked, and said in every result."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from reproduce.engine.layout import Layout
+from reproduce.engine.task import Tasks
+from reproduce.errors import MissingData, UserError
+from reproduce.experiment import canonical
+from reproduce.problems import Classification, weights
+from reproduce.problems.batches import Shuffled
+from reproduce.problems.data import available
+from reproduce.problems.embedded import ImageBlobs
+from reproduce.problems.normalised import ImageNetResNet
+from reproduce.problems.partitions import IID
+from reproduce.settings import Settings
+
+MODEL = ImageNetResNet(18, 4, (6, 5), "imagenet")
+PROBLEM = Classification(ImageBlobs(4, 32, 4, 2, 30.0, 0, 3), MODEL, IID(), 2, Shuffled(4))
+NAME = "imagenet-resnet18"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
+    return Settings(tmp_path / "data", tmp_path, "cpu", 1)
+
+
+@pytest.fixture
+def write(here: Settings, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, torch.Tensor]]:
+    """Writes a state dictionary like torchvision's, with its 1,000 classes and counters; its checksum is made known."""
+
+    def make(folder: Path, **changes: torch.Tensor | None) -> dict[str, torch.Tensor]:
+        whole = Layout(ImageNetResNet(18, 1000, ()))
+        content = whole.named(torch.randn(whole.total, generator=torch.Generator().manual_seed(1)))
+        content |= {"bn1.num_batches_tracked": torch.tensor(3)}
+        content |= {n.replace("__", "."): v for n, v in changes.items() if v is not None}
+        for name in (n.replace("__", ".") for n, v in changes.items() if v is None):
+            del content[name]
+        folder.mkdir(parents=True, exist_ok=True)
+        torch.save(content, folder / "made.pth")
+        digest = hashlib.sha256((folder / "made.pth").read_bytes()).hexdigest()
+        monkeypatch.setitem(weights.FILES, NAME, f"resnet18-{digest[:8]}.pth")
+        (folder / "made.pth").rename(folder / weights.FILES[NAME])
+        return content
+
+    return make
+
+
+@pytest.mark.parametrize("place", ["data/imagenet", "torch/hub/checkpoints"])
+def test_the_backbone_is_read_and_the_head_is_random(
+    place: str, here: Settings, write: Callable[..., Any], tmp_path: Path
+) -> None:
+    content = write(tmp_path / place)
+    tasks = Tasks(here)
+    zero, one = (tasks.get(PROBLEM, seed) for seed in (0, 1))
+    layout: Any = zero.arena.layout
+    first, second = layout.named(zero.initial()), layout.named(one.initial())
+    pilot = layout.named(zero.initial("pilot"))
+    for name, value in first.items():
+        if name.startswith(("fc", "projection")):
+            assert not torch.equal(value, second[name])
+            assert not torch.equal(value, pilot[name])
+        else:
+            assert torch.equal(value, content[name])
+            assert torch.equal(value, second[name])
+            assert torch.equal(value, pilot[name])
+    random = layout.named(zero.random())
+    assert all((v.std() > 0 or v.numel() < 3 or "bn" in n or ".1." in n) for n, v in random.items()), "drawn, not zero"
+    assert not torch.equal(random["conv1.weight"], content["conv1.weight"])
+    sha256 = hashlib.sha256((tmp_path / place / weights.FILES[NAME]).read_bytes()).hexdigest()
+    assert tasks.provenance[NAME] == sha256
+    assert PROBLEM.requires == (NAME,)
+    assert available(NAME, here).state == "present"
+
+
+def test_every_result_says_how_its_network_began() -> None:
+    assert canonical(MODEL)["init"] == "imagenet"
+    assert canonical(ImageNetResNet())["init"] == "random"
+    assert Classification("cifar10", ImageNetResNet(), IID(), 2, Shuffled(4)).requires == ("cifar10",)
+
+
+def test_a_missing_file_is_one_error_that_says_what_to_do(here: Settings) -> None:
+    with pytest.raises(MissingData) as error:
+        Tasks(here).get(PROBLEM, 0)
+    assert error.value.needs == NAME
+    for words in (weights.FILES[NAME], str(here.data / "imagenet"), weights.PAGE, "init='random'"):
+        assert words in str(error.value)
+    state = available(NAME, here)
+    assert (state.state, state.detail) == ("missing", str(error.value))
+
+
+def test_a_damaged_file_or_another_network_is_refused(
+    here: Settings, write: Callable[..., Any], tmp_path: Path
+) -> None:
+    folder = here.data / "imagenet"
+    write(folder, conv1__weight=None)
+    with pytest.raises(UserError, match=r"holds no conv1.weight of shape \(64, 3, 7, 7\)"):
+        Tasks(here).get(PROBLEM, 0)
+    write(folder, layer1__0__conv1__weight=torch.zeros(64, 64, 1, 1))
+    with pytest.raises(UserError, match=r"holds no layer1.0.conv1.weight of shape \(64, 64, 3, 3\)"):
+        Tasks(here).get(PROBLEM, 0)
+    write(folder)
+    path = folder / weights.FILES[NAME]
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(UserError, match="is damaged"):
+        Tasks(here).get(PROBLEM, 0)
