@@ -1,7 +1,7 @@
 """`python -m benchmarks [NAME ...] [--isa LEVEL] [--kills N]`: measures the engine and prints Markdown tables.
 
-Without a name everything but `fig4`, `choice`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan`, `faults`,
-`schedules`, `events` and `peers`.
+Without a name everything but `fig4`, `choice`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan`, `peers`,
+`schedules`, `events` and `faults`.
 
 --isa LEVEL: as on a machine with no more than these instructions; torch and the peers are held to them as well.
 

@@ -59,6 +59,7 @@ class Window:
 
     sessions: counted from the start of each of these sessions (name -> session), with the name in the column
     `transition`; empty: counted from the start of the run. A window longer than a session is left out.
+    origin: the attribute of the experiment with the session that has the number 0 there ("": the first).
     """
 
     metric: str
@@ -66,6 +67,7 @@ class Window:
     last: int
     sessions: Mapping[str, int] = field(default_factory=dict)
     name: str = ""
+    origin: str = ""
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,14 @@ class Curves(Sheet):
     also: Code | None = None
 
 
+@dataclass(frozen=True)
+class Doubt:
+    """Printed numbers that cannot be what the table says: the cells whose columns have these values, and why."""
+
+    cells: Mapping[str, tuple[str, ...]]
+    why: str
+
+
 def no_panels(scale: str) -> tuple[Panel, ...]:
     """The panels of an artifact that needs no training."""
     return ()
@@ -164,6 +174,7 @@ class Artifact:
     decimals: of all metrics, or per metric (2 for the others). names: how to print a value or a column.
     extra: a function of (histories, cells) whose text is appended to the Markdown.
     censored: how a lower bound is printed.
+    doubts: printed numbers that are marked and left out of the comparison with ours.
     stamp: what the caption of a figure says of its lines: a text, or a function of the histories that gives it.
     """
 
@@ -184,11 +195,7 @@ class Artifact:
     extra: Code | Callable[..., Any] | None = None
     stamp: str | Code | Callable[..., Any] = ""
     censored: str = ">{}"
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:  # until all papers are converted
-        for name, value in self.options.items():
-            object.__setattr__(self, {"extra_markdown": "extra"}.get(name, name), value)
+    doubts: tuple[Doubt, ...] = ()
 
     @property
     def id(self) -> str:

@@ -142,14 +142,16 @@ def seeds_override() -> tuple[int, ...] | None:
 
 @cache
 def _jobs(scale: str, seeds: tuple[int, ...] | None) -> dict[tuple[str, str], Job]:
-    panels: dict[tuple[str, str], Panel] = {}
-    readers: dict[tuple[str, str], list[str]] = {}
+    readers: dict[tuple[str, str], dict[str, Panel]] = {}
     for a in artifacts():
         for panel in a.panels(scale):
-            key = a.paper, panel.name
-            if panels.setdefault(key, panel) != panel:
-                raise UserError(f"panel '{panel.name}' of {a.id} at scale {scale} is not the one of {readers[key][0]}")
-            readers.setdefault(key, []).append(a.id)
+            readers.setdefault((a.paper, panel.name), {})[a.id] = panel
+    panels = {key: max(parts.values(), key=lambda p: len(p.experiments)) for key, parts in readers.items()}
+    for key, parts in readers.items():
+        for reader, part in parts.items():
+            if not _is_part(part, panels[key]):
+                other = next(r for r, p in parts.items() if p is panels[key])
+                raise UserError(f"panel '{part.name}' of {reader} at scale {scale} is not the one of {other}")
     found: dict[tuple[str, str], Job] = {}
     for (paper, panel_name), declared in panels.items():
         panel = declared if seeds is None else replace(declared, seeds=seeds)
@@ -158,16 +160,34 @@ def _jobs(scale: str, seeds: tuple[int, ...] | None) -> dict[tuple[str, str], Jo
                 raise UserError(f"job name '{name}' of {paper}: algorithms are named with a-z, 0-9, '_' and '-'")
             if (paper, name) in found:
                 raise UserError(f"two jobs of {paper} at scale {scale} have the name '{name}'")
-            found[paper, name] = Job(scale, paper, name, panel, experiments, tuple(readers[paper, panel_name]))
+            trained = {e.declaration for e in experiments}
+            wanted = tuple(
+                reader
+                for reader, part in readers[paper, panel_name].items()
+                if part.experiments == declared.experiments or any(e.declaration in trained for e in part.experiments)
+            )
+            found[paper, name] = Job(scale, paper, name, panel, experiments, wanted)
     return found
 
 
+def _is_part(part: Panel, whole: Panel) -> bool:
+    """Does `part` name the panel `whole`, all of it or some of its experiments? What they stand in for may differ."""
+    same = part.experiments == whole.experiments or all(e in whole.experiments for e in part.experiments)
+    return same and part.seeds == whole.seeds
+
+
 def _split(scale: str, panel: Panel) -> dict[str, tuple[Experiment, ...]]:
-    """Job name -> experiments: the whole panel, at paper scale one job an algorithm."""
-    if scale != "paper":
-        return {panel.name: panel.experiments}
-    groups: dict[str, tuple[Experiment, ...]] = {}
+    """Job name -> experiments: the whole panel, at paper scale one job an algorithm.
+
+    Experiments that differ in their labels only are trained once, under the first's.
+    """
+    first: dict[str, Experiment] = {}
     for e in panel.experiments:
+        first.setdefault(e.declaration, e)
+    if scale != "paper":
+        return {panel.name: tuple(first.values())}
+    groups: dict[str, tuple[Experiment, ...]] = {}
+    for e in first.values():
         algorithm = str(e.labels.get("algorithm", "")).replace("_", "-")
         name = f"{panel.name}--{algorithm}" if algorithm else panel.name
         groups[name] = (*groups.get(name, ()), e)

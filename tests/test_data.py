@@ -314,17 +314,17 @@ def test_news_subset_and_complete_set(place: Settings, monkeypatch: pytest.Monke
     folder.mkdir(parents=True)
     (folder / "train_subset.csv.xz").write_bytes(lzma.compress(b'"3","A ""b"" c"\n"1","D"\n'))
     (folder / "test.csv.xz").write_bytes(lzma.compress('"4","Title","Some é\\text, more"\n'.encode()))
-    subset = Files("read_news", known(place, "ag_news/train_subset.csv.xz", "ag_news/test.csv.xz"), train_rows=2)
+    subset = Files("read_news", known(place, "ag_news/train_subset.csv.xz", "ag_news/test.csv.xz"))
     (folder / "train.csv").write_text('"1","T","x"\n' * 3)
     (folder / "test.csv").write_text('"2","T","y"\n')
     complete = Files("read_news", known(place, "ag_news/train.csv", "ag_news/test.csv"))
-    small = replace(SOURCES["ag_news"], train=3, test=1, layouts=(complete, subset))
-    monkeypatch.setitem(SOURCES, "ag_news", small)
-    assert load("ag_news", place).note == ""
+    for name, layout, rows in (("ag_news", complete, 3), ("ag_news_subset", subset, 2)):
+        small = replace(SOURCES[name], train=rows, test=1, layouts=(layout,))
+        monkeypatch.setitem(SOURCES, name, small)
     assert load("ag_news", place).train_text[:] == ["T x"] * 3  # type: ignore[index]
     (folder / "train.csv").unlink()
-    data = load("ag_news", place)
-    assert data.note == "train is a subset of 2 rows"
+    assert available("ag_news", place).state == "missing"  # the subset is a set of its own
+    data = load("ag_news_subset", place)
     assert list(data.train_text or ()) == ['A "b" c', "D"]
     assert list(data.test_text or ()) == ["Title Some é\\text, more"]
     assert data.train_y.tolist() == [2, 0]
@@ -616,9 +616,9 @@ def test_catalogue_is_complete() -> None:
         assert source.embedded or source.papers
         assert source.kind != "image" or len(source.shape) == 3
         for layout in source.layouts:
-            assert all(file.path.startswith(f"{source.name}/") for file in layout.files)
+            assert all(file.path.startswith(f"{source.name.removesuffix('_subset')}/") for file in layout.files)
     fetchable = {*download.TORCHVISION, *download.HUGGING_FACE, *(path.split("/")[0] for path in download.URLS)}
-    assert fetchable == {source.name for source in catalogue() if not source.embedded}
+    assert fetchable == {source.name for source in catalogue() if not source.embedded} - {"ag_news_subset"}
 
 
 def test_the_planner_needs_no_heavy_imports() -> None:
@@ -635,7 +635,7 @@ def test_the_planner_needs_no_heavy_imports() -> None:
 # The real files
 
 FOLDER = os.environ.get("REPRODUCE_DATA", "")
-REAL = ["mnist", "fashion_mnist", "cifar10", "cifar100", "a9a", "ag_news"]
+REAL = ["mnist", "fashion_mnist", "cifar10", "cifar100", "a9a", "ag_news_subset"]
 
 
 @pytest.fixture(scope="module")
@@ -669,9 +669,7 @@ def test_real_files_decode_to_the_golden_arrays(real: Settings, name: str) -> No
         assert set(np.unique(data.train_x)) == {0, 1}
         assert data.train_x[:, 122].sum() == 1
         assert data.test_x[:, 122].sum() == 0
-    if name == "ag_news":
+    if name == "ag_news_subset":
         assert np.bincount(data.test_y).tolist() == [1900] * 4
         assert (data.test_text or [""])[0].startswith("Fears for T N pension after talks Unions representing")
-        if data.note:
-            assert np.bincount(data.train_y).tolist() == [4648, 2824, 2820, 4879]
-            assert data.note == "train is a subset of 15,171 rows"
+        assert np.bincount(data.train_y).tolist() == [4648, 2824, 2820, 4879]

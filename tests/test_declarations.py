@@ -89,7 +89,7 @@ REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
     ("sessions have 4 clients, the problem has 6", (replace(NET, clients=6), SYSTEM, FedAvg(), SESSIONS)),
     ("a quadratic has no network for `distill`", (TOY, SYSTEM, Distillation(), SESSIONS)),
     ("a quadratic has no network for `contrast`", (TOY, SYSTEM, Moon(), ROUNDS)),
-    ("needs an asynchronous rule", (NET, None, Moon(), EVENTS)),
+    ("needs an asynchronous rule", (NET, PACED, Moon(), EVENTS)),
     ("a quadratic has no network for `mask`, `amplify`", (TOY, PARTS, FIARSE(), ROUNDS)),
     ("parts of a network, and a quadratic has none", (TOY, PARTS, HeteroFL(), ROUNDS)),
     ("a Softmax has no narrower form", (NET, PARTS, HeteroFL(), ROUNDS)),

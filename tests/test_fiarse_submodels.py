@@ -17,20 +17,21 @@ from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.algorithms.submodels import partial_average
 from reproduce.clocks.rounds import Rounds
 from reproduce.engine.cohort import Cohort, Run, prepare
+from reproduce.engine.layout import layout_of
 from reproduce.engine.local import Masks
 from reproduce.engine.ops import One
 from reproduce.engine.task import Tasks
-from reproduce.engine.trainer import Trainer, layout_of
+from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
-from reproduce.papers.fiarse import panels
+from reproduce.papers.fiarse import runs
 from reproduce.problems.models import ResNet
 from reproduce.problems.submodels import positions
 from reproduce.settings import settings
 from reproduce.systems import Epochs, System
 from reproduce.systems.capacity import SplitCapacity
 
-SMOKE = panels.settings("smoke")["image_blobs"].problem
-FOUR = SplitCapacity(panels.FOUR)
+SMOKE = runs.IMAGE_BLOBS.problem
+FOUR = SplitCapacity(runs.FOUR)
 MODEL = SMOKE.model
 
 
@@ -62,8 +63,8 @@ def test_masks_have_the_right_size_and_are_nested(tasks: Tasks, scope: Any) -> N
     d = 72 + 72 * 8 + 8 * 16 * 9 + 16 * 16 * 9 + 8 * 16 + 72 * 8 + 16 * 4 + 4
     free = MODEL.parameters - d
     assert free == 2 * (8 * 3 + 16 * 3)
-    masks = [held(env, x, t) for t in thresholds(env, x, panels.SWEEP, scope)]
-    for size, mask in zip(panels.SWEEP, masks, strict=True):
+    masks = [held(env, x, t) for t in thresholds(env, x, runs.SWEEP, scope)]
+    for size, mask in zip(runs.SWEEP, masks, strict=True):
         assert mask.sum() - free == (d if size == 1 else pytest.approx(int(size * d), abs=8 if scope != "model" else 0))
     assert all(not (a & ~b).any() for a, b in pairwise(masks))
     assert masks[-1].all()

@@ -38,10 +38,11 @@ class Toy:
 @dataclass(frozen=True)
 class Record:
     value: float = 1.0
+    name: str = ""
 
 
 def experiment(algorithm: str = "fedavg", lr: float = 0.1, requires: tuple[str, ...] = (), **labels: str) -> Experiment:
-    return Experiment({"algorithm": algorithm, **labels}, Toy(requires), Record(), Record(lr), Unplayed(10))
+    return Experiment({"algorithm": algorithm, **labels}, Toy(requires), Record(), Record(lr, algorithm), Unplayed(10))
 
 
 def panel(name: str, *experiments: Experiment, seeds: tuple[int, ...] = (0, 1)) -> Panel:
@@ -105,6 +106,32 @@ def test_one_panel_name_for_two_panels_is_an_error_that_names_both(declare: Call
     other = artifact("table1", panel("mnist", experiment(lr=0.2)), paper="fiarse")
     declare(artifact("fig1", panel("mnist")), other)
     assert [(j.paper, j.name) for j in plan.jobs("smoke")] == [("fedacs", "mnist"), ("fiarse", "mnist")]
+
+
+def test_an_artifact_may_read_a_part_of_a_panel(declare: Callable[..., None]) -> None:
+    """The job trains the whole; at paper scale an artifact waits for the algorithms only that it reads."""
+    whole = panel("mnist")
+    part = replace(whole, experiments=whole.experiments[1:])
+    for order in ((part, whole), (whole, part)):
+        declare(*(artifact(f"fig{len(p.experiments)}", p) for p in order))
+        assert [j.experiments for j in plan.jobs("smoke")] == [whole.experiments]
+        readers = {j.name: set(j.artifacts) for j in plan.jobs("paper")}
+        both = {"fedacs/fig1", "fedacs/fig2"}
+        assert readers == {"mnist--fedavg": {"fedacs/fig2"}, "mnist--local-only": both}
+    declare(artifact("fig1", whole), artifact("fig2", replace(part, seeds=(5,))))
+    with pytest.raises(UserError, match="is not the one of fedacs/fig1"):
+        plan.jobs("smoke")
+
+
+def test_what_differs_in_its_labels_only_is_trained_once(declare: Callable[..., None]) -> None:
+    """Under the first, also across algorithms; who reads the others reads its results."""
+    a, b = experiment("a", scheme="x"), experiment("b", scheme="x")
+    twin = replace(a, labels={**a.labels, "algorithm": "b", "scheme": "y"})
+    whole = panel("p", a, b, twin)
+    declare(artifact("fig1", whole), artifact("fig2", replace(whole, experiments=(twin,))))
+    assert [j.experiments for j in plan.jobs("smoke")] == [(a, b)]
+    jobs = {j.name: (j.experiments, j.artifacts) for j in plan.jobs("paper")}
+    assert jobs == {"p--a": ((a,), ("fedacs/fig1", "fedacs/fig2")), "p--b": ((b,), ("fedacs/fig1",))}
 
 
 def test_two_jobs_of_one_name_are_an_error(declare: Callable[..., None]) -> None:
@@ -222,6 +249,7 @@ def test_environment_leaves_what_the_configuration_leaves_open() -> None:
         "threads": 2,
         "seeds": ["0", 1],
         "budget": 0.5,
+        "checkpoint": None,
     }
     assert plan.environment(config) == {
         "REPRODUCE_STORE": "s",

@@ -168,9 +168,9 @@ class TestRender:
         path = write(history([10, 20], algorithm="fedavg", dataset="mnist"), tmp_path / "a.parquet")
         made = artifact(
             lambda histories: metrics.last(histories.frame, "accuracy"),
-            panels=lambda scale: (panel("a", dataset="mnist"), panel("b", dataset="svhn")),
+            panels=lambda scale: (panel("a", dataset="mnist", algorithm="fedavg"), panel("b", dataset="svhn")),
             rows=("algorithm", "dataset"),
-            options={"extra_markdown": lambda histories, cells: f"{len(histories.frame)} rows, {len(cells)} cell"},
+            extra=lambda histories, cells: f"{len(histories.frame)} rows, {len(cells)} cell",
         )
         _, markdown, *_ = render(made, "reduced", tmp_path, [("a", path, ""), ("b", None, "needs svhn")])
         text = markdown.read_text()

@@ -18,7 +18,7 @@ from reproduce.engine import compiled, cost, library, strategies
 from reproduce.engine.layout import layout_of
 from reproduce.engine.rates import ASSUMED
 from reproduce.engine.requests import PLAIN, Train, asked
-from reproduce.engine.rule import Rule
+from reproduce.engine.rule import Exits, OrderedDropout, Rule
 from reproduce.engine.slots import Chunk, Plans, Slot
 from reproduce.engine.strategies import NAMED, TABLE, Demand
 from reproduce.engine.task import ClassificationTask, QuadraticTask, Task, Tasks
@@ -27,6 +27,7 @@ from reproduce.errors import UserError
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Cyclic
 from reproduce.problems.embedded import TopicTokens
+from reproduce.problems.exits import EarlyExits
 from reproduce.problems.fasttext import FastText
 from reproduce.problems.models import MLP, ConvNet, Model, ResNet, Softmax
 from reproduce.problems.partitions import IID
@@ -47,6 +48,8 @@ MODELS: dict[str, tuple[Model | None, Model | None]] = {
 """Strategy -> a task's model, and a model to train in the place of another task's."""
 FIELDS = [f.name for kind in (Train, Rule) for f in fields(kind) if f.name != "rule"]
 C = 5
+EXITS = EarlyExits(1, 10, (4, 6), (1, 2), stem_stride=2, exits=(1, 2, 3))
+NARROW = OrderedDropout(tuple(ResNet(1, 10, widths, (1, 1), stem_stride=2) for widths in ((1, 2), (2, 3), (4, 6))))
 
 
 def task_of(model: Model | None) -> Task:
@@ -87,6 +90,10 @@ def examples(name: str, parameters: int, tensors: int, submodel: Model | None) -
         "mask": [({"mask": how}, mask) for how in ("dynamic", "frozen")],
         "amplify": [({"mask": how, "amplify": True}, mask) for how in ("dynamic", "frozen")],
         "distill": [({"distill": 0.7}, {"teacher": random(parameters)})],
+        "inner": [
+            ({"inner": Exits(0.6, 2.0)}, {"model": EXITS, "start": random(EXITS.parameters)}),
+            ({"inner": NARROW}, {"model": NARROW.models[-1], "start": random(NARROW.models[-1].parameters)}),
+        ],
         "contrast": [({"contrast": 0.8}, far)],
         "temperature": [({"contrast": 0.8, "temperature": 0.3}, far)],
     }

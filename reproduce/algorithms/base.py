@@ -6,6 +6,7 @@ updates [C, P]; w [N] the clients' weights in the objective, summing to one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -199,6 +200,11 @@ class FedAvg:
     def norms(self, steps: Ints, lr: float) -> Floats:
         """Accumulation norms A_m = ||a_m||_1 of the local solver (`Rule.norms`); K_m for plain SGD."""
         return self.rule().norms(steps, lr)
+
+
+def record(state: State, round: int, metric: str, value: float, key: str = "", time: float = math.nan) -> None:
+    """Append one number to the run's history."""
+    state["history"].append((round, time, metric, key, float(value)))
 
 
 def observe(env: Env, algorithm: FedAvg, round: int, steps_done: np.ndarray) -> Now:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from reproduce.engine.task import Env
 
-Scope = Literal["model", "stage", "layer"]
+Scope = Literal["model", "stage", "layer"] | tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class FIARSE(Submodels):
     """Algorithm 1: in every local step the mask is taken anew at the round's theta, the gradient follows eq. 3.
 
     scope: one theta for the whole "model", for each "stage" (stem, groups of blocks, classifier: the layer-wise
-        variant of the published code) or for each "layer".
+        variant of the published code), for each "layer", or for each shard: names of stages that share one (App. D.1).
     mask, amplify: "dynamic" with eq. 3 is FIARSE; "dynamic" without what the published code computes (its mask is
         boolean, so that the second term of eq. 3 is never differentiated); "frozen" without is pruning-greedy (Zhou
         et al., NeurIPS 2023): the mask stays what it was at the start of the round.
@@ -46,6 +46,10 @@ class FIARSE(Submodels):
         super().check(problem, system)
         if problem.model.buffers:
             raise ValueError("magnitude masks are not for models with running statistics")
+        if isinstance(self.scope, tuple):
+            stages = {name.split(".")[0] for name, shape in problem.model.shapes.items() if len(shape) > 1}
+            if lost := sorted(stages - {stage for shard in self.scope for stage in shard}):
+                raise ValueError(f"no shard of the thresholds has the stage '{lost[0]}'")
 
     def rule(self) -> Rule:
         return Rule(momentum=self.momentum, mask=self.mask, amplify=self.amplify)
@@ -58,6 +62,7 @@ class FIARSE(Submodels):
         return None
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
+        self.watch(env, state, now, cohort)
         x, heard = state["x"], now.arrived[cohort.ids]
         updates = trained.update[heard.nonzero()[0]]
         if self.count == "nonzero":
@@ -72,11 +77,21 @@ class FIARSE(Submodels):
         x = state["x"]
         return [x * held(env, x, theta) for theta in thresholds(env, x, sizes, self.scope)]
 
+    def holds(self, env: Env, state: State, sizes: Sequence[float]) -> list[Tensor]:
+        x = state["x"]
+        can = env.zeros(env.parameters).bool()
+        for part in maskable(env).values():
+            can[part] = True
+        return [held(env, x, theta)[can] for theta in thresholds(env, x, sizes, self.scope)]
+
 
 def group(parameter: str, scope: Scope) -> str:
     """Which parameters share a threshold: equal names do."""
     layer = parameter.rsplit(".", 1)[0]
-    return {"model": "", "stage": layer.split(".")[0], "layer": layer}[scope]
+    stage = layer.split(".")[0]
+    if isinstance(scope, tuple):
+        return next(shard[0] for shard in scope if stage in shard)
+    return {"model": "", "stage": stage, "layer": layer}[scope]
 
 
 def maskable(env: Env) -> dict[str, slice]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Floats, State
+from reproduce.algorithms.base import FedAvg, Floats, Now, Participants, State, record
+from reproduce.algorithms.exploration import packed, step
 from reproduce.engine.requests import Evaluate, Evaluated
 
 if TYPE_CHECKING:
@@ -26,17 +27,22 @@ class Submodels(FedAvg):
     """Evaluation of submodels; the server step is `partial_average`.
 
     sweep: further sizes that are evaluated at the end of the run.
+    explore: "shares" records in every round which weights the submodels reach (`exploration.step`); "masks" besides the
+        model before the round (`weight`) and what the sizes hold of it (`mask`, 0 or 1), number by number: for toys.
 
     Recorded are, per size, `accuracy` on the whole test set and `local_accuracy`, the mean over the clients of that
     size on their own test sets; at the end also `client_accuracy` of every client with the submodel of its size.
     """
 
     sweep: tuple[float, ...] = ()
+    explore: Literal["", "shares", "masks"] = ""
 
     def check(self, problem: Any, system: Any) -> None:
         super().check(problem, system)
         if problem.model is None:
             raise ValueError(f"{type(self).__name__} trains parts of a network, and a quadratic has none")
+        if wrong := [size for size in self.sweep if not 0 < size <= 1]:
+            raise ValueError(f"sizes of submodels lie in (0, 1], not {wrong[0]}")
 
     @property
     def trains_parts(self) -> bool:
@@ -49,6 +55,28 @@ class Submodels(FedAvg):
     def extract(self, env: Env, state: State, sizes: Sequence[float]) -> list[Tensor | Evaluate]:
         """The submodels of the given sizes, as models to evaluate."""
         raise NotImplementedError
+
+    def holds(self, env: Env, state: State, sizes: Sequence[float]) -> list[Tensor]:
+        """What the submodels of the given sizes hold in this round, of what some size can lack: booleans [D]."""
+        raise NotImplementedError
+
+    def watch(self, env: Env, state: State, now: Now, cohort: Participants) -> None:
+        """Record what `explore` asks for; called in the server step, while `state` is still that before the round."""
+        if not self.explore:
+            return
+        sizes = env.system.capacity.sizes
+        masks = self.holds(env, state, sizes)
+        gamma = self.capacity(env)[cohort.ids[now.arrived[cohort.ids]]]
+        present = [int((gamma == size).sum()) for size in sizes]
+        memory = state.setdefault("exploration", {})
+        for metric, i, value in step(memory, list(map(packed, masks)), len(masks[0]), present):
+            record(state, now.round, metric, value, "" if i is None else size_key(sizes[i]))
+        if self.explore == "masks":
+            for size, mask in zip(sizes, masks, strict=True):
+                for i, value in enumerate(mask.tolist()):
+                    record(state, now.round, "mask", value, f"{size_key(size)}:{i}")
+            for i, value in enumerate(state["x"].tolist()):
+                record(state, now.round, "weight", value, str(i))
 
     def models(self, env: Env, state: State) -> Mapping[str, Tensor | Evaluate]:
         sizes = set(env.system.capacity.sizes) | (set(self.sweep) if state.get("final") else set())

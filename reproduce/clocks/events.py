@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.algorithms.asynchronous import Arrivals, Asynchronous, Favano
+from reproduce.algorithms.base import record
 from reproduce.clocks.blocks import blocks
-from reproduce.clocks.record import Target, diverged, measure, record
+from reproduce.clocks.record import Target, diverged, measure
 from reproduce.engine.requests import Evaluate, Ints
 from reproduce.systems import Steps, System
 from reproduce.systems.policies_drawn import FavanoPolicy

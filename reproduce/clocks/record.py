@@ -7,6 +7,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from reproduce.algorithms.base import record
 from reproduce.engine.requests import Evaluate
 
 if TYPE_CHECKING:
@@ -34,11 +35,6 @@ class Target:
                 if len(latest) == self.over:
                     break
         return bool(latest) and sum(latest) / len(latest) >= self.value
-
-
-def record(state: State, round: int, metric: str, value: float, key: str = "", time: float = math.nan) -> None:
-    """Append one number to the run's history."""
-    state["history"].append((round, time, metric, key, float(value)))
 
 
 def measure(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.algorithms.asynchronous import Asynchronous
-from reproduce.algorithms.base import observe
-from reproduce.clocks.record import Target, diverged, measure, record
+from reproduce.algorithms.base import observe, record
+from reproduce.clocks.record import Target, diverged, measure
 from reproduce.systems import System
 
 if TYPE_CHECKING:

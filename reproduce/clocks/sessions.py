@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.algorithms.base import observe
+from reproduce.algorithms.base import observe, record
 from reproduce.algorithms.session_starts import Previous, Start
-from reproduce.clocks.record import diverged, measure, record
+from reproduce.clocks.record import diverged, measure
 from reproduce.clocks.rounds import synchronous
 from reproduce.errors import UserError
 from reproduce.systems.membership import Membership
@@ -79,6 +79,14 @@ class Sessions:
     def evaluations(self, experiment: Any) -> int:
         """Evaluations in all."""
         return 1 + (self.sessions - self.pilots) * self.rounds
+
+    @property
+    def returns(self) -> int:
+        """The first session whose clients have ended an earlier one after the pilot sessions: the first transition at
+        which schemes can differ. The number of sessions if there is none."""
+        group = self.membership.group
+        again = (s for s in range(self.pilots, self.sessions) if group(s) in map(group, range(self.pilots, s)))
+        return next(again, self.sessions)
 
     def samples(self, experiment: Any) -> float:
         """Expected training samples of one run."""

@@ -11,11 +11,11 @@ but what every run waits for, so that after a resumption the same requests meet 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -67,13 +67,15 @@ class Cohort:
 
     `tick` is called whenever every run waits for its first answer in a round (checkpoints, progress): before the first
     turn, and each time that the last run has left a round. `shared` counts the local runs (one client in one round)
-    that were asked for, and those that were computed: what several runs have in common makes the difference.
+    that were asked for, and those that were computed: what several runs have in common makes the difference. `cpu` are
+    the runs' seconds of processor time; what several asked for is divided among them.
     """
 
     def __init__(self, runs: Sequence[Run], trainer: Trainer, tick: Callable[[], None] | None = None) -> None:
         self.runs, self.trainer, self.tick = runs, trainer, tick
         self.seconds: dict[str, float] = defaultdict(float)
         self.shared = {"asked": 0, "computed": 0}
+        self.cpu = [0.0] * len(runs)
 
     def run(self) -> None:
         """Until every run is done."""
@@ -93,6 +95,7 @@ class Cohort:
             given: dict[int, list[Any]] = defaultdict(list)
             for (i, _), answer in zip(asked, answers, strict=True):
                 given[i].append(answer)
+                self.cpu[i] += getattr(answer, "took", 0.0)
             for i in turn:
                 play, request = waiting.pop(i)
                 self._advance(i, play, given[i] if isinstance(request, list) else given[i][0], waiting)
@@ -111,6 +114,9 @@ class Cohort:
         self.shared["asked"] += sum(_local_runs(r) for _, r in jobs)
         self.shared["computed"] += sum(_local_runs(jobs[i][1]) for i in asked)
         answers = dict(zip(asked, self._execute([jobs[i] for i in asked]), strict=True))
+        for i, wanted in Counter(first).items():
+            if hasattr(answers[i], "took"):
+                answers[i].took /= wanted
         # Copies, because a run may change its answer in place.
         return [answers[f] if f == i else deepcopy(answers[f]) for i, f in enumerate(first)]
 
@@ -133,7 +139,11 @@ class Cohort:
             for members in groups.values():
                 task = jobs[members[0]][0]
                 requests = [r for r in (jobs[i][1] for i in members) if isinstance(r, Evaluate)]
-                for i, evaluated in zip(members, evaluate(task, requests, self.trainer.spread), strict=True):
+                before = process_time()
+                found = evaluate(task, requests, self.trainer.spread)
+                each = (process_time() - before) / sum(len(r.x) for r in requests)
+                for i, r, evaluated in zip(members, requests, found, strict=True):
+                    evaluated.took = each * len(r.x)
                     answers[i] = evaluated
         return answers
 

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from reproduce.engine.augment import Augmentation
+from reproduce.engine.inner import Inner
 from reproduce.engine.ops import One, Stacked
 from reproduce.engine.slots import Chunk
 from reproduce.engine.still import Contrast, distillation
@@ -213,6 +214,7 @@ def autograd_run(chunk: Chunk, arena: Arena, precision: str = "float32") -> Rows
     generators = chunk.generators(arena.device)
     teacher = chunk.slots[0].request.teacher if rule.distill else None
     contrast = Contrast(chunk, start) if rule.contrast else None
+    inner = Inner(chunk, partial(reduced, precision, arena.device)) if rule.inner is not None else None
     for k in range(int(chunk.steps.max())):
         a = chunk.active(k)
         now = [b[:a] for b in y]
@@ -221,6 +223,8 @@ def autograd_run(chunk: Chunk, arena: Arena, precision: str = "float32") -> Rows
         leaves = [(b[0] if plain else b).detach().requires_grad_() for b in weights]
         ops = One(generators[:1], data.full) if plain else Stacked(a, generators[:a], data.full)
         loss = partial(_loss, chunk, leaves, ops, teacher, contrast, precision)
+        if inner is not None:
+            loss = partial(inner.loss, k, leaves, ops)
         grads = _gradient(loss, leaves, data.step(k, a), plain and layout.model.separable, bool(layout.buffers))
         grads = [g[None] for g in grads] if plain else grads
         if masks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import sys
 from functools import cache
 
@@ -35,6 +36,12 @@ def fast_products() -> bool:
         return True
     switch.fp32_precision = before
     return False
+
+
+def peak_memory() -> int:
+    """Bytes of memory that this process had at most (resident)."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def keep_heap() -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import torch
 
 from reproduce.engine.augment import Augmentation
+from reproduce.engine.inner import drawn
 from reproduce.engine.layout import Layout
 from reproduce.engine.local import Rows
 from reproduce.engine.ops import One
-from reproduce.engine.slots import Chunk
+from reproduce.engine.rule import Exits
+from reproduce.engine.slots import Chunk, Slot
 from reproduce.engine.task import Arena
 from reproduce.streams import rng
 
@@ -59,6 +61,8 @@ def _client(chunk: Chunk, a: int, arena: Arena) -> tuple[torch.Tensor, torch.Ten
             toward, away = (_cosines(z, layout.model.encode(One(), layout.named(w), x)) for w in poles)
             share = torch.exp(toward / rule.temperature) / sum(torch.exp(c / rule.temperature) for c in (toward, away))
             loss = loss - rule.contrast * share.log().mean()
+        if rule.inner is not None:
+            loss = _with_parts(layout, layout.named(leaf), x, arena.train_y[index], slot, k)
         (g,) = torch.autograd.grad(loss, leaf)
         if rule.mask:
             g = g * keep
@@ -76,6 +80,26 @@ def _client(chunk: Chunk, a: int, arena: Arena) -> tuple[torch.Tensor, torch.Ten
         for name, new in ops.buffers.items():
             y[layout.offsets[name] : layout.offsets[name] + new.numel()] = new
     return y - start, total / max(slot.steps, 1), first
+
+
+def _with_parts(
+    layout: Layout, p: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor, slot: Slot, k: int
+) -> torch.Tensor:
+    """The loss of a model that is trained together with its exits, or with a narrower network in it."""
+    inner, nll = slot.request.rule.inner, torch.nn.functional.cross_entropy
+    if isinstance(inner, Exits):
+        logits = layout.model.exit_logits(One(), p, x)  # type: ignore[attr-defined]
+        losses = [nll(z, y) for z in logits]
+        for j, z in enumerate(logits[:-1]):
+            soft, last = (v.div(inner.temperature).softmax(1) for v in (z, logits[-1]))
+            losses[j] = losses[j] + inner.distill * inner.temperature**2 * (last * (last.log() - soft.log())).mean()
+        weights = range(1, len(losses) + 1)
+        return sum((w / sum(weights) * loss for w, loss in zip(weights, losses, strict=True)), torch.zeros(()))
+    assert inner is not None
+    model = inner.models[drawn(slot.key, len(inner.models), k + 1)[k]]
+    narrow = {n: p[n][tuple(slice(s) for s in shape)] for n, shape in model.shapes.items()}
+    whole = layout.model.forward(One(), p, x)
+    return nll(whole, y) + nll(model.forward(One(), narrow, x), whole.detach().softmax(1))
 
 
 def _cosines(z: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

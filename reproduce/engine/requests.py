@@ -88,11 +88,15 @@ def _asked(rule: Rule, brought: tuple[str, ...]) -> frozenset[str]:
 
 @dataclass
 class Trained:
-    """update [C, P] = end - start ([M, P] with weights); mean and first gradients [C, P] if the rule asks."""
+    """update [C, P] = end - start ([M, P] with weights); mean and first gradients [C, P] if the rule asks.
+
+    took: seconds of processor time that it took, its share of what was computed together.
+    """
 
     update: Tensor
     mean_gradient: Tensor | None = None
     first_gradient: Tensor | None = None
+    took: float = 0.0
 
 
 @dataclass
@@ -116,10 +120,14 @@ class Evaluate:
 
 @dataclass
 class Evaluated:
-    """metrics: name -> [M] (loss, accuracy in percent; distance for quadratics); correct [M, n] per sample if known."""
+    """metrics: name -> [M] (loss, accuracy in percent; distance for quadratics); correct [M, n] per sample if known.
+
+    took: as in `Trained`.
+    """
 
     metrics: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     correct: NDArray[np.bool_] | None = None
+    took: float = 0.0
 
 
 Request = Train | Gradient | Evaluate

@@ -7,12 +7,37 @@ y <- start;  for k = 0..K-1:  d = g(y) + correction + mu * (y - anchor);  v = mo
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 SGD_TERMS = frozenset({"mu", "momentum", "decay", "mean_gradient", "first_gradient"})
 """Fields of the rule that make sense for any function, a quadratic included."""
+
+
+@dataclass(frozen=True)
+class Exits:
+    """All exits 1, ..., m of the model are trained together, exit j with weight j / (1 + ... + m) (scalefl).
+
+    distill: besides, each exit but the last gets distill * temperature^2 / classes times KL(last || exit) of the
+        softmax at that temperature; the last exit gets the gradient of this, too, as in the published code.
+    """
+
+    distill: float = 0.0
+    temperature: float = 3.0
+
+
+@dataclass(frozen=True)
+class OrderedDropout:
+    """In each step a client also trains a narrower network in its own on what its own says (fjord).
+
+    models: the narrower networks; one is drawn per client and step, uniformly. Their parameters are the first along
+        every axis of the trained model's. Added is their cross-entropy with the trained model's softmax, which gets no
+        gradient from it.
+    """
+
+    models: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -29,6 +54,7 @@ class Rule:
     distill: weight of KL(teacher || student) in the loss.
     contrast: weight of -log(e^(a/t) / (e^(a/t) + e^(b/t))) in the loss; a and b are the cosines between a sample's
         representation and those in the start and in the request's `previous` model, t is the `temperature` (moon).
+    inner: what else of the model is trained in every step; not together with `distill` or `contrast`.
     """
 
     mu: float = 0.0
@@ -41,6 +67,11 @@ class Rule:
     distill: float = 0.0
     contrast: float = 0.0
     temperature: float = 1.0
+    inner: Exits | OrderedDropout | None = None
+
+    def __post_init__(self) -> None:
+        if self.inner is not None and (self.distill or self.contrast):
+            raise ValueError("a model that is trained with its parts has no other term in its loss")
 
     @property
     def network_terms(self) -> tuple[str, ...]:

@@ -53,6 +53,7 @@ SGD = SGD_TERMS | {"anchor", "correction"}
 DISTILLATION = frozenset({"distill", "teacher"})
 CONTRAST = frozenset({"contrast", "temperature", "previous"})
 MASKS = frozenset({"mask", "amplify", "thresholds"})
+PARTS = frozenset({"model", "inner"})
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ def _network(work: Demand) -> bool:
 _STACKED = Strategy(
     name="stacked",
     code="reproduce.engine.local:autograd_run",
-    serves=NEEDED | {"model"} | SGD | DISTILLATION | CONTRAST | MASKS,
+    serves=NEEDED | PARTS | SGD | DISTILLATION | CONTRAST | MASKS,
     fits=_network,
     best=lambda work: macs(work.model, work.sample) <= LARGE,
     size=_stack(STACK),
@@ -273,7 +274,7 @@ TABLE = (
     Strategy(
         name="reference",
         code="reproduce.engine.reference:reference_run",
-        serves=NEEDED | {"model"} | SGD | DISTILLATION | CONTRAST | MASKS,
+        serves=NEEDED | PARTS | SGD | DISTILLATION | CONTRAST | MASKS,
         fits=_network,
         best=lambda work: False,
         size=lambda work, slots: 1,

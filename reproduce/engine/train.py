@@ -6,13 +6,16 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 
 from reproduce.engine import library
 from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.cost import estimate
+from reproduce.engine.machine import peak_memory
 from reproduce.engine.progress import Progress
 from reproduce.engine.provenance import commit, environment
 from reproduce.engine.stopping import Stopping
@@ -41,9 +44,15 @@ def train_job(
     runs = prepare(experiments, panel.seeds, tasks)
     trainer = Trainer(here.threads, precision=here.precision)
     cohort = Cohort(runs, trainer)
+    earlier = 0.0, 0  # processor time and memory before an interruption
 
-    def note() -> dict[str, object]:
-        return {"isa": library.how()["isa"], "strategies": sorted(trainer.used), "shared": cohort.shared}
+    def note() -> dict[str, Any]:
+        used = {
+            "cpu": cohort.cpu,
+            "process": earlier[0] + time.process_time(),
+            "memory": max(earlier[1], peak_memory()),
+        }
+        return {"isa": library.how()["isa"], "strategies": sorted(trainer.used), "shared": cohort.shared, **used}
 
     checkpoint = Checkpoint(
         here.store / "checkpoints" / f"{scale}-{paper}-{job}-{digest}.pt", runs, note, here.checkpoint
@@ -52,6 +61,8 @@ def train_job(
     if resumed:
         trainer.used |= set(checkpoint.said["strategies"])
         cohort.shared |= checkpoint.said["shared"]
+        cohort.cpu = list(checkpoint.said["cpu"])
+        earlier = checkpoint.said["process"], checkpoint.said["memory"]
         changed = library.keep(checkpoint.said["isa"])
         print(changed, end="\n" if changed else "", file=sys.stderr)
     with Progress(f"{scale}/{paper}/{job}", runs) as progress, Stopping() as stopping:
@@ -66,6 +77,7 @@ def train_job(
         cohort.tick = tick
         cohort.run()
     trainer.close()
+    used = note()
     cost = [estimate(e, panel.seeds) for e in experiments]
     provenance = {
         "scale": scale,
@@ -86,6 +98,9 @@ def train_job(
         "strategies": sorted(trainer.used),
         "local_runs": cohort.shared,
         "seconds": round(time.monotonic() - started, 2),
+        "cpu_seconds": round(used["process"], 2),
+        "cpu_seconds_of": np.reshape(used["cpu"], (len(experiments), -1)).round(3).tolist(),
+        "peak_memory": used["memory"],
         "seconds_by_part": {k: round(v, 2) for k, v in cohort.seconds.items()},
         "resumed": resumed,
         "instructions_changed": changed,

@@ -9,6 +9,7 @@ depends neither on the number of threads nor on the order of the requests.
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -87,7 +88,10 @@ class Trainer:
         collectors = {i: Collector(jobs[i][1]) for i in order}
         plans = Plans()
         calls = [call for bucket in self._buckets(jobs, order) for call in self._calls(bucket, plans)]
-        for (chunk, _, owners), rows in zip(calls, self.spread(lambda call: call[1](), calls), strict=True):
+        for (chunk, _, owners), (rows, cpu) in zip(calls, self.spread(_clocked, calls), strict=True):
+            steps = np.array([slot.steps for slot in chunk.slots])
+            for owner, share in zip(owners, cpu * steps / steps.sum(), strict=True):
+                collectors[owner].cpu += share
             row = torch.tensor([slot.row for slot in chunk.slots], device=rows.update.device)
             for owner, row_of, rows_of in _by_owner(owners, row, rows):
                 collectors[owner].add(row_of, rows_of)
@@ -143,6 +147,12 @@ class Trainer:
         return run
 
 
+def _clocked(call: Call) -> tuple[Rows, float]:
+    """The rows of a chunk, and the processor time of the thread that computed it."""
+    before = time.thread_time()
+    return call[1](), time.thread_time() - before
+
+
 def demand_of(task: Task, request: Train) -> Demand:
     """What the strategy of a request is chosen by. Raises ValueError if the request lacks what its rule needs."""
     return task.arena.demand(request.model or task.problem.model, request.rule, asked(request))
@@ -190,6 +200,7 @@ class Collector:
         rule = request.rule
         self.mean = zeros(clients) if rule.mean_gradient or rule.first_gradient else None
         self.first = zeros(clients) if rule.first_gradient else None
+        self.cpu = 0.0
 
     def add(self, row: Tensor, rows: Rows) -> None:
         """`rows` are the request's clients `row`."""
@@ -206,8 +217,8 @@ class Collector:
         weights = self.request.weights
         if weights is not None and self.keeps:
             sums = torch.zeros(len(weights), self.update.shape[1], dtype=self.update.dtype, device=self.update.device)
-            return Trained(_add_weighted(sums, weights, self.update), self.mean, self.first)
-        return Trained(self.update, self.mean, self.first)
+            return Trained(_add_weighted(sums, weights, self.update), self.mean, self.first, self.cpu)
+        return Trained(self.update, self.mean, self.first, self.cpu)
 
 
 def _add_weighted(sums: Tensor, weights: Tensor, update: Tensor) -> Tensor:

@@ -122,9 +122,9 @@ def missing(source: Source, folder: Path) -> str:
     )
 
 
-def checked(arrays: Arrays, source: Source, train_rows: int) -> Arrays:
+def checked(arrays: Arrays, source: Source) -> Arrays:
     """`arrays` with token ids for texts; raises ValueError if sizes, types or labels are not those of the set."""
-    for part, rows in zip(PARTS, (train_rows, source.test), strict=True):
+    for part, rows in zip(PARTS, source.sizes, strict=True):
         texts = _texts(arrays, part)
         if texts is not None:
             arrays[f"{part}_x"] = tokenize(texts)
@@ -141,10 +141,9 @@ def decode(source: Source, layout: Files, folder: Path) -> tuple[Arrays, str]:
     """The checked arrays of the files, and the note; raises UserError if the files cannot be decoded."""
     from reproduce.problems.formats import READERS
 
-    rows = source.train if layout.train_rows is None else layout.train_rows
     try:
         arrays, note = READERS[layout.reader]([folder / file.path for file in layout.files], source)
-        arrays = checked(arrays, source, rows)
+        arrays = checked(arrays, source)
     except (UserError, MemoryError):
         raise
     except Exception as error:  # the decoders of six formats raise whatever they like on damaged bytes
@@ -153,8 +152,6 @@ def decode(source: Source, layout: Files, folder: Path) -> tuple[Arrays, str]:
             f"data set {source.name}: {files} cannot be decoded ({type(error).__name__}: {error}); "
             f"copy it again, or delete it and run `python -m reproduce data get {source.name}`"
         ) from error
-    if rows < source.train:
-        note = f"train is a subset of {rows:,} rows"
     return arrays, note
 
 

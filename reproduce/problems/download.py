@@ -49,7 +49,7 @@ def download(name: str, settings: Settings) -> Path:
     if source.embedded:
         raise UserError(f"{name} is part of the package; there is nothing to get")
     layout = find_layout(source, settings.data)
-    if layout is None or layout.train_rows is not None:
+    if layout is None:
         with disk_errors(settings.data):
             folder = settings.data / name
             folder.mkdir(parents=True, exist_ok=True)
@@ -64,6 +64,9 @@ def _get(source: Source, folder: Path, temporary: Path) -> Files:
         if all(file.path in URLS for file in layout.files):
             _get_files(source, layout, folder, temporary)
             return layout
+    if source.name not in (*TORCHVISION, *HUGGING_FACE):
+        files = " and ".join(file.path for file in source.layouts[0].files)
+        raise UserError(f"{source.name} is nowhere to be fetched: copy {files} into the data folder (docs/data.md)")
     fetch = _torchvision if source.name in TORCHVISION else _hugging_face
     arrays = _online(source, lambda: fetch(source, temporary))
     _compare(source, arrays)
@@ -141,7 +144,7 @@ def _needs(package: str, source: Source) -> UserError:
 
 def _compare(source: Source, arrays: Arrays) -> None:
     try:
-        checked(dict(arrays), source, source.train)
+        checked(dict(arrays), source)
     except ValueError as error:
         raise UserError(f"what was fetched is not the official {source.name}: {error}") from error
     for key, expected in source.decoded.items():

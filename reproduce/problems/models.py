@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -93,8 +93,11 @@ class Model:
             return Initial("uniform", 1 / math.sqrt(math.prod(weight[1:])))
         return Initial("uniform", 1 / math.sqrt(math.prod(shape[1:])))
 
-    def narrowed(self, width: float) -> Model:
-        """The network with the first share `width` of every layer's channels; ValueError if it has no such form."""
+    def narrowed(self, width: float, scale: bool = True) -> Model:
+        """The network with the first share `width` of every layer's channels; ValueError if it has no such form.
+
+        scale: the outputs of convolutions are divided by `width`.
+        """
         raise ValueError(f"a {type(self).__name__} has no narrower form")
 
     @property
@@ -338,8 +341,9 @@ class ResNet(Model):
     def batch_statistics(self) -> bool:
         return True
 
-    def narrowed(self, width: float) -> ResNet:
-        return replace(self, width=width)
+    def narrowed(self, width: float, scale: bool = True) -> ResNet:
+        narrow = replace(self, width=width)
+        return narrow if scale else replace(self, widths=tuple(map(narrow.kept_channels, self.widths)))
 
     def kept_channels(self, channels: int) -> int:
         return math.ceil(self.width * channels - 1e-9)
@@ -369,7 +373,9 @@ class ResNet(Model):
             for i in range(count)
         ]
 
-    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+    def activations(self, ops: Any, p: Mapping[str, Any], x: Any) -> Iterator[Any]:
+        """The images that leave each basic block."""
+
         def conv(x: Any, layer: str, norm: str, stride: int = 1, padding: int = 1) -> Any:
             x = ops.conv(x, p, layer, stride=stride, padding=padding)
             return ops.norm(x if self.width == 1 else ops.scale(x, 1 / self.width), p, norm)
@@ -380,4 +386,10 @@ class ResNet(Model):
             if f"{name}.shortcut.weight" in p:
                 x = conv(x, f"{name}.shortcut", f"{name}.shortcut_bn", stride, padding=0)
             x = ops.relu(ops.add(y, x))
-        return ops.global_pool(x)
+            yield x
+
+    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+        last = x
+        for image in self.activations(ops, p, x):
+            last = image  # the others may be forgotten
+        return ops.global_pool(last)

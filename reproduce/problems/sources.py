@@ -28,11 +28,10 @@ class File:
 
 @dataclass(frozen=True)
 class Files:
-    """Files that together hold a data set, the function of `formats` that reads them, and the rows if not all."""
+    """Files that together hold a data set, and the function of `formats` that reads them."""
 
     reader: str
     files: tuple[File, ...]
-    train_rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -151,6 +150,12 @@ _ALL = (
                     File("ag_news/test.csv", ("md5:d52ea96a97a2d943681189a97654912d",)),
                 ),
             ),
+        ),
+    ),
+    Source(
+        "ag_news_subset", "text", (64,), 4, 15_171, 7_600, ("dynamic_init", "fiarse"),
+        "research, non-commercial use (A. Gulli's corpus)", "Zhang, Zhao, LeCun, NIPS 2015; an eighth of the texts",
+        (
             Files(
                 "read_news",
                 (
@@ -163,7 +168,6 @@ _ALL = (
                         ("sha256:b797f846079c25565eab8e6f9e407ee94f385662d04fd9d0c3b9f6008d0d022a",),
                     ),
                 ),
-                train_rows=15_171,
             ),
         ),
     ),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 DASH, MINUS = "\N{EM DASH}", "\N{MINUS SIGN}"
 MARKS = "ᵃᵇᶜᵈᵉᶠᵍʰ"
-PARTIAL = "†"
+PARTIAL, DOUBTED = "†", "‡"
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Style:
         text = text.replace("-", MINUS)
         shown = self.bound.format(text) if cell["paper_censored"] else text
         spread = f" ± {cell['paper_std']:.{digits}f}" if math.isfinite(cell["paper_std"]) else ""
-        return f"({shown}{spread})"
+        return f"({shown}{spread}){DOUBTED if cell['doubted'] else ''}"
 
     def notes(self, cells: Sequence[Mapping[str, Any]]) -> list[str]:
         """The footnotes that the printed `cells` call for."""
@@ -108,6 +108,17 @@ def number(value: float, digits: int, sign: bool = False) -> str:
         text = "+" + text if not text.startswith("-") else text
         text = text.replace("+", "±", 1) if float(text) == 0 else text
     return text.replace("-", MINUS)
+
+
+def doubted(artifact: Artifact, frame: pd.DataFrame) -> pd.Series[bool]:
+    """Which cells hold printed numbers that the artifact doubts."""
+    found = frame["metric"] != frame["metric"]
+    for doubt in artifact.doubts:
+        here = ~found | True
+        for column, values in doubt.cells.items():
+            here &= frame[column].isin(values)
+        found |= here
+    return found
 
 
 def comparable(artifact: Artifact, scale: str) -> bool:
@@ -163,6 +174,8 @@ def summary(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> list
         bounds = int((theirs["mean"].notna() & (theirs["censored"] | theirs["paper_censored"])).sum())
         if bounds:
             line += f" ({bounds} with a lower bound left out)"
+        if doubts := int(theirs["doubted"].sum()):
+            line += f" ({doubts} doubtful ones left out)"
         if len(difference):
             rmse, absolute = math.sqrt((difference**2).mean()), difference.abs().mean()
             line += f"; RMSE {rmse:.4g}{_rmse_by_data(theirs, names)}, mean absolute difference {absolute:.4g}"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce import seal
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment
+from reproduce.experiment import PARTS, Experiment, same
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +65,7 @@ class Histories:
             value: Any = e
             for name in what.split("."):
                 value = getattr(value, name)
-            known[tuple(_spelled(e.labels.get(c)) for c in labels)] = value
+            known[_name(e.labels, labels)] = value
         rows = self.frame[labels].drop_duplicates()
         values = [known[tuple(map(_spelled, row))] for row in rows.itertuples(index=False, name=None)]
         found = self.frame[labels].merge(rows.assign(_value=values), on=labels, how="left")["_value"]
@@ -74,6 +74,11 @@ class Histories:
     def reason(self, panel: str) -> str | None:
         """Why `panel` has no results, or None if it has."""
         return next((why for name, why in self.missing if name == panel), None)
+
+
+def _name(labels: Mapping[Any, Any], columns: Sequence[str]) -> tuple[str, ...]:
+    """What tells an experiment from the others in a frame with these label columns."""
+    return tuple(_spelled(labels.get(c)) for c in columns)
 
 
 def _spelled(label: object) -> str:
@@ -88,20 +93,57 @@ def load(
 ) -> Histories:
     """Read the results files of `jobs`; jobs without a file end in `Histories.missing`.
 
+    experiments: those whose rows are wanted (empty: all). What differs in its labels only was trained once: the rows
+    of the one serve the others.
     Raises UserError for a file that is not there, is cut short, is not a results file or lacks a column.
     """
     import pandas as pd
 
+    wanted = tuple(experiments)
     missing = tuple(dict.fromkeys((name, reason) for name, path, reason in jobs if path is None))
     files = list(dict.fromkeys(path for _, path, _ in jobs if path is not None))
     parts = [_read(path) for path in files]
     frames = [frame for frame, _ in parts if len(frame)]
     frame = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({c: [] for c in COLUMNS})
-    labels = [c for c in frame.columns if c not in COLUMNS]
     records = tuple(record for _, record in parts)
+    frame = _of_experiments(frame, wanted, records) if wanted and len(frame) else frame
+    labels = [c for c in frame.columns if c not in COLUMNS]
     reduced = dict.fromkeys(p for r in records if (p := r.get("precision", "float32")) != "float32")
     phrases = tuple(dict.fromkeys(filter(None, [*substitutes, *(f"local steps in {p}" for p in reduced)])))
-    return Histories(frame[[*labels, *COLUMNS]], scale, missing, phrases, records, tuple(experiments))
+    return Histories(frame[[*labels, *COLUMNS]], scale, missing, phrases, records, wanted)
+
+
+def stored(experiment: Experiment, records: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], int] | None:
+    """The provenance that has the experiment, or one that differs in its labels only, and its place there; or None."""
+    equal = None
+    for record in records:
+        for i, e in enumerate(record.get("experiments", ())):
+            if all(same(e[part], getattr(experiment, part)) for part in PARTS):
+                if e["labels"] == dict(experiment.labels):
+                    return record, i
+                equal = equal or (record, i)
+    return equal
+
+
+def _of_experiments(
+    frame: pd.DataFrame, experiments: Sequence[Experiment], records: Sequence[dict[str, Any]]
+) -> pd.DataFrame:
+    """The rows of `experiments`: those trained for them, then copies of those trained for equal ones."""
+    import pandas as pd
+
+    labels = [c for c in frame.columns if c not in COLUMNS]
+    run = frame.groupby(labels, dropna=False, sort=False).ngroup() if labels else pd.Series(0, index=frame.index)
+    named = {_name(row, labels): i for i, row in enumerate(frame.loc[~run.duplicated(), labels].to_dict("records"))}
+    own, copies = [], []
+    for e in experiments:
+        if (name := _name(e.labels, labels)) in named:
+            own.append(named[name])
+            continue
+        found = stored(e, records)
+        source = None if found is None else named.get(_name(found[0]["experiments"][found[1]]["labels"], labels))
+        if source is not None:
+            copies.append(frame[run == source].assign(**{c: e.labels.get(c) for c in labels}))
+    return pd.concat([frame[run.isin(own)], *copies], ignore_index=True)
 
 
 def _read(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:

@@ -54,11 +54,13 @@ def _(m: Window, histories: Histories, paper: str) -> pd.DataFrame:
     if not m.sessions:
         return metrics.plateau(frame, m.metric, m.first, m.last, name=name)
     length = histories.of("clock.rounds")
+    origin = histories.of(m.origin) if m.origin else length * 0
     parts = []
-    for rounds, rows in frame.groupby(length, sort=False):
+    for lengths, rows in frame.groupby([length, origin], sort=False):
+        rounds, first = (int(str(n)) for n in lengths)
         for transition, session in m.sessions.items():
-            if m.last <= int(rounds):
-                start = session * int(rounds)
+            if m.last <= rounds:
+                start = (first + session) * rounds
                 part = metrics.plateau(rows, m.metric, start + m.first, start + m.last, name=name)
                 parts.append(part.assign(transition=transition))
     nothing = pd.DataFrame({c: [] for c in [*metrics.label_columns(frame), "seed", "metric", "value", "transition"]})

@@ -124,6 +124,8 @@ def build(
         "run" if seeds or text else "no value" if runs else f"not run: {r}"
         for seeds, text, runs, r in zip(frame["seeds"], frame["text"], frame["runs"], why, strict=True)
     ]
+    frame["doubted"] = (frame["paper_text"] != "") & entries.doubted(artifact, frame)
+    frame.loc[frame["doubted"], "difference"] = np.nan
     shown = _to_print(artifact, frame, paper)
     style = entries.Style.of(artifact, shown)
     rows, columns = _labels(artifact.rows, shown), _labels(artifact.columns, shown)
@@ -132,7 +134,8 @@ def build(
     left_out = sorted(set(frame.loc[frame["paper_text"] != "", "metric"]) - set(shown["metric"]))
     differing += [f"{heading(metric, style.names)}: in the paper, not measured here." for metric in left_out]
     compared = entries.summary(shown, style.names) if same else []
-    notes = [*style.notes(list(places.values())), *differing, *compared, *artifact.notes]
+    doubts = [f"{entries.DOUBTED} {doubt.why}" for doubt in artifact.doubts]
+    notes = [*style.notes(list(places.values())), *differing, *compared, *doubts, *artifact.notes]
     caption = entries.caption(scale, substitutes, shown, same)
     extra = ["paper_censored", *(c for c in ("text", "paper_text") if frame["text"].astype(bool).any())]
     tidy = frame[[*_settings(frame), *MEASURED, *extra]]
@@ -170,7 +173,7 @@ def reasons(panels: Sequence[Panel], missing: Sequence[tuple[str, str]], scale: 
 
 
 def _settings(frame: pd.DataFrame) -> list[str]:
-    private = {*MEASURED, "runs", "point", "text", "paper_text", "paper_censored"}
+    private = {*MEASURED, "runs", "point", "text", "paper_text", "paper_censored", "doubted"}
     return [c for c in frame.columns if c not in private]
 
 

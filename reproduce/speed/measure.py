@@ -28,6 +28,7 @@ from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Shuffled
+from reproduce.problems.fasttext import FastText
 from reproduce.problems.models import MLP, AlexNet, ConvNet, Model, ResNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.problems.sample import Sample
@@ -41,12 +42,13 @@ NOWHERE = Settings(Path("data"), Path(".reproduce"), "cpu", 1)
 
 @dataclass(frozen=True)
 class Random:
-    """Random samples of a shape with random labels."""
+    """Random samples of a shape with random labels; with a `vocabulary`, of that many tokens."""
 
     shape: tuple[int, ...]
     classes: int
     train: int
     test: int
+    vocabulary: int = 0
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -55,13 +57,15 @@ class Random:
 
     @property
     def sample(self) -> Sample:
-        return Sample(self.shape)
+        return Sample(self.shape, "int64", self.vocabulary) if self.vocabulary else Sample(self.shape)
 
     def load(self) -> Any:
         stream = np.random.default_rng(0)
 
         def part(n: int) -> tuple[np.ndarray, np.ndarray]:
-            return stream.standard_normal((n, *self.shape), dtype=np.float32), stream.integers(0, self.classes, n)
+            tokens = stream.integers(0, self.vocabulary or 1, (n, *self.shape), dtype=np.int32)
+            features = tokens if self.vocabulary else stream.standard_normal((n, *self.shape), dtype=np.float32)
+            return features, stream.integers(0, self.classes, n)
 
         return Parts(*part(self.train), *part(self.test), self.classes)
 
@@ -93,7 +97,8 @@ class Piece:
     @property
     def problem(self) -> Classification:
         classes = self.model.shapes[list(self.model.shapes)[-1]][0]
-        data = Random(self.shape, classes, self.clients * self.batch * min(self.steps, 4), self.test)
+        samples = self.clients * self.batch * min(self.steps, 4)
+        data = Random(self.shape, classes, samples, self.test, getattr(self.model, "vocabulary", 0))
         return Classification(data, self.model, IID(), self.clients, Shuffled(self.batch))
 
 
@@ -112,6 +117,8 @@ PIECES = (
     Piece(ResNet(1, 10, (16, 32, 64, 128), (1, 1, 1, 1), stem_stride=2), (1, 28, 28), 2, 20, 2, 200),
     Piece(AlexNet(), (3, 32, 32), 2, 25, 1, 100),
     Piece(ResNet(), (3, 32, 32), 1, 20, 1, 20),
+    Piece(FastText(30_522, 32), (64,), 5, 128, 5, 500),
+    Piece(FastText(), (64,), 2, 128, 5, 100),
 )
 
 

@@ -1,76 +1,36 @@
-"""Figure 1: sessions with changing clients and the mixture each starts from, drawn from a trained run."""
+"""Special pictures: the timeline of Figure 1; accuracy with the starts of sessions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.path import Path
 
 from reproduce.clocks.sessions import Sessions
-from reproduce.declare import Artifact
-from reproduce.experiment import Panel
-from reproduce.papers.dynamic_init.panels import GAUSSIAN, MNIST, panel, reduced
+from reproduce.papers.dynamic_init.measures import weights
+from reproduce.report import figures
+from reproduce.report.histories import Histories
+from reproduce.report.names import pretty
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from reproduce.report.histories import Histories
-
-SCALES = {"smoke": GAUSSIAN, "reduced": reduced(MNIST), "paper": MNIST}
 SCHEMES = ("proposed", "previous", "average")
+ALL_SCHEMES = ("proposed", "continuous", "previous", "average")
 
 
-def panels(scale: str) -> tuple[Panel, ...]:
-    """One of Table 3's: nothing more to train."""
-    return (panel(SCALES[scale], 0.0, 0.3),)
-
-
-def clock(scale: str) -> Sessions:
-    found = panels(scale)[0].experiments[0].clock
-    assert isinstance(found, Sessions)
-    return found
-
-
-def weights(histories: Histories) -> pd.DataFrame:
-    """alpha(s, z) of the proposed scheme with FedAvg: columns seed, session, stored, value."""
-    frame = histories.frame
-    alpha = frame[
-        (frame["metric"] == "alpha") & (frame["init_scheme"] == "proposed") & (frame["algorithm"] == "fedavg")
-    ]
-    keys = alpha["key"].str.split(":", expand=True).astype(int)
-    return alpha[["algorithm", "seed", "value"]].assign(session=keys[0], stored=keys[1])
-
-
-def cells(histories: Histories) -> pd.DataFrame:
-    """Per seed and session from the first recurrence on: do the weights sum to one, the least, those of the group."""
-    import pandas as pd
-
-    alpha, membership = weights(histories), clock(histories.scale).membership
-    rows = []
-    for (algorithm, seed, session), mix in alpha[alpha["session"] >= 3].groupby(["algorithm", "seed", "session"]):
-        same = mix["stored"].map(membership.group) == membership.group(int(str(session)))
-        numbers = {
-            "alpha_weights_sum_error": abs(mix["value"].sum() - 1),
-            "alpha_weights_min": mix["value"].min(),
-            "matching_group_weight": mix["value"][same].sum(),
-        }
-        labels = {"session": session, "algorithm": algorithm, "seed": seed}
-        rows += [{**labels, "metric": name, "value": float(value)} for name, value in numbers.items()]
-    return pd.DataFrame(rows)
-
-
-def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
-    from reproduce.report import figures
-
-    timing = clock(histories.scale)
+def timeline(histories: Histories, cells: pd.DataFrame) -> Figure:
+    """Figure 1: which group trains when, what each session starts from, and the accuracy."""
+    timing = histories.experiments[0].clock
     fig, axes = figures.sheet(2, 1, height=1.9, sharex=True)
     top, bottom = axes[:, 0]
     means = weights(histories).groupby(["session", "stored"])["value"].mean()
     mixtures = dict(zip(means.index.to_list(), means.to_list(), strict=True))
     _timeline(top, mixtures, timing)
     frame = histories.frame
-    curve = frame[(frame["metric"] == "accuracy") & (frame["algorithm"] == "fedavg") & (frame["round"] > 0)]
+    curve = frame[(frame["metric"] == "accuracy") & (frame["round"] > 0)]
     figures.curves(bottom, curve, series="init_scheme", order=SCHEMES, markers=14)
     for session in range(1, timing.sessions):
         bottom.axvline(session * timing.rounds, color="#404040", linewidth=0.6, linestyle=":")
@@ -82,13 +42,36 @@ def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
     return fig
 
 
+def recovery(histories: Histories, cells: pd.DataFrame, axes: tuple[str, ...], title: str) -> Figure:
+    """Accuracy over global rounds, one axes per combination of the labels `axes`; sessions begin at dotted lines."""
+    places: dict[tuple[Any, ...], Sessions] = {}
+    for e in histories.experiments:
+        places.setdefault(tuple(e.labels[c] for c in axes), e.clock)
+    across = min(2, len(places))
+    fig, sheet = figures.sheet(-(-len(places) // across), across, height=1.9)
+    frame = histories.frame[(histories.frame["metric"] == "accuracy") & (histories.frame["round"] > 0)]
+    for ax, (place, timing) in zip(sheet.flat, places.items(), strict=False):
+        ax.set_title(title.format(**{c: pretty(v) for c, v in zip(axes, place, strict=True)}))
+        rows = frame
+        for column, value in zip(axes, place, strict=True):
+            rows = rows[rows[column] == value] if column in rows else rows.iloc[:0]
+        if rows.empty:
+            figures.missing(ax, next((why for _, why in histories.missing), "no results"))
+            continue
+        figures.curves(ax, rows, series="init_scheme", order=ALL_SCHEMES, band="sd", styles=figures.lines(ALL_SCHEMES))
+        for session in range(timing.pilots + 1, timing.sessions):
+            ax.axvline(session * timing.rounds, color="#404040", linewidth=0.6, linestyle=":")
+        ax.set(xlabel="global round", xlim=(timing.pilots * timing.rounds, timing.length))
+    for ax in sheet[:, 0]:
+        ax.set_ylabel("accuracy on the\nsession's labels (%)")
+    for ax in sheet.flat[len(places) :]:
+        ax.set_visible(False)
+    figures.legend(fig)
+    return fig
+
+
 def _timeline(ax: Axes, mixtures: Mapping[tuple[int, int], float], timing: Sessions) -> None:
     """A lane per group of clients, filled where it is active; above, the stored models and what is mixed from them."""
-    from matplotlib.patches import FancyArrowPatch, Rectangle
-    from matplotlib.path import Path
-
-    from reproduce.report import figures
-
     length, groups = timing.rounds, len(timing.membership.sizes)
     colors = (figures.SKY, figures.ORANGE)
     level = groups + 0.4  # of the stored models
@@ -133,18 +116,3 @@ def _timeline(ax: Axes, mixtures: Mapping[tuple[int, int], float], timing: Sessi
     ax.tick_params(length=0)
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
-
-
-ARTIFACT = Artifact(
-    paper="dynamic_init",
-    name="fig1",
-    title="Sessions with changing clients, and the mixture of stored models that each starts from",
-    panels=panels,
-    cells=cells,
-    draw=draw,
-    options={
-        "stamp": "Top: which group trains, and the weight of each stored model in the initial model of a later session "
-        "(FedAvg, mean over seeds; weights below 0.01 are not drawn). Bottom: mean over seeds, band from least to "
-        "greatest."
-    },
-)

@@ -1,15 +1,16 @@
-"""Table 3: hyper-parameters, read from the configuration of the paper scale; nothing is trained."""
+"""The hyper-parameters of the paper scale beside those of the paper's Table 3; nothing is trained."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from reproduce.declare import Artifact, no_panels
-from reproduce.papers.fiarse import panels
+import pandas as pd
+
+from reproduce.papers.fiarse import runs
+from reproduce.report.tables import reported, spelled
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from reproduce.report.histories import Histories
 
 Entries = list[tuple[str, int, str, float | str]]
@@ -17,17 +18,15 @@ Entries = list[tuple[str, int, str, float | str]]
 
 def configured() -> Entries:
     """(dataset, option, metric, value) of every data set of the paper scale."""
-    import math
-
     entries: Entries = []
-    for dataset, setting in panels.settings("paper").items():
+    for dataset, setting in runs.SCALES["paper"].settings.items():
         values: dict[str, list[float | str]] = {
-            "local_epochs": [setting.system.work.amounts(0, 0, 1)[0]],
+            "local_epochs": [setting.work.amounts(0, 0, 1)[0]],
             "batch_size": [setting.problem.batches.size],
             "communication_rounds": [setting.clock.rounds],
             "optimizer": ["sgd"],
         }
-        used = panels.algorithms(setting.participants).values()
+        used = runs.algorithms(setting, "four", setting.participants).values()
         values["log10_learning_rate_grid"] = [round(math.log10(lr), 6) for lr in dict.fromkeys(a.lr for a in used)]
         values["sgd_momentum_grid"] = list(dict.fromkeys(a.momentum for a in used))
         entries += [(dataset, i, metric, v) for metric, found in values.items() for i, v in enumerate(found)]
@@ -36,8 +35,6 @@ def configured() -> Entries:
 
 def mismatches() -> dict[str, int]:
     """Data set -> how many entries of the paper's table the configuration does not have, or has otherwise."""
-    from reproduce.report.tables import reported, spelled
-
     ours = {(dataset, str(option), metric): spelled(value) for dataset, option, metric, value in configured()}
     paper = reported("fiarse", "table3")
     assert paper is not None
@@ -48,8 +45,6 @@ def mismatches() -> dict[str, int]:
 
 def cells(histories: Histories) -> pd.DataFrame:
     """One cell per entry of the configuration; words stand in `text`. And the mismatches with the paper's table."""
-    import pandas as pd
-
     common = {"algorithm": "all", "metric": "config_mismatches", "seed": -1}
     differ = [
         {"dataset": dataset, "option": "", **common, "value": float(count), "text": ""}
@@ -68,21 +63,3 @@ def cells(histories: Histories) -> pd.DataFrame:
         for dataset, option, metric, value in configured()
     ]
     return pd.DataFrame([*rows, *differ])
-
-
-ARTIFACT = Artifact(
-    "fiarse",
-    "table3",
-    "Hyper-parameters of the paper scale",
-    no_panels,
-    cells,
-    rows=("metric",),
-    columns=("dataset", "option"),
-    decimals=0,
-    notes=(
-        "The paper searches a grid and does not say how it selects; here all methods have the values of the commands "
-        "in the published code, rate 0.1 and momentum 0. The other options of the grid are therefore not run.",
-        "The commands of the published code make 100 local steps, which are 4 epochs; Table 3 says 5.",
-        "AG News is not part of this package yet.",
-    ),
-)

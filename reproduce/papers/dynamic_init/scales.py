@@ -1,0 +1,192 @@
+"""What stands at a scale for the data sets and the numbers of clients of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from reproduce.problems.embedded import TopicTokens
+from reproduce.problems.fasttext import FastText
+from reproduce.problems.models import ConvNet, Model, Softmax
+from reproduce.problems.normalised import CNN_SVHN, SVHN_CNN, SVHN_CONS, ImageNetResNet
+
+Rate = tuple[float, float]
+Row = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Data:
+    """What a data set brings along: model, rounds T per session, learning rates (lr at the start of a session, share
+    of it that is left at the end).
+
+    rate: of all algorithms but those in `rates`. source: the data, if they are not the set of that name. kind: the
+    model of Tables 8-14 in the paper's words; networks: the model itself where it is another one there, by algorithm
+    ("" for the rest). R, older_R: similarity scale of Tables 1-7 and 8-14. overlaps: printed overlap -> the one that
+    is run. seeds: those of Tables 1-7, if not the usual ones.
+    """
+
+    name: str
+    model: Model
+    rounds: int
+    rate: Rate
+    rates: Mapping[str, Rate] = field(default_factory=dict)
+    source: Any = None
+    kind: str = "mlp"
+    networks: Mapping[str, Model] = field(default_factory=dict)
+    R: float = 10.0
+    older_R: float = 10.0
+    classes: int = 10
+    batch: int = 128
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+    augment: str = "none"
+    tokenizer: str = "hashed"
+    test_samples: int = 0
+    overlaps: Mapping[str, float] = field(default_factory=dict)
+    seeds: tuple[int, ...] = ()
+    substitute: str = ""
+
+    def rate_of(self, algorithm: str) -> Rate:
+        return self.rates.get(algorithm, self.rate)
+
+    def network(self, algorithm: str) -> Model:
+        """The model in Tables 8-14."""
+        return self.networks.get(algorithm, self.networks.get("", self.model))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Clients n of a session (2 n in all) in Tables 1-7, sessions S, and FedACG's (lambda, beta)."""
+
+    clients: int
+    sessions: int
+    acg: tuple[float, float]
+    seeds: tuple[int, ...] = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """data: the paper's data set -> what is run for it. groups: printed n of Tables 1-7 -> clients. older: printed
+    number of clients of Tables 8-14, in all (in a session for Table 12) -> as run. always: settings that all rows have.
+    """
+
+    data: Mapping[str, Data]
+    groups: Mapping[str, Group]
+    older: Mapping[str, int]
+    always: Row = field(default_factory=dict)
+    seeds: tuple[int, ...] = (0, 1, 2)
+
+
+# Learning rates of the authors' lr_poly.json.
+MNIST = Data("mnist", Softmax(784, 10), 50, (0.001, 0.6), {"scaffold": (0.03, 0.9)}, mean=(0.1307,), std=(0.3081,))
+FASHION = Data(
+    "fashion_mnist", Softmax(784, 10), 50, (0.003, 0.3), {"scaffold": (0.03, 0.9)}, mean=(0.2861,), std=(0.3530,)
+)
+SVHN = Data(
+    "svhn", SVHN_CNN, 200, (0.005, 0.2), {"scaffold": (0.1, 0.9), "moon": (0.01, 0.2)},
+    kind="cnn", networks={"": CNN_SVHN, "moon": SVHN_CONS}, older_R=100.0,
+    mean=(0.4377, 0.4438, 0.4728), std=(0.1980, 0.2010, 0.1970),
+)  # fmt: skip
+
+
+def residual(depth: Literal[18, 34], classes: int) -> dict[str, Any]:
+    """ImageNet's network; in Tables 8-14 without the projection, but for MOON."""
+    projected = ImageNetResNet(depth, classes, init="imagenet")
+    networks = {"": replace(projected, projection=()), "moon": projected}
+    return {"model": projected, "networks": networks, "kind": f"resnet{depth}", "classes": classes}
+
+
+CIFAR10 = Data(
+    "cifar10", rounds=150, rate=(0.05, 0.5), rates={"scaffold": (0.3, 0.9)}, augment="crop_flip",
+    mean=(0.4914, 0.4822, 0.4465), std=(0.2023, 0.1994, 0.2010), **residual(18, 10),
+)  # fmt: skip
+CIFAR100 = Data(
+    "cifar100", rounds=150, rate=(0.1, 0.5), rates={"scaffold": (0.4, 0.9)}, augment="crop_flip", older_R=130.0,
+    mean=(0.5071, 0.4865, 0.4409), std=(0.2673, 0.2564, 0.2761), **residual(18, 100),
+)  # fmt: skip
+TINY = Data(
+    "tiny_imagenet", rounds=200, rate=(0.2, 0.5), rates={"scaffold": (0.5, 0.9)}, augment="crop_flip",
+    mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), seeds=(100, 200, 300), **residual(34, 200),
+)  # fmt: skip
+NEWS = Data(
+    "ag_news", FastText(), 100, (0.005, 0.2), {"scaffold": (0.05, 0.2)},
+    kind="fasttext", tokenizer="pieces", R=800.0, classes=4, overlaps={"0.6": 0.8},
+)  # fmt: skip
+# With a random start, few rounds at a smaller rate would not yet tell the schemes apart.
+GAUSSIAN = Data(
+    "gaussian", Softmax(20, 10), 10, (0.02, 0.6), {"scaffold": (0.3, 0.6)}, batch=32,
+    substitute="Gaussian classes in 20 dimensions for images, 4 to 20 clients and 10 rounds per session",
+)  # fmt: skip
+TOPICS = replace(
+    NEWS, name="topics", tokenizer="hashed", source=TopicTokens(4, 60, 12, 300, 100, seed=3), model=FastText(60, 8),
+    rounds=10, rate=(0.5, 0.2), rates={"scaffold": (0.5, 0.2)}, batch=32,
+    substitute="random words with topics for texts, 4 to 6 clients and 10 rounds per session",
+)  # fmt: skip
+
+
+def linear(data: Data) -> Data:
+    """The linear model at reduced scale: larger steps, fewer rounds."""
+    return replace(
+        data,
+        rounds=20,
+        rate=(0.0025, 0.6),
+        rates={"scaffold": (0.05, 0.9)},
+        substitute="10 clients and 20 rounds per session",
+    )
+
+
+def small(data: Data, rate: Rate, stands_for: str = "") -> Data:
+    """Real images and a small network at reduced scale, without augmentation."""
+    return replace(
+        data,
+        model=ConvNet(3, 32, (8, 16), (32,), classes=data.classes, kernel=3, padding=1),
+        networks={},
+        kind="cnn",
+        rounds=10,
+        rate=rate,
+        rates={"scaffold": (10 * rate[0], 0.9)},
+        batch=32,
+        augment="none",
+        test_samples=2000,
+        older_R=10.0,
+        seeds=(),
+        substitute=f"{stands_for}two convolutions, 10 or 20 clients and 10 rounds of batches of 32 per session",
+    )
+
+
+SMALL10, SMALL100 = small(CIFAR10, (0.02, 0.5)), small(CIFAR100, (0.02, 0.5))
+SMALL_NEWS = replace(
+    NEWS, source="ag_news_subset", tokenizer="hashed", test_samples=2000, model=FastText(width=32), rounds=20,
+    rate=(0.5, 0.2), rates={"scaffold": (0.5, 0.2)},
+    substitute="15,171 of the 120,000 news, vectors of 32, 10 or 20 clients and 20 rounds per session",
+)  # fmt: skip
+SETS = ("mnist", "fashion_mnist", "svhn", "cifar10", "cifar100", "tiny_imagenet")
+FEW, MANY = (0.85, 0.01), (0.5, 0.1)
+SCALES = {
+    "smoke": Scale(
+        data=dict.fromkeys(SETS, GAUSSIAN) | {"ag_news": TOPICS},
+        groups={"20": Group(4, 6, FEW, (0, 1)), "100": Group(6, 7, MANY, (0, 1))},
+        older={"10": 10, "20": 10, "50": 12, "100": 20},
+        always={"label_overlap": "0.0", "dirichlet_alpha": "0.3"},
+        seeds=(0, 1),
+    ),
+    "reduced": Scale(
+        data={
+            "mnist": linear(MNIST),
+            "fashion_mnist": linear(FASHION),
+            "svhn": small(CIFAR10, (0.02, 0.5), "CIFAR-10 for SVHN, "),
+            "cifar10": SMALL10,
+            "cifar100": SMALL100,
+            "tiny_imagenet": small(CIFAR100, (0.02, 0.5), "CIFAR-100 for TinyImageNet, "),
+            "ag_news": SMALL_NEWS,
+        },
+        groups={"20": Group(10, 6, FEW), "100": Group(20, 7, MANY)},
+        older={"10": 10, "20": 10, "50": 10, "100": 20},
+    ),
+    "paper": Scale(
+        data={d.name: d for d in (MNIST, FASHION, SVHN, CIFAR10, CIFAR100, TINY, NEWS)},
+        groups={"20": Group(20, 6, FEW), "100": Group(100, 7, MANY, (100, 200, 300))},
+        older={"10": 10, "20": 20, "50": 50, "100": 100},
+    ),
+}

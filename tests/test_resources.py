@@ -1,0 +1,100 @@
+"""Processor time and memory of a job: who pays for what, and that results say it. Clocks are counted, not measured."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from reproduce import results
+from reproduce.algorithms.base import FedAvg
+from reproduce.clocks.rounds import Rounds
+from reproduce.engine import cohort, train, trainer
+from reproduce.engine.cohort import Cohort, prepare
+from reproduce.engine.machine import peak_memory
+from reproduce.engine.task import Tasks
+from reproduce.experiment import Experiment, Panel
+from reproduce.problems import Classification
+from reproduce.problems.batches import Cyclic
+from reproduce.problems.models import Softmax
+from reproduce.problems.partitions import IID
+from reproduce.settings import settings
+from reproduce.systems import System
+from reproduce.systems.work import Steps
+
+DIGITS = Classification("digits", Softmax(64, 10), IID(), 1, Cyclic(8), train_samples=120, test_samples=60)
+
+
+def experiment(name: str, lr: float = 0.1, steps: int = 2) -> Experiment:
+    return Experiment({"algorithm": name}, DIGITS, System(work=Steps(steps)), FedAvg(lr=lr), Rounds(3))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every chunk takes one second; evaluations take none."""
+    ticks = itertools.count()
+    monkeypatch.setattr(trainer.time, "thread_time", lambda: float(next(ticks)))
+    monkeypatch.setattr(cohort, "process_time", lambda: 0.0)
+
+
+def spent(*experiments: Experiment) -> tuple[list[float], int]:
+    """Seconds of every run, and chunks in all."""
+    chunks = 0
+
+    class Counting(trainer.Trainer):
+        def _call(self, *args):  # type: ignore[no-untyped-def]
+            nonlocal chunks
+            chunks += 1
+            return super()._call(*args)
+
+    worker = Counting(strategy="stacked")
+    played = Cohort(prepare(experiments, [0], Tasks(settings())), worker)
+    played.run()
+    return played.cpu, chunks
+
+
+def test_what_several_runs_ask_for_is_divided_among_them(clock: None) -> None:
+    alone, chunks = spent(experiment("a"))
+    assert sum(alone) == pytest.approx(chunks) == 3
+    both, chunks = spent(experiment("a"), experiment("b"))
+    assert both == pytest.approx([1.5, 1.5])
+    assert chunks == 3
+
+
+def test_a_chunk_is_paid_by_the_steps_of_its_runs(clock: None) -> None:
+    """The one that does three times the steps pays three quarters of what both do together."""
+    cpu, chunks = spent(experiment("a", steps=2), experiment("b", lr=0.2, steps=6))
+    assert sum(cpu) == pytest.approx(chunks)
+    assert cpu[1] == pytest.approx(3 * cpu[0])
+
+
+def test_results_say_what_they_took(tmp_path: Path) -> None:
+    panel = Panel("p", (experiment("a"), experiment("b", lr=0.2)), (0, 1, 2))
+    before = peak_memory()
+    train.train_job(panel, panel.experiments, "smoke", "fedacs", "p", "resources", tmp_path / "p.parquet")
+    note = results.provenance(tmp_path / "p.parquet")
+    assert [len(of) for of in note["cpu_seconds_of"]] == [3, 3]
+    assert note["cpu_seconds"] >= sum(map(sum, note["cpu_seconds_of"])) - 0.01 * 6
+    assert before <= note["peak_memory"] <= peak_memory()
+
+
+def test_an_interrupted_job_counts_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    panel = Panel("p", (experiment("a"),), (0,))
+    monkeypatch.setattr(train.Checkpoint, "tick", lambda self: self.save())
+    monkeypatch.setattr(train, "write_results", lambda *_: 1 / 0)
+    arguments = (panel, panel.experiments, "smoke", "fedacs", "p", "resources2")
+    with pytest.raises(ZeroDivisionError):
+        train.train_job(*arguments, tmp_path / "p.parquet")
+    monkeypatch.undo()
+    monkeypatch.setattr(train, "peak_memory", lambda: 0)
+    monkeypatch.setattr(train.time, "process_time", lambda: 1000.0)
+    saved = train.Checkpoint(next((settings().store / "checkpoints").glob("*resources2.pt")), [])
+    monkeypatch.setattr(saved, "runs", prepare(panel.experiments, panel.seeds, Tasks(settings())))
+    assert saved.restore()
+    train.train_job(*arguments, tmp_path / "p.parquet")
+    note = results.provenance(tmp_path / "p.parquet")
+    assert note["resumed"]
+    assert note["peak_memory"] == saved.said["memory"] > 0
+    assert note["cpu_seconds"] == pytest.approx(saved.said["process"] + 1000, abs=0.01)
+    assert note["cpu_seconds_of"][0][0] >= round(saved.said["cpu"][0], 3)
