@@ -196,11 +196,6 @@ class Artifact:
     stamp: str | Code | Callable[..., Any] = ""
     censored: str = ">{}"
     doubts: tuple[Doubt, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:  # until all papers are converted
-        for name, value in self.options.items():
-            object.__setattr__(self, {"extra_markdown": "extra"}.get(name, name), value)
 
     @property
     def id(self) -> str:

@@ -110,21 +110,21 @@ def render(artifact, scale, root, sources, standing):
 """,
 }
 
-ARTIFACT = """
+HEAD = """
 from reproduce.declare import Artifact
 from reproduce.experiment import Experiment, Panel
 from reproduce.problems.records import Record, Toy
 
 def experiment(algorithm, requires=(), hours=0.0):
-    return Experiment({{"algorithm": algorithm}}, Toy(requires, hours), Record(), Record(0.5), Record(len(algorithm)))
+    return Experiment({"algorithm": algorithm}, Toy(requires, hours), Record(), Record(0.5), Record(len(algorithm)))
 
 def panel(name, requires=(), hours=0.0):
     return Panel(name, tuple(experiment(a, requires, hours) for a in ("fedavg", "fed_acs")), (0, 1, 2))
 
-def panels(scale):
-    return {panels}
+def artifact(paper, name, panels):
+    return Artifact(paper, name, f"Title of {name}", lambda scale: panels, cells=lambda histories: None)
 
-ARTIFACT = Artifact("{paper}", "{name}", "Title of {name}", panels, cells=lambda histories: None)
+ARTIFACTS = []
 """
 
 ARTIFACTS = {
@@ -150,6 +150,7 @@ def build(folder: Path) -> Path:
         write(folder / name, text)
     for paper in ("fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg"):
         write(folder / "reproduce/papers" / paper / "__init__.py", "")
+        write(folder / "reproduce/papers" / paper / "artifacts.py", HEAD)
     for (paper, name), panels in ARTIFACTS.items():
         add_artifact(folder, paper, name, panels)
     return folder
@@ -157,7 +158,8 @@ def build(folder: Path) -> Path:
 
 def add_artifact(folder: Path, paper: str, name: str, panels: str) -> None:
     """One more artifact whose panels are the Python expression `panels`."""
-    write(folder / f"reproduce/papers/{paper}/{name}.py", ARTIFACT.format(paper=paper, name=name, panels=panels))
+    with (folder / f"reproduce/papers/{paper}/artifacts.py").open("a") as file:
+        file.write(f"ARTIFACTS.append(artifact('{paper}', '{name}', {panels}))\n")
 
 
 def write(path: Path, text: str) -> None:

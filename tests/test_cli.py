@@ -52,14 +52,14 @@ def test_list_for_people_is_aligned(project: Path) -> None:
     assert {line.index("Title of") for line in lines[1:]} == {lines[0].index("TITLE")}
 
 
-def test_a_new_artifact_is_found_by_its_file(tmp_path: Path) -> None:
+def test_a_new_artifact_is_found_by_its_declaration(tmp_path: Path) -> None:
     project = miniature.build(tmp_path)
     miniature.add_artifact(project, "defedavg", "fig7", "(panel('new'),)")
     assert json.loads(reproduce(project, "list", "--json").stdout)[-1]["id"] == "defedavg/fig7"
-    (project / "reproduce/papers/defedavg/fig8.py").write_text("")
+    miniature.add_artifact(project, "defedavg", "fig7", "()")
     run = reproduce(project, "list")
     assert run.returncode == 1
-    assert "reproduce/papers/defedavg/fig8.py must define ARTIFACT" in run.stderr
+    assert "papers/defedavg/artifacts.py: two artifacts have the name 'fig7'" in run.stderr
 
 
 def test_plan_for_programs_and_for_people(project: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -16,12 +17,15 @@ from reproduce.algorithms.scalefl import ScaleFL
 from reproduce.algorithms.submodels import size_key
 from reproduce.clocks.rounds import Rounds
 from reproduce.engine.cohort import Run
-from reproduce.engine.requests import Trained
+from reproduce.engine.requests import Train, Trained
+from reproduce.engine.rule import Rule
 from reproduce.engine.task import Tasks
+from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.experiment import Experiment
 from reproduce.papers.fiarse import runs
 from reproduce.problems import Classification
+from reproduce.problems.submodels import positions
 from reproduce.settings import settings
 from reproduce.streams import rng
 from reproduce.systems import Epochs, System
@@ -165,3 +169,25 @@ def test_the_window_of_fedrolex_is_not_nested_between_rounds(tasks: Tasks) -> No
         assert len(replaced) == 2 * 3
         assert all(value > 0 for value in replaced) if rolling else not any(replaced)
         assert not any(value for _, _, metric, _, value in rows if metric == "unnested")
+
+
+# --- small networks and masks -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1 / 4, 1 / 16])
+def test_training_a_small_network_is_training_the_whole_one_behind_a_mask(tasks: Tasks, size: float) -> None:
+    """Width methods train dense networks: the same update as that of the whole with zeros elsewhere, held at zero."""
+    before = finished(tasks, METHODS["heterofl"], SIZES)
+    env, x = before.env, before.state["x"]
+    part = SMOKE.problem.model.narrowed(math.sqrt(size), scale=False)
+    at = positions(SMOKE.problem.model.shapes, part.shapes)
+    hidden = torch.zeros_like(x)
+    hidden[at] = x[at]
+    plain = Train(np.arange(8), np.full(8, 3), x[at], 0.1, 5, model=part)
+    any_size = torch.full((8, len(env.blocks)), 1e-300, dtype=torch.float64)
+    masked = replace(plain, start=hidden, model=None, rule=Rule(mask="frozen"), thresholds=any_size)
+    small, whole = (Trainer().train([(env.task, request)])[0].update for request in (plain, masked))
+    torch.testing.assert_close(whole[:, at], small, rtol=0, atol=1e-10)
+    whole[:, at] = 0
+    assert not whole.any()
+    assert small.abs().max() > 1e-3

@@ -249,6 +249,7 @@ def test_environment_leaves_what_the_configuration_leaves_open() -> None:
         "threads": 2,
         "seeds": ["0", 1],
         "budget": 0.5,
+        "checkpoint": None,
     }
     assert plan.environment(config) == {
         "REPRODUCE_STORE": "s",

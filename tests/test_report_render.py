@@ -170,7 +170,7 @@ class TestRender:
             lambda histories: metrics.last(histories.frame, "accuracy"),
             panels=lambda scale: (panel("a", dataset="mnist", algorithm="fedavg"), panel("b", dataset="svhn")),
             rows=("algorithm", "dataset"),
-            options={"extra_markdown": lambda histories, cells: f"{len(histories.frame)} rows, {len(cells)} cell"},
+            extra=lambda histories, cells: f"{len(histories.frame)} rows, {len(cells)} cell",
         )
         _, markdown, *_ = render(made, "reduced", tmp_path, [("a", path, ""), ("b", None, "needs svhn")])
         text = markdown.read_text()

@@ -120,7 +120,7 @@ class TestCells:
         assert "| c | 7 |" in text
         assert "1 with a lower bound left out" in text
         assert not re.search(r"^- [->+] ", text, re.M)  # a note must not become a quotation or a list in a list
-        plus = artifact(cells, options={"censored": "{}+"})
+        plus = artifact(cells, censored="{}+")
         assert "| b | 200+<br>(150+) |" in formats.markdown(table(plus, cells, paper.assign(paper_censored=True)))
         row = got.frame.set_index("algorithm").loc["b"]
         assert row["censored"]
@@ -178,7 +178,7 @@ class TestCells:
         paper = said("target,algorithm,metric,value,std\n70,a,t,2,\n")
         with pytest.raises(ValueError, match=r"p/table1: two cells in one place of the table; they differ in 'target'"):
             table(artifact(cells), cells, paper)
-        got = table(artifact(cells, options={"labels": ("target",)}), cells, paper)
+        got = table(artifact(cells, labels=("target",)), cells, paper)
         assert len(got.frame) == 1
         assert got.frame.iloc[0]["difference"] == 0
         assert "Target: 61.5 here, 70 in the paper." in got.notes
@@ -193,7 +193,7 @@ class TestCells:
         two = pd.concat([cells, cells.assign(metric="u")])
         with pytest.raises(ValueError, match=r"several metrics; put 'metric' into rows or columns"):
             table(artifact(two, columns=("algorithm",)), two)
-        assert table(artifact(two, columns=("algorithm",), options={"metrics": ("u",)}), two).columns == (("a",),)
+        assert table(artifact(two, columns=("algorithm",), metrics=("u",)), two).columns == (("a",),)
 
     def test_a_setting_named_like_a_count(self) -> None:
         got = table(

@@ -1,44 +1,35 @@
-"""The papers and their artifacts: every `papers/<key>/fig*.py` or `table*.py`, and `theory.py`, `setup.py` or
-`sensitivity.py` for what the paper does not have, defines an `ARTIFACT`; no list to keep."""
+"""The papers and their artifacts: `papers/<key>/artifacts.py` declares `ARTIFACTS`; what is in it exists."""
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import re
 from functools import cache
-from pathlib import Path
 
 from reproduce.declare import Artifact
 
 PAPERS = ("fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg")
-
-_MODULE = re.compile(r"(fig|table)[0-9]+[a-z0-9]*|theory|setup|sensitivity")
 
 
 @cache
 def artifacts() -> tuple[Artifact, ...]:
     """All artifacts, in the order of `PAPERS`, and within a paper figures before tables, 2 before 10.
 
-    Raises TypeError for a module without an `ARTIFACT`, or with one that belongs elsewhere: a declaration that nobody
-    would ever see is a bug.
+    Raises TypeError for an entry that is no artifact of its paper, and for a name that occurs twice.
     """
     return tuple(artifact for paper in PAPERS for artifact in _of_paper(paper))
 
 
 def _of_paper(paper: str) -> list[Artifact]:
-    package = importlib.import_module(f"{__name__}.{paper}")
-    if (Path(package.__path__[0]) / "artifacts.py").exists():
-        declared = importlib.import_module(f"{package.__name__}.artifacts").ARTIFACTS
-        return sorted(declared, key=lambda artifact: natural(artifact.name))
-    names = [m.name for m in pkgutil.iter_modules(package.__path__) if _MODULE.fullmatch(m.name)]
-    found = []
-    for name in sorted(names, key=natural):
-        artifact = getattr(importlib.import_module(f"{package.__name__}.{name}"), "ARTIFACT", None)
-        if not isinstance(artifact, Artifact) or artifact.id != f"{paper}/{name}":
-            raise TypeError(f"reproduce/papers/{paper}/{name}.py must define ARTIFACT, the artifact '{paper}/{name}'")
-        found.append(artifact)
-    return found
+    declared = importlib.import_module(f"{__name__}.{paper}.artifacts").ARTIFACTS
+    where, seen = f"ARTIFACTS in reproduce/papers/{paper}/artifacts.py", set()
+    for artifact in declared:
+        if not isinstance(artifact, Artifact) or artifact.paper != paper:
+            raise TypeError(f"{where}: {getattr(artifact, 'id', artifact)} is no artifact of {paper}")
+        if artifact.name in seen:
+            raise TypeError(f"{where}: two artifacts have the name '{artifact.name}'")
+        seen.add(artifact.name)
+    return sorted(declared, key=lambda artifact: natural(artifact.name))
 
 
 def natural(name: str) -> list[str | int]:

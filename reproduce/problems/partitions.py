@@ -8,7 +8,7 @@
 | `CappedDirichlet`                         | fedagrac (DP1); fiarse, AG News            |
 | `Sharding`, `ShuffledBlocks`              | fedagrac (DP2, i.i.d.)                     |
 | `BalancedDirichlet`                       | fiarse, CIFAR                              |
-| `label_groups`, `GroupedDirichlet`        | dynamic_init, Tables 1-7                   |
+| `label_groups`, `GroupedDirichlet`        | dynamic_init, Tables 1-7, 12               |
 | `Head`                                    | fedagrac, reduced scale                    |
 | `HalfLabels`, `PartialOverlap`, `TwoShard`, `DistinctLabels` | dynamic_init, Tables 8-14 |
 
