@@ -8,7 +8,7 @@ import torch
 
 from reproduce.engine.augment import Augmentation, crop_flip
 from reproduce.engine.requests import Train
-from reproduce.engine.slots import Slot
+from reproduce.engine.stacking import Slot
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.problems import Classification

@@ -19,7 +19,7 @@ from reproduce.errors import UserError
 from reproduce.papers import artifacts
 from reproduce.verdicts.checks import canon, merged
 from reproduce.verdicts.claims import ClaimsFile, Contents, claims_files, load_claims
-from reproduce.verdicts.demands import render_demands
+from reproduce.verdicts.document import render_demands
 from reproduce.verdicts.scoreboard import Tally, paper_numbers, render_scoreboard, scoreboard, to_json
 from reproduce.verdicts.verdict import VERDICTS
 

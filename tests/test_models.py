@@ -19,7 +19,7 @@ from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.evaluate import evaluate
 from reproduce.engine.requests import Evaluate, Gradient, Train
 from reproduce.engine.rule import Rule
-from reproduce.engine.slots import Chunk, Plans, Slot
+from reproduce.engine.stacking import Chunk, Plans, Slot
 from reproduce.engine.task import Env, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError

@@ -58,7 +58,7 @@ def test_neon_equals_reference(program: Path, tmp_path: Path, name: str, rule: R
     start = job.start[client]
     assert task.test_indices is None
     plan = task.plan(client, steps, 4, int(job.offset[client]))  # type: ignore[index]
-    from reproduce.engine.slots import Chunk, Plans, Slot
+    from reproduce.engine.stacking import Chunk, Plans, Slot
 
     chunk = Chunk([Slot(task, job, client)], task.arena.layout, Plans())
     masks = code.masks(chunk.generators(torch.device("cpu"))[0], steps, plan.shape[1])

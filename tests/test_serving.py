@@ -19,7 +19,7 @@ from reproduce.engine.layout import layout_of
 from reproduce.engine.rates import ASSUMED
 from reproduce.engine.requests import PLAIN, Train, asked
 from reproduce.engine.rule import Exits, OrderedDropout, Rule
-from reproduce.engine.slots import Chunk, Plans, Slot
+from reproduce.engine.stacking import Chunk, Plans, Slot
 from reproduce.engine.strategies import NAMED, TABLE, Demand
 from reproduce.engine.task import ClassificationTask, QuadraticTask, Task, Tasks
 from reproduce.engine.trainer import Trainer, demand_of

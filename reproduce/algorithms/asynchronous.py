@@ -7,7 +7,7 @@ rule serves FedAvg, DeFedAvg-nIID, DeFedAvg-IID, FedBuff and AsySG; FAVANO avera
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -86,6 +86,8 @@ class Favano(Asynchronous):
     alpha_i = 1; "deterministic" - an estimate of E[min(q_i, K)]; "stochastic" - an estimate of P(q_i > 0), times q_i.
     The estimates are client i's means over its earlier contacts, to which one contact with q = K is added.
     """
+
+    memory: ClassVar[tuple[str, ...]] = ("contacts", "positive", "completed")
 
     normalisation: Literal["none", "deterministic", "stochastic"] = "none"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,6 +113,9 @@ class DistinctClients:
 @dataclass(frozen=True)
 class FedAvg:
     """X <- X + server_lr * sum over received clients of weight_m U_m. Subclasses override the hooks below."""
+
+    memory: ClassVar[tuple[str, ...]] = ()
+    """What the algorithm keeps in the run's state from round to round, beside the model `x`."""
 
     lr: float = 0.1
     participation: Participation = field(default=Full())

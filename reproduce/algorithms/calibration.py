@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class Calibration:
 @dataclass(frozen=True)
 class Calibrated(FedAvg):
     """Base of the algorithms whose expected step length differs from FedAvg's; None leaves the rate as it is."""
+
+    memory: ClassVar[tuple[str, ...]] = ("calibration",)
 
     calibration: Calibration | None = None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from reproduce.algorithms.base import FedAvg, Now, Participants, State
 from reproduce.engine.requests import Train
@@ -22,6 +22,8 @@ class Distillation(FedAvg):
     predictions are uniform. kappa = 0 is FedAvg.
     """
 
+    memory: ClassVar[tuple[str, ...]] = ("teacher",)
+
     kappa: float = 1.0
 
     def __post_init__(self) -> None:
@@ -29,7 +31,7 @@ class Distillation(FedAvg):
             raise ValueError(f"distillation needs a finite kappa >= 0, not {self.kappa}")
 
     def setup(self, env: Env, state: State) -> None:
-        stored = state.get("finals")
+        stored = state.get("stored")
         state["teacher"] = stored[-1] if stored else env.zeros(env.parameters)
 
     def rule(self) -> Rule:

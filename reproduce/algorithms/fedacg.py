@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from reproduce.algorithms.base import FedAvg, Now, Participants, State
 from reproduce.engine.requests import Train, Trained
@@ -23,6 +23,8 @@ class FedACG(FedAvg):
     with_statistics: running statistics of the model look ahead and have a momentum like parameters, which can make
         variances negative (the code of arXiv 2410.05662); otherwise they are averaged, and that is all.
     """
+
+    memory: ClassVar[tuple[str, ...]] = ("m",)
 
     lam: float = 0.85
     beta: float = 0.01

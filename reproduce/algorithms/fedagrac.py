@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,8 @@ class FedaGrac(FedAvg):
     start: nu and nu_m in the first round: "zeros" (published code) or "full_gradient" (the paper: at the first model).
     own: nu_m of fast clients: "mean" (Algorithm 1 and the code) or "first" (eq. 4).
     """
+
+    memory: ClassVar[tuple[str, ...]] = ("nu", "nu_m")
 
     calibration: Rate = field(default=Constant(1.0))
     scheme: Literal["fedagrac", "avg", "first", "reverse"] = "fedagrac"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,8 @@ class FedAU(FedAvg):
     A client takes part in a round if it was sampled and its update arrived, however often it was drawn. An interval
     ends with the round of a participation, or is cut off when it is `cutoff` rounds long.
     """
+
+    memory: ClassVar[tuple[str, ...]] = ("waited", "interval_sum", "intervals")
 
     cutoff: int = 50
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from reproduce.algorithms.base import Now, Participants, State
 from reproduce.algorithms.calibration import Calibrated, reliable_length
@@ -22,6 +22,8 @@ class FedVARP(Calibrated):
     "paper" (FedACS eq. 114):  X <- X + sum over R of weight_m U_m + sum over S without R of weight_m Y_m
     "original":                X <- X + sum_m w_m Y_m + mean over R of (U_m - Y_m); an empty R leaves only the first sum
     """
+
+    memory: ClassVar[tuple[str, ...]] = ("last_updates",)
 
     variant: Literal["paper", "original"] = "paper"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from reproduce.algorithms.base import FedAvg, Now, Participants, State
 from reproduce.engine.requests import Train, Trained
@@ -29,6 +29,8 @@ class Moon(FedAvg):
 
     Memory: `previous` maps clients that have trained to their models [P].
     """
+
+    memory: ClassVar[tuple[str, ...]] = ("previous",)
 
     mu: float = 1.0
     temperature: float = 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from reproduce.algorithms.base import FedAvg, Now, Participants, State
 from reproduce.engine.requests import Train, Trained
@@ -25,6 +25,8 @@ class Scaffold(FedAvg):
     weights that the rule gives the gradients. All c_m are 0 at the start; the weights of the objective (among the
     clients that exist in the round) stand in for the paper's 1/N.
     """
+
+    memory: ClassVar[tuple[str, ...]] = ("c", "c_m")
 
     control: str = "mean_gradient"
 

@@ -79,7 +79,7 @@ class Submodels(FedAvg):
                 record(state, now.round, "weight", value, str(i))
 
     def models(self, env: Env, state: State) -> Mapping[str, Tensor | Evaluate]:
-        sizes = set(env.system.capacity.sizes) | (set(self.sweep) if state.get("final") else set())
+        sizes = set(env.system.capacity.sizes) | (set(self.sweep) if state.get("ending") else set())
         ordered = sorted(sizes, reverse=True)
         return dict(zip(map(size_key, ordered), self.extract(env, state, ordered), strict=True))
 
@@ -98,7 +98,7 @@ class Submodels(FedAvg):
             own.append(100 * float(correct[0, ends[client] - len(tests[client]) : ends[client]].mean()))
         for key in dict.fromkeys(keys):
             yield "local_accuracy", key, float(np.mean([a for a, k in zip(own, keys, strict=True) if k == key]))
-        if state.get("final"):
+        if state.get("ending"):
             yield from (("client_accuracy", str(client), accuracy) for client, accuracy in enumerate(own))
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Generator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -48,6 +48,8 @@ class Events:
     `evaluated` how many evaluations there were; `reached` whether the target was. A model is freed when no later update
     starts from it, so that there are never more of them than the largest staleness of an update, and one.
     """
+
+    memory: ClassVar[tuple[str, ...]] = ("starts", "evaluated", "reached", "pending")
 
     policy: Policy
     aggregations: int | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,8 @@ class Rounds:
     by_class: also record the accuracy on each label.
     until: ("accuracy", 80.0) ends the run with the first evaluation whose metric is at or above the number.
     """
+
+    memory: ClassVar[tuple[str, ...]] = ("steps_done", "pending", "ending")
 
     rounds: int
     every: int = 1
@@ -70,12 +72,12 @@ class Rounds:
         return float(self.rounds * each.mean() * problem.clients * min(1.0, share))
 
     def play(self, env: Env, algorithm: FedAvg, state: State) -> Generator[Any, Any, None]:
-        """The requests of the run from `state["round"]` on; `state["final"]`: is this evaluation the last?"""
+        """The requests of the run from `state["round"]` on; `state["ending"]`: is this evaluation the last?"""
         if "steps_done" not in state:
             state.update(steps_done=np.zeros(env.clients, dtype=np.int64), pending=True)
         while True:
             if state["pending"]:
-                state["final"] = state["round"] == self.rounds
+                state["ending"] = state["round"] == self.rounds
                 yield from measure(env, algorithm, state, state["round"], self.view, by_class=self.by_class)
                 if self.work:
                     record(state, state["round"], "work", state["work"])

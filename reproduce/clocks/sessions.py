@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -40,10 +40,12 @@ class Sessions:
     fingerprint is taken with lr / 2.
 
     Every session, and every fingerprint, begins with fresh memories of the algorithm (`setup`). The clock's entries in
-    the state: `opened` the latest session whose initial model has been made, `finals` the stored models of the latest
+    the state: `opened` the latest session whose initial model has been made, `stored` the stored models of the latest
     sessions from P on, `fingerprints` of all these sessions, `random` the random model, `pilot` the pilot model or the
     sum that becomes it.
     """
+
+    memory: ClassVar[tuple[str, ...]] = ("opened", "pending", "steps_done", "random", "stored", "fingerprints", "pilot")
 
     sessions: int
     rounds: int
@@ -112,7 +114,7 @@ class Sessions:
                 pending=True,
                 steps_done=np.zeros(env.clients, dtype=np.int64),
                 random=state["x"],
-                finals=[],
+                stored=[],
                 fingerprints=[],
             )
             if self.start.pilot == "trained":
@@ -173,9 +175,9 @@ class Sessions:
             state["steps_done"] = np.zeros(env.clients, dtype=np.int64)
         if session == self.pilots and not self.start.carry:
             state["x"] = state["random"]
-        elif session > self.pilots and state["finals"]:
-            mixture["alpha"] = self.start.weights(len(state["finals"]), mixture.get("distance", np.empty(0)))
-            state["x"] = mixed(mixture["alpha"], state["finals"])
+        elif session > self.pilots and state["stored"]:
+            mixture["alpha"] = self.start.weights(len(state["stored"]), mixture.get("distance", np.empty(0)))
+            state["x"] = mixed(mixture["alpha"], state["stored"])
         for metric, values in mixture.items():
             for z, value in enumerate(values, start=session - len(values)):
                 record(state, session * self.rounds, metric, value, key=f"{session}:{z}")
@@ -205,10 +207,10 @@ class Sessions:
         if session < self.pilots:
             state["pilot"] = state["pilot"] + model / self.pilots
             return
-        state["finals"].append(model)
-        if self.start.again and len(state["finals"]) == self.pilots:
-            state["pilot"] = mixed(np.full(self.pilots, 1 / self.pilots), state["finals"])
-            state["finals"] = []
+        state["stored"].append(model)
+        if self.start.again and len(state["stored"]) == self.pilots:
+            state["pilot"] = mixed(np.full(self.pilots, 1 / self.pilots), state["stored"])
+            state["stored"] = []
 
 
 def mixed(alpha: np.ndarray, models: list[Tensor]) -> Tensor:

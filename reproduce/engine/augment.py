@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine.slots import Slot
+from reproduce.engine.stacking import Slot
 from reproduce.streams import rng
 
 if TYPE_CHECKING:

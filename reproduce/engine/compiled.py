@@ -25,7 +25,7 @@ from reproduce.engine.augment import Augmentation
 from reproduce.engine.layout import Layout
 from reproduce.engine.library import Descent, addresses, aligned, level, library
 from reproduce.engine.local import Rows
-from reproduce.engine.slots import Chunk
+from reproduce.engine.stacking import Chunk
 from reproduce.problems.models import Model
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from reproduce.engine.local import Blocks, Rows, reduced
 from reproduce.engine.memory import FLIGHT, KEPT
 from reproduce.engine.ops import Stacked
 from reproduce.engine.requests import IDLE, asked
-from reproduce.engine.slots import Chunk
+from reproduce.engine.stacking import Chunk
 from reproduce.engine.strategies import NEEDED, SGD
 from reproduce.engine.task import Arena
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from reproduce.engine.ops import One, Params, Stacked
 from reproduce.engine.rule import Exits, OrderedDropout
-from reproduce.engine.slots import Chunk
+from reproduce.engine.stacking import Chunk
 from reproduce.problems.models import Model
 from reproduce.streams import rng
 

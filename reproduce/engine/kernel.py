@@ -14,7 +14,7 @@ from torch import Tensor
 
 from reproduce.engine.library import LINE, Descent, aligned, library
 from reproduce.engine.local import Rows
-from reproduce.engine.slots import Chunk
+from reproduce.engine.stacking import Chunk
 from reproduce.engine.task import Arena
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from reproduce.engine.local import Gradients, Rows, Stepper
-from reproduce.engine.slots import Chunk
+from reproduce.engine.stacking import Chunk
 from reproduce.engine.task import Arena
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from reproduce.engine.augment import Augmentation
 from reproduce.engine.inner import Inner
 from reproduce.engine.ops import One, Stacked
-from reproduce.engine.slots import Chunk
+from reproduce.engine.stacking import Chunk
 from reproduce.engine.still import Contrast, distillation
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from reproduce.engine.layout import Flat
 from reproduce.engine.local import Gradients, Rows, Stepper
 from reproduce.engine.requests import PLAIN, Evaluate, Gradient
 from reproduce.engine.rule import Rule
-from reproduce.engine.slots import Chunk
+from reproduce.engine.stacking import Chunk
 from reproduce.engine.strategies import Demand
 from reproduce.problems import Quadratic
 from reproduce.settings import Settings

@@ -13,7 +13,7 @@ from reproduce.engine.layout import Layout
 from reproduce.engine.local import Rows
 from reproduce.engine.ops import One
 from reproduce.engine.rule import Exits
-from reproduce.engine.slots import Chunk, Slot
+from reproduce.engine.stacking import Chunk, Slot
 from reproduce.engine.task import Arena
 from reproduce.streams import rng
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from reproduce.engine.layout import Layout
 from reproduce.engine.local import Rows, autograd_run
-from reproduce.engine.slots import Chunk, Slot
+from reproduce.engine.stacking import Chunk, Slot
 
 if TYPE_CHECKING:
     from reproduce.engine.task import Arena

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from reproduce.engine.ops import One, Stacked
-from reproduce.engine.slots import Chunk
+from reproduce.engine.stacking import Chunk
 
 
 def distillation(chunk: Chunk, teacher: Tensor, x: Tensor, logits: Tensor) -> Tensor:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from reproduce.engine.local import Rows
-    from reproduce.engine.slots import Chunk, Plans, Slot
+    from reproduce.engine.stacking import Chunk, Plans, Slot
 
 STACK = 5
 """Models per stack on a CPU."""

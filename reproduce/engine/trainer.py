@@ -26,7 +26,7 @@ from reproduce.engine.graphs import Lanes
 from reproduce.engine.local import Rows
 from reproduce.engine.machine import fast_products, keep_heap, set_cuda_arithmetic
 from reproduce.engine.requests import Train, Trained, asked
-from reproduce.engine.slots import Chunk, Plans, Slot
+from reproduce.engine.stacking import Chunk, Plans, Slot
 from reproduce.engine.strategies import Demand, Strategy
 from reproduce.engine.task import Task
 from reproduce.engine.words import ordered
