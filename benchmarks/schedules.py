@@ -92,7 +92,7 @@ def events() -> None:
     print("Models kept: the most start versions of one run at a time; bound: its largest staleness + 1.")
 
 
-SHORT = 60
+SHORT = 25
 
 
 def _updates(e: Experiment, seed: int) -> list[Any]:

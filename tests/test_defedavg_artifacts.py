@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,13 @@ def test_cells_of_table_1(smoke: dict[str, Path]) -> None:
             cell: Any = numbers.loc[(distribution, algorithm, seed, metric), :]  # type: ignore[index]
             assert cell["value"] == hit[column]
             assert not cell["censored"]
+
+
+def test_a_target_that_is_never_reached_is_a_bound(smoke: dict[str, Path]) -> None:
+    all_of = histories("table1", smoke)
+    numbers = numbers_of("table1", replace(all_of, frame=all_of.frame.assign(value=1.0)))
+    assert numbers["censored"].all()
+    assert set(numbers[numbers["metric"] == "time_to_target_s"]["value"]) == {10.0}
 
 
 def test_cells_of_the_figures_over_time(smoke: dict[str, Path]) -> None:

@@ -1,7 +1,7 @@
 """A schedule as arrays, block after block: any number of aggregations in memory that does not grow with it.
 
-What `systems.schedule` simulates one object at a time comes here as a stream. The policies whose loops take the time
-are compiled (schedule.c); without a C compiler, or for the others, the simulation in Python fills the blocks. Both give
+What `systems.schedule` simulates one object at a time comes here as a stream. The policies' loops are compiled
+(schedule.c); without a C compiler, or for a policy without one, the simulation in Python fills the blocks. Both give
 the same bits.
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
-from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy
+from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
 from reproduce.systems.schedule import Aggregation, Schedule, Setup, check_length
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _library() -> Any:
 
     found = exact(SOURCE)
     if found is not None:
-        for name in ("arrivals_new", "buffers_new"):
+        for name in ("arrivals_new", "buffers_new", "rounds_new"):
             getattr(found, name).restype = ctypes.c_void_p
     return found
 
@@ -140,7 +140,7 @@ class _Kernel:
     """Draws that the loop has been given and not used: numbers, or rows of n."""
 
     def __init__(self, library: Any, schedule: Schedule, setup: Setup, updates: int, *numbers: Any) -> None:
-        self.library, self.setup, self.n = library, setup, schedule.policy.n
+        self.library, self.setup, self.policy, self.n = library, setup, schedule.policy, schedule.policy.n
         self.room = max(updates, self.n) + self.n
         self.memory = ctypes.c_void_p(getattr(library, f"{self.name}_new")(*numbers))
         self._check(self.memory.value)
@@ -177,8 +177,12 @@ class _Kernel:
 
     def _block(self, index: int, time: Floats, first: Ints, part: slice, whole: dict[str, Any]) -> Block:
         taken = {name: array[part].copy() for name, array in whole.items() if name != "times"}
-        steps = np.full(len(taken["client"]), self.setup.steps, dtype=np.int64)
-        return Block(index, time, first, steps=steps, weight=self.weights(whole["times"][part], first), **taken)
+        times = whole["times"][part]
+        return Block(index, time, first, steps=self.steps(times), weight=self.weights(times, first), **taken)
+
+    def steps(self, times: Ints) -> Ints:
+        """The local steps of the updates."""
+        return np.full(len(times), self.setup.steps, dtype=np.int64)
 
     def weights(self, times: Ints, first: Ints) -> Floats:
         """The updates' shares of their aggregations."""
@@ -222,14 +226,36 @@ class _Arrivals(_Kernel):
         return np.concatenate([left, self.setup.rng.integers(self.choices, size=needed)]) if needed > 0 else left
 
 
-class _Buffers(_Kernel):
+class _Drawn(_Kernel):
+    """Base of the policies that draw n clients per round: draws are rows of n."""
+
+    drawn = 0
+
+    def rows(self, rounds: int) -> Ints:
+        """The clients of so many rounds more [rounds, n]."""
+        policy: Any = self.policy
+        if policy.selections:
+            at = np.arange(self.drawn, self.drawn + rounds) % len(policy.selections)
+            return np.array(policy.selections, dtype=np.int64)[at]
+        return self.setup.rng.integers(0, self.setup.clients, (rounds, self.n))
+
+    def _refilled(self, aggregations: int) -> Ints | None:
+        left = np.empty((0, self.n), np.int64) if self.draws is None else self.draws
+        needed = aggregations - len(left)
+        if needed <= 0:
+            return left
+        rows = self.rows(needed)
+        self.drawn += needed
+        return np.concatenate([left, rows])
+
+
+class _Buffers(_Drawn):
     """DeFedAvg-nIID."""
 
     name = "buffers"
 
     def __init__(self, library: Any, schedule: Schedule, setup: Setup, updates: int) -> None:
         policy: Any = schedule.policy
-        self.selections, self.drawn = policy.selections, 0
         flags = (policy.variant == "hold", policy.receive == "keep", policy.empty == "skip")
         seconds = np.array(setup.job_seconds)
         super().__init__(
@@ -243,18 +269,45 @@ class _Buffers(_Kernel):
         shares: Floats = times / heard[of]
         return shares
 
-    def _refilled(self, aggregations: int) -> Ints | None:
-        left = np.empty((0, self.n), np.int64) if self.draws is None else self.draws
-        needed = aggregations - len(left)
-        if needed <= 0:
-            return left
-        if self.selections:
-            rounds = np.arange(self.drawn, self.drawn + needed) % len(self.selections)
-            rows = np.array(self.selections, dtype=np.int64)[rounds]
-        else:
-            rows = self.setup.rng.integers(0, self.setup.clients, (needed, self.n))
-        self.drawn += needed
-        return np.concatenate([left, rows])
+
+class _Rounds(_Drawn):
+    """FedAvg."""
+
+    name = "rounds"
+
+    def __init__(self, library: Any, schedule: Schedule, setup: Setup, updates: int) -> None:
+        contact, pause, seconds = self.timing(schedule.policy, setup)
+        super().__init__(
+            library, schedule, setup, updates,
+            *map(ctypes.c_int64, (setup.clients, schedule.policy.n, setup.steps)), _pointer(np.array(seconds)),
+            *map(ctypes.c_double, (setup.upload, setup.download, contact, pause)),
+        )  # fmt: skip
+
+    def timing(self, policy: Any, setup: Setup) -> tuple[float, float, list[float]]:
+        """Seconds of a round's contacts (0: until the last upload), between rounds, and of a job."""
+        return 0.0, 0.0, setup.job_seconds
+
+    def weights(self, times: Ints, first: Ints) -> Floats:
+        shares: Floats = times / self.n
+        return shares
+
+
+class _Contacts(_Rounds):
+    """FAVANO, whose `times` are the steps that were completed."""
+
+    def timing(self, policy: Any, setup: Setup) -> tuple[float, float, list[float]]:
+        trip = setup.upload + setup.download
+        return (policy.n * trip if policy.contact == "serial" else trip), policy.wait * trip, setup.step_seconds
+
+    def rows(self, rounds: int) -> Ints:
+        draw = self.setup.rng.choice
+        return np.array([draw(self.setup.clients, self.n, replace=False) for _ in range(rounds)], dtype=np.int64)
+
+    def steps(self, times: Ints) -> Ints:
+        return times.copy()
+
+    def weights(self, times: Ints, first: Ints) -> Floats:
+        return np.full(first[-1], 1 / (self.n + 1))
 
 
 def _pointer(array: Any) -> ctypes.c_void_p:
@@ -266,5 +319,7 @@ KERNELS: dict[type, Callable[[Any, Schedule, Setup, int], _Kernel]] = {
     DeFedAvgIIDPolicy: _Arrivals,
     FedBuffPolicy: _Arrivals,
     DeFedAvgNIIDPolicy: _Buffers,
+    FedAvgPolicy: _Rounds,
+    FavanoPolicy: _Contacts,
 }
 """The policies with compiled loops."""

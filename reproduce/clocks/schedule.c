@@ -1,5 +1,5 @@
-/* The loops of the policies of systems/policies_arrivals.py and of DeFedAvg-nIID, for large systems: the same sums of
-   the same numbers in the same order, so that the schedules are equal to the bit (tests/test_blocks.py).
+/* The loops of systems/policies_arrivals.py and systems/policies_drawn.py, for large systems: the same sums of the same
+   numbers in the same order, so that the schedules are equal to the bit (tests/test_blocks.py).
 
    A simulation is made by *_new, gives its next aggregations by *_run and is freed by *_free. A run stops behind an
    aggregation when the arrays are full, or, for good, before the first one later than the horizon. */
@@ -19,7 +19,7 @@ typedef struct {
     double *time;
     integer *first, *client, *job, *version;
     double *start, *end, *arrival;
-    integer *times;                                    /* how often the client was drawn: DeFedAvg-nIID */
+    integer *times;                                    /* how often the client was drawn; FAVANO: its steps */
 } Out;
 
 typedef struct { double time; integer kind, client, job, version; double start; } Event;
@@ -329,6 +329,74 @@ int buffers_run(Buffers *s, Out *out) {
         out->used++;
         if (!make_room(s)) return 0;
         s->arrived[s->known++ - s->base] = time + s->download;
+        if (!aggregate(out, time)) s->over = 1;
+    }
+    return 1;
+}
+
+/* --- rounds: FedAvg, and FAVANO (contact > 0) --------------------------------------------------------------------- */
+
+typedef struct {
+    integer clients, n, steps, version, over;
+    double upload, download, contact, pause, now;      /* seconds that the contacts of a round take, and between rounds */
+    double *seconds, *begun;                           /* of a job (FAVANO: of a step); when the last contact was */
+    integer *started, *held, *drawn, *times;
+} Rounds;
+
+void rounds_free(Rounds *s) {
+    if (!s) return;
+    free(s->seconds), free(s->begun), free(s->started), free(s->held), free(s->drawn), free(s->times), free(s);
+}
+
+Rounds *rounds_new(integer clients, integer n, integer steps, const double *seconds, double upload, double download,
+                   double contact, double pause) {
+    Rounds *s = calloc(1, sizeof(Rounds));
+    if (!s) return 0;
+    s->clients = clients, s->n = n, s->steps = steps, s->upload = upload, s->download = download;
+    s->contact = contact, s->pause = pause, s->now = contact > 0 ? download : 0.0;
+    s->seconds = malloc(clients * sizeof(double)), s->begun = malloc(clients * sizeof(double));
+    s->started = calloc(clients, sizeof(integer)), s->held = calloc(clients, sizeof(integer));
+    s->drawn = malloc((n + 1) * sizeof(integer)), s->times = calloc(clients, sizeof(integer));
+    if (!s->seconds || !s->begun || !s->started || !s->held || !s->drawn || !s->times) {
+        rounds_free(s);
+        return 0;
+    }
+    memcpy(s->seconds, seconds, clients * sizeof(double));
+    for (integer i = 0; i < clients; i++) s->begun[i] = download;
+    return s;
+}
+
+/* Steps completed since the last contact; the small number keeps one that ends in the instant of the contact. */
+static integer completed(const Rounds *s, integer client) {
+    if (s->seconds[client] == 0) return s->steps;
+    double steps = floor((s->now - s->begun[client]) / s->seconds[client] + 1e-9);
+    return steps < s->steps ? (integer)steps : s->steps;
+}
+
+int rounds_run(Rounds *s, Out *out) {
+    while (!s->over && !full(out, s->n)) {
+        const integer *row = out->draws + s->n * out->used++;
+        double time = s->contact > 0 ? s->now + s->contact : -INFINITY;
+        integer count = 0;
+        for (integer i = 0; i < s->n; i++)
+            if (!s->times[row[i]]++) s->drawn[count++] = row[i];
+        qsort(s->drawn, count, sizeof(integer), ascending);
+        for (integer i = 0; i < count; i++) {
+            integer client = s->drawn[i], at = out->updates++;
+            out->client[at] = client, out->job[at] = s->started[client]++;
+            if (s->contact > 0) {
+                integer steps = completed(s, client);
+                out->version[at] = s->held[client], out->times[at] = steps, out->start[at] = s->begun[client];
+                out->end[at] = out->start[at] + steps * s->seconds[client], out->arrival[at] = time;
+                s->held[client] = s->version + 1, s->begun[client] = time;
+            } else {
+                out->version[at] = s->version, out->times[at] = s->times[client], out->start[at] = s->now + s->download;
+                out->end[at] = out->start[at] + s->seconds[client], out->arrival[at] = out->end[at] + s->upload;
+                if (out->arrival[at] > time) time = out->arrival[at];
+            }
+            s->times[client] = 0;
+        }
+        s->now = time + s->pause, s->version++;
         if (!aggregate(out, time)) s->over = 1;
     }
     return 1;

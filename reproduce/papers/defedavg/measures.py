@@ -9,6 +9,7 @@ import pandas as pd
 
 from reproduce.clocks.blocks import blocks
 from reproduce.papers.defedavg import runs
+from reproduce.papers.defedavg.artifacts import NAMES
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
@@ -75,8 +76,6 @@ def _at_times(frame: pd.DataFrame, metric: str, times: pd.DataFrame, name: str) 
 
 def aggregations(histories: Histories, cells: pd.DataFrame) -> str:
     """Aggregations to the target, and what does not come out as in the paper."""
-    from reproduce.papers.defedavg.artifacts import NAMES
-
     rounds = metrics.over_seeds(cells[cells["metric"] == "rounds_to_target"], ["target_accuracy_pct"])
     lines = [
         "**Aggregations until the target** (mean over seeds; > where a seed did not reach it)",

@@ -120,8 +120,7 @@ GAUSSIAN = Data(
 )  # fmt: skip
 TOPICS = replace(
     NEWS, name="topics", tokenizer="hashed", source=TopicTokens(4, 60, 12, 300, 100, seed=3), model=FastText(60, 8),
-    rounds=10,
-    rate=(0.5, 0.2), rates={"scaffold": (0.5, 0.2)}, batch=32,
+    rounds=10, rate=(0.5, 0.2), rates={"scaffold": (0.5, 0.2)}, batch=32,
     substitute="random words with topics for texts, 4 to 6 clients and 10 rounds per session",
 )  # fmt: skip
 
@@ -158,8 +157,8 @@ def small(data: Data, rate: Rate, stands_for: str = "") -> Data:
 
 SMALL10, SMALL100 = small(CIFAR10, (0.02, 0.5)), small(CIFAR100, (0.02, 0.5))
 SMALL_NEWS = replace(
-    NEWS, source="ag_news_subset", tokenizer="hashed", test_samples=2000, model=FastText(width=32),
-    rounds=20, rate=(0.5, 0.2), rates={"scaffold": (0.5, 0.2)},
+    NEWS, source="ag_news_subset", tokenizer="hashed", test_samples=2000, model=FastText(width=32), rounds=20,
+    rate=(0.5, 0.2), rates={"scaffold": (0.5, 0.2)},
     substitute="15,171 of the 120,000 news, vectors of 32, 10 or 20 clients and 20 rounds per session",
 )  # fmt: skip
 SETS = ("mnist", "fashion_mnist", "svhn", "cifar10", "cifar100", "tiny_imagenet")
