@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from reproduce.declare import Artifact, Code, Doubt, Measure, Window
+from reproduce.declare import Artifact, Code, Doubt, Filled, Measure, Window
 from reproduce.papers.dynamic_init import notes as n
 from reproduce.papers.dynamic_init.runs import panels
 
@@ -47,7 +47,7 @@ def table(
     return Artifact("dynamic_init", name, title, read, cells, notes=notes, doubts=doubts, **layout)
 
 
-def figure(number: int, title: str, cells: tuple[Measure, ...], draw: Code, stamp: str) -> Artifact:
+def figure(number: int, title: str, cells: tuple[Measure, ...], draw: Code | Filled, stamp: str) -> Artifact:
     name = f"fig{number}"
     return Artifact("dynamic_init", name, title, partial(panels, (name,)), cells, draw, stamp=stamp)
 
@@ -69,8 +69,14 @@ LAST = (
 )
 TITLE = "Accuracy (%) after a session transition with {} clients per session, {}"
 TENTH = "Accuracy (%) over the first ten rounds"
-GRIDDED = {"axes": ROWS, "title": "{dataset}, {algorithm}, overlap {label_overlap}, α = {dirichlet_alpha}"}
-DISTRIBUTED = {"axes": KIND, "title": "{label_distribution}, {dataset}, {algorithm}"}
+RECOVERY = Filled(
+    KIND,
+    "{label_distribution}, {dataset}, {algorithm}",
+    across=2,
+    ylabel="accuracy on the\nsession's labels (%)",
+    sheet={"height": 1.9},
+    fill=Code("pictures:recovery"),
+)
 
 ARTIFACTS = (
     figure(
@@ -84,21 +90,21 @@ ARTIFACTS = (
         2,
         "Accuracy through the sessions, Dirichlet distribution",
         (Code("measures:ends"),),
-        Code("pictures:recovery", GRIDDED),
+        replace(RECOVERY, axes=ROWS, title="{dataset}, {algorithm}, {label_overlap}, α = {dirichlet_alpha}"),
         n.CURVES,
     ),
     figure(
         3,
         "Accuracy through the sessions, two shards and partial overlap",
         older("first10_rounds", *THREE),
-        Code("pictures:recovery", DISTRIBUTED),
+        RECOVERY,
         n.CURVES,
     ),
     figure(
         4,
         "Accuracy through the sessions, four label distributions",
         older("first10_rounds", *THREE),
-        Code("pictures:recovery", DISTRIBUTED),
+        RECOVERY,
         n.CURVES,
     ),
     table(

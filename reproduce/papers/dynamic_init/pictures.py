@@ -15,7 +15,6 @@ from reproduce.clocks.sessions import Sessions
 from reproduce.papers.dynamic_init.measures import weights
 from reproduce.report import figures
 from reproduce.report.histories import Histories
-from reproduce.report.names import pretty
 
 SCHEMES = ("proposed", "previous", "average")
 ALL_SCHEMES = ("proposed", "continuous", "previous", "average")
@@ -42,32 +41,14 @@ def timeline(histories: Histories, cells: pd.DataFrame) -> Figure:
     return fig
 
 
-def recovery(histories: Histories, cells: pd.DataFrame, axes: tuple[str, ...], title: str) -> Figure:
-    """Accuracy over global rounds, one axes per combination of the labels `axes`; sessions begin at dotted lines."""
-    places: dict[tuple[Any, ...], Sessions] = {}
-    for e in histories.experiments:
-        places.setdefault(tuple(e.labels[c] for c in axes), e.clock)
-    across = min(2, len(places))
-    fig, sheet = figures.sheet(-(-len(places) // across), across, height=1.9)
-    frame = histories.frame[(histories.frame["metric"] == "accuracy") & (histories.frame["round"] > 0)]
-    for ax, (place, timing) in zip(sheet.flat, places.items(), strict=False):
-        ax.set_title(title.format(**{c: pretty(v) for c, v in zip(axes, place, strict=True)}))
-        rows = frame
-        for column, value in zip(axes, place, strict=True):
-            rows = rows[rows[column] == value] if column in rows else rows.iloc[:0]
-        if rows.empty:
-            figures.missing(ax, next((why for _, why in histories.missing), "no results"))
-            continue
-        figures.curves(ax, rows, series="init_scheme", order=ALL_SCHEMES, band="sd", styles=figures.lines(ALL_SCHEMES))
-        for session in range(timing.pilots + 1, timing.sessions):
-            ax.axvline(session * timing.rounds, color="#404040", linewidth=0.6, linestyle=":")
-        ax.set(xlabel="global round", xlim=(timing.pilots * timing.rounds, timing.length))
-    for ax in sheet[:, 0]:
-        ax.set_ylabel("accuracy on the\nsession's labels (%)")
-    for ax in sheet.flat[len(places) :]:
-        ax.set_visible(False)
-    figures.legend(fig)
-    return fig
+def recovery(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
+    """Accuracy over global rounds from the end of the pilot sessions on; sessions begin at dotted lines."""
+    timing = histories.experiments[0].clock
+    rows = histories.frame[(histories.frame["metric"] == "accuracy") & (histories.frame["round"] > 0)]
+    figures.curves(ax, rows, series="init_scheme", order=ALL_SCHEMES, band="sd", styles=figures.lines(ALL_SCHEMES))
+    for session in range(timing.pilots + 1, timing.sessions):
+        ax.axvline(session * timing.rounds, color="#404040", linewidth=0.6, linestyle=":")
+    ax.set(xlabel="global round", xlim=(timing.pilots * timing.rounds, timing.sessions * timing.rounds))
 
 
 def _timeline(ax: Axes, mixtures: Mapping[tuple[int, int], float], timing: Sessions) -> None:

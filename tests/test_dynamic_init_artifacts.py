@@ -1,0 +1,349 @@
+"""dynamic_init: what is declared, how it is measured, and what the smoke scale must show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pandas as pd
+import pytest
+from runs import run
+
+from reproduce import plan
+from reproduce.algorithms.session_starts import Proposed
+from reproduce.declare import printed
+from reproduce.experiment import Experiment, Panel
+from reproduce.papers import artifacts
+from reproduce.papers.dynamic_init import measures, pictures, runs
+from reproduce.papers.dynamic_init.scales import FASHION, GAUSSIAN, MNIST, NEWS, SCALES, SVHN, Data
+from reproduce.report import measuring
+from reproduce.report.histories import COLUMNS, Histories
+
+ARTIFACTS = {a.name: a for a in artifacts() if a.paper == "dynamic_init"}
+
+
+def histories(rows: list[dict[str, Any]], experiments: tuple[Experiment, ...], **more: Any) -> Histories:
+    labels = list(experiments[0].labels)
+    fixed = {"seed": 0, "time": float("nan"), "metric": "accuracy", "key": "", "status": "ok"}
+    return Histories(
+        pd.DataFrame([{**fixed, **r} for r in rows])[[*labels, *COLUMNS]], "paper", experiments=experiments
+    )
+
+
+def one(name: str, scale: str = "paper", **labels: Any) -> Experiment:
+    """The experiment of an artifact with these labels."""
+    found = [e for p in ARTIFACTS[name].panels(scale) for e in p.experiments]
+    (match,) = (e for e in found if all(e.labels[k] == v for k, v in labels.items()))
+    return match
+
+
+MAIN = {"dataset": "mnist", "label_overlap": 0.0, "dirichlet_alpha": 0.3, "init_scheme": "proposed"}
+
+
+# --- measures ---------------------------------------------------------------------------------------------------------
+
+
+def test_windows_of_a_curve_made_by_hand() -> None:
+    """T = 50: 95 % at the end of session 2, then 10, 20, 30, 40, 50 ... in session 3, constant 7 in session 4."""
+    e = one("table3", **MAIN, algorithm="fedavg")
+    values = {0: 1.0, **dict.fromkeys(range(51, 151), 95.0)}
+    values |= {150 + i: 10.0 * min(i, 10) for i in range(1, 51)} | dict.fromkeys(range(201, 251), 7.0)
+    rows = [{**e.labels, "round": r, "value": v} for r, v in values.items()]
+    cells = measuring.cells(ARTIFACTS["table3"], histories(rows, (e,)))
+    found = cells.set_index(["metric", "transition"])["value"].to_dict()
+    assert found["accuracy_after_transition_pct", "first"] == pytest.approx((95 + 10 + 20 + 30 + 40) / 5)
+    assert found["accuracy_first5_rounds_pct", "first"] == pytest.approx(30)
+    assert found["accuracy_first10_rounds_pct", "first"] == pytest.approx(55)
+    assert found["accuracy_after_transition_pct", "second"] == pytest.approx((100 + 4 * 7) / 5)
+    assert found["accuracy_first10_rounds_pct", "second"] == pytest.approx(7)
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "sessions"),
+    [
+        ("table3", {**MAIN, "algorithm": "fedavg"}, {"first": 3, "second": 4}),
+        ("table5", {**MAIN, "algorithm": "fedprox"}, {"second": 4, "fourth": 6}),
+        ("table8", {"label_distribution": "partial_overlap"}, {"first": 3, "second": 4, "third": 5}),
+        ("table8", {"label_distribution": "two_shard"}, {"first": 4, "second": 5, "third": 6}),
+        ("table9", {"label_distribution": "half"}, {"first": 3, "second": 4, "third": 5}),
+        ("table9", {"label_distribution": "distinct"}, {"first": 4, "second": 5, "third": 6}),
+        ("table7", {"label_overlap": 0.0, "dirichlet_alpha": 0.3, "algorithm": "moon"}, {"first": 4, "second": 6}),
+        ("table12", {"dataset": "fashion_mnist"}, {"last": 5}),
+    ],
+)
+def test_transitions_are_sessions(name: str, labels: dict[str, Any], sessions: dict[str, int]) -> None:
+    """A run whose accuracy is the number of the session tells which one a transition is (docs/papers)."""
+    common = {} if "dirichlet_alpha" in labels or name == "table12" else {"dataset": "mnist", "algorithm": "moon"}
+    e = one(name, **{"init_scheme": "proposed", **common, **labels})
+    timing = e.clock
+    rows = [{**e.labels, "round": r, "value": (r - 1) // timing.rounds} for r in range(1, timing.sessions * timing.rounds + 1)]
+    cells = measuring.cells(ARTIFACTS[name], histories(rows, (e,)))
+    clean = cells[cells["metric"] == "accuracy_first5_rounds_pct"]
+    assert dict(zip(clean["transition"], clean["value"], strict=True)) == sessions
+    assert set(cells["metric"]) >= set(ARTIFACTS[name].metrics)
+
+
+def test_mixtures_of_given_weights() -> None:
+    """Sessions 1 and 3 belong to group B, 2 and 4 to A."""
+    e = one("fig1", init_scheme="proposed")
+    alpha = {"2:1": 1.0, "3:1": 0.75, "3:2": 0.25, "4:1": 0.1, "4:2": 0.6, "4:3": 0.3}
+    rows = [{**e.labels, "round": 0, "metric": "alpha", "key": k, "value": v} for k, v in alpha.items()]
+    rows += [{**e.labels, "round": r, "value": 50.0} for r in range(51, 301)]
+    found = histories(rows, (e,))
+    cells = measures.mixtures(found).set_index(["session", "metric"])["value"].to_dict()
+    assert cells[3, "matching_group_weight"] == pytest.approx(0.75)
+    assert cells[4, "matching_group_weight"] == pytest.approx(0.6)
+    assert cells[4, "alpha_weights_min"] == pytest.approx(0.1)
+    assert cells[4, "alpha_weights_sum_error"] == pytest.approx(0, abs=1e-12)
+    assert len(cells) == 6
+    texts = [t.get_text() for t in pictures.timeline(found, pd.DataFrame()).axes[0].texts]
+    assert [t for t in texts if t.startswith("0.")] == ["0.75", "0.10", "0.60"]  # the latest model's arrow is short
+    assert sum(t.startswith("session") for t in texts) == 5
+    assert "pilot" in texts
+
+
+def test_first_and_last_round_of_sessions() -> None:
+    e = one("fig2", dataset="cifar10", init_scheme="previous")
+    rows = [{**e.labels, "round": r, "value": float(r)} for r in range(151, 901)]
+    cells = measures.ends(histories(rows, (e,))).set_index(["metric", "session"])["value"].to_dict()
+    assert cells == {
+        (f"accuracy_{name}_round_of_session_pct", s): 150.0 * s + (1 if name == "first" else 150)
+        for name in ("first", "last")
+        for s in (3, 4, 5)
+    }
+
+
+def test_costs_are_sums_over_schemes_and_the_largest_memory() -> None:
+    """FedProx has no Continuous of its own: it pays what FedAvg's took. A setting without a number is left out."""
+    panel = ARTIFACTS["table3"].panels("paper")[0]
+    chosen = tuple(e for e in panel.experiments if e.labels["algorithm"] in ("fedavg", "fedprox", "fedacg"))
+    trained = plan._split("paper", replace(panel, experiments=chosen))
+    seconds = {"fedavg": [[1.0, 2], [10, 20], [100, 200], [1000, 2000]], "fedprox": [[3.0, 4], [5, 6], [7, 8]]}
+    records = tuple(
+        {"experiments": [e.record() for e in es], "seeds": [0, 1]}
+        | ({"cpu_seconds_of": seconds[a], "peak_memory": 1e9 * len(a)} if a in seconds else {})
+        for es in trained.values()
+        for a in [str(es[0].labels["algorithm"])]
+    )
+    cells = measures.costs(Histories(pd.DataFrame(), "paper", (), (), records, chosen), clients=20, overlap=0.8)
+    found = cells.set_index(["algorithm", "metric", "seed"])["value"].to_dict()
+    assert found["fedavg", "cpu_time_seconds", 0] == 1111
+    assert found["fedavg", "cpu_time_seconds", 1] == 2222
+    assert found["fedprox", "cpu_time_seconds", 0] == 3 + 10 + 5 + 7
+    assert found["fedprox", "max_memory_gb", 0] == 7
+    assert {a for a, *_ in found} == {"fedavg", "fedprox"}
+
+
+# --- declarations -----------------------------------------------------------------------------------------------------
+
+SETTING = ("dataset", "label_distribution", "label_overlap", "dirichlet_alpha", "num_clients", "similarity_scale")
+SETTING = (*SETTING, "model", "init_scheme", "algorithm")
+
+
+@pytest.mark.parametrize("name", [f"table{i}" for i in range(1, 15)])
+def test_the_printed_settings_are_all_declared_and_no_others(name: str) -> None:
+    rows = printed("dynamic_init", name)
+    columns = [c for c in SETTING if c in rows[0]]
+    wanted = {tuple(row[c] for c in columns) for row in rows}
+    declared = {
+        tuple(str(e.labels[c]) for c in columns) for p in ARTIFACTS[name].panels("paper") for e in p.experiments
+    }
+    extra = {s for s in declared - wanted if not (name == "table10" and s[columns.index("init_scheme")] == "average")}
+    assert wanted <= declared
+    assert not extra
+
+
+def test_the_costs_are_those_of_the_tables() -> None:
+    for name, read in (("table15", range(1, 5)), ("table16", range(5, 8))):
+        rows = {(r["dataset"], r["dirichlet_alpha"], r["algorithm"]) for r in printed("dynamic_init", name)}
+        panels = ARTIFACTS[name].panels("paper")
+        found = {
+            tuple(str(e.labels[c]) for c in ("dataset", "dirichlet_alpha", "algorithm"))
+            for p in panels
+            for e in p.experiments
+        }
+        assert rows == found
+        assert {p.name for p in panels} == {p.name for i in read for p in ARTIFACTS[f"table{i}"].panels("paper")}
+
+
+@pytest.mark.parametrize(
+    ("data", "algorithm", "rate", "rounds"),
+    [
+        (MNIST, "fedavg", (0.001, 0.6), 50),
+        (MNIST, "scaffold", (0.03, 0.9), 50),
+        (FASHION, "fedacg", (0.003, 0.3), 50),
+        (SVHN, "fedprox", (0.005, 0.2), 200),
+        (SVHN, "moon", (0.01, 0.2), 200),
+        (SVHN, "scaffold", (0.1, 0.9), 200),
+        (NEWS, "scaffold", (0.05, 0.2), 100),
+    ],
+)
+def test_learning_rates_of_the_authors(data: Data, algorithm: str, rate: tuple[float, float], rounds: int) -> None:
+    """lr_poly.json, section 2.0; the clock and the algorithm of an experiment get them."""
+    assert (data.rate_of(algorithm), data.rounds) == (rate, rounds)
+    row = {"dataset": data.name, "label_overlap": "0.0", "dirichlet_alpha": "0.7", "init_scheme": "average"}
+    _, _, e = runs.main({**row, "algorithm": algorithm}, data, SCALES["paper"])
+    assert (e.algorithm.lr, e.clock.floor) == rate
+    assert (e.clock.rounds, e.clock.sessions, e.clock.pilots, e.problem.clients) == (rounds, 6, 1, 40)
+    assert e.algorithm.momentum == 0.9
+
+
+def test_fedacg_depends_on_the_number_of_clients() -> None:
+    few, many = (one(t, **MAIN, algorithm="fedacg").algorithm for t in ("table3", "table5"))
+    assert (few.lam, few.beta, many.lam, many.beta) == (0.85, 0.01, 0.5, 0.1)
+
+
+def test_parameter_counts() -> None:
+    """Section 3 of the paper's description here."""
+    counts = {
+        ("table5", "mnist", "moon"): 7_850,
+        ("table5", "svhn", "moon"): 667_178,
+        ("table5", "cifar10", "moon"): 11_573_066,
+        ("table5", "cifar100", "moon"): 11_596_196,
+        ("table6", "tiny_imagenet", "moon"): 21_730_056,
+        ("table7", "ag_news", "moon"): 9_157_804,
+        ("table8", "svhn", "fedavg"): 620_362,
+        ("table8", "svhn", "moon"): 142_254,
+        ("table8", "cifar10", "fedavg"): 11_181_642,
+        ("table8", "cifar100", "fedavg"): 11_227_812,
+        ("table8", "cifar100", "moon"): 11_596_196,
+        ("table10", "tiny_imagenet", "fedavg"): 21_387_272,
+    }
+    for (name, data, algorithm), count in counts.items():
+        found = [e for p in ARTIFACTS[name].panels("paper") for e in p.experiments]
+        sizes = {
+            getattr(e.problem.model, "trained_parameters", e.problem.model.parameters)
+            for e in found
+            if (e.labels["dataset"], e.labels["algorithm"]) == (data, algorithm)
+        }
+        assert sizes == {count}, (name, data, algorithm, sizes)
+
+
+def test_overlap_of_ag_news_is_printed_as_06_and_run_as_08() -> None:
+    e = one("table2", label_overlap=0.6, dirichlet_alpha=0.3, init_scheme="average", algorithm="fedavg")
+    assert e.problem.partition.overlap == 0.8
+    assert e.clock.views == ("labels:0,1,2", "labels:1,2,3")
+
+
+def test_label_sets_of_the_older_tables() -> None:
+    views = {
+        kind: one(name, label_distribution=kind, dataset="mnist", algorithm="moon", init_scheme="average").clock.views
+        for name, kind in (
+            ("table9", "half"),
+            ("table8", "partial_overlap"),
+            ("table9", "distinct"),
+            ("table8", "two_shard"),
+        )
+    }
+    assert views == {
+        "half": ("labels:0,1,2,3,4", "labels:5,6,7,8,9"),
+        "partial_overlap": ("labels:0,1,2,3,4,5", "labels:4,5,6,7,8,9"),
+        "distinct": ("labels:0,1,2", "labels:3,4,5", "labels:6,7,8,9"),
+        "two_shard": (),
+    }
+    unseen = one("table12", dataset="fashion_mnist", init_scheme="average").clock
+    assert [unseen.membership.group(s) for s in range(6)] == [0, 1, 0, 1, 0, 2]
+    assert unseen.views == ("labels:0,1,2,3", "labels:4,5,6,7", "labels:8,9")
+
+
+@pytest.mark.parametrize(("kind", "n"), [("half", 10), ("partial_overlap", 10), ("distinct", 10), ("unseen", 10)])
+def test_views_are_the_labels_that_the_clients_hold(kind: str, n: int) -> None:
+    import numpy as np
+
+    partition, members, sets = runs.federation(kind, n, 10)
+    labels = np.repeat(np.arange(10), 120)
+    parts = partition.split(labels, members.clients, 3)
+    assert len(parts) == members.clients
+    for session in range(6):
+        held = np.unique(np.concatenate([labels[parts[m]] for m in members.members(session)]))
+        assert held.tolist() == list(sets[members.group(session)])
+
+
+def jobs_of(panel: Panel, algorithms: tuple[str, ...]) -> dict[str, list[str]]:
+    some = replace(panel, experiments=tuple(e for e in panel.experiments if e.labels["algorithm"] in algorithms))
+    return {n: [e.declaration for e in es] for n, es in plan._split("paper", some).items()}
+
+
+def test_continuous_is_trained_once_per_learning_rate() -> None:
+    panel = ARTIFACTS["table3"].panels("paper")[0]
+    trained = [e for es in plan._split("paper", panel).values() for e in es if e.labels["init_scheme"] == "continuous"]
+    assert [e.labels["algorithm"] for e in trained] == ["fedavg", "scaffold"]
+    assert sum(e.labels["init_scheme"] == "continuous" for e in panel.experiments) == 4
+
+
+def test_another_algorithm_leaves_the_jobs_of_the_others_as_they_are() -> None:
+    """MOON comes last, so that Continuous stays where it was."""
+    for panel in ARTIFACTS["table5"].panels("paper"):
+        without = jobs_of(panel, ("fedprox", "scaffold", "fedacg"))
+        whole = jobs_of(panel, ("fedprox", "scaffold", "fedacg", "moon"))
+        assert {n: whole[n] for n in without} == without
+
+
+def test_every_artifact_reads_something_at_every_scale() -> None:
+    assert set(ARTIFACTS) == {*(f"fig{i}" for i in range(1, 5)), *(f"table{i}" for i in range(1, 17))}
+    for a in ARTIFACTS.values():
+        for scale in SCALES:
+            assert sum(len(p.experiments) for p in a.panels(scale)), (a.name, scale)
+
+
+# --- smoke ------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def smoke() -> tuple[pd.Series, pd.DataFrame]:
+    """clean5 by (transition, algorithm, scheme), mean over seeds; all histories."""
+    (panel,) = ARTIFACTS["table3"].panels("smoke")
+    rows = [
+        {**played.experiment.labels, **dict(zip(("round", "time", "metric", "key", "value"), row, strict=True))}
+        | {"seed": played.seed, "status": played.state["status"]}
+        for played in run(panel.experiments, panel.seeds)
+        for row in played.state["history"]
+    ]
+    found = histories(rows, panel.experiments)
+    cells = measuring.cells(ARTIFACTS["table3"], found)
+    clean = cells[cells["metric"] == "accuracy_first5_rounds_pct"]
+    return clean.groupby(["transition", "algorithm", "init_scheme"])["value"].mean(), found.frame
+
+
+def test_smoke_scale_shows_the_effect() -> None:
+    """Proposed beats the baselines clearly at the second transition; FedACG suffers most from the previous model."""
+    clean, _ = smoke()
+    for algorithm in ("fedavg", "fedprox"):
+        assert clean["second", algorithm, "proposed"] - clean["second", algorithm, "previous"] >= 5
+        assert clean["second", algorithm, "proposed"] - clean["second", algorithm, "average"] >= 8
+        assert abs(clean["first", algorithm, "proposed"] - clean["first", algorithm, "average"]) <= 2
+    assert clean["second", "fedacg", "proposed"] - clean["second", "fedacg", "previous"] >= 5
+    assert clean["first", "fedacg", "previous"] < clean["first", "fedavg", "previous"]
+    assert all(clean[s, "fedavg", "proposed"] > clean[s, "fedavg", "continuous"] for s in ("first", "second"))
+
+
+def test_smoke_curves_coincide_until_the_schemes_can_differ() -> None:
+    _, frame = smoke()
+    rows = frame[(frame["metric"] == "accuracy") & (frame["algorithm"] == "fedacg") & (frame["seed"] == 0)]
+    table = rows.pivot(index="round", columns="init_scheme", values="value")
+    early = table[table.index <= 3 * GAUSSIAN.rounds]
+    assert (early["proposed"] == early["previous"]).all()
+    assert (early["average"] == early["previous"]).all()
+    assert (table["proposed"] != table["previous"]).any()
+
+
+def test_smoke_weights_sum_to_one() -> None:
+    _, frame = smoke()
+    alpha = frame[(frame["metric"] == "alpha") & (frame["init_scheme"] == "proposed")]
+    sums = alpha.groupby(["algorithm", "seed", "round"])["value"].sum()
+    assert len(sums) == 4 * 2 * 4
+    assert sums.to_numpy() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("start", [Proposed(R=0.0), Proposed(gradient_index="V-1")])
+def test_without_similarity_the_proposed_scheme_is_the_average(start: Proposed) -> None:
+    """R = 0, and eq. (4) as printed with V = 1."""
+    (panel,) = ARTIFACTS["table3"].panels("smoke")
+    average = next(
+        e for e in panel.experiments if (e.labels["algorithm"], e.labels["init_scheme"]) == ("fedavg", "average")
+    )
+    other = replace(average, clock=replace(average.clock, start=start))
+    a, b = (played.state["history"] for played in run([average, other]))
+    curves = [[r[4] for r in rows if r[2] == "accuracy"] for rows in (a, b)]
+    assert curves[0] == pytest.approx(curves[1], abs=1e-9)
