@@ -31,7 +31,7 @@ from reproduce.systems import Epochs, System
 from reproduce.systems.capacity import SplitCapacity
 
 SMOKE = runs.IMAGE_BLOBS.problem
-FOUR = SplitCapacity(runs.FOUR)
+FOUR = SplitCapacity(runs.SIZES["four"])
 MODEL = SMOKE.model
 
 

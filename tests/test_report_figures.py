@@ -168,7 +168,16 @@ class TestPictures:
         _fig, ax = one()
         figures.missing(ax, "needs svhn")
         assert ax.texts[0].get_text() == "not run: needs svhn"
-        assert not ax.get_xticks().size
+        assert not any(tick.tick1line.get_visible() or tick.label1.get_visible() for tick in ax.xaxis.get_major_ticks())
+
+    def test_a_missing_panel_leaves_the_ticks_of_its_neighbours(self) -> None:
+        fig, axes = figures.sheet(1, 2, sharex=True, sharey=True)
+        axes[0, 0].plot([0, 1], [5, 7])
+        figures.missing(axes[0, 1], "needs svhn")
+        fig.draw_without_rendering()
+        for axis in (axes[0, 0].xaxis, axes[0, 0].yaxis):
+            assert len(axis.get_major_ticks()) > 2
+            assert all(tick.label1.get_visible() for tick in axis.get_major_ticks())
 
     def test_legend_once_and_above_the_stamp(self) -> None:
         for order in ("legend first", "stamp first"):

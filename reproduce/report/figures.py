@@ -254,7 +254,8 @@ def heatmap(
 
 def missing(ax: Axes, reason: str) -> None:
     """An empty panel that says why, e.g. `missing(ax, "needs svhn")`."""
-    ax.set(xticks=[], yticks=[])
+    # Not `set_xticks`: panels that share an axis share its ticks.
+    ax.tick_params(which="both", bottom=False, left=False, labelbottom=False, labelleft=False)
     ax.grid(visible=False)
     ax.spines[:].set(visible=True, color="#c0c0c0", linestyle=(0, (4, 3)))
     text = "\n".join(textwrap.wrap(f"not run: {reason}", 24))

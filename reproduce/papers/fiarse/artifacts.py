@@ -225,6 +225,8 @@ TABLES = (
             COUNTED,
             "FIARSE (counted by mask) averages over the participants that held a coordinate at the start of the round "
             "(eq. 12), moved or not.",
+            "FIARSE and FIARSE (released) have five seeds, the others three; the differences below are over the seeds "
+            "that both have.",
         ),
     ),
     Artifact(

@@ -85,12 +85,14 @@ def clients(histories: Histories) -> pd.DataFrame:
 
 
 def leads(histories: Histories, found: pd.DataFrame) -> str:
-    """How far FIARSE is ahead of the other methods in a table, size by size, in a sentence each."""
+    """How far FIARSE is ahead of the other methods in a table, size by size, over the seeds that both have."""
     lines = []
     for (dataset, scope), rows in found.groupby(["dataset", "eval_scope"], sort=False):  # type: ignore[misc]
-        means = rows.groupby(["algorithm", "model_size"], sort=False)["value"].mean()
-        for other in dict.fromkeys(rows["algorithm"]):
-            if other != "fiarse":
+        seeds = rows.groupby("algorithm", sort=False)["seed"].agg(set)
+        for other in seeds.index:
+            if other != "fiarse" and "fiarse" in seeds:
+                both = rows[rows["seed"].isin(seeds["fiarse"] & seeds[other])]
+                means = both.groupby(["algorithm", "model_size"], sort=False)["value"].mean()
                 lead = dict(means["fiarse"] - means[other])
                 text = ", ".join(f"{size}: {lead[size]:+.1f}" for size in dict.fromkeys(rows["model_size"]))
                 lines.append(f"- FIARSE minus {pretty(other)}, {pretty(dataset)}, {scope} (points): {text}.")
