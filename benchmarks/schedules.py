@@ -92,7 +92,7 @@ def events() -> None:
     print("Models kept: the most start versions of one run at a time; bound: its largest staleness + 1.")
 
 
-SHORT = 25
+SHORT = 12
 
 
 def _updates(e: Experiment, seed: int) -> list[Any]:
@@ -139,11 +139,12 @@ def _one_by_one(experiments: list[Experiment]) -> None:
 
 def _by_script(experiments: list[Experiment]) -> None:
     """Every update as scripts train it, on as many samples of the same data; one model serves as all versions."""
+    tasks = Tasks(settings())
     for e in experiments:
         problem: Any = e.problem
-        arena: Any = Tasks(settings()).get(problem, 0)
-        parts = np.array_split(np.arange(len(arena.arena.train_y)), problem.clients)
-        data = [(arena.arena.train_x[part], arena.arena.train_y[part]) for part in parts]
+        arena = tasks.get(problem, 0).arena  # type: ignore[attr-defined]
+        parts = np.array_split(np.arange(len(arena.train_y)), problem.clients)
+        data = [(arena.train_x[part], arena.train_y[part]) for part in parts]
         server = Module(problem.model)
         for u in (u for updates in _updates(e, 0) for u in updates if u.steps):
             naive_round(server, data, [u.client], problem.batches.size, e.algorithm.lr, u.steps)
