@@ -77,8 +77,10 @@ def test_transitions_are_sessions(name: str, labels: dict[str, Any], sessions: d
     common = {} if "dirichlet_alpha" in labels or name == "table12" else {"dataset": "mnist", "algorithm": "moon"}
     e = one(name, **{"init_scheme": "proposed", **common, **labels})
     timing = e.clock
-    rounds = range(1, timing.sessions * timing.rounds + 1)
-    rows = [{**e.labels, "round": r, "value": (r - 1) // timing.rounds} for r in rounds]
+    rows = [
+        {**e.labels, "round": r, "value": (r - 1) // timing.rounds}
+        for r in range(1, timing.sessions * timing.rounds + 1)
+    ]
     cells = measuring.cells(ARTIFACTS[name], histories(rows, (e,)))
     clean = cells[cells["metric"] == "accuracy_first5_rounds_pct"]
     assert dict(zip(clean["transition"], clean["value"], strict=True)) == sessions

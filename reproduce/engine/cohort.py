@@ -29,8 +29,8 @@ from reproduce.engine.words import Words, worded
 from reproduce.experiment import Experiment
 
 STATE = ("x", "history", "status", "round", "work", "done")
-"""What every run keeps in its state: the server's model, what was recorded, "ok" or "diverged", the rounds behind it, the
-samples processed, is it at its end. The clock and the algorithm keep what their `memory` names."""
+"""What every run keeps in its state: the server's model, what was recorded, "ok" or "diverged", the rounds behind it,
+the samples processed, is it at its end. The clock and the algorithm keep what their `memory` names."""
 
 
 @dataclass
