@@ -137,7 +137,7 @@ def fingerprint(played: Any, pilot: torch.Tensor) -> torch.Tensor:
     """The displacement that a round of the first session's clients causes at `pilot`, parameters only."""
     env, clock = played.env, played.experiment.clock
     algorithm, state = played.experiment.algorithm, {"x": pilot, "work": 0.0}
-    now = observe(env, algorithm, clock.length + 1, np.zeros(C, dtype=np.int64))
+    now = observe(env, algorithm, clock.sessions * clock.rounds + 1, np.zeros(C, dtype=np.int64))
     play = algorithm.round(env, state, replace(now, members=clock.membership.members(1), lr=algorithm.lr / 2))
     with pytest.raises(StopIteration):
         play.send(Trainer().train([(env.task, next(play))])[0])

@@ -123,7 +123,7 @@ class Sessions:
             if state["pending"]:
                 yield from self._evaluate(env, algorithm, state)
                 state["pending"] = False
-            if state["round"] == self.length or state["status"] != "ok":
+            if state["round"] == self.sessions * self.rounds or state["status"] != "ok":
                 return
             session, t = divmod(state["round"], self.rounds)
             if state["opened"] < session:
