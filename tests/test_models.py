@@ -60,7 +60,7 @@ def test_networks_have_as_many_parameters_as_the_specification_says(model: Model
 
 
 def test_weight_tensors_are_as_many_as_the_specification_says() -> None:
-    """Those whose name does not contain "bias" and that are trained (dynamic_init, 2.1)."""
+    """Those whose name does not contain "bias" and that are trained."""
 
     def weights(model: Model) -> int:
         return sum("bias" not in name for name in model.shapes if name not in model.buffers)
@@ -295,7 +295,7 @@ def test_servers_average_running_statistics_like_parameters() -> None:
 
 @pytest.mark.parametrize("distance", ["per_tensor_unit", "global_l2"])
 def test_fingerprints_compare_what_is_trained(distance: str) -> None:
-    """Running statistics move, but are no part of a session's fingerprint (dynamic_init, 2.1)."""
+    """Running statistics move, but are no part of a session's fingerprint."""
     task = task_of(SMALL["norm"])
     env = Env(task, System(Steps(2)), 0)
     one, two = task.initial("one"), task.initial("two")
@@ -395,7 +395,7 @@ def test_a_network_without_normalisation_is_compiled() -> None:
     ],
 )
 def test_representations_are_what_the_last_layer_gets(model: Model, sample: tuple[int, ...], size: int) -> None:
-    """Sizes of `encode` (dynamic_init, section 3: MOON's features)."""
+    """Sizes of `encode`, MOON's features."""
     count = model.cost(sample)
     names = {name: name for name in model.shapes}
     assert model.encode(count, names, sample) == (size,)

@@ -30,7 +30,7 @@ class Tokens(NamedTuple):
 
 
 def pieces(train: Sequence[str], test: Sequence[str], data: Path) -> Tokens:
-    """Word pieces of lower-case text between a start and an end mark, cut and padded to `LENGTH` (dynamic_init, 4.1).
+    """Word pieces of lower-case text between a start and an end mark, cut and padded to `LENGTH`.
 
     The vocabulary is BERT's if its file is in the folder `data`; otherwise one of at most as many pieces is made from
     the training texts, by the algorithm that made BERT's. Raises UserError without the library, and for another file.
