@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from runs import run as play_all
 
 from reproduce.algorithms.asynchronous import Asynchronous, Favano
 from reproduce.clocks.events import Events, Script
@@ -54,8 +55,7 @@ def experiment(clock: Events, algorithm: Any, problem: Classification = GAUSSIAN
 
 
 def play(e: Experiment, seeds: tuple[int, ...] = (0,)) -> list[Run]:
-    runs = prepare([e], seeds, Tasks(settings()))
-    Cohort(runs, Trainer()).run()
+    runs = play_all([e], seeds)
     return runs
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+from runs import run as play_all
 
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.algorithms.ca_fedavg import CAFedAvg
@@ -20,12 +21,8 @@ from reproduce.algorithms.fedvarp import FedVARP
 from reproduce.algorithms.os_sampling import OptimalSampling, OptimalSamplingOriginal, inclusion
 from reproduce.algorithms.solvers import DecayFedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.engine.cohort import Cohort, prepare
-from reproduce.engine.task import Tasks
-from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
 from reproduce.problems import Quadratic
-from reproduce.settings import settings
 from reproduce.streams import rng
 from reproduce.systems import System, link, work
 
@@ -40,8 +37,7 @@ DRAWS = WeightedDraws(K)
 def simulate(algorithm: FedAvg, system: System = SYSTEM, rounds: int = ROUNDS) -> np.ndarray:
     """X_0 .. X_R of the engine."""
     experiment = Experiment({}, PROBLEM, system, algorithm, Rounds(rounds, every=rounds, trace=1))
-    runs = prepare([experiment], [SEED], Tasks(settings(), torch.float64))
-    Cohort(runs, Trainer()).run()
+    runs = play_all([experiment], [SEED], dtype=torch.float64)
     values = [v for _, _, metric, _, v in runs[0].state["history"] if metric == "x"]
     return np.vstack([np.zeros(D), np.array(values).reshape(rounds, D)])
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from runs import run as play_all
 
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.clocks.rounds import Rounds
-from reproduce.engine.cohort import Cohort, prepare
-from reproduce.engine.task import Tasks
-from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
 from reproduce.problems import Classification
 from reproduce.problems.batches import Shuffled
 from reproduce.problems.models import Softmax
 from reproduce.problems.partitions import ClassPerClient
-from reproduce.settings import settings
 from reproduce.systems import System, link, work
 
 
@@ -25,8 +22,7 @@ def test_accuracy_by_class_and_work_are_recorded() -> None:
     problem = Classification("digits", Softmax(64, 10), ClassPerClient(), clients=10, batches=Shuffled(20))
     system = System(work.PerClient(tuple(range(1, 11)), "epochs"), link.Same(0.5))
     clock = Rounds(4, every=2, work=True, by_class=True)
-    runs = prepare([Experiment({}, problem, system, FedAvg(0.1, WeightedDraws(4)), clock)], [3], Tasks(settings()))
-    Cohort(runs, Trainer()).run()
+    runs = play_all([Experiment({}, problem, system, FedAvg(0.1, WeightedDraws(4)), clock)], [3])
     run = runs[0]
     task = run.env.task
     x, y = task.arena.test_x.flatten(1), task.arena.test_y

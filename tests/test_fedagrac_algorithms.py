@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from runs import run as play_all
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.fedagrac import Constant, FedaGrac, Increase
@@ -17,7 +18,6 @@ from reproduce.algorithms.fednova import FedNova
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
-from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
@@ -126,8 +126,7 @@ def naive(
 
 def trained(algorithm: FedAvg, rounds: int = ROUNDS) -> np.ndarray:
     experiment = Experiment({}, PROBLEM, System(work=WORK), algorithm, Rounds(rounds, every=rounds))
-    run = prepare([experiment], (0,), Tasks(settings(), torch.float64))[0]
-    Cohort([run], Trainer()).run()
+    (run,) = play_all([experiment], (0,), dtype=torch.float64)
     return np.asarray(run.state["x"])
 
 
@@ -221,8 +220,7 @@ def test_slow_clients_need_not_send_their_mean_gradient() -> None:
 
 def _state_after(algorithm: FedAvg, rounds: int) -> Any:
     experiment = Experiment({}, PROBLEM, System(work=WORK), algorithm, Rounds(rounds, every=rounds))
-    run = prepare([experiment], (0,), Tasks(settings(), torch.float64))[0]
-    Cohort([run], Trainer()).run()
+    (run,) = play_all([experiment], (0,), dtype=torch.float64)
     return run
 
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from runs import run as play_all
 
 from reproduce.algorithms.base import DistinctClients, FedAvg
 from reproduce.algorithms.fiarse import FIARSE
 from reproduce.clocks.rounds import Rounds
-from reproduce.engine.cohort import Cohort, Run, prepare
+from reproduce.engine.cohort import Run
 from reproduce.engine.task import Tasks
-from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
 from reproduce.problems import Classification
 from reproduce.problems.batches import Fixed
@@ -43,8 +43,7 @@ PROBLEM = Classification(
 def finished(algorithm: FedAvg, rounds: int = ROUNDS, seed: int = 1) -> Run:
     system = System(Epochs(2), capacity=SplitCapacity(SIZES))
     experiment = Experiment({"algorithm": "a"}, PROBLEM, system, algorithm, Rounds(rounds))
-    run = prepare([experiment], [seed], Tasks(settings(), torch.float64))[0]
-    Cohort([run], Trainer()).run()
+    (run,) = play_all([experiment], [seed], dtype=torch.float64)
     return run
 
 
@@ -164,7 +163,6 @@ def test_full_capacities_make_federated_averaging() -> None:
         FIARSE(LR, DistinctClients(4, average=True), mask="frozen", amplify=False, count="mask"),
         FIARSE(LR, DistinctClients(4, average=True), scope="layer"),
     ):
-        run = prepare([Experiment({}, PROBLEM, system, algorithm, Rounds(4))], [2], tasks)[0]
-        Cohort([run], Trainer(strategy="stacked")).run()
+        (run,) = play_all([Experiment({}, PROBLEM, system, algorithm, Rounds(4))], [2], tasks=tasks, strategy="stacked")
         models.append(run.state["x"])
     assert all(torch.equal(models[0], m) for m in models[1:])

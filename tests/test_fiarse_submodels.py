@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from runs import run as play_all
 from torch import Tensor
 
 from reproduce.algorithms.base import DistinctClients, FedAvg
@@ -16,7 +17,7 @@ from reproduce.algorithms.fiarse import FIARSE, held, thresholds
 from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.algorithms.submodels import partial_average
 from reproduce.clocks.rounds import Rounds
-from reproduce.engine.cohort import Cohort, Run, prepare
+from reproduce.engine.cohort import Run
 from reproduce.engine.layout import layout_of
 from reproduce.engine.local import Masks
 from reproduce.engine.ops import One
@@ -44,8 +45,7 @@ def finished(
     tasks: Tasks, algorithm: FedAvg, capacity: SplitCapacity, rounds: int = 3, problem: Any = SMOKE, seed: int = 0
 ) -> Run:
     experiment = Experiment({}, problem, System(Epochs(1), capacity=capacity), algorithm, Rounds(rounds))
-    run = prepare([experiment], [seed], tasks)[0]
-    Cohort([run], Trainer()).run()
+    (run,) = play_all([experiment], [seed], tasks=tasks)
     return run
 
 

@@ -22,6 +22,7 @@ from plain_sessions import (
     TwoLayer,
     contrast,
 )
+from runs import run as play_all
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.moon import Moon
@@ -75,8 +76,7 @@ def turns(membership: Membership) -> tuple[Turn, ...]:
 def play(algorithm: FedAvg, start: Start, problem: Classification, membership: Membership, **changes: Any) -> Run:
     clock = replace(Sessions(6, T, membership, (), start, 1, FLOOR), **changes)
     experiment = Experiment({"algorithm": "a"}, problem, System(work=Steps(5)), algorithm, clock)
-    (run,) = prepare([experiment], [2], Tasks(settings(), torch.float64))
-    Cohort([run], Trainer()).run()
+    (run,) = play_all([experiment], [2], dtype=torch.float64)
     return run
 
 
@@ -131,8 +131,7 @@ def test_models_are_kept_of_clients_that_have_trained() -> None:
     run = play(MOON, Previous(), NETWORK, ROTATING, sessions=3)
     assert sorted(run.state["previous"]) == [2, 3, 4, 5, 6]
     rounds = Experiment({"algorithm": "a"}, NETWORK, System(work=Steps(3)), MOON, Rounds(2))
-    (run,) = prepare([rounds], [0], Tasks(settings(), torch.float64))
-    Cohort([run], Trainer()).run()
+    (run,) = play_all([rounds], [0], dtype=torch.float64)
     assert sorted(run.state["previous"]) == list(range(7))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from plain_sessions import CONTRAST, FLOOR, LR, MOMENTUM, PROBLEM, TEMPERATURE, VIEWS, K, N, P, Plain, S, T, rate
+from runs import run as play_all
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.distillation import Distillation
@@ -54,8 +55,7 @@ def clock(start: Start, **changes: Any) -> Sessions:
 def play(algorithm: FedAvg, start: Start, tasks: Tasks | None = None, **changes: Any) -> tuple[Run, ClassificationTask]:
     tasks = tasks or Tasks(settings(), torch.float64)
     experiment = Experiment({"algorithm": "a"}, PROBLEM, System(work=Steps(K)), algorithm, clock(start, **changes))
-    (run,) = prepare([experiment], [2], tasks)
-    Cohort([run], Trainer()).run()
+    (run,) = play_all([experiment], [2], tasks=tasks)
     task = tasks.get(PROBLEM, 2)
     assert isinstance(task, ClassificationTask)
     return run, task

@@ -87,13 +87,6 @@ def aggregations(histories: Histories, cells: pd.DataFrame) -> str:
         names = " | ".join(pretty(row[c], NAMES) for c in ("distribution", "dataset", "n", "algorithm"))
         number = f"{'>' if row['censored'] else ''}{row['mean']:.0f}"
         lines.append(f"| {names} | {row['target_accuracy_pct']:g} | {number} |")
-    if histories.scale == "reduced":
-        lines += [
-            "",
-            "At this scale the order of the non-IID group is not the paper's: a network with one hidden layer lets "
-            "FedBuff use the rates (0.1, 0.1), with which it is the fastest; in the paper it needs local rates of "
-            "0.005 and 0.01. FedAvg has DeFedAvg-nIID's rates (0.1, 0.1), not the best for it.",
-        ]
     return "\n".join(lines)
 
 

@@ -43,7 +43,7 @@ POLICIES: Mapping[str, type[Policy]] = {
 
 
 @dataclass(frozen=True)
-class Setting:
+class ClockSetting:
     """One data set at one scale: network, pace and what is asked of the runs; pairs are for (iid, noniid).
 
     steps: K; pace: seconds of a step of K and of the transfers, single: of AsySG's only step; grid: virtual seconds
@@ -86,16 +86,16 @@ def _paper_problem(dataset: str, channels: int, size: int) -> Classification:
 
 
 PAPER = (
-    Setting(
+    ClockSetting(
         "fashion_mnist", _paper_problem("fashion_mnist", 1, 28), 50, FASHION_MNIST, FASHION_MNIST, (0.25, 0.25),
         (90.0, 80.0), (900.0, 900.0), (500.0, 500.0),
     ),
-    Setting(
+    ClockSetting(
         "cifar10", _paper_problem("cifar10", 3, 32), 50, CIFAR10, CIFAR10, (0.5, 0.5),
         (70.0, 60.0), (1400.0, 5000.0), (1000.0, 2000.0),
     ),
 )  # fmt: skip
-REDUCED = Setting(
+REDUCED = ClockSetting(
     "fashion_mnist",
     Classification("fashion_mnist", MLP(784, 64, 10), IID(), 100, WithReplacement(10), weights="uniform"),
     10, replace(FASHION_MNIST, step=5 * FASHION_MNIST.step), FASHION_MNIST, (0.25, 0.5),
@@ -103,7 +103,7 @@ REDUCED = Setting(
     substitute="network 784-64-10 for the convolutional one, K = 10 steps of five times the length, targets 80 % (IID) "
     "and 70 % (non-IID) smoothed over 3 and 5 evaluations, own rates",
 )  # fmt: skip
-SMOKE = Setting(
+SMOKE = ClockSetting(
     "gaussian",
     Classification(
         GaussianClasses(10, 20, 200, 50, 1.0, 0, mean_scale=2.0), Softmax(20, 10), IID(), 10, WithReplacement(10),
@@ -113,7 +113,7 @@ SMOKE = Setting(
     (80.0, 70.0), (10.0, 10.0), (10.0, 10.0), participants=(3,), rounds=40, few=(2, 3, 6), ks=(2, 5, 10), seeds=(0, 1),
     substitute="10 clients with Gaussian classes and a softmax model, n = 3, K = 5",
 )  # fmt: skip
-SETTINGS: Mapping[str, tuple[Setting, ...]] = {"smoke": (SMOKE,), "reduced": (REDUCED,), "paper": PAPER}
+SETTINGS: Mapping[str, tuple[ClockSetting, ...]] = {"smoke": (SMOKE,), "reduced": (REDUCED,), "paper": PAPER}
 
 
 # --- rates ------------------------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def policy(algorithm: str, n: int) -> Policy:
     return POLICIES[base](n)  # type: ignore[call-arg]
 
 
-def system(setting: Setting, under: Policy) -> System:
+def system(setting: ClockSetting, under: Policy) -> System:
     """The clients; AsySG makes one step per job."""
     single = isinstance(under, AsySGPolicy)
     return System(work=Steps(1 if single else setting.steps), pace=setting.single if single else setting.pace)
@@ -189,11 +189,11 @@ def rule(pair: Pair) -> Asynchronous:
     return Asynchronous(1.0 if local is None else local, server_lr=server)
 
 
-def problem(setting: Setting, distribution: str) -> Classification:
+def problem(setting: ClockSetting, distribution: str) -> Classification:
     return replace(setting.problem, partition=IID() if distribution == "iid" else TwoClasses())
 
 
-def until_target(setting: Setting, distribution: str, under: Policy, further: bool = True) -> Events:
+def until_target(setting: ClockSetting, distribution: str, under: Policy, further: bool = True) -> Events:
     """On a grid of virtual times until the target is reached, and (`further`) as far as the figures show."""
     where = DISTRIBUTIONS.index(distribution)
     return Events(
@@ -207,24 +207,23 @@ def until_target(setting: Setting, distribution: str, under: Policy, further: bo
     )
 
 
-def labels(setting: Setting, distribution: str, n: int) -> dict[str, Label]:
+def labels(setting: ClockSetting, distribution: str, n: int) -> dict[str, Label]:
     """Of a column of Table I."""
     target = setting.target[DISTRIBUTIONS.index(distribution)]
     return {"distribution": distribution, "dataset": setting.dataset, "target_accuracy_pct": target, "n": n}
 
 
 def times_panels(scale: str, n: int | None = None) -> tuple[Panel, ...]:
-    """The runs of Table I and Figs. 2-5; with `n` those of one figure (at smoke scale all)."""
+    """The runs of Table I and Figs. 2-5; with `n` those of one figure (all where nobody has that n)."""
     return tuple(
         times_panel(scale, setting, distribution, m)
         for setting in SETTINGS[scale]
         for distribution in DISTRIBUTIONS
-        for m in setting.participants
-        if n is None or m == n or scale == "smoke"
+        for m in ((n,) if n in setting.participants else setting.participants)
     )
 
 
-def times_panel(scale: str, setting: Setting, distribution: str, n: int) -> Panel:
+def times_panel(scale: str, setting: ClockSetting, distribution: str, n: int) -> Panel:
     """One column of Table I for one distribution."""
     experiments = tuple(
         Experiment(
@@ -258,12 +257,14 @@ def steps_panels(scale: str) -> tuple[Panel, ...]:
     return (*participants_panels(scale), *others)
 
 
-def _over_rounds(scale: str, setting: Setting, distribution: str, kind: str, points: list[tuple[int, int]]) -> Panel:
+def _over_rounds(
+    scale: str, setting: ClockSetting, distribution: str, kind: str, points: list[tuple[int, int]]
+) -> Panel:
     experiments = tuple(e for n, k in points for e in _lines(scale, setting, distribution, n, k))
     return Panel(f"{kind}-{setting.slug}-{distribution}", experiments, setting.seeds, setting.substitute)
 
 
-def _lines(scale: str, setting: Setting, distribution: str, n: int, k: int) -> Iterator[Experiment]:
+def _lines(scale: str, setting: ClockSetting, distribution: str, n: int, k: int) -> Iterator[Experiment]:
     """A line of Figs. 6 and 7. Where the rates of Table II differ from (0.1, 0.05), a second run has these."""
     name = PROPOSED[distribution]
     if scale == "paper":
@@ -285,7 +286,7 @@ def echo() -> list[Experiment]:
     return [e for p in found for e in p.experiments if p.name.split("-")[0] != "rounds" or e.labels["n"] == 5]
 
 
-def schedules() -> Iterator[tuple[Setting, str, int, Schedule]]:
+def schedules() -> Iterator[tuple[ClockSetting, str, int, Schedule]]:
     """(setting, algorithm, n, schedule) of the six algorithms at paper scale."""
     for setting in PAPER:
         for name in dict.fromkeys(a for group in GROUPS.values() for a in group):

@@ -70,11 +70,11 @@ def sensitivity_panels(scale: str) -> tuple[Panel, ...]:
     )  # fmt: skip
 
 
-def _given(scale: str, setting: runs.Setting, distribution: str) -> Panel:
+def _given(scale: str, setting: runs.ClockSetting, distribution: str) -> Panel:
     return runs.times_panel(scale, setting, distribution, setting.participants[0])
 
 
-def _varied(scale: str, setting: runs.Setting, distribution: str) -> Panel:
+def _varied(scale: str, setting: runs.ClockSetting, distribution: str) -> Panel:
     n = setting.participants[0]
     experiments = []
     for v in VARIANTS[distribution]:
@@ -105,7 +105,7 @@ def _grid(scale: str, algorithm: str) -> list[runs.Pair]:
     return [(server, local) for server in servers for local in clients]
 
 
-def _tuned(scale: str, setting: runs.Setting, distribution: str) -> Panel:
+def _tuned(scale: str, setting: runs.ClockSetting, distribution: str) -> Panel:
     """The grid of Table II, with the rates as labels."""
     n = setting.participants[0]
     experiments = []

@@ -1,8 +1,8 @@
 """What is run: clients that come and go in sessions, five local algorithms, five ways to start a session.
 
-The paper's tables say which settings there are (`reported/*.csv`); a `Scale` says what stands for a data set and for a
-number of clients. Runs of a panel share partition, initial model and batches by (seed, round, client), so that the
-schemes coincide until they differ (through session P + 1).
+The paper's tables say which settings there are (`reported/*.csv`); a `SessionScale` says what stands for a data set and
+for a number of clients. Runs of a panel share partition, initial model and batches by (seed, round, client), so that
+the schemes coincide until they differ (through session P + 1).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reproduce.algorithms.session_starts import Average, Previous, Proposed, Ran
 from reproduce.clocks.sessions import Sessions
 from reproduce.declare import printed
 from reproduce.experiment import Experiment, Label, Panel
-from reproduce.papers.dynamic_init.scales import FEW, SCALES, Data, Rate, Row, Scale
+from reproduce.papers.dynamic_init.scales import FEW, SCALES, Rate, Row, SessionData, SessionScale
 from reproduce.problems import Classification
 from reproduce.problems.batches import Walk
 from reproduce.problems.models import Model
@@ -124,7 +124,7 @@ def rows(name: str) -> tuple[Row, ...]:
     return tuple({**row, **rest.get("", {}), **rest.get(row["algorithm"], {})} for row in (*read, *more))
 
 
-def main(row: Row, data: Data, here: Scale) -> tuple[str, tuple[int, ...], Experiment]:
+def main(row: Row, data: SessionData, here: SessionScale) -> tuple[str, tuple[int, ...], Experiment]:
     """Panel, seeds and experiment of a row of Tables 1-7: two groups with their own label sets, Dirichlet inside."""
     group = here.groups[row.get("num_clients", "20")]
     overlap, alpha, n = float(row["label_overlap"]), float(row["dirichlet_alpha"]), group.clients
@@ -150,7 +150,7 @@ def main(row: Row, data: Data, here: Scale) -> tuple[str, tuple[int, ...], Exper
     return name, data.seeds or group.seeds, e
 
 
-def older(row: Row, data: Data, here: Scale) -> tuple[str, tuple[int, ...], Experiment]:
+def older(row: Row, data: SessionData, here: SessionScale) -> tuple[str, tuple[int, ...], Experiment]:
     """Panel, seeds and experiment of a row of Tables 8-14."""
     kind, n = row["label_distribution"], here.older[row.get("num_clients", "10")]
     labels: dict[str, Label] = {
@@ -213,7 +213,7 @@ def start(scheme: str, R: float) -> Start:
 
 
 def experiment(
-    labels: Mapping[str, Label], row: Row, data: Data, model: Model, partition: Any, clock: Sessions, acg: Rate
+    labels: Mapping[str, Label], row: Row, data: SessionData, model: Model, partition: Any, clock: Sessions, acg: Rate
 ) -> Experiment:
     """Continuous replaces the local algorithm and depends on it through the learning rate only."""
     problem = Classification(

@@ -16,7 +16,7 @@ Row = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Data:
+class SessionData:
     """What a data set brings along: model, rounds T per session, learning rates (lr at the start of a session, share
     of it that is left at the end).
 
@@ -66,12 +66,12 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Scale:
+class SessionScale:
     """data: the paper's data set -> what is run for it. groups: printed n of Tables 1-7 -> clients. older: printed
     number of clients of Tables 8-14, in all (in a session for Table 12) -> as run. always: settings that all rows have.
     """
 
-    data: Mapping[str, Data]
+    data: Mapping[str, SessionData]
     groups: Mapping[str, Group]
     older: Mapping[str, int]
     always: Row = field(default_factory=dict)
@@ -79,11 +79,13 @@ class Scale:
 
 
 # Learning rates of the authors' lr_poly.json.
-MNIST = Data("mnist", Softmax(784, 10), 50, (0.001, 0.6), {"scaffold": (0.03, 0.9)}, mean=(0.1307,), std=(0.3081,))
-FASHION = Data(
+MNIST = SessionData(
+    "mnist", Softmax(784, 10), 50, (0.001, 0.6), {"scaffold": (0.03, 0.9)}, mean=(0.1307,), std=(0.3081,)
+)
+FASHION = SessionData(
     "fashion_mnist", Softmax(784, 10), 50, (0.003, 0.3), {"scaffold": (0.03, 0.9)}, mean=(0.2861,), std=(0.3530,)
 )
-SVHN = Data(
+SVHN = SessionData(
     "svhn", SVHN_CNN, 200, (0.005, 0.2), {"scaffold": (0.1, 0.9), "moon": (0.01, 0.2)},
     kind="cnn", networks={"": CNN_SVHN, "moon": SVHN_CONS}, older_R=100.0,
     mean=(0.4377, 0.4438, 0.4728), std=(0.1980, 0.2010, 0.1970),
@@ -97,24 +99,24 @@ def residual(depth: Literal[18, 34], classes: int) -> dict[str, Any]:
     return {"model": projected, "networks": networks, "kind": f"resnet{depth}", "classes": classes}
 
 
-CIFAR10 = Data(
+CIFAR10 = SessionData(
     "cifar10", rounds=150, rate=(0.05, 0.5), rates={"scaffold": (0.3, 0.9)}, augment="crop_flip",
     mean=(0.4914, 0.4822, 0.4465), std=(0.2023, 0.1994, 0.2010), **residual(18, 10),
 )  # fmt: skip
-CIFAR100 = Data(
+CIFAR100 = SessionData(
     "cifar100", rounds=150, rate=(0.1, 0.5), rates={"scaffold": (0.4, 0.9)}, augment="crop_flip", older_R=130.0,
     mean=(0.5071, 0.4865, 0.4409), std=(0.2673, 0.2564, 0.2761), **residual(18, 100),
 )  # fmt: skip
-TINY = Data(
+TINY = SessionData(
     "tiny_imagenet", rounds=200, rate=(0.2, 0.5), rates={"scaffold": (0.5, 0.9)}, augment="crop_flip",
     mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), seeds=(100, 200, 300), **residual(34, 200),
 )  # fmt: skip
-NEWS = Data(
+NEWS = SessionData(
     "ag_news", FastText(), 100, (0.005, 0.2), {"scaffold": (0.05, 0.2)},
     kind="fasttext", tokenizer="pieces", R=800.0, classes=4, overlaps={"0.6": 0.8},
 )  # fmt: skip
 # With a random start, few rounds at a smaller rate would not yet tell the schemes apart.
-GAUSSIAN = Data(
+GAUSSIAN = SessionData(
     "gaussian", Softmax(20, 10), 10, (0.02, 0.6), {"scaffold": (0.3, 0.6)}, batch=32,
     substitute="Gaussian classes in 20 dimensions for images, 4 to 20 clients and 10 rounds per session",
 )  # fmt: skip
@@ -125,7 +127,7 @@ TOPICS = replace(
 )  # fmt: skip
 
 
-def linear(data: Data) -> Data:
+def linear(data: SessionData) -> SessionData:
     """The linear model at reduced scale: larger steps, fewer rounds."""
     return replace(
         data,
@@ -136,7 +138,7 @@ def linear(data: Data) -> Data:
     )
 
 
-def small(data: Data, rate: Rate, stands_for: str = "") -> Data:
+def small(data: SessionData, rate: Rate, stands_for: str = "") -> SessionData:
     """Real images and a small network at reduced scale, without augmentation."""
     return replace(
         data,
@@ -164,14 +166,14 @@ SMALL_NEWS = replace(
 SETS = ("mnist", "fashion_mnist", "svhn", "cifar10", "cifar100", "tiny_imagenet")
 FEW, MANY = (0.85, 0.01), (0.5, 0.1)
 SCALES = {
-    "smoke": Scale(
+    "smoke": SessionScale(
         data=dict.fromkeys(SETS, GAUSSIAN) | {"ag_news": TOPICS},
         groups={"20": Group(4, 6, FEW, (0, 1)), "100": Group(6, 7, MANY, (0, 1))},
         older={"10": 10, "20": 10, "50": 12, "100": 20},
         always={"label_overlap": "0.0", "dirichlet_alpha": "0.3"},
         seeds=(0, 1),
     ),
-    "reduced": Scale(
+    "reduced": SessionScale(
         data={
             "mnist": linear(MNIST),
             "fashion_mnist": linear(FASHION),
@@ -184,7 +186,7 @@ SCALES = {
         groups={"20": Group(10, 6, FEW), "100": Group(20, 7, MANY)},
         older={"10": 10, "20": 10, "50": 10, "100": 20},
     ),
-    "paper": Scale(
+    "paper": SessionScale(
         data={d.name: d for d in (MNIST, FASHION, SVHN, CIFAR10, CIFAR100, TINY, NEWS)},
         groups={"20": Group(20, 6, FEW), "100": Group(100, 7, MANY, (100, 200, 300))},
         older={"10": 10, "20": 20, "50": 50, "100": 100},

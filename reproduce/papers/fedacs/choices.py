@@ -77,7 +77,7 @@ CALIBRATED = ("fedacs", "ca_fedavg")
 class Asked:
     """A data set that is asked: under these choices, with these algorithms."""
 
-    setting: runs.Setting
+    setting: runs.NetworkSetting
     algorithms: tuple[str, ...] = ("fedacs", "fedavg", "ca_fedavg", "fednova")
     choices: tuple[Choice, ...] = CHOICES
 
@@ -105,7 +105,7 @@ def panel(asked: Asked) -> Panel:
     return Panel(f"sensitivity-{setting.name.replace('_', '-')}", experiments, setting.seeds, setting.substitute)
 
 
-def varied(choice: Choice, setting: runs.Setting, algorithms: tuple[str, ...]) -> Iterator[Experiment]:
+def varied(choice: Choice, setting: runs.NetworkSetting, algorithms: tuple[str, ...]) -> Iterator[Experiment]:
     """The algorithms under one choice."""
     rate = choice.rate * setting.rate
     found = runs.benchmarks(rate, setting.draws, choice.calibration, probe_batch=setting.batch)

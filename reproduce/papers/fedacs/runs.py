@@ -147,7 +147,7 @@ CNN_CINIC10 = ConvNet(3, 32, (32, 32), (512, 256), kernel=3, padding=1, dropout=
 
 
 @dataclass(frozen=True)
-class Setting:
+class NetworkSetting:
     """One column of Table 3 with what the paper leaves open: normalisation, and seconds per sample on the authors' GPU
     (fitted to FedAvg's row of Table 1).
 
@@ -180,12 +180,12 @@ class Setting:
 
 
 ALPHAS = (0.05, 0.2, 0.35)
-MNIST = Setting("mnist", "mnist", CNN_MNIST, 0.02, 512, (0.1307,), (0.3081,), 2.43e-4, targets={ONE_CLASS: 70.0})
-CIFAR10 = Setting(
+MNIST = NetworkSetting("mnist", "mnist", CNN_MNIST, 0.02, 512, (0.1307,), (0.3081,), 2.43e-4, targets={ONE_CLASS: 70.0})
+CIFAR10 = NetworkSetting(
     "cifar10", "cifar10", CNN_CIFAR10, 0.03, 1024, (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010), 4.3e-4,
     alpha=0.1, alphas=ALPHAS, targets={0.1: 40.0, 0.05: 35.0, 0.2: 35.0, 0.35: 40.0},
 )  # fmt: skip
-CINIC10 = Setting(
+CINIC10 = NetworkSetting(
     "cinic10", "cinic10", CNN_CINIC10, 0.03, 1024,
     (0.47889522, 0.47227842, 0.43047404), (0.24205776, 0.23828046, 0.25874835), 5.4e-4,
     alpha=0.1, targets={0.1: 35.0},
@@ -199,7 +199,7 @@ SMALL_FASHION = replace(
     mean=(0.2860,), std=(0.3530,), seeds=(0, 1, 2, 3, 4),
     substitute="logistic regression on Fashion-MNIST: 3,000 training images, batches of 32, 60 rounds, rate 0.005",
 )  # fmt: skip
-BLOBS = Setting(
+BLOBS = NetworkSetting(
     "image_blobs", ImageBlobs(4, 8, 40, 25, noise=60.0, seed=5),
     replace(CNN_MNIST, size=8, widths=(4, 8), hidden=(12,), classes=4), 0.1, 16, (), (), 2.43e-4,
     rounds=8, tail=2, alphas=ALPHAS, clients=4, draws=2,
@@ -221,7 +221,7 @@ def imbalance(scale: str) -> tuple[Panel, ...]:
     return tuple(panel(setting, "dynamic", alpha) for setting in SETTINGS[scale] for alpha in setting.alphas)
 
 
-def panel(setting: Setting, system: str, alpha: Alpha) -> Panel:
+def panel(setting: NetworkSetting, system: str, alpha: Alpha) -> Panel:
     """The seven algorithms (and some variants) with one data set, partition and system, calibrated."""
     name = f"{setting.name.replace('_', '-')}-{system}"
     if alpha != setting.alpha:
@@ -230,7 +230,7 @@ def panel(setting: Setting, system: str, alpha: Alpha) -> Panel:
     return Panel(name, experiments, setting.seeds, setting.substitute)
 
 
-def algorithms(setting: Setting) -> dict[str, FedAvg]:
+def algorithms(setting: NetworkSetting) -> dict[str, FedAvg]:
     """The algorithms of section 6 with equal expected step lengths, and the variants."""
     found = benchmarks(setting.rate, setting.draws, Calibration(), probe_batch=setting.batch)
     for name, calibration in VARIANTS.items():
@@ -241,7 +241,7 @@ def algorithms(setting: Setting) -> dict[str, FedAvg]:
     return found
 
 
-def experiment(setting: Setting, system: str, alpha: Alpha, name: str, algorithm: FedAvg) -> Experiment:
+def experiment(setting: NetworkSetting, system: str, alpha: Alpha, name: str, algorithm: FedAvg) -> Experiment:
     problem = Classification(
         data=setting.data,
         model=setting.model,

@@ -70,7 +70,7 @@ class LocalSteps(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class StepComparison:
     """The five algorithms with one model and partition; rates: learning rate, λ and μ; `target` that of Table 6."""
 
     model: str
@@ -98,10 +98,10 @@ class Comparison:
         return panel(name, experiments, scale, self.substitute)
 
 
-class Rows(NamedTuple):
+class StepRows(NamedTuple):
     """Table 6 at a scale: its models, mean and variances of the steps; `tuned`: also the grid of each row."""
 
-    models: tuple[Comparison, ...]
+    models: tuple[StepComparison, ...]
     mean: int
     variances: tuple[int, int]
     tuned: bool = False
@@ -111,26 +111,28 @@ PUBLISHED = (RATES[0], LAMBDAS[2], MUS[2])
 NETWORK = (0.03, 0.3, 0.01)
 PHRASE = "small CNN on Fashion-MNIST, 10 clients, mean K 25, V 0, 1, 25 for AlexNet on CIFAR-10"
 TABLE6 = {
-    "paper": Rows(
+    "paper": StepRows(
         (
-            Comparison("alexnet", "dp1", cifar10(runs.ALEXNET, DP1), PUBLISHED, 200, 68.0),
-            Comparison("alexnet", "dp2", cifar10(runs.ALEXNET, DP2), PUBLISHED, 200, 70.0),
-            Comparison("vgg19", "dp2", cifar10(runs.VGG, DP2), PUBLISHED, 200, 80.0),
+            StepComparison("alexnet", "dp1", cifar10(runs.ALEXNET, DP1), PUBLISHED, 200, 68.0),
+            StepComparison("alexnet", "dp2", cifar10(runs.ALEXNET, DP2), PUBLISHED, 200, 70.0),
+            StepComparison("vgg19", "dp2", cifar10(runs.VGG, DP2), PUBLISHED, 200, 80.0),
         ),
         500, (100, 10000), tuned=True,
     ),
-    "reduced": Rows(
+    "reduced": StepRows(
         (
-            Comparison("cnn2", "dp1", fashion(CNN2, DP1), NETWORK, 80, 65.0, PHRASE),
-            Comparison("cnn2", "dp2", fashion(CNN2, DP2), NETWORK, 80, 65.0, PHRASE),
-            Comparison(
+            StepComparison("cnn2", "dp1", fashion(CNN2, DP1), NETWORK, 80, 65.0, PHRASE),
+            StepComparison("cnn2", "dp2", fashion(CNN2, DP2), NETWORK, 80, 65.0, PHRASE),
+            StepComparison(
                 "small_mlp", "dp2", DIGITS, (0.02, 0.3, 0.01), 80, 85.0,
                 "a network with one hidden layer on scikit-learn's digits for VGG-19 on CIFAR-10",
             ),
         ),
         25, (1, 25),
     ),
-    "smoke": Rows((Comparison("tiny_cnn", "dp1", TINY_CNN, (0.3, 0.3, 0.01), 5, 50.0, "tiny data"),), 4, (1, 2)),
+    "smoke": StepRows(
+        (StepComparison("tiny_cnn", "dp1", TINY_CNN, (0.3, 0.3, 0.01), 5, 50.0, "tiny data"),), 4, (1, 2),
+    ),
 }  # fmt: skip
 SHARED = ("alexnet", "dp2", LocalSteps(500, 10000))
 """The row whose runs Fig. 5 follows to the end; all others end with their target."""
@@ -157,39 +159,39 @@ def table6(scale: str) -> tuple[Panel, ...]:
     )
 
 
-class Curves(NamedTuple):
+class TimeCurves(NamedTuple):
     """The network and logistic regression, the means and the variance of the steps; `tuned`: the rates of the grid of
     logistic regression, of which the figure has the first (Section 6.1)."""
 
-    network: Comparison
-    regression: Comparison
+    network: StepComparison
+    regression: StepComparison
     means: tuple[int, int]
     variance: int
     tuned: tuple[float, ...] = ()
 
 
 FIG5 = {
-    "paper": Curves(
-        Comparison("alexnet", "dp2", cifar10(runs.ALEXNET, DP2), PUBLISHED),
-        Comparison("lr", "dp1", A9A, (0.005, 1.0, 0.1)),
+    "paper": TimeCurves(
+        StepComparison("alexnet", "dp2", cifar10(runs.ALEXNET, DP2), PUBLISHED),
+        StepComparison("lr", "dp1", A9A, (0.005, 1.0, 0.1)),
         (100, 500), 10000, tuned=(0.005, 0.001, 0.0005),
     ),
-    "reduced": Curves(
-        Comparison(
+    "reduced": TimeCurves(
+        StepComparison(
             "cnn2", "dp2", fashion(CNN2, DP2), NETWORK, 40,
             substitute="small CNN on Fashion-MNIST for AlexNet on CIFAR-10: 10 clients, mean K 10 and 50 for 100 and "
             "500",
         ),
-        Comparison(
+        StepComparison(
             "lr", "dp1", A9A, (0.05, 1.0, 0.1), 100,
             substitute="logistic regression with mean K 10 and 50 for 100 and 500, ten times the learning rate, "
             "100 rounds",
         ),
         (10, 50), 100,
     ),
-    "smoke": Curves(
-        Comparison("tiny_cnn", "dp1", TINY_CNN, (0.3, 0.3, 0.01), 5),
-        Comparison("lr", "dp1", TINY_LR, (0.1, 1.0, 0.1), 5),
+    "smoke": TimeCurves(
+        StepComparison("tiny_cnn", "dp1", TINY_CNN, (0.3, 0.3, 0.01), 5),
+        StepComparison("lr", "dp1", TINY_LR, (0.1, 1.0, 0.1), 5),
         (3, 4), 2,
     ),
 }  # fmt: skip

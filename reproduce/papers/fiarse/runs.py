@@ -40,7 +40,7 @@ SHARDS = (("conv1", "layer1", "layer2"), ("layer3",), ("layer4", "fc"))
 
 
 @dataclass(frozen=True)
-class Setting:
+class SubmodelSetting:
     """A data set with its model and its federation, and how long a run is.
 
     participants: in a round, at the paper's 10 %. exits: of the network of ScaleFL, after so many blocks; levels: of
@@ -56,10 +56,10 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Scale:
+class SubmodelScale:
     """data set -> setting; what stands in for the paper's; the accuracy that a size should reach (percent)."""
 
-    settings: Mapping[str, Setting]
+    settings: Mapping[str, SubmodelSetting]
     substitute: str
     target: float
 
@@ -67,7 +67,7 @@ class Scale:
 # --- the settings -----------------------------------------------------------------------------------------------------
 
 
-def cifar(dataset: str, classes: int) -> Setting:
+def cifar(dataset: str, classes: int) -> SubmodelSetting:
     """Section 6.1: 100 clients, 10 per round, 800 rounds of 5 epochs; evaluations as in the published code."""
     problem = Classification(
         dataset,
@@ -86,11 +86,11 @@ def cifar(dataset: str, classes: int) -> Setting:
         *((1 / 64, 1, 0.5), (1 / 16, 2, 0.5), (1 / 4, 3, 0.65), (1.0, 4, 1.0)),
         *((0.04, 1, 0.8), (0.16, 2, 0.8), (0.36, 3, 0.79), (0.64, 4, 0.8)),
     )
-    return Setting(problem, Epochs(5), 10, Rounds(800, 20, dense_last=100), (4, 6, 7, 8), levels)
+    return SubmodelSetting(problem, Epochs(5), 10, Rounds(800, 20, dense_last=100), (4, 6, 7, 8), levels)
 
 
 RESNET10N = ResNet(1, 10, (16, 32, 64, 128), (1, 1, 1, 1), stem_stride=2)
-FASHION_MNIST = Setting(
+FASHION_MNIST = SubmodelSetting(
     Classification(
         "fashion_mnist",
         RESNET10N,
@@ -114,7 +114,7 @@ FASHION_MNIST = Setting(
         *((0.04, 1, 0.8), (0.16, 2, 0.8), (0.36, 3, 0.6), (0.64, 3, 0.8)),
     ),
 )
-IMAGE_BLOBS = Setting(
+IMAGE_BLOBS = SubmodelSetting(
     Classification(
         ImageBlobs(4, 8, 40, 20, 60.0, 0),
         ResNet(1, 4, (8, 16), (1, 1)),
@@ -137,13 +137,13 @@ IMAGE_BLOBS = Setting(
     ),
 )
 SCALES = {
-    "smoke": Scale(
+    "smoke": SubmodelScale(
         {"image_blobs": IMAGE_BLOBS},
         "generated 8x8 images of 4 classes and a residual network of two blocks stand in for CIFAR and ResNet-18; "
         "8 clients, 3 rounds of 2 steps",
         30.0,
     ),
-    "reduced": Scale(
+    "reduced": SubmodelScale(
         {"fashion_mnist": FASHION_MNIST},
         "Fashion-MNIST (6,000 training and 2,000 test images) and a residual network of four blocks (308,538 "
         "parameters) stand in for CIFAR and ResNet-18; 8 of 40 clients per round, 60 rounds of 2 epochs, no "
@@ -151,14 +151,16 @@ SCALES = {
         60.0,
     ),
     # 70 %: Section 6.3, of CIFAR-10; asked of CIFAR-100 too.
-    "paper": Scale({"cifar10": cifar("cifar10", 10), "cifar100": cifar("cifar100", 100)}, "", 70.0),
+    "paper": SubmodelScale({"cifar10": cifar("cifar10", 10), "cifar100": cifar("cifar100", 100)}, "", 70.0),
 }
 
 
 # --- the methods ------------------------------------------------------------------------------------------------------
 
 
-def algorithms(setting: Setting, size_set: str, participants: int, sweep: tuple[float, ...] = ()) -> dict[str, FedAvg]:
+def algorithms(
+    setting: SubmodelSetting, size_set: str, participants: int, sweep: tuple[float, ...] = ()
+) -> dict[str, FedAvg]:
     """All methods with the values of the published commands: rate 0.1, no momentum. The grid of Table 3 is not run.
 
     The averages of the FIARSE family count who moved a coordinate, as the published code does; those of the others,
@@ -185,7 +187,7 @@ COMPARED = ("heterofl", "fedrolex", "scalefl", "fiarse")
 ABLATION = ("pruning_greedy", "fiarse_layerwise", "fiarse_released")
 
 
-def network(setting: Setting, algorithm: str) -> Classification:
+def network(setting: SubmodelSetting, algorithm: str) -> Classification:
     """The problem of a method: the network of ScaleFL has exits."""
     plain = setting.problem.model
     if algorithm != "scalefl":
