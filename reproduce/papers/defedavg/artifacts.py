@@ -37,8 +37,8 @@ TIMES = (
     "n = 20) and look like misprints for (0.1, 0.05). The main rows take them as printed, the rows with (0.1, 0.05) "
     "run the likely ones.",
     "At the reduced scale the order of the non-IID group is not the paper's: a network with one hidden layer lets "
-    "FedBuff use the rates (0.1, 0.1), with which it is the fastest at n = 10; in the paper it needs local rates of 0.005 and "
-    "0.01. FedAvg has DeFedAvg-nIID's rates (0.1, 0.1) there, not the best for it.",
+    "FedBuff use the rates (0.1, 0.1), with which it is the fastest at n = 10; in the paper it needs local rates of "
+    "0.005 and 0.01. FedAvg has DeFedAvg-nIID's rates (0.1, 0.1) there, not the best for it.",
 )
 RATES = (
     "An echo: the rates with which the runs of Table I and, for n = 5, of Fig. 6 are declared at paper scale. No grid "
