@@ -121,9 +121,9 @@ GAUSSIAN = SessionData(
     substitute="Gaussian classes in 20 dimensions for images, 4 to 20 clients and 10 rounds per session",
 )  # fmt: skip
 TOPICS = replace(
-    NEWS, name="topics", tokenizer="hashed", source=TopicTokens(4, 60, 12, 300, 100, seed=3), model=FastText(60, 8),
-    rounds=10, rate=(0.5, 0.2), rates={"scaffold": (0.5, 0.2)}, batch=32,
-    substitute="random words with topics for texts, 4 to 6 clients and 10 rounds per session",
+    NEWS, name="topics", tokenizer="hashed", source=TopicTokens(4, 60, 12, 64, 100, seed=3), model=FastText(60, 8),
+    rounds=5, rate=(0.5, 0.2), rates={"scaffold": (0.5, 0.2)}, batch=32,
+    substitute="random words with topics for texts, 4 to 6 clients and 5 rounds per session",
 )  # fmt: skip
 
 
