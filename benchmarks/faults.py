@@ -18,13 +18,14 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
-
-import pandas as pd
+from typing import IO, TYPE_CHECKING, Any
 
 from reproduce import files, plan
 from reproduce.errors import Stopped, UserError
 from reproduce.plan import Job
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KINDS = ("kill -9", "kill -9 in a write", "SIGTERM", "full disk")
 LIVES = 4
@@ -47,6 +48,8 @@ def faults(kills: int = 200, seed: int = 0) -> Counter[str]:
 
 
 def _undisturbed(job: Job, folder: Path) -> tuple[pd.DataFrame, float]:
+    import pandas as pd  # the other benchmarks run where there is none
+
     started = time.monotonic()
     place = folder / "undisturbed"
     status = _wait(_life(job, place, lambda: None))
@@ -57,6 +60,8 @@ def _undisturbed(job: Job, folder: Path) -> tuple[pd.DataFrame, float]:
 
 def _disturbed(job: Job, folder: Path, chance: random.Random, whole: pd.DataFrame, seconds: float) -> Counter[str]:
     """A job with `LIVES` disturbed lives at most, and then in peace to its end."""
+    import pandas as pd
+
     counted: Counter[str] = Counter(jobs=1)
     place = folder / "disturbed"
     shutil.rmtree(place, ignore_errors=True)

@@ -7,9 +7,9 @@
 
 #include "network.h"
 
-void local_steps(const Network *, const Run *, int64_t, int64_t, REAL *, REAL *, REAL *const *, REAL *const *,
+void local_steps(const Network *, const Descent *, int64_t, int64_t, REAL *, REAL *, REAL *const *, REAL *const *,
                  const REAL *, const int64_t *, const int64_t *, int64_t, REAL *const *, int64_t, int64_t);
-void channel_steps(const Network *, const Run *, int64_t, int64_t, REAL *, REAL *, REAL *const *, REAL *const *,
+void channel_steps(const Network *, const Descent *, int64_t, int64_t, REAL *, REAL *, REAL *const *, REAL *const *,
                    const REAL *, const int64_t *, const int64_t *, int64_t, REAL *const *, int64_t, int64_t);
 
 static FILE *file;
@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 2 * count; i++) packed[i] = calloc(filters[0], sizeof(REAL));
     for (int i = 0; i < numbers[4]; i++) mask[i] = masks + mask_at[i];
     Network net = {layers, buffers, count, numbers[1], (vec *)work, packed, rows};
-    Run run = {rule[0], rule[1], rule[2], rule[3], size, 1, 0, anchor, rule[1] ? velocity : 0, 0, 0};
+    Descent run = {rule[0], rule[1], rule[2], rule[3], size, 1, 0, anchor, rule[1] ? velocity : 0, 0, 0};
     (numbers[0] ? channel_steps : local_steps)(&net, &run, 0, numbers[3], y, g, at, slopes, x, labels, index,
                                                numbers[2], mask, numbers[4], numbers[5]);
     fwrite(y, sizeof(REAL), size, stdout);

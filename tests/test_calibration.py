@@ -31,6 +31,7 @@ from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Shuffled
+from reproduce.problems.exits import EarlyExits
 from reproduce.problems.models import Model, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import Settings
@@ -114,7 +115,7 @@ def declared() -> Iterator[tuple[Model, tuple[int, ...]]]:
     found = {}
     for scale in ("smoke", "reduced", "paper"):
         for problem in (e.problem for j in plan.jobs(scale) for e in j.experiments):
-            if problem.model:
+            if problem.model and not isinstance(problem.model, EarlyExits):  # which train with their exits only
                 found[problem.model] = problem.sample.shape
     yield from found.items()
 

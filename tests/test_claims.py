@@ -271,8 +271,6 @@ def test_without_cells_every_claim_says_what_to_do(tmp_path: Path) -> None:
     for v in board:
         todo = "render it first" if v.artifact in made else "is not part of this package yet"
         assert todo in v.reason or v.reason.startswith("meant for scale"), (v.id, v.reason)
-    absent = [v for v in board if v.reason == "table1 is not part of this package yet"]
-    assert {v.artifact for v in absent} == {"dynamic_init/table1"}
     with pytest.raises(UserError, match="unknown scale 'large'"):
         scoreboard("large", tmp_path)
 

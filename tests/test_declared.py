@@ -59,7 +59,7 @@ def test_curves_of_some_rounds_with_borrowed_lines_and_an_addition() -> None:
     picture = Curves(
         (), "all", every=3, like={"short": "fedavg", "long": "scaffold"}, also=Code("pictures:log_distance")
     )
-    fig = drawing.curves(picture, artifact(draw=picture), histories())
+    fig = drawing.draw(artifact(draw=picture), histories(), pd.DataFrame())
     lines = {line.get_label(): line for line in fig.axes[0].get_lines()}
     np.testing.assert_array_equal(np.asarray(lines["long"].get_xdata()), [0, 3, 6, 9])
     assert lines["short"].get_color() == figures.lines(["fedavg"])["fedavg"].color

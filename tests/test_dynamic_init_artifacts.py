@@ -16,7 +16,7 @@ from reproduce.declare import printed
 from reproduce.experiment import Experiment, Panel
 from reproduce.papers import artifacts
 from reproduce.papers.dynamic_init import measures, pictures, runs
-from reproduce.papers.dynamic_init.scales import FASHION, GAUSSIAN, MNIST, NEWS, SCALES, SVHN, Data
+from reproduce.papers.dynamic_init.scales import FASHION, GAUSSIAN, MNIST, NEWS, SCALES, SVHN, SessionData
 from reproduce.report import measuring
 from reproduce.report.histories import COLUMNS, Histories
 
@@ -182,7 +182,9 @@ def test_the_costs_are_those_of_the_tables() -> None:
         (NEWS, "scaffold", (0.05, 0.2), 100),
     ],
 )
-def test_learning_rates_of_the_authors(data: Data, algorithm: str, rate: tuple[float, float], rounds: int) -> None:
+def test_learning_rates_of_the_authors(
+    data: SessionData, algorithm: str, rate: tuple[float, float], rounds: int
+) -> None:
     """lr_poly.json, section 2.0; the clock and the algorithm of an experiment get them."""
     assert (data.rate_of(algorithm), data.rounds) == (rate, rounds)
     row = {"dataset": data.name, "label_overlap": "0.0", "dirichlet_alpha": "0.7", "init_scheme": "average"}

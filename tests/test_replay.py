@@ -15,7 +15,7 @@ import pytest
 from pyarrow import parquet
 from runs import run
 
-from reproduce import plan, results
+from reproduce import plan, results, seal
 from reproduce.__main__ import main
 from reproduce.engine.replay import Comparison, replay
 from reproduce.engine.store import write_results
@@ -164,9 +164,9 @@ def test_a_damaged_result_is_named_and_the_others_are_replayed(
         job = plan.job("smoke", "fedagrac", name)
         Path(job.output).parent.mkdir(parents=True, exist_ok=True)
         note = {"experiments": [e.record() for e in job.experiments], "seeds": job.panel.seeds, "git": "", "date": ""}
-        parquet.write_table(
-            pa.table({"value": [1.0]}).replace_schema_metadata({"provenance": json.dumps(note)}), job.output
-        )
+        table = pa.table({"value": [1.0]})
+        note |= {"scale": job.scale, "paper": job.paper, "job": job.name, "content": seal.of_table(table)}
+        parquet.write_table(table.replace_schema_metadata({"provenance": json.dumps(note)}), job.output)
     assert main(["replay", "smoke"]) == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.count("results file without the column 'seed'; delete it and run again") == 2

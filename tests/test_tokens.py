@@ -36,8 +36,9 @@ def news(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         (folder / "data" / "ag_news" / f"{name}.csv.xz").write_bytes(lzma.compress(rows.encode()))
     paths = ("ag_news/train_subset.csv.xz", "ag_news/test.csv.xz")
     files = tuple(File(p, checksums(folder / "data" / p)[:1]) for p in paths)
-    layout = Files("read_news", files, train_rows=len(TRAIN))
-    monkeypatch.setitem(SOURCES, "ag_news", replace(SOURCES["ag_news"], test=len(TEST), layouts=(layout,)))
+    found = Files("read_news", files)
+    source = replace(SOURCES["ag_news"], train=len(TRAIN), test=len(TEST), layouts=(found,))
+    monkeypatch.setitem(SOURCES, "ag_news", source)
     return Settings(folder / "data", folder / "store", "cpu", 1)
 
 

@@ -43,8 +43,8 @@ def test_changed_experiments_train_again_and_changed_rules_do_not(project: Path)
     snakefile = project / "Snakefile"
     snakefile.write_text(snakefile.read_text().replace("{PYTHON} -m", "{PYTHON}  -m"))
     assert "Nothing to be done" in text(snakemake(project, FIG2, "-n"))
-    fig = project / "reproduce/papers/fedacs/fig2.py"
-    fig.write_text(fig.read_text().replace("Record(0.5)", "Record(0.5 if name == 'shared' else 0.25)"))
+    fig = project / "reproduce/papers/fedacs/artifacts.py"
+    fig.write_text(fig.read_text().replace("Record(0.5)", "Record(0.25 if name == 'own' else 0.5)"))
     fig.write_text(fig.read_text().replace("def experiment(algorithm, ", "def experiment(name, algorithm, "))
     fig.write_text(fig.read_text().replace("experiment(a, requires, hours)", "experiment(name, a, requires, hours)"))
     plan = text(snakemake(project, FIG2, "-n"))

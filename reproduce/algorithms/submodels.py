@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class Submodels(FedAvg):
     Recorded are, per size, `accuracy` on the whole test set and `local_accuracy`, the mean over the clients of that
     size on their own test sets; at the end also `client_accuracy` of every client with the submodel of its size.
     """
+
+    memory: ClassVar[tuple[str, ...]] = ("exploration",)
 
     sweep: tuple[float, ...] = ()
     explore: Literal["", "shares", "masks"] = ""

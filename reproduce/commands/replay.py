@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reproduce.text import print_table
 
@@ -111,7 +111,8 @@ def one(job: Job, rounds: int, deadline: float) -> Mapping[str, str] | None:
     from reproduce.report.histories import load
 
     note = results.provenance(job.output)
-    networks = any(hasattr(e.problem, "model") for e in job.experiments)
+    problems: list[Any] = [e.problem for e in job.experiments]
+    networks = any(problem.model for problem in problems)
     seeds, length = (note["seeds"][:1], rounds) if networks else (note["seeds"], max(rounds, EXACT))
     source, start = code(job.experiments), time.monotonic()
 
