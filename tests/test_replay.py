@@ -111,13 +111,14 @@ def test_an_outcome_agrees_up_to_its_tolerance() -> None:
 
 
 def edit(path: str, factor: float = 1.0, **changes: Any) -> None:
-    """Change a results file: its provenance, and the numbers after round 0."""
+    """Change a results file: its provenance, and the numbers after round 0, as a training would have written them."""
     table = parquet.read_table(path)
     note = json.loads(table.schema.metadata[b"provenance"]) | changes
     frame = table.to_pandas()
     frame.loc[frame["round"] > 0, "value"] *= factor
-    table = table.from_pandas(frame, preserve_index=False).replace_schema_metadata({"provenance": json.dumps(note)})
-    parquet.write_table(table, path)
+    table = table.from_pandas(frame, preserve_index=False)
+    note["content"] = seal.of_table(table)
+    parquet.write_table(table.replace_schema_metadata({"provenance": json.dumps(note)}), path)
     results._provenance.cache_clear()
 
 

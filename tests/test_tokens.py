@@ -29,7 +29,7 @@ PROBLEM = Classification("ag_news", FastText(), IID(), 2, Shuffled(4), tokenizer
 
 
 def news(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """A small AG News subset in the data folder, known to the table."""
+    """A small AG News in the data folder, known to the table."""
     (folder / "data" / "ag_news").mkdir(parents=True)
     for name, texts in (("train_subset", TRAIN), ("test", TEST)):
         rows = "".join(f'"{1 + i % 4}","{text}"\n' for i, text in enumerate(texts))
@@ -93,15 +93,15 @@ def test_a_task_of_pieces_says_what_they_are(tmp_path: Path, monkeypatch: pytest
     assert np.array_equal(arena.train_x.numpy(), expected.train)
     assert np.array_equal(arena.test_x.numpy(), expected.test)
     assert tasks.provenance["tokenizer"] == expected.sha256
-    assert tasks.notes == {"ag_news": f"train is a subset of 12 rows; {expected.note}"}
+    assert tasks.notes == {"ag_news": expected.note}
 
 
-def test_hashed_words_are_as_before_and_the_subset_is_labelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hashed_words_are_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = news(tmp_path, monkeypatch)
     tasks = Tasks(here)
     arena: Any = tasks.get(replace(PROBLEM, tokenizer="hashed"), 0).arena
     assert np.array_equal(arena.train_x.numpy(), load("ag_news", here).train_x)
-    assert tasks.notes == {"ag_news": "train is a subset of 12 rows"}
+    assert tasks.notes == {}
     assert set(tasks.provenance) == {"ag_news"}
 
 
