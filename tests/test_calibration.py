@@ -116,7 +116,9 @@ def declared() -> Iterator[tuple[Model, tuple[int, ...]]]:
     for scale in ("smoke", "reduced", "paper"):
         for problem in (e.problem for j in plan.jobs(scale) for e in j.experiments):
             if problem.model and not isinstance(problem.model, EarlyExits):  # which train with their exits only
-                found[problem.model] = problem.sample.shape
+                # Where stored weights are declared, random ones do as well.
+                random = {"init": "random"} if getattr(problem.model, "init", "") == "imagenet" else {}
+                found[replace(problem.model, **random)] = problem.sample.shape
     yield from found.items()
 
 
