@@ -1,6 +1,6 @@
 """Server rules of asynchronous training: what the server makes of the updates of one aggregation.
 
-Which updates these are, and from which models they started, is decided by the clock alone (`systems.policies`). So one
+Which updates these are, and from which models they started, is decided by the clock alone (`systems.schedule`). So one
 rule serves FedAvg, DeFedAvg-nIID, DeFedAvg-IID, FedBuff and AsySG; FAVANO averages models instead of updates.
 """
 

@@ -1,7 +1,7 @@
 """How a session of a changing federation gets its initial model (Chang et al., arXiv 2410.05662, Sec. 4).
 
 Clients come and go between sessions; within one they stay. The server keeps the models w_z with which the sessions
-ended. Session s starts from a mixture of them, sum_z alpha(s, z) w_z; the schemes differ in alpha. `engine.sessions`
+ended. Session s starts from a mixture of them, sum_z alpha(s, z) w_z; the schemes differ in alpha. `clocks.sessions`
 drives them: it trains the pilot sessions, asks for fingerprints, and keeps models and fingerprints in the run's state.
 """
 
