@@ -53,6 +53,7 @@ SGD = SGD_TERMS | {"anchor", "correction"}
 DISTILLATION = frozenset({"distill", "teacher"})
 CONTRAST = frozenset({"contrast", "temperature", "previous"})
 MASKS = frozenset({"mask", "amplify", "thresholds"})
+ADAMW = frozenset({"betas"})
 PARTS = frozenset({"model", "inner"})
 
 
@@ -186,7 +187,7 @@ def _network(work: Demand) -> bool:
 _STACKED = Strategy(
     name="stacked",
     code="reproduce.engine.local:autograd_run",
-    serves=NEEDED | PARTS | SGD | DISTILLATION | CONTRAST | MASKS,
+    serves=NEEDED | PARTS | SGD | ADAMW | DISTILLATION | CONTRAST | MASKS,
     fits=_network,
     best=lambda work: macs(work.model, work.sample) <= LARGE,
     size=_stack(STACK),
@@ -274,7 +275,7 @@ TABLE = (
     Strategy(
         name="reference",
         code="reproduce.engine.reference:reference_run",
-        serves=NEEDED | PARTS | SGD | DISTILLATION | CONTRAST | MASKS,
+        serves=NEEDED | PARTS | SGD | ADAMW | DISTILLATION | CONTRAST | MASKS,
         fits=_network,
         best=lambda work: False,
         size=lambda work, slots: 1,

@@ -44,7 +44,7 @@ def catalogue() -> tuple[Source, ...]:
 
 def available(name: str, settings: Settings) -> Availability:
     """Where the data set, or the stored weights, of a name stand, without reading them. UserError for unknown names."""
-    if name in weights.FILES:
+    if weights.known(name):
         path = weights.find(name, settings)
         if path is None:
             return Availability(name, "missing", "", weights.missing(name, settings))
