@@ -1,4 +1,4 @@
-"""RoBERTa against the library `transformers` with the same weights: logits and gradients, narrower networks, training."""
+"""RoBERTa against the library `transformers`: logits, gradients, narrower networks, training with the same weights."""
 
 from __future__ import annotations
 

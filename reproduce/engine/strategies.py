@@ -8,7 +8,7 @@ Which is fastest, as measured (`python -m benchmarks choice` prints it again, fo
     siblings     softmax, larger: one matrix product per batch for all runs on the same batches
     compiled     chains of layers up to 30 MMAC: compiled, a sample or a channel per vector lane
     dense        one hidden layer: stacks of 10 clients, gradients written out
-    stacked      networks up to 3.6 MMAC: stacks of 5 clients, grouped convolutions, channels-last
+    stacked      networks up to 3.6 MMAC, of texts up to 12: stacks of 5 clients, grouped convolutions, channels-last
     sequential   larger networks: one client at a time; at the arithmetic peak already
     reference    never chosen: the oracle of the tests
 
@@ -47,6 +47,9 @@ COMPILED = 30_000_000
 """Multiply-accumulates per sample up to which compiled layers are faster than torch's."""
 LARGE = 3_600_000
 """The same up to which a stack is faster than one model at a time."""
+
+LARGE_TEXTS = 12_000_000
+"""The same for networks that read texts, whose products are of many small matrices."""
 
 NEEDED = frozenset({"clients", "steps", "start", "lr", "round", "offset", "weights"})
 SGD = SGD_TERMS | {"anchor", "correction"}
@@ -189,7 +192,7 @@ _STACKED = Strategy(
     code="reproduce.engine.local:autograd_run",
     serves=NEEDED | PARTS | SGD | ADAMW | DISTILLATION | CONTRAST | MASKS,
     fits=_network,
-    best=lambda work: macs(work.model, work.sample) <= LARGE,
+    best=lambda work: macs(work.model, work.sample) <= (LARGE_TEXTS if work.model.trimmed else LARGE),
     size=_stack(STACK),
     # Batch statistics forbid padding: only clients with equal batches meet.
     key=lambda work, plans: plans.lengths if work.model.batch_statistics else None,

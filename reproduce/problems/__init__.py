@@ -121,7 +121,7 @@ class Classification:
         if self.augment != "none" and isinstance(self.model, MLP | Softmax):
             raise ValueError("models of plain features have no images to crop")
         if self.tokenizer not in ("hashed", "pieces") and not isinstance(self.tokenizer, BytePairs):
-            raise ValueError(f"tokenizer '{self.tokenizer}': use 'hashed', 'pieces' or BytePairs")
+            raise ValueError(f"tokenizer '{self.tokenizer}': use 'hashed' or 'pieces', or BytePairs")
         if self.tokenizer != "hashed" and getattr(self.source, "kind", "") != "text":
             raise UserError(f"{self.data} has no texts to cut into word pieces")
         if self.test_partition and not hasattr(self.partition, "split_test"):
