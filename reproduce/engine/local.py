@@ -160,7 +160,10 @@ class Stepper:
 
 
 class Masks:
-    """Magnitude masks (fiarse): the model computes with y * m, m = |y| >= threshold, per client and tensor."""
+    """Magnitude masks (fiarse): the model computes with y * m, m = |y| >= threshold, per client and tensor.
+
+    A tensor of which all clients of the stack hold everything (threshold 0) has none.
+    """
 
     def __init__(self, chunk: Chunk, y: Blocks) -> None:
         self.rule = chunk.rule
@@ -168,32 +171,38 @@ class Masks:
         if thresholds is None:
             raise ValueError("a rule with a mask needs thresholds in the request")
         self.t = [t.reshape(-1, *[1] * (b.dim() - 1)) for t, b in zip(thresholds.unbind(1), y, strict=True)]
-        self.frozen = [self._mask(b, t) for b, t in zip(y, self.t, strict=True)]
+        self.some, self.all = (thresholds > 0).any(0).tolist(), (thresholds > 0).all(0).tolist()
+        self.frozen = self._taken(y)
         self.masks = self.frozen
 
-    def _mask(self, y: Tensor, t: Tensor) -> Tensor:
-        return (y.abs() >= t).to(y.dtype)
+    def _taken(self, y: Blocks) -> list[Tensor | None]:
+        a = y[0].shape[0]
+        known = zip(self.some, y, self.t, strict=True)
+        return [(b.abs() >= t[:a]).to(b.dtype) if some else None for some, b, t in known]
 
     def effective(self, y: Blocks) -> Blocks:
         a = y[0].shape[0]
         if self.rule.mask == "dynamic":
-            self.masks = [self._mask(b, t[:a]) for b, t in zip(y, self.t, strict=True)]
+            self.masks = self._taken(y)
         else:
-            self.masks = [m[:a] for m in self.frozen]
-        return [b * m for b, m in zip(y, self.masks, strict=True)]
+            self.masks = [None if m is None else m[:a] for m in self.frozen]
+        return [b if m is None else b * m for b, m in zip(y, self.masks, strict=True)]
 
     def gradient(self, y: Blocks, grads: Blocks) -> Blocks:
-        """g m (1 + 2|y|t / (|y|+t)^2), fiarse eq. (3); without `amplify` g m."""
+        """g m (1 + 2|y|t / (|y|+t)^2), fiarse eq. (3); without `amplify` g m. `grads` is consumed."""
         a = y[0].shape[0]
-        grads = [g * m for g, m in zip(grads, self.masks, strict=True)]
-        if not self.rule.amplify:
-            return grads
-        out = []
-        for g, b, t in zip(grads, y, self.t, strict=True):
-            size, t = b.abs(), t[:a]
-            factor = 2 * size * t / (size + t).square()
-            out.append(g * (1 + torch.where(t > 0, factor, torch.zeros_like(factor))))
-        return out
+        for g, b, m, t, positive in zip(grads, y, self.masks, self.t, self.all, strict=True):
+            if m is None:
+                continue
+            g.mul_(m)
+            if self.rule.amplify:
+                size, t = b.abs(), t[:a]
+                bottom = (size + t).square_()
+                factor = size.mul_(2).mul_(t).div_(bottom)
+                if not positive:
+                    factor.masked_fill_(t == 0, 0)
+                g.mul_(factor.add_(1))
+        return grads
 
 
 class Data:
