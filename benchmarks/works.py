@@ -94,8 +94,7 @@ class Work:
 
     @property
     def data(self) -> Synthetic:
-        vocabulary = self.model.shapes[self.model.embedding][0] if self.model.embedding else 0
-        return Synthetic(self.clients * self.samples, self.shape, self.classes, vocabulary)
+        return Synthetic(self.clients * self.samples, self.shape, self.classes, self.model.tokens)
 
     @property
     def problem(self) -> Classification:

@@ -178,7 +178,7 @@ class Masks:
     def _taken(self, y: Blocks) -> list[Tensor | None]:
         a = y[0].shape[0]
         known = zip(self.some, y, self.t, strict=True)
-        return [(b.abs() >= t[:a]).to(b.dtype) if some else None for some, b, t in known]
+        return [b.abs() >= t[:a] if some else None for some, b, t in known]
 
     def effective(self, y: Blocks) -> Blocks:
         a = y[0].shape[0]
