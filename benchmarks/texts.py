@@ -85,7 +85,7 @@ def said(r: Ratio) -> str:
 
 
 def texts() -> None:
-    """Five small RoBERTa clients stacked against `transformers`; masks against none, 1/64 against all (HeteroFL); one thread."""
+    """Stacked RoBERTa clients against `transformers`; masks against none, HeteroFL at 1/64 against all; one thread."""
     adamw = Rule(betas=BETAS)
     torch.set_num_threads(1)
     r = compare(library(), engine(SMALL, adamw))
