@@ -130,6 +130,12 @@ def unlike(ours: Cells, theirs: Cells, points: float = 0.0, printed_seeds: int =
     return int((ttest_ind_from_stats(*left, *right, equal_var=False).pvalue < 0.05).sum())
 
 
+def multiples(c: Cells, step: float) -> int:
+    """How many values are multiples of `step`: an accuracy of one run over so many images is one of 100 / images."""
+    parts = c.rows["value"] / step
+    return int(((parts - parts.round()).abs() < 1e-6).sum())
+
+
 def behind(c: Cells, over: str, digits: int = 1, **chosen: Any) -> str:
     """How far the mean of `chosen` is at most from the best mean of its group; groups differ in all but `over`."""
     by = [n for n in _setting(c) if n != over]
@@ -198,5 +204,5 @@ def _key(value: Any) -> Any:
         return str(value)
 
 
-FUNCTIONS = (cells, printed, lead, share, rmse, common, off, unlike, behind, apart, panel, minutes, total)
+FUNCTIONS = (cells, printed, lead, share, rmse, common, off, unlike, multiples, behind, apart, panel, minutes, total)
 """What templates can call."""

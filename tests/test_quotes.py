@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_ind
 
-from reproduce.quotes import Cells, common, off, rmse, unlike
+from reproduce.quotes import Cells, common, multiples, off, rmse, unlike
 
 RNG = np.random.default_rng(5)
 OURS = {k: RNG.normal(mean, 1.0, 3) for k, mean in enumerate((10.0, 10.0, 14.0, 10.0, 30.0))}
@@ -42,3 +42,9 @@ def test_a_cell_without_spread_is_not_judged() -> None:
     unknown = Cells(theirs.rows.assign(std=""), "theirs")
     assert unlike(cells(OURS), unknown) == 0
     assert off(cells(OURS), unknown, 2) == off(cells(OURS), theirs, 2) > 0
+
+
+def test_values_on_a_lattice() -> None:
+    values = Cells(pd.DataFrame({"value": [68.88, 60.24, 60.25, 0.0, 77.039]}), "ours")
+    assert multiples(values, 0.04) == 3
+    assert multiples(values, 0.01) == 4
