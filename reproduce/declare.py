@@ -1,7 +1,7 @@
 """Artifacts as values: what is run, what is measured, how it is laid out. Imports neither torch nor pandas.
 
     Artifact   a table or figure of a paper: the panels it reads, its measures, its picture, its layout
-    Measure    from histories to numbers: `Last`, `At`, `Window`, `Reach`, or `Code` for what is special
+    Measure    from histories to numbers: `Last`, `Window`, `Reach`, or `Code` for what is special
     Sheet      a picture, one axes per combination of labels: `Curves` for lines, `Filled` by code; else `Code`
 
 `report.measuring` and `report.drawing` give them their meaning.
@@ -45,15 +45,6 @@ class Last:
 
 
 @dataclass(frozen=True)
-class At:
-    """The value of `metric` in a round."""
-
-    metric: str
-    round: int
-    name: str = ""
-
-
-@dataclass(frozen=True)
 class Window:
     """Mean of `metric` over the evaluations `first` to `last`, both included.
 
@@ -87,7 +78,7 @@ class Reach:
     name: str = "rounds_to_target"
 
 
-Measure = Last | At | Window | Reach | Code
+Measure = Last | Window | Reach | Code
 
 
 @dataclass(frozen=True)
@@ -126,7 +117,7 @@ class Curves(Sheet):
 
     order: the series that are drawn, in this order (empty: all). smooth: trailing mean over so many evaluations.
     every: draw only the rounds that are multiples of it. target: the label column, or the number, of a dotted line.
-    until: the label column with the end of the x axis. like: series -> the one whose line it has. also: a function of
+    like: series -> the one whose line it has. also: a function of
     (axes, rows of all rounds drawn) that adds to each axes what is special.
     """
 
@@ -140,7 +131,6 @@ class Curves(Sheet):
     xlabel: str = "round"
     ylabel: str = "accuracy (%)"
     target: str | float = ""
-    until: str = ""
     like: Mapping[str, str] = field(default_factory=dict)
     also: Code | None = None
 

@@ -74,8 +74,6 @@ def _of(histories: Histories, labels: dict[str, Any], picture: Sheet) -> Histori
         frame = frame[frame["metric"] == picture.metric]
         if picture.every > 1:
             frame = frame[frame["round"] % picture.every == 0]
-        if picture.until and len(frame):
-            frame = frame[frame[picture.x] <= frame[picture.until]]
     wanted = {**picture.only, **{k: (v,) for k, v in labels.items()}}
     kept = [e for e in histories.experiments if all(e.labels.get(k) in values for k, values in wanted.items())]
     return replace(histories, frame=frame, experiments=tuple(kept))

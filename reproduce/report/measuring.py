@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from reproduce.declare import Artifact, At, Code, Last, Reach, Window
+from reproduce.declare import Artifact, Code, Last, Reach, Window
 from reproduce.report import metrics
 from reproduce.report.code import function
 from reproduce.report.histories import Histories
@@ -41,11 +41,6 @@ def _(m: Last, histories: Histories, paper: str) -> pd.DataFrame:
     parts = [metrics.last(rows, m.metric, int(n), key=key, name=m.name or None) for n, rows in each]
     found = pd.concat(parts, ignore_index=True)
     return found.rename(columns={"key": m.by}) if m.by else found
-
-
-@measure.register
-def _(m: At, histories: Histories, paper: str) -> pd.DataFrame:
-    return metrics.at_round(histories.frame, m.metric, m.round, name=m.name or None)
 
 
 @measure.register
