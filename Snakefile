@@ -116,7 +116,7 @@ rule figure:
         jobs=results,
         due=marker,
     output:
-        multiext("figures/{scale}/{paper}_{name}", ".pdf", ".png"),
+        multiext("figures/{scale}/{paper}_{name}", ".pdf", ".png", ".txt", ".tex"),
         multiext("results/{scale}/cells/{paper}_{name}", ".csv", ".json"),
     log:
         "logs/{scale}/render/{paper}_{name}.log",

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from reproduce.declare import Artifact, Code, Last, Reach, Window
+from reproduce.experiment import Experiment
 from reproduce.report import metrics
 from reproduce.report.code import function
 from reproduce.report.histories import Histories
@@ -60,6 +61,15 @@ def _(m: Window, histories: Histories, paper: str) -> pd.DataFrame:
                 parts.append(part.assign(transition=transition))
     nothing = pd.DataFrame({c: [] for c in [*metrics.label_columns(frame), "seed", "metric", "value", "transition"]})
     return pd.concat(parts, ignore_index=True) if parts else nothing
+
+
+def rounds_of(m: Window, e: Experiment, transition: str) -> tuple[float, float]:
+    """The first and the last round of the window of a transition in a run of sessions."""
+    origin: Any = e
+    for name in m.origin.split(".") if m.origin else ():
+        origin = getattr(origin, name)
+    begin = ((origin if m.origin else 0) + m.sessions[transition]) * e.clock.rounds
+    return float(begin + m.first), float(begin + m.last)
 
 
 @measure.register

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from reproduce.declare import Artifact, Code, no_panels
+from reproduce.declare import Artifact, Code, Filled, Printed, no_panels
 from reproduce.papers.defedavg import runs, variants
 
 NAMES = {
@@ -20,7 +20,7 @@ NAMES = {
     "idle_fraction": "Idle share",
 }
 LOSS = f"loss on up to {int(runs.LOSS_VIEW[6:]):,} training samples"
-LAYOUT = "Layout and range are ours, the paper's image is not in its text."
+LAYOUT = "Layout and range are ours."
 LINES = f"Lines: mean over seeds; bands: least to greatest; {LOSS}"
 AGGREGATIONS = 300
 
@@ -52,6 +52,14 @@ RATES = (
 )
 
 
+def _stacked(fill: Code, *printed: Printed) -> Filled:
+    """Loss above accuracy, a column per data set and distribution."""
+    options = {"sharex": "col", "height": 1.75}
+    return Filled(
+        ("dataset", "distribution"), "{dataset}, {distribution}", printed=printed, sheet=options, fill=fill, each=(2, 1)
+    )
+
+
 def _over_time(number: int, n: int) -> Artifact:
     """Figs. 2-5: the runs of Table I with `n` participants."""
     return Artifact(
@@ -60,9 +68,9 @@ def _over_time(number: int, n: int) -> Artifact:
         f"Training loss and test accuracy over virtual time, n = {n}",
         partial(runs.times_panels, n=n),
         (Code("measures:at_target_times"),),
-        Code("pictures:over_time"),
+        _stacked(Code("pictures:over_time"), Printed("Table I", "table1", "time_to_target_s", y="target_accuracy_pct")),
         names=NAMES,
-        stamp=f"{LINES}; dotted: target of Table I. {LAYOUT}",
+        stamp=f"{LINES}. {LAYOUT}",
     )
 
 
@@ -77,8 +85,7 @@ ARTIFACTS = (
         names=NAMES,
         stamp="Simulated: jobs of 2.0, 3.3 and 5.1 units, no time for transfers, n = 2; FedAvg and DeFedAvg-nIID "
         "select clients {1,3}, {1,2}, {2,3} in turn. Numbers in bars: version that the job started from; dashed lines: "
-        "aggregations with the new version; dots: the server has the update; hatched: jobs not, or not yet, uploaded. "
-        "The paper's figure is a schematic without numbers.",
+        "aggregations with the new version; dots: the server has the update; hatched: jobs not, or not yet, uploaded.",
     ),
     *(_over_time(number, n) for number, n in zip((2, 3, 4, 5), runs.PARTICIPANTS, strict=True)),
     Artifact(
@@ -87,7 +94,7 @@ ARTIFACTS = (
         "DeFedAvg over aggregations for different n",
         runs.participants_panels,
         (Code("measures:of_participants", {"at": 300, "first": 200, "last": 1000}),),
-        Code("pictures:over_rounds", {"by": "n"}),
+        _stacked(Code("pictures:over_rounds", {"by": "n"})),
         names=NAMES,
         stamp=f"{LINES}. {LAYOUT} At paper scale the rates are those of Table II, which change with n for "
         "DeFedAvg-IID; runs with (0.1, 0.05) throughout are in the cells as '(0.1, 0.05)'.",
@@ -98,7 +105,7 @@ ARTIFACTS = (
         "DeFedAvg over aggregations for different K",
         runs.steps_panels,
         (Code("measures:of_steps"),),
-        Code("pictures:over_rounds", {"by": "K"}),
+        _stacked(Code("pictures:over_rounds", {"by": "K"})),
         names=NAMES,
         stamp=Code("measures:same_rates", {"before": f"{LINES}. {LAYOUT}"}),
     ),
@@ -119,7 +126,7 @@ ARTIFACTS = (
         "Dependence of the times to the target on what the paper leaves open, and on the rates",
         variants.sensitivity_panels,
         (Code("measures:of_variants"),),
-        Code("pictures:variants"),
+        Filled(("distribution",), "{distribution}", fill=Code("pictures:variants"), sheet={"height": 3.4}),
         names={**NAMES, **{v.name: v.text for group in variants.VARIANTS.values() for v in group}},
         stamp="Mean over seeds, from least to greatest; an arrow: a seed missed the target by the horizon. Below each "
         "algorithm of Table I: with the best rates of the grid of Table II, and with one part exchanged. Not a figure "

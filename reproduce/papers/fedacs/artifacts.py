@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from reproduce.declare import Artifact, Code, Curves, Last, no_panels
+from reproduce.declare import Artifact, Code, Curves, Filled, Last, Printed, no_panels
 from reproduce.papers.fedacs import choices, runs
 
 ROUNDS, TIME = "rounds_to_target", "computation_time_to_target_s"
@@ -55,28 +55,29 @@ NOTES = (
 )
 PLANE = (
     "Thin line: 400 rounds of one run; thick line: its expectation; dot: the closed-form end point; arrows: how much "
-    "each client counts there. The paper's figure is a drawing without numbers; the three clients are ours."
+    "each client counts there. The three clients are ours."
 )
 
 
-def schematic(name: str, title: str, system: str, stamp: str, *paths: tuple[str, str, str], **look: Any) -> Artifact:
-    """Paths (algorithm, label, colour) of three clients' server model in the plane."""
+def schematic(name: str, title: str, system: str, stamp: str, *paths: tuple[str, str], **look: Any) -> Artifact:
+    """Paths (algorithm, label) of three clients' server model in the plane."""
     cells = Code("measures:tail_averages", {"algorithms": tuple(algorithm for algorithm, *_ in paths)})
     draw = Code("pictures:schematic", {"paths": paths, **look})
     panels = partial(runs.plane, system=system)
     return Artifact("fedacs", name, title, panels, (cells,), draw, stamp=f"{stamp} {PLANE}")
 
 
-def accuracy_curves(name: str, title: str, panels: Any) -> Artifact:
-    """Test accuracy of the benchmarks, one axes per data set and partition."""
+def accuracy_curves(name: str, title: str, panels: Any, number: int) -> Artifact:
+    """Test accuracy, one axes per data set and partition; the printed rounds to the target are in table `number`."""
     picture = Curves(
         ("dataset", "dirichlet_alpha"),
         "{dataset}, {dirichlet_alpha}",
         order=runs.ALGORITHMS,
-        band=None,
+        band="bars",
         smooth=10,
         ylabel="test accuracy (%)",
-        also=Code("pictures:deviations", {"order": runs.ALGORITHMS}),
+        target="target_accuracy_pct",
+        printed=(Printed(f"Table {number}", f"table{number}", ROUNDS, y="target_accuracy_pct"),),
         sheet={"height": 2.5},
     )
     return Artifact(
@@ -119,7 +120,7 @@ ARTIFACTS = (
         no_panels,
         (Code("measures:extremes", {"system": runs.FIG7_SYSTEMS["static"], "clients": 20}),),
         Code("pictures:clients", {"systems": runs.FIG7_SYSTEMS, "clients": 20}),
-        stamp="The paper's figure is a drawing without numbers; this one shows the systems of appendix I.3.1. "
+        stamp="The paper's figure is a drawing; this one shows the systems of appendix I.3.1. "
         "Dynamic system: ranges over 1,000 rounds, dots the first round of seed 0. The paper does not say which client "
         "has which link.",
     ),
@@ -129,7 +130,7 @@ ARTIFACTS = (
         "toy2d_comm_only",
         "All clients do 5 steps, their updates arrive with different probability: the end point is drawn towards "
         "client 1, whose link is good.",
-        ("fedavg", "FedAvg, unequal links", "#009E73"),
+        ("fedavg", "FedAvg, unequal links"),
     ),
     schematic(
         "fig3",
@@ -137,7 +138,7 @@ ARTIFACTS = (
         "toy2d_comp_only",
         "All updates arrive, but clients do different numbers of steps: the end point is drawn towards client 3, which "
         "does most.",
-        ("fedavg", "FedAvg, unequal work", "#0072B2"),
+        ("fedavg", "FedAvg, unequal work"),
     ),
     Artifact(
         "fedacs",
@@ -151,8 +152,8 @@ ARTIFACTS = (
             metric="distance",
             order=tuple(FIG4_SERIES),
             every=10,
-            ylabel=r"$\|X_r - X^*\|$",
-            like=dict(zip(FIG4_SERIES, ("fedacs", "fedavg", "ca_fedavg", "fednova", "fedvarp"), strict=True)),
+            band="bars",
+            ylabel="distance to the\noptimum $\\|X_r - X^*\\|$",
             also=Code("pictures:log_distance", {"low": 0.02, "high": 0.6}),
             sheet={"sharey": True},
         ),
@@ -165,14 +166,15 @@ ARTIFACTS = (
         "FedACS cancels both biases",
         "toy2d",
         "Unequal links and unequal work together.",
-        ("fedacs", "FedACS", "#CC79A7"),
-        ("fedavg", "FedAvg", "#808080"),
+        ("fedacs", "FedACS"),
+        ("fedavg", "FedAvg"),
         sampling=True,
     ),
     accuracy_curves(
         "fig6",
         "Test accuracy of the benchmarks in the dynamic system",
         partial(runs.comparison, system="dynamic"),
+        1,
     ),
     Artifact(
         "fedacs",
@@ -180,10 +182,17 @@ ARTIFACTS = (
         "Convergence points of the benchmarks on quadratics",
         runs.fig7,
         (Code("measures:convergence_points"),),
-        Code("pictures:convergence", {"order": runs.ALGORITHMS}),
+        Filled(
+            ("system",),
+            "{system}",
+            each=(2, 1),
+            fill=Code("pictures:convergence", {"order": runs.ALGORITHMS}),
+            sheet={"sharey": True, "sharex": True, "height": 2.1},
+        ),
         columns=("system", "calibrate"),
-        stamp="Lines: mean over seeds. Thin dashes: distance of the closed-form limit (FedAvg and OS; CA-FedAvg, "
-        "FedVARP and FedAU; FedNova; FedACS). The upper row is the paper's figure, whose caption gives one rate for "
+        stamp="Lines: mean over seeds of the distance of single runs, which the noise of sampling keeps above that of "
+        "their mean. Grey dashes: distance of the limit in closed form, of the algorithms named below it. The upper "
+        "row is the paper's figure, whose caption gives one rate for "
         "all; the lower row, with the calibration of appendix I.2, is an addition of this package.",
     ),
     Artifact(
@@ -194,17 +203,18 @@ ARTIFACTS = (
         (Code("measures:tail_averages_to_limits"),),
         Code("pictures:points_in_the_plane", {"algorithms": runs.ALGORITHMS}),
         columns=("system",),
-        stamp="Circles: closed-form limits as the rate goes to zero. Small marks: averages over the second half of "
-        "simulated runs at rate 0.02, one per seed. Inset: the three clients. Arrows: what unequal links (black) and "
-        "unequal work (grey) do to the end point. The paper's figure is a drawing without numbers; the three clients "
-        "are ours.",
+        stamp="Left: the three clients, which are ours, the start and the optimum; the frame is the right part. "
+        "Circles: limits in closed form as the rate goes to zero (both: FedAvg, OS; work: CA-FedAvg, FedAU, "
+        "FedVARP; links: FedNova; no bias: FedACS). Small marks: averages over the second half of simulated runs at "
+        "rate 0.02, one per seed. Arrows: what unequal links and unequal work do to the end point.",
     ),
     accuracy_curves(
         "fig9",
         "Test accuracy of the benchmarks in the static system",
         partial(runs.comparison, system="static"),
+        4,
     ),
-    accuracy_curves("fig10", "Test accuracy at three levels of class imbalance", runs.imbalance),
+    accuracy_curves("fig10", "Test accuracy at three levels of class imbalance", runs.imbalance, 5),
     to_target(
         "table1",
         "Rounds and computation time to a target accuracy, dynamic system",
