@@ -132,7 +132,7 @@ rule table:
         jobs=results,
         due=marker,
     output:
-        multiext("tables/{scale}/{paper}_{name}", ".md", ".csv", ".tex"),
+        multiext("tables/{scale}/{paper}_{name}", ".md", ".csv", ".tex", ".ours.tex"),
         multiext("results/{scale}/cells/{paper}_{name}", ".csv", ".json"),
     log:
         "logs/{scale}/render/{paper}_{name}.log",

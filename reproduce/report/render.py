@@ -13,6 +13,7 @@ from reproduce.declare import Artifact
 from reproduce.report import formats, measuring, tables
 from reproduce.report.code import function
 from reproduce.report.histories import Histories, Job, load
+from reproduce.report.latex import latex, tex
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +29,7 @@ def render(artifact: Artifact, scale: str, root: Path, jobs: Sequence[Job] = (),
     standing: what the caption says of the results' origin (`reproduce.results.stamp`).
 
         results/<scale>/cells/<paper>_<name>.csv             per-seed cells: sorted, full precision
-        tables/<scale>/<paper>_<name>.{md,csv,tex}           or
+        tables/<scale>/<paper>_<name>.{md,csv,tex,ours.tex}  or
         figures/<scale>/<paper>_<name>.{pdf,png,txt,tex}     picture, picture with a stamp, caption twice
 
     Raises UserError for an unreadable results file, ValueError for cells that do not fit the artifact.
@@ -48,12 +49,14 @@ def render(artifact: Artifact, scale: str, root: Path, jobs: Sequence[Job] = (),
         return [*written, *_figure(artifact, histories, cells, root / "figures" / scale / stem, nothing)]
     reason = tables.reasons(panels, histories.missing, scale)
     paper = tables.reported(artifact.paper, artifact.name)
-    table = tables.build(artifact, cells, paper, scale, histories.substitutes, reason)
+    table, ours = (
+        tables.build(artifact, cells, paper, scale, histories.substitutes, reason, ours=only) for only in (False, True)
+    )
     markdown = formats.markdown(table)
     if artifact.extra and not nothing:
         markdown += "\n" + function(artifact.paper, artifact.extra)(histories, cells).strip("\n") + "\n"
     folder = root / "tables" / scale
-    texts = {".md": markdown, ".csv": formats.csv(table), ".tex": formats.latex(table)}
+    texts = {".md": markdown, ".csv": formats.csv(table), ".tex": latex(table), ".ours.tex": latex(ours)}
     return [*written, *(files.write_text(folder / f"{stem}{ending}", text) for ending, text in texts.items())]
 
 
@@ -117,7 +120,7 @@ def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem:
             drawn = figures.save(fig, Path(folder) / stem.name, captions.stamp(sentences, commits))
             written = [files.write(stem.with_name(f.name), partial(_copy, f)) for f in drawn]
     text = " ".join([artifact.title.rstrip(".") + ".", *sentences])
-    texts = {".txt": text, ".tex": formats.tex(text)}
+    texts = {".txt": text, ".tex": tex(text)}
     return written + [files.write_text(stem.with_name(stem.name + k), f"{v}\n") for k, v in texts.items()]
 
 

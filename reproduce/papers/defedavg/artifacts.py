@@ -30,7 +30,7 @@ TIMES = (
     "The printed Table I fits only if FAVANO contacts its clients one after the other and does not divide their "
     "progress by the number of steps, and if AsySG keeps n clients busy while the others keep all; both are so here. "
     "Part of DeFedAvg-IID's lead over AsySG is therefore concurrency, not local steps.",
-    "Table II gives FedAvg (IID Fashion-MNIST) local rate 0.10 for n = 10 but 0.01 for n >= 20, although 0.10 is in "
+    "Table II gives FedAvg (IID Fashion-MNIST) local rate 0.10 for n = 10 but 0.01 for n ≥ 20, although 0.10 is in "
     "its grid; if it then needed as many aggregations as at n = 10, it would take about 54 s and beat the printed "
     "94.49 s (n = 40) and 99.72 s (n = 80) of DeFedAvg-IID. At paper scale 'FedAvg (rates of n = 10)' runs this.",
     "Three printed pairs of rates do not fit the printed times (CIFAR-10: DeFedAvg-IID n = 10 and 20, DeFedAvg-nIID "
@@ -46,7 +46,7 @@ RATES = (
     "CIFAR-10: DeFedAvg-IID at n = 10 (global 1.0) and n = 20 (local 0.01) and DeFedAvg-nIID at n = 20 (local 0.10) do "
     "not fit the times of Table I, which scale with n as if the rates were (0.1, 0.05) throughout; our Table I has "
     "rows for both readings.",
-    "IID Fashion-MNIST: FedAvg's local rate falls from 0.10 (n = 10) to 0.01 (n >= 20), and its time in Table I rises "
+    "IID Fashion-MNIST: FedAvg's local rate falls from 0.10 (n = 10) to 0.01 (n ≥ 20), and its time in Table I rises "
     "from 52 to 180 s with it.",
     "The caption says 'for Table I', which has no n = 5; these columns belong to Fig. 6.",
 )

@@ -119,7 +119,7 @@ ARTIFACTS = (
         columns=("model",),
         labels=("target_accuracy",),
         decimals=1,
-        names={"lr_eta003": "LR, rate 0.03"},
+        names={"lr_eta003": "LR, rate 0.03", "0": "no", "1": "yes"},
         notes=(
             "The paper states the rate 0.001 for LR (column LR); with it the printed 2 rounds and 1 round on i.i.d. "
             "data cannot be had, with 0.03 they can (column LR, rate 0.03). Which rate was used, is not known.",
