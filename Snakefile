@@ -14,6 +14,9 @@ validate(config, "config/config.schema.yaml")
 os.environ.update(plan.environment(config))
 PYTHON = sys.executable
 TRAINS = set()
+# A table has no picture, whatever it is called; one that does not exist is named as one.
+TABLES = [f"{a.paper}_{a.name}" for a in plan.artifacts() if a.kind == "table"]
+TABLE = rf"(?:{'|'.join(TABLES)}|[a-z_]+_table[a-z0-9]*)\."
 
 
 onstart:
@@ -121,7 +124,7 @@ rule figure:
     log:
         "logs/{scale}/render/{paper}_{name}.log",
     wildcard_constraints:
-        name="(?!table)[a-z0-9]+",
+        paper=f"(?!{TABLE})[a-z_]+",
     localrule: True
     shell:
         "{PYTHON:q} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
@@ -137,7 +140,7 @@ rule table:
     log:
         "logs/{scale}/render/{paper}_{name}.log",
     wildcard_constraints:
-        name="table[a-z0-9]*",
+        paper=f"(?={TABLE})[a-z_]+",
     localrule: True
     shell:
         "{PYTHON:q} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"

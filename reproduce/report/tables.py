@@ -132,7 +132,13 @@ def build(
     style = entries.Style.of(artifact, shown)
     rows, columns = _labels(artifact.rows, shown), _labels(artifact.columns, shown)
     if ours:
-        nothing = {"paper": np.nan, "paper_std": np.nan, "paper_text": "", "paper_censored": False, "doubted": False}
+        nothing: dict[str, Any] = {
+            "paper": np.nan,
+            "paper_std": np.nan,
+            "paper_text": "",
+            "paper_censored": False,
+            "doubted": False,
+        }
         shown = shown[shown["runs"] > 0].assign(**nothing, difference=np.nan)
         rows, columns = (
             [labels for labels in found if labels in set(_labels(names, shown))]
