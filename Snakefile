@@ -14,6 +14,9 @@ validate(config, "config/config.schema.yaml")
 os.environ.update(plan.environment(config))
 PYTHON = sys.executable
 TRAINS = set()
+# A table has no picture, whatever it is called; one that does not exist is named as one.
+TABLES = [f"{a.paper}_{a.name}" for a in plan.artifacts() if a.kind == "table"]
+TABLE = rf"(?:{'|'.join(TABLES)}|[a-z_]+_table[a-z0-9]*)\."
 
 
 onstart:
@@ -116,12 +119,12 @@ rule figure:
         jobs=results,
         due=marker,
     output:
-        multiext("figures/{scale}/{paper}_{name}", ".pdf", ".png"),
+        multiext("figures/{scale}/{paper}_{name}", ".pdf", ".png", ".txt", ".tex"),
         multiext("results/{scale}/cells/{paper}_{name}", ".csv", ".json"),
     log:
         "logs/{scale}/render/{paper}_{name}.log",
     wildcard_constraints:
-        name="(?!table)[a-z0-9]+",
+        paper=f"(?!{TABLE})[a-z_]+",
     localrule: True
     shell:
         "{PYTHON:q} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
@@ -132,12 +135,12 @@ rule table:
         jobs=results,
         due=marker,
     output:
-        multiext("tables/{scale}/{paper}_{name}", ".md", ".csv", ".tex"),
+        multiext("tables/{scale}/{paper}_{name}", ".md", ".csv", ".tex", ".ours.tex"),
         multiext("results/{scale}/cells/{paper}_{name}", ".csv", ".json"),
     log:
         "logs/{scale}/render/{paper}_{name}.log",
     wildcard_constraints:
-        name="table[a-z0-9]*",
+        paper=f"(?={TABLE})[a-z_]+",
     localrule: True
     shell:
         "{PYTHON:q} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import miniature
 import pytest
 from miniature import snakemake
+
+from reproduce import plan
 
 FIG2 = "figures/smoke/fedacs_fig2.png"
 
@@ -33,9 +37,25 @@ def test_a_figure_is_a_target_and_nothing_more_is_made(project: Path) -> None:
         "own.parquet",
         "shared.parquet",
     ]
-    assert sorted(p.name for p in (project / "figures/smoke").iterdir()) == ["fedacs_fig2.pdf", "fedacs_fig2.png"]
+    assert sorted(p.name for p in (project / "figures/smoke").iterdir()) == [
+        f"fedacs_fig2.{k}" for k in ("pdf", "png", "tex", "txt")
+    ]
     assert miniature.trained(project / "results/smoke/fedacs/own.parquet") == ([0, 1, 2], 2, "1")
     assert "Nothing to be done" in text(snakemake(project, FIG2, "-n"))
+
+
+def test_every_artifact_is_of_one_rule() -> None:
+    """Of the rules of tables and figures, by their constraint of names; cells are outputs of both."""
+    source = Path("Snakefile").read_text(encoding="utf-8")
+    names: dict[str, Any] = {"plan": plan}
+    lines = re.findall(r"^TABLES? = .*$", source, re.M)
+    exec("\n".join(lines), names)  # the two lines of the Snakefile that say what a table is
+    assert source.count("{TABLE}") == 2
+    rules = {"figure": rf"(?!{names['TABLE']})[a-z_]+_[a-z0-9]+", "table": rf"(?={names['TABLE']})[a-z_]+_[a-z0-9]+"}
+    for artifact in plan.artifacts():
+        file = Path(plan.cells_file("smoke", artifact.id)).name
+        assert [kind for kind, rule in rules.items() if re.fullmatch(rule + r"\.csv", file)] == [artifact.kind]
+    assert "table" in {a.kind for a in plan.artifacts() if not a.name.startswith("table")}, "it is asked"
 
 
 def test_changed_experiments_train_again_and_changed_rules_do_not(project: Path) -> None:

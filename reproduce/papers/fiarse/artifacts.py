@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reproduce.declare import Artifact, Code, no_panels
+from reproduce.declare import Artifact, Code, Filled, Printed, no_panels
 from reproduce.papers.fiarse import runs
 
 SHOWN = (*runs.COMPARED, "pruning_greedy")
@@ -34,6 +34,22 @@ SETS = (
     f"the share that the one of the round before did not have. {COUNTED}"
 )
 
+ACCURACY, GLOBAL = "test_accuracy_percent", {"eval_scope": "global"}
+AVERAGE = {**GLOBAL, "model_size": "avg"}
+HISTOGRAM = Filled(
+    ("algorithm",), "{algorithm}", only={"algorithm": runs.COMPARED}, fill=Code("pictures:histogram"),
+    sheet={"sharex": True, "sharey": True, "height": 1.9},
+)  # fmt: skip
+EXPLORATION = Filled(("dataset",), "", fill=Code("pictures:exploration"), each=(1, 2), sheet={"height": 2.1})
+
+
+def _per_size(algorithms: tuple[str, ...], sizes: int, printed: Printed) -> Filled:
+    """Curves of every size, a line of axes per data set."""
+    fill = Code("pictures:curves", {"algorithms": algorithms})
+    options = {"sharex": True, "sharey": "row", "height": 1.75}
+    return Filled(("dataset",), "", across=1, printed=(printed,), sheet=options, fill=fill, each=(1, sizes))
+
+
 FIGURES = (
     Artifact(
         "fiarse",
@@ -51,7 +67,7 @@ FIGURES = (
         "Accuracies of the clients on their own test sets",
         runs.four_first,
         (Code("measures:clients"),),
-        Code("pictures:histograms", {"algorithms": runs.COMPARED}),
+        HISTOGRAM,
         stamp=HISTOGRAMS,
     ),
     Artifact(
@@ -60,7 +76,7 @@ FIGURES = (
         "Global test accuracy of the submodels over the rounds",
         runs.compared,
         (Code("measures:curves", {"algorithms": SHOWN}),),
-        Code("pictures:curves", {"algorithms": SHOWN}),
+        _per_size(SHOWN, 4, Printed("Table 6", "table6", ACCURACY, x="last", only=GLOBAL)),
         columns=("dataset", "model_size", "metric"),
         labels=("target_accuracy",),
         stamp=LINES,
@@ -71,7 +87,13 @@ FIGURES = (
         "Submodels of trained and of unseen sizes",
         runs.swept,
         (Code("measures:accuracy", {"scopes": ("global",), "algorithms": SHOWN, "trained": False, "average": False}),),
-        Code("pictures:sweep", {"algorithms": SHOWN}),
+        Filled(
+            ("dataset",),
+            "{dataset}",
+            printed=(Printed("Table 1, mean of the trained sizes", "table1", ACCURACY, x=(1 / 64, 1.0), only=AVERAGE),),
+            sheet={"width": 4.9, "height": 2.7},
+            fill=Code("pictures:sweep", {"algorithms": SHOWN}),
+        ),
         columns=("model_size",),
         stamp="19 sizes; markers: the four that were trained. Lines: mean over seeds; bands: one sample standard "
         "deviation. Slices keep ceil(sqrt(size) c) of c channels; ScaleFL has the exit of the next larger trained "
@@ -83,7 +105,7 @@ FIGURES = (
         "Accuracies of the clients on their own test sets, five sizes",
         runs.five_first,
         (Code("measures:clients"),),
-        Code("pictures:histograms", {"algorithms": runs.COMPARED}),
+        HISTOGRAM,
         stamp=HISTOGRAMS,
     ),
     Artifact(
@@ -92,7 +114,7 @@ FIGURES = (
         "Global test accuracy of the submodels over the rounds, five sizes",
         runs.five,
         (Code("measures:accuracy", {"scopes": ("global",), "algorithms": runs.COMPARED, "average": False}),),
-        Code("pictures:curves", {"algorithms": runs.COMPARED}),
+        _per_size(runs.COMPARED, 5, Printed("Table 7", "table7", ACCURACY, x="last", only=GLOBAL)),
         columns=("dataset", "model_size", "metric"),
         stamp=LINES,
     ),
@@ -102,7 +124,7 @@ FIGURES = (
         "What the submodels of FIARSE reach, four sizes",
         runs.exploration,
         (Code("sets:exploration"),),
-        Code("pictures:exploration"),
+        EXPLORATION,
         columns=("model_size", "metric"),
         stamp=SETS,
     ),
@@ -112,7 +134,7 @@ FIGURES = (
         "What the submodels of FIARSE reach if nobody holds the whole model",
         runs.exploration_without_the_whole,
         (Code("sets:untrained"),),
-        Code("pictures:exploration"),
+        EXPLORATION,
         stamp=SETS,
     ),
 )
