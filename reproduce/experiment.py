@@ -182,7 +182,9 @@ def _own(classes: Iterable[type]) -> frozenset[Path]:
     try:
         return closure.own(frozenset(Path(inspect.getfile(c)) for c in theirs.values()))
     except (OSError, TypeError) as error:
-        raise UserError(f"the code of {', '.join(theirs)} is in no file: put the class into one, and name it") from error
+        raise UserError(
+            f"the code of {', '.join(theirs)} is in no file: put the class into one, and name it"
+        ) from error
 
 
 _KNOWN = {"reproduce", *sys.stdlib_module_names}

@@ -1,14 +1,14 @@
 """Any algorithm on any benchmark, a user's own included.
 
-    from reproduce.play import play, summary
+from reproduce.play import play, summary
 
-    runs = play(["fedprox(mu=0.01)", "my_module:FedSlow"], on="fedacs-static", scale="smoke")
-    print(summary(runs)[["algorithm", "mean", "low", "high", "difference"]])
+runs = play(["fedprox(mu=0.01)", "my_module:FedSlow"], on="fedacs-static", scale="smoke")
+print(summary(runs)[["algorithm", "mean", "low", "high", "difference"]])
 
-    names, specs   the algorithms of this package by name; how one is written, with a user's own class
-    benchmarks     declared panels that any algorithm can run on; what does not fit is refused with the reason
-    match, scores  what is trained, at which cost and rate; one number per seed, intervals
-    shown          tables and figures
+names, specs   the algorithms of this package by name; how one is written, with a user's own class
+benchmarks     declared panels that any algorithm can run on; what does not fit is refused with the reason
+match, scores  what is trained, at which cost and rate; one number per seed, intervals
+shown          tables and figures
 """
 
 from __future__ import annotations

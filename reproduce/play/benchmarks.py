@@ -19,7 +19,7 @@ from reproduce.algorithms.fedagrac import Constant
 from reproduce.clocks.events import Events
 from reproduce.clocks.sessions import Sessions
 from reproduce.errors import UserError, unknown
-from reproduce.experiment import Experiment, Panel
+from reproduce.experiment import Experiment, Label, Panel
 from reproduce.papers import PAPERS, artifacts
 from reproduce.play.names import NAMES, Named
 from reproduce.play.specs import Spec, checked, fields, owned
@@ -52,7 +52,7 @@ class Refused(UserError):
 class Benchmark:
     """name: as it was asked for. panel: where it comes from. own: the panel's algorithms by label, as declared.
 
-    reference: the label of the one that all are compared with.
+    reference: the label of the one that all are compared with. substitute: what stands in for the paper's setting.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Benchmark:
     panel: str
     own: Mapping[str, Experiment]
     reference: str
+    substitute: str = ""
 
     @property
     def template(self) -> Experiment:
@@ -93,7 +94,7 @@ class Benchmark:
         algorithm = algorithm if lr is None else replace(algorithm, lr=lr)
         if not algorithm.lr > 0:
             raise UserError(f"{spec.text}: the learning rate lr must be positive")
-        labels = {"benchmark": self.name, "algorithm": spec.text, "lr": float(algorithm.lr)}
+        labels: dict[str, Label] = {"benchmark": self.name, "algorithm": spec.text, "lr": float(algorithm.lr)}
         try:
             with owned(spec.text):
                 return Experiment(labels, base.problem, base.system, algorithm, _whole(clock))
@@ -144,7 +145,7 @@ class Benchmark:
         kind = type(clock.policy)
         mine = {k: v for k, v in options.items() if k in fields(kind) and k not in ("n", "selections")}
         with owned(of):
-            policy = replace(clock.policy, **checked(kind, mine, of))
+            policy: Any = replace(clock.policy, **checked(kind, mine, of))  # type: ignore[type-var]
         return replace(clock, policy=policy), {k: v for k, v in options.items() if k not in mine}
 
 
@@ -179,6 +180,15 @@ def _whole(clock: Any) -> Any:
     return replace(clock, until=None) if getattr(clock, "until", None) is not None else clock
 
 
+def reason(spec: Spec, benchmark: Benchmark) -> str:
+    """Why the algorithm cannot run on the benchmark, "" if it can."""
+    try:
+        benchmark.experiment(spec)
+    except Refused as error:
+        return error.reason
+    return ""
+
+
 # --- by name ----------------------------------------------------------------------------------------------------------
 
 
@@ -197,7 +207,7 @@ def find(name: str, scale: str) -> Benchmark:
     experiments = [e for e in panels[where].experiments if _has(e, wanted, name)]
     if not experiments:
         raise UserError(f"{name}: no experiment of the panel has these labels")
-    return _of(name, scale, where, experiments)
+    return replace(_of(name, scale, where, experiments), substitute=panels[where].substitute)
 
 
 def _of(name: str, scale: str, panel: str, experiments: list[Experiment]) -> Benchmark:

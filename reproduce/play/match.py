@@ -21,10 +21,10 @@ import pandas as pd
 from reproduce import plan, results, training
 from reproduce.errors import UserError
 from reproduce.experiment import Experiment, Panel, canonical, code, own_files
+from reproduce.plan import Job
 from reproduce.play import scores
 from reproduce.play.benchmarks import Benchmark, Refused
 from reproduce.play.specs import Spec, words
-from reproduce.plan import Job
 from reproduce.settings import settings
 from reproduce.text import duration, short
 
@@ -164,7 +164,10 @@ class Match:
                     raise
                 files = {str(f) for j in members for e in j.experiments for f in own_files(e)}
                 entries[0].failed = words(error, *map(Path, files))
-                print(f"{entries[0].spec.text} on {entries[0].benchmark.name} failed: {entries[0].failed}", file=sys.stderr)
+                print(
+                    f"{entries[0].spec.text} on {entries[0].benchmark.name} failed: {entries[0].failed}",
+                    file=sys.stderr,
+                )
 
     def _choose(self, entry: Entry) -> None:
         """Take the rate with the best mean score over the tuning seeds; a diverged seed makes a rate the worst."""
@@ -239,7 +242,10 @@ def joined(jobs: Sequence[Job]) -> Job:
     name = f"{first.name.partition('--')[0]}--all-{told}"
     experiments = tuple(e for j in jobs for e in j.experiments)
     return dataclasses.replace(
-        first, name=name, panel=Panel(name, experiments, first.panel.seeds, first.panel.substitute), experiments=experiments
+        first,
+        name=name,
+        panel=Panel(name, experiments, first.panel.seeds, first.panel.substitute),
+        experiments=experiments,
     )
 
 

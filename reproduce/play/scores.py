@@ -69,8 +69,8 @@ def _counted(statuses: pd.Series[str]) -> list[str]:
 
 
 def _interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean and t-interval."""
+    """Mean and t-interval, which there is none of if the seeds show no spread."""
     if not all(map(math.isfinite, values)):
         return math.nan, math.nan, math.nan
     mean = math.fsum(values) / len(values)
-    return (mean, *(t_interval(values) if len(values) > 1 else (math.nan, math.nan)))
+    return (mean, *(t_interval(values) if min(values) < max(values) else (math.nan, math.nan)))
