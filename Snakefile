@@ -158,11 +158,11 @@ rule play:
         "logs/play/{scale}/{benchmark}.log",
     wildcard_constraints:
         benchmark="[a-z0-9_/-]+",
-    params:
-        asked=due.play_words(config),
     threads: config["threads"]
     resources:
         gpu=plan.gpus(),
+    params:
+        asked=due.play_words(config),
     shell:
         "{PYTHON:q} -m reproduce play {params.asked} --on {wildcards.benchmark} --scale {wildcards.scale}"
         " -o play/{wildcards.scale}/{wildcards.benchmark} > {log} 2>&1"

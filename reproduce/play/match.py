@@ -170,14 +170,15 @@ class Match:
                 )
 
     def _choose(self, entry: Entry) -> None:
-        """Take the rate with the best mean score over the tuning seeds; a diverged seed makes a rate the worst."""
+        """Take the rate with the best mean score over the tuning seeds, of equals the one nearest to the middle; a
+        diverged seed makes a rate the worst."""
         grid = self.grid(entry)
         if not grid or entry.failed:
             return
         sign = -1 if entry.benchmark.metric[0] == "distance" else 1
         means = [scores.of(j, entry.benchmark)["value"].mean(skipna=False) for j in grid]
         worth = [-math.inf if math.isnan(m) else sign * m for m in means]
-        best = max(range(len(grid)), key=lambda i: worth[i])
+        best = max(range(len(grid)), key=lambda i: (worth[i], -abs(i - len(grid) // 2)))
         if worth[best] == -math.inf:
             entry.failed = "diverged at every rate of its grid"
             return

@@ -23,9 +23,9 @@ RIGHT = ("RATE", "MEAN", "DIFFERENCE", "RANK")
 
 
 def rows(found: pd.DataFrame) -> list[list[str]]:
-    """The cells under `HEADER` of a `summary`."""
+    """The cells under `HEADER` of a `summary`, but for what does not fit."""
     lines = []
-    for one in found.to_dict("records"):
+    for one in found[~_refused(found)].to_dict("records"):
         mean, interval = number(one["mean"]), span(one["low"], one["high"])
         difference = number(one["difference"]), span(one["difference_low"], one["difference_high"])
         rank = "" if math.isnan(one["rank"]) else f"{one['rank']:.0f}"
@@ -34,10 +34,15 @@ def rows(found: pd.DataFrame) -> list[list[str]]:
     return lines
 
 
+def _refused(found: pd.DataFrame) -> pd.Series[bool]:
+    return found["status"].str.startswith("refused")
+
+
 def number(value: float) -> str:
     """Two decimals, three digits of what is small; a true minus sign; "" for none."""
     if math.isnan(value):
         return ""
+    value = round(value, 9) + 0.0  # sums in another order differ in their last bits
     text = f"{value:.2f}" if abs(value) >= 1 or value == 0 else f"{value:.3g}"
     return text.replace("-", "−")
 
@@ -70,8 +75,8 @@ def markdown(match: Match, frame: pd.DataFrame) -> str:
 
 
 def _across(found: pd.DataFrame) -> list[str]:
-    """Algorithms by benchmarks: mean, interval, rank; the best mean rank first."""
-    order = found.groupby("algorithm")["rank"].mean().sort_values(kind="stable").index
+    """Algorithms by benchmarks: mean, interval, rank."""
+    order = _order(found)
     places = list(dict.fromkeys(found["benchmark"]))
     cells = {(r["algorithm"], r["benchmark"]): r for r in found.to_dict("records")}
     lines = []
@@ -86,6 +91,12 @@ def _across(found: pd.DataFrame) -> list[str]:
                 line.append(f"{number(r['mean'])}{interval}, {r['rank']:.0f}.")
         lines.append(line)
     return _table(["algorithm", *places], lines)
+
+
+def _order(found: pd.DataFrame) -> list[str]:
+    """The algorithms: those on more benchmarks first, then by their mean rank."""
+    ranks = found.groupby("algorithm", sort=False)["rank"].agg(["count", "mean"]).reset_index()
+    return list(ranks.sort_values(["count", "mean"], ascending=[False, True], kind="stable")["algorithm"])
 
 
 def _table(head: list[str], lines: list[list[str]]) -> list[str]:
@@ -110,6 +121,9 @@ def notes(match: Match) -> list[str]:
             f"Rates: the best of {len(FACTORS)} ({grid} times the declared one) on seeds "
             f"{', '.join(map(str, match.tuning_seeds))}, by the same number on the same test data."
         )
+    refused = sum(bool(e.refused) for e in match.entries)
+    if refused:
+        found.append(f"{refused} pairs do not fit and are left out (`python -m reproduce play --matrix` says why).")
     jobs = [(e.benchmark.name, j) for e in match.entries if (j := match.reported(e)) is not None]
     said = stamp((name, standing_of(j)) for name, j in jobs)
     return [*found, *([f"Results: {said}."] if said else [])]
@@ -144,14 +158,12 @@ def _curves(match: Match) -> Figure:
 
 
 def _heat(match: Match, found: pd.DataFrame) -> Figure:
-    """The best mean rank at the top; what diverged or failed is hatched, what does not fit stays empty."""
-    shown = found[~found["status"].str.startswith("refused")].copy()
-    order = shown.groupby("algorithm")["rank"].mean().sort_values(ascending=False, kind="stable").index
+    """In the order of the table; what diverged or failed is hatched, what does not fit stays empty."""
+    shown = found[~_refused(found)].copy()
+    order = _order(shown)[::-1]
     places = [b.name for b in match.benchmarks]
-    shown["row"], shown["column"] = (
-        shown["algorithm"].map({a: i for i, a in enumerate(order)}),
-        shown["benchmark"].map({b: i + len(order) for i, b in enumerate(places)}),
-    )
+    shown["row"] = shown["algorithm"].map({a: i for i, a in enumerate(order)})
+    shown["column"] = shown["benchmark"].map({b: i + len(order) for i, b in enumerate(places)})
     names = {str(i): a for i, a in enumerate([*order, *places])}
     fig, axes = figures.sheet(height=max(1.5, 0.19 * len(order) + 0.9))
     ends = float(shown["difference"].abs().max(skipna=True))
