@@ -48,8 +48,9 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     for (benchmark, algorithm), runs in frame.groupby(["benchmark", "algorithm"], sort=False):
         status = "; ".join(_counted(runs["status"]))
         edge = "; the best rate is at the edge of its grid" if runs["edge"].any() else ""
-        mean, low, high = _interval(runs["value"].tolist())
-        difference, less, more = _interval(runs["difference"].tolist())
+        size = float(runs["value"].abs().max())
+        mean, low, high = _interval(runs["value"].tolist(), size)
+        difference, less, more = _interval(runs["difference"].tolist(), size)
         one = runs.iloc[0]
         rows.append((benchmark, algorithm, one["lr"], one["metric"], len(runs), mean, low, high, difference, less, more,
                      status + edge))  # fmt: skip
@@ -68,9 +69,9 @@ def _counted(statuses: pd.Series[str]) -> list[str]:
     return [f"{state} ({count} of {len(statuses)})" for state, count in counts.items() if state != "ok"]
 
 
-def _interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean and t-interval, which there is none of if the seeds show no spread."""
+def _interval(values: Sequence[float], size: float) -> tuple[float, float, float]:
+    """Mean and t-interval, which there is none of if the seeds agree but for rounding of numbers of this size."""
     if not all(map(math.isfinite, values)):
         return math.nan, math.nan, math.nan
     mean = math.fsum(values) / len(values)
-    return (mean, *(t_interval(values) if min(values) < max(values) else (math.nan, math.nan)))
+    return (mean, *(t_interval(values) if max(values) - min(values) > 1e-12 * size else (math.nan, math.nan)))

@@ -16,9 +16,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from reproduce import closure
 from reproduce.algorithms.base import FedAvg
 from reproduce.errors import UserError, unknown
 
+LOADED: set[str] = set()
+"""Modules of a user's own that were loaded; they are loaded again whenever they are named."""
 FORM = "write NAME, NAME(number=0.1) or module:Class(number=0.1)"
 
 
@@ -88,23 +91,31 @@ def _load(module: str) -> ModuleType:
     if not path.is_file():
         near = [f.stem for f in Path.cwd().glob("*.py")]
         raise unknown("module", module, near) if near else UserError(f"there is no file {path.name} in this folder")
-    there = sys.modules.get(module)
-    if there is not None and getattr(there, "__file__", None) != str(path):
+    if module in sys.modules and module not in LOADED:
         raise UserError(f"{path.name} has the name of a module that is in use: rename it")
     specification = importlib.util.spec_from_file_location(module, path)
     assert specification is not None
     assert specification.loader is not None
     loaded = importlib.util.module_from_spec(specification)
-    sys.modules[module] = loaded
     sys.path.insert(0, str(Path.cwd()))
     try:
+        _forget(closure.own(frozenset({path})))  # what they import may have changed, too
+        sys.modules[module] = loaded
+        LOADED.add(module)
         specification.loader.exec_module(loaded)
     except (Exception, SystemExit) as error:
-        del sys.modules[module]
+        sys.modules.pop(module, None)
         raise UserError(f"{path.name} cannot be imported: {words(error, path)}") from error
     finally:
         sys.path.remove(str(Path.cwd()))
     return loaded
+
+
+def _forget(files: frozenset[Path]) -> None:
+    """Let modules of these files be imported anew: what is computed must be what the digest of the code says."""
+    for name, module in list(sys.modules.items()):
+        if getattr(module, "__file__", None) in map(str, files):
+            del sys.modules[name]
 
 
 def words(error: BaseException, *files: Path) -> str:
