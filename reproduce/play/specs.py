@@ -114,7 +114,7 @@ def _load(module: str) -> ModuleType:
 def _forget(files: frozenset[Path]) -> None:
     """Let modules of these files be imported anew: what is computed must be what the digest of the code says."""
     for name, module in list(sys.modules.items()):
-        if getattr(module, "__file__", None) in map(str, files):
+        if str(getattr(module, "__file__", "")) in map(str, files):
             del sys.modules[name]
 
 
