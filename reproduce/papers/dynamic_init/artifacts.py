@@ -179,7 +179,8 @@ ARTIFACTS = (
     ),
     Artifact(
         "dynamic_init", "sensitivity", "Accuracy (%) after a session transition under other readings of the paper",
-        sensitivity, main(*TWO), rows=("dataset", "algorithm", "choice"), columns=("transition", "init_scheme"),
+        sensitivity, main(*TWO),
+        rows=("dataset", "algorithm", "init_scheme", "choice"), columns=("metric", "transition"),
         metrics=(AFTER, FIRST10), notes=(n.READINGS, n.WINDOW, n.SESSIONS),
     ),
 )  # fmt: skip
