@@ -146,6 +146,31 @@ rule table:
         "{PYTHON:q} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
 
 
+rule plays:
+    input:
+        lambda w: due.play_files(config),
+    localrule: True
+
+
+rule play:
+    input:
+        lambda w: due.play_marker(w.scale, w.benchmark, config),
+    output:
+        multiext("play/{scale}/{benchmark}", ".md", ".csv", ".png", ".pdf"),
+    log:
+        "logs/play/{scale}/{benchmark}.log",
+    wildcard_constraints:
+        benchmark="[a-z0-9_/-]+",
+    threads: config["threads"]
+    resources:
+        gpu=plan.gpus(),
+    params:
+        asked=due.play_words(config),
+    shell:
+        "{PYTHON:q} -m reproduce play {params.asked} --on {wildcards.benchmark} --scale {wildcards.scale}"
+        " -o play/{wildcards.scale}/{wildcards.benchmark} > {log} 2>&1"
+
+
 rule report:
     input:
         lambda w: plan.artifact_files(w.scale),

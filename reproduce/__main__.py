@@ -7,10 +7,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from reproduce.commands import data, findings, list_, plan, render, replay, report, schedule, train, verify
+from reproduce.commands import data, findings, list_, plan, play, render, replay, report, schedule, train, verify
 from reproduce.errors import Stopped, UserError
 
-COMMANDS = (list_, plan, schedule, data, train, replay, render, verify, report, findings)
+COMMANDS = (list_, plan, play, schedule, data, train, replay, render, verify, report, findings)
 
 
 def parser() -> argparse.ArgumentParser:
