@@ -18,7 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from reproduce import plan
     from reproduce.errors import MissingData
-    from reproduce.files import check_writable
+    from reproduce.files import check_writable, sweep
     from reproduce.problems.data import available
     from reproduce.settings import settings
 
@@ -29,6 +29,8 @@ def run(args: argparse.Namespace) -> None:
 
     digest = plan.digest(job.scale, job.paper, job.name)
     output = args.output or Path(job.output)
-    for path in (output, settings().store / "checkpoints" / "one"):
+    checkpoints = settings().store / "checkpoints"
+    for path in (output, checkpoints / "one"):
         check_writable(path)
+    sweep(checkpoints)
     train_job(job.panel, job.experiments, job.scale, job.paper, job.name, digest, output)
