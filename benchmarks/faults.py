@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+import torch
+
 from reproduce import files, plan, seal
 from reproduce.errors import Stopped, UserError
 from reproduce.plan import Job
@@ -70,20 +72,38 @@ def faults(kills: int = 200, seed: int = 0, moments: bool = True) -> Counter[str
     kinds = KINDS if moments else KINDS[1:]
     chance, counted = random.Random(seed), Counter(dict.fromkeys(COLUMNS, 0))
     wholes: dict[str, Whole] = {}
+
+    def ended() -> int:
+        return sum(counted[kind] for kind in kinds)
+
     with _disk() as (folder, small):
         jobs = _jobs()[: max(1, kills // LIVES)]
         lives = max(LIVES, math.ceil(kills / len(jobs)))
-        while (left := kills - sum(counted[k] for k in kinds)) > 0:
-            for job in jobs[: max(1, math.ceil(left / lives))]:
-                whole = wholes[job.output] = wholes.get(job.output) or _undisturbed(job, folder)
-                most = min(lives, kills - sum(counted[k] for k in kinds))
-                counted.update(_disturbed(job, folder, small, chance, kinds, whole, most))
-    counted["jobs"] = len(wholes)
-    full = "a full file system in memory" if small else "a limit to the size of files"
-    print(f"{sum(counted[k] for k in kinds):,} lives ended early; a full disk is {full}.\n")
-    print("| " + " | ".join(counted) + " |\n|" + " ---: |" * len(counted))
-    print("| " + " | ".join(f"{n:,}" for n in counted.values()) + " |")
+        try:
+            while ended() < kills:
+                for job in jobs[: max(1, math.ceil((kills - ended()) / lives))]:
+                    _warm(job)
+                    whole = wholes[job.output] = wholes.get(job.output) or _undisturbed(job, folder)
+                    most = min(lives, kills - ended())
+                    counted.update(_disturbed(job, folder, small, chance, kinds, whole, most))
+                    counted["jobs"] = len(wholes)
+                    print(f"{ended():,} of {kills:,}: {job.paper}/{job.name}", file=sys.stderr, flush=True)
+        finally:  # what was counted is said also if it is stopped
+            full = "a full file system in memory" if small else "a limit to the size of files"
+            print(f"{ended():,} lives ended early; a full disk is {full}.\n")
+            print("| " + " | ".join(counted) + " |\n|" + " ---: |" * len(counted))
+            print("| " + " | ".join(f"{n:,}" for n in counted.values()) + " |", flush=True)
     return counted
+
+
+def _warm(job: Job) -> None:
+    """What every process finds out about files that do not change, once for all lives: digests, versions, libraries."""
+    from reproduce.engine import library, train
+    from reproduce.experiment import code
+
+    code(job.experiments)
+    train.environment()
+    library.library(torch.float32)
 
 
 def _jobs() -> list[Job]:

@@ -71,6 +71,8 @@ def check_writable(path: Path) -> None:
     try:
         if path.is_dir():
             raise folder
+        if path.exists() and not path.is_file():
+            raise UserError(f"cannot write {path}: it is a device or a pipe; name a file")
         path.parent.mkdir(parents=True, exist_ok=True)
         with probe.open("wb") as file:
             file.write(b".")

@@ -55,6 +55,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from reproduce.report.schedule_numbers import summarise
 
+    if not 0 <= args.seed < 2**32:
+        raise UserError(f"--seed {args.seed}: use a number from 0 to 2^32 - 1")
     if args.output:
         if args.output.suffix not in (".png", ".pdf"):
             raise UserError(f"{args.output}: pictures are .png or .pdf")
