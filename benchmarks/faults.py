@@ -85,7 +85,7 @@ def faults(kills: int = 200, seed: int = 0, moments: bool = True) -> Counter[str
                     _warm(job)
                     whole = wholes[job.output] = wholes.get(job.output) or _undisturbed(job, folder)
                     most = min(lives, kills - ended())
-                    counted.update(_disturbed(job, folder, small, chance, kinds, whole, most))
+                    _disturb(job, folder, small, chance, kinds, whole, most, counted)
                     counted["jobs"] = len(wholes)
                     print(f"{ended():,} of {kills:,}: {job.paper}/{job.name}", file=sys.stderr, flush=True)
         finally:  # what was counted is said also if it is stopped
@@ -141,11 +141,17 @@ def _undisturbed(job: Job, folder: Path) -> Whole:
     return Whole(_content(place / "result.parquet"), int((place / "batches").stat().st_size), seconds)
 
 
-def _disturbed(
-    job: Job, folder: Path, small: bool, chance: random.Random, kinds: Sequence[str], whole: Whole, lives: int
-) -> Counter[str]:
+def _disturb(
+    job: Job,
+    folder: Path,
+    small: bool,
+    chance: random.Random,
+    kinds: Sequence[str],
+    whole: Whole,
+    lives: int,
+    counted: Counter[str],
+) -> None:
     """A job with so many disturbed lives at most, and then in peace to its end, alone or as two."""
-    counted: Counter[str] = Counter()
     place = folder / "disturbed"
     shutil.rmtree(place, ignore_errors=True)
     interval = 0.0 if whole.batches < 300 else 0.02
@@ -171,7 +177,6 @@ def _disturbed(
     counted["lives"] += len(last)
     counted["two at once"] += len(last) == 2
     counted["changed jobs"] += _content(place / "result.parquet") != whole.content
-    return counted
 
 
 def _life(job: Job, place: Path, interval: float, prepare: Callable[[], None]) -> int:
