@@ -1,17 +1,21 @@
 import os
 import sys
+from pathlib import Path
 from snakemake.utils import min_version, validate
 
-from reproduce import due, plan
+from reproduce import due, files, plan
 
 min_version("9.20")
+
+
+files.read_yaml(Path("config/config.yaml"))  # of two equal keys Snakemake would take the last
 
 
 configfile: "config/config.yaml"
 
 
 validate(config, "config/config.schema.yaml")
-os.environ.update(plan.environment(config))
+os.environ.update(plan.environment(config), REPRODUCE_WORKFLOW=str(os.getpid()))  # a training ends with its workflow
 PYTHON = sys.executable
 TRAINS = set()
 # A table has no picture, whatever it is called; one that does not exist is named as one.
