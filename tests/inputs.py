@@ -17,6 +17,7 @@ TABLE = "fedagrac/table1"
 JOB = "table1-lr"
 TRAIN = ("train", "smoke", "fedagrac", JOB)
 RENDER = ("render", "smoke", TABLE)
+PLAY = ("play", "fednova", "--on", "fedagrac-steps", "--scale", "smoke")
 
 
 def nothing(folder: Path) -> None:
@@ -95,6 +96,9 @@ def outputs() -> Iterator[Bad]:
         ):
             yield Bad(f"-o is {name} ({ending})", (*command, "-o", output), says, prepare)
         yield Bad(f"the disk is full ({ending})", (*command, "-o", f"a{ending}"), "no space left", full=True)
+    for output in ("there/a", "x" * 300, NEVER, "loop/a", "/sys/a"):
+        prepare = link("loop", "loop") if output == "loop/a" else file("there")
+        yield Bad("-o cannot be written to", (*PLAY, "-o", output), "cannot write", prepare)
     yield Bad("-o is empty", (*TRAIN, "-o", ""), "it is a folder")
     yield Bad("-o is this folder", (*TRAIN, "-o", "."), "it is a folder")
     yield Bad("-o is the root", (*TRAIN, "-o", "/"), "it is a folder")
@@ -182,6 +186,8 @@ def names() -> Iterator[Bad]:
         (("train", "smoke", "fedagrac", "{}"), "job", "table1lr"),
         (("render", "smoke", "{}"), "artifact", "fedagrac/tabel1"),
         (("data", "get", "{}"), "data set", "mnits"),
+        (("play", "fednova", "--on", "{}", "--scale", "smoke"), "", "fedagrac-stesp"),
+        (("play", "fednova", "--on", "fedagrac-steps", "--scale", "{}"), "scale", "smkoe"),
         (("{}",), "command", "trian"),
     )
     others = ("", "..", "../../etc/passwd", "fedagrac/../fedagrac/table1", "two\nlines", "ü", "x" * 5000, "a\0b", "*")

@@ -128,7 +128,15 @@ def test_an_interrupt_is_a_line(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, "run", interrupted)
-    words = {"list": "", "plan": "", "data": "", "findings": "", "schedule": "fedavg", "render": "smoke x/y"}
+    words = {
+        "list": "",
+        "plan": "",
+        "data": "",
+        "findings": "",
+        "schedule": "fedavg",
+        "render": "smoke x/y",
+        "play": "",
+    }
     words |= {"train": "smoke x y", "replay": "smoke", "verify": "smoke", "report": "smoke"}
     name = module.NAME  # type: ignore[attr-defined]
     assert main((name, *words[name].split())) == 130

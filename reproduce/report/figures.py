@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reproduce import files
 from reproduce.report import looks
 from reproduce.report.looks import GREY, Look
 from reproduce.report.names import heading, pretty
@@ -264,13 +265,14 @@ def save(fig: Figure, path: Path, text: str = "") -> list[Path]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     FigureCanvasAgg(fig)
-    files = [path.with_name(path.name + ending) for ending in (".pdf", ".png")]
+    pdf, png = (path.with_name(path.name + ending) for ending in (".pdf", ".png"))
     with style():
-        fig.savefig(files[0], format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
+        undated = {"CreationDate": None, "Creator": None, "Producer": None}
+        files.write(pdf, lambda file: fig.savefig(file, format="pdf", metadata=undated))
         if text:
             stamp(fig, text)
-        fig.savefig(files[1], format="png", metadata={"Software": None})
-    return files
+        files.write(png, lambda file: fig.savefig(file, format="png", metadata={"Software": None}))
+    return [pdf, png]
 
 
 def texts(fig: Figure, gid: str) -> list[str]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from reproduce import files
 from reproduce.declare import Artifact
@@ -116,16 +114,10 @@ def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem:
             fig = drawing.draw(artifact, histories, cells)
         sentences = captions.caption(artifact, histories, fig)
         commits = list(dict.fromkeys(str(r["git"]) for r in histories.provenance if r.get("git")))
-        with tempfile.TemporaryDirectory() as folder:
-            drawn = figures.save(fig, Path(folder) / stem.name, captions.stamp(sentences, commits))
-            written = [files.write(stem.with_name(f.name), partial(_copy, f)) for f in drawn]
+        written = figures.save(fig, stem, captions.stamp(sentences, commits))
     text = " ".join([artifact.title.rstrip(".") + ".", *sentences])
     texts = {".txt": text, ".tex": tex(text)}
     return written + [files.write_text(stem.with_name(stem.name + k), f"{v}\n") for k, v in texts.items()]
-
-
-def _copy(source: Path, file: IO[bytes]) -> None:
-    file.write(source.read_bytes())
 
 
 def _no_cells() -> pd.DataFrame:
