@@ -1,17 +1,21 @@
 import os
 import sys
+from pathlib import Path
 from snakemake.utils import min_version, validate
 
-from reproduce import due, plan
+from reproduce import due, files, plan
 
 min_version("9.20")
+
+
+files.read_yaml(Path("config/config.yaml"))  # of two equal keys Snakemake would take the last
 
 
 configfile: "config/config.yaml"
 
 
 validate(config, "config/config.schema.yaml")
-os.environ.update(plan.environment(config))
+os.environ.update(plan.environment(config), REPRODUCE_WORKFLOW=str(os.getpid()))  # a training ends with its workflow
 PYTHON = sys.executable
 TRAINS = set()
 # A table has no picture, whatever it is called; one that does not exist is named as one.
@@ -144,6 +148,31 @@ rule table:
     localrule: True
     shell:
         "{PYTHON:q} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
+
+
+rule plays:
+    input:
+        lambda w: due.play_files(config),
+    localrule: True
+
+
+rule play:
+    input:
+        lambda w: due.play_marker(w.scale, w.benchmark, config),
+    output:
+        multiext("play/{scale}/{benchmark}", ".md", ".csv", ".png", ".pdf"),
+    log:
+        "logs/play/{scale}/{benchmark}.log",
+    wildcard_constraints:
+        benchmark="[a-z0-9_/-]+",
+    threads: config["threads"]
+    resources:
+        gpu=plan.gpus(),
+    params:
+        asked=due.play_words(config),
+    shell:
+        "{PYTHON:q} -m reproduce play {params.asked} --on {wildcards.benchmark} --scale {wildcards.scale}"
+        " -o play/{wildcards.scale}/{wildcards.benchmark} > {log} 2>&1"
 
 
 rule report:

@@ -275,11 +275,12 @@ def digest(scale: str, paper: str, name: str) -> str:
 
     Names the checkpoints of the job: one of another digest is never resumed.
     """
-    return _digest(job(scale, paper, name), settings().precision)
+    return digest_of(job(scale, paper, name), settings().precision)
 
 
 @cache
-def _digest(job: Job, precision: str) -> str:
+def digest_of(job: Job, precision: str) -> str:
+    """The digest of a job, which need not be one that an artifact declares."""
     parts = [[e.digest, canonical(e.labels)] for e in job.experiments]
     reduced = [] if precision == "float32" else [precision]
     return _sha(json.dumps([parts, job.panel.seeds, *reduced]))

@@ -24,6 +24,7 @@ REAL = (
     "reproduce/speed",
     "reproduce/engine/hardware.py",
     "reproduce/engine/rates.py",
+    "reproduce/engine/stopping.py",
     "reproduce/papers/__init__.py",
     "reproduce/papers/coverage.py",
 )

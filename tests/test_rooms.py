@@ -25,7 +25,8 @@ ROOMS = (
     ("verdicts",),
     ("results",),
     ("plan", "quotes"),
-    ("due", "findings"),
+    ("training",),
+    ("due", "findings", "play"),
     ("commands",),
     ("__main__",),
 )
