@@ -1,19 +1,26 @@
 import os
 import sys
+from pathlib import Path
 from snakemake.utils import min_version, validate
 
-from reproduce import due, plan
+from reproduce import due, files, plan
 
 min_version("9.20")
+
+
+files.read_yaml(Path("config/config.yaml"))  # of two equal keys Snakemake would take the last
 
 
 configfile: "config/config.yaml"
 
 
 validate(config, "config/config.schema.yaml")
-os.environ.update(plan.environment(config))
+os.environ.update(plan.environment(config), REPRODUCE_WORKFLOW=str(os.getpid()))  # a training ends with its workflow
 PYTHON = sys.executable
 TRAINS = set()
+# A table has no picture, whatever it is called; one that does not exist is named as one.
+TABLES = [f"{a.paper}_{a.name}" for a in plan.artifacts() if a.kind == "table"]
+TABLE = rf"(?:{'|'.join(TABLES)}|[a-z_]+_table[a-z0-9]*)\."
 
 
 onstart:
@@ -116,12 +123,12 @@ rule figure:
         jobs=results,
         due=marker,
     output:
-        multiext("figures/{scale}/{paper}_{name}", ".pdf", ".png"),
+        multiext("figures/{scale}/{paper}_{name}", ".pdf", ".png", ".txt", ".tex"),
         multiext("results/{scale}/cells/{paper}_{name}", ".csv", ".json"),
     log:
         "logs/{scale}/render/{paper}_{name}.log",
     wildcard_constraints:
-        name="(?!table)[a-z0-9]+",
+        paper=f"(?!{TABLE})[a-z_]+",
     localrule: True
     shell:
         "{PYTHON:q} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
@@ -132,12 +139,12 @@ rule table:
         jobs=results,
         due=marker,
     output:
-        multiext("tables/{scale}/{paper}_{name}", ".md", ".csv", ".tex"),
+        multiext("tables/{scale}/{paper}_{name}", ".md", ".csv", ".tex", ".ours.tex"),
         multiext("results/{scale}/cells/{paper}_{name}", ".csv", ".json"),
     log:
         "logs/{scale}/render/{paper}_{name}.log",
     wildcard_constraints:
-        name="table[a-z0-9]*",
+        paper=f"(?={TABLE})[a-z_]+",
     localrule: True
     shell:
         "{PYTHON:q} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"

@@ -167,6 +167,14 @@ def stamp(scale: str, name: str) -> str:
     return results.stamp((j.panel.name, results.standing(j)) for j in plan.artifact_jobs(scale, name))
 
 
+def refused(scale: str) -> list[str]:
+    """What lies there and is not used: results files that are damaged or of something else, cells that were changed."""
+    found = [(j.output, results.standing(j)) for j in plan.jobs(scale)]
+    bad = [f"{path}: {standing.words}" for path, standing in found if standing.exists and not standing.usable]
+    cells = [Path(plan.cells_file(scale, a.id)) for a in plan.select(None)]
+    return bad + [why for path in cells if path.exists() and (why := seal.broken(path))]
+
+
 def write_record(scale: str, name: str) -> None:
     """Write `made_from` beside the cells of the artifact that was just made."""
     path = Path(plan.outputs(scale, name)[-1])

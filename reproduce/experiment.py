@@ -103,6 +103,8 @@ class Panel:
             raise ValueError(f"panel name '{self.name}' must consist of a-z, 0-9 and '-'")
         if not self.seeds:
             raise ValueError(f"panel '{self.name}' has an empty list of seeds")
+        if len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0 or max(self.seeds) >= 2**32:
+            raise ValueError(f"panel '{self.name}': seeds are different numbers from 0 to 2^32 - 1")
 
     @property
     def requires(self) -> tuple[str, ...]:

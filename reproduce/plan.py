@@ -238,7 +238,7 @@ def cells_file(scale: str, name: str) -> str:
 def outputs(scale: str, name: str) -> list[str]:
     """The files that rendering an artifact writes: for readers, the cells, and what they were made from (`due`)."""
     a = artifact(name)
-    suffixes = ("md", "csv", "tex") if a.kind == "table" else ("pdf", "png")
+    suffixes = ("md", "csv", "tex", "ours.tex") if a.kind == "table" else ("pdf", "png", "txt", "tex")
     drawn = [f"{a.kind}s/{scale}/{a.paper}_{a.name}.{s}" for s in suffixes]
     cells = cells_file(scale, name)
     return [*drawn, cells, cells.replace(".csv", ".json")]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reproduce import plan
 from reproduce.errors import MissingData
-from reproduce.files import check_writable
+from reproduce.files import check_writable, sweep
 from reproduce.settings import settings
 
 
@@ -25,6 +25,7 @@ def train(job: plan.Job, output: Path | None = None) -> None:
     from its checkpoint. Raises what `check` raises."""
     path = output or Path(job.output)
     check(job, path)
+    sweep(settings().store / "checkpoints")
     from reproduce.engine.train import train_job
 
     digest = plan.digest_of(job, settings().precision)

@@ -50,6 +50,14 @@ section ul { font-size: .85rem; color: var(--soft); padding-left: 1.1rem; }
 <p class="soft">Smaller than the papers: each caption says what stands in for what. Verdicts are about this scale.</p>
 {% endif %}
 <p class="soft">Made from {{ results }}.</p>
+{% if refused %}
+<p class="soft">Refused, and not used:</p>
+<ul class="soft">
+{% for line in refused %}
+<li>{{ line }}</li>
+{% endfor %}
+</ul>
+{% endif %}
 <h2 id="scoreboard">Scoreboard</h2>
 {% for line in headline %}
 <p>{{ line }}</p>

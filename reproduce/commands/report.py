@@ -11,7 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from reproduce.errors import UserError
 
 if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Tally, Verdict
@@ -39,7 +41,7 @@ def page(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally]) -> str
     """The page of a scale as HTML."""
     from jinja2 import Environment
 
-    from reproduce import plan, results
+    from reproduce import due, plan, results
     from reproduce.commands.page import TEMPLATE
     from reproduce.papers import PAPERS, artifacts
     from reproduce.verdicts.scoreboard import by_ground, headline
@@ -59,7 +61,8 @@ def page(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally]) -> str
         papers.append({**names, "coverage": exists, "count": count(mine), "items": items})
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = number
-    said = {"headline": headline(found, verdicts), "grounds": by_ground(verdicts), "names": VERDICTS}
+    said: dict[str, Any] = {"headline": headline(found, verdicts), "grounds": by_ground(verdicts), "names": VERDICTS}
+    said["refused"] = due.refused(scale)
     return environment.from_string(TEMPLATE).render(
         scale=scale, papers=papers, total=count(verdicts), results=results.tally(plan.jobs(scale)), **said
     )
@@ -74,8 +77,11 @@ def content(scale: str, name: str) -> dict[str, str]:
     if not first.exists():
         return {"target": str(first)}
     if first.suffix == ".md":
-        text = first.read_text(encoding="utf-8").split("\n", 1)[1]  # its title is the heading on the page already
-        return {"table": to_html(text, top=2), "link": str(first.with_suffix(".csv"))}
+        try:
+            text = first.read_text(encoding="utf-8").split("\n", 1)[1]  # its title is the heading on the page already
+            return {"table": to_html(text, top=2), "link": str(first.with_suffix(".csv"))}
+        except (ValueError, IndexError) as error:
+            raise UserError(f"{first}: not a table as it was rendered; render {name} again") from error
     image = base64.b64encode(first.with_suffix(".png").read_bytes()).decode()
     return {"image": f"data:image/png;base64,{image}", "link": str(first)}
 

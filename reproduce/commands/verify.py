@@ -17,7 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce import plan, results
+    from reproduce import due, plan, results
 
     scale = plan.check_scale(args.scale)
     from reproduce.verdicts.scoreboard import coverage, headline, render_scoreboard, scoreboard, to_json
@@ -39,3 +39,5 @@ def run(args: argparse.Namespace) -> None:
         print()
         print("\n".join(headline(found, board)))
         print(results.tally(plan.jobs(scale)))
+        for line in due.refused(scale):
+            print(f"refused: {line}")
