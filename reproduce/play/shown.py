@@ -10,6 +10,7 @@ import pandas as pd
 from reproduce.play.match import FACTORS, Match
 from reproduce.play.scores import summary
 from reproduce.report import figures
+from reproduce.report.entries import scale_line
 from reproduce.results import stamp
 from reproduce.results import standing as standing_of
 
@@ -139,7 +140,8 @@ def figure(match: Match, frame: pd.DataFrame) -> Figure:
         fig = _curves(match) if len(match.benchmarks) == 1 else _heat(match, summary(frame))
         benchmark = match.benchmarks[0]
         said = tuple(dict.fromkeys(b.substitute for b in match.benchmarks if b.substitute))
-        figures.stamp(fig, benchmark.scale, said, (len(match.seeds),) * 2)
+        count = f"{len(match.seeds)} seed{'s' * (len(match.seeds) > 1)}."
+        figures.stamp(fig, f"{scale_line(benchmark.scale, said)} {count}")
     return fig
 
 
