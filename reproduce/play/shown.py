@@ -137,12 +137,13 @@ def _substitute(benchmark: Benchmark) -> str:
 def figure(match: Match, frame: pd.DataFrame) -> Figure:
     """One benchmark: the curves. Several: a heat map of the differences to the reference."""
     with figures.style():
-        fig = _curves(match) if len(match.benchmarks) == 1 else _heat(match, summary(frame))
-        benchmark = match.benchmarks[0]
-        said = tuple(dict.fromkeys(b.substitute for b in match.benchmarks if b.substitute))
-        count = f"{len(match.seeds)} seed{'s' * (len(match.seeds) > 1)}."
-        figures.stamp(fig, f"{scale_line(benchmark.scale, said)} {count}")
-    return fig
+        return _curves(match) if len(match.benchmarks) == 1 else _heat(match, summary(frame))
+
+
+def stamp_text(match: Match) -> str:
+    """What stands under a picture: scale, stand-ins, seeds."""
+    said = tuple(dict.fromkeys(b.substitute for b in match.benchmarks if b.substitute))
+    return f"{scale_line(match.benchmarks[0].scale, said)} Seeds: {len(match.seeds)}."
 
 
 def _curves(match: Match) -> Figure:
