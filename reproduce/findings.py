@@ -52,6 +52,24 @@ def pages(root: Path = Path()) -> dict[Path, str]:
     return found
 
 
+def sentences(root: Path = Path()) -> dict[str, list[str]]:
+    """Paper -> what we found, in a few sentences (Markdown), read from the rendered pages; none where these are not.
+
+    They stand between `<!--finding-->` and `<!--end-->` in its page; without a page they are its results in README.md.
+    """
+    found = {}
+    for paper in PAPERS:
+        page = root / f"docs/findings/{paper}.md"
+        if page.is_file():
+            marked = re.findall(r"<!--finding-->(.+?)<!--end-->", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+            found[paper] = [" ".join(sentence.split()) for sentence in marked]
+        elif (root / "README.md").is_file():
+            lines = (root / "README.md").read_text(encoding="utf-8").splitlines()
+            rows = [line.strip("| ").split(" | ") for line in lines if line.startswith(f"| {paper} |")]
+            found[paper] = [f"{row[1]}: {row[-1]}." for row in rows if len(row) == 5]
+    return found
+
+
 def claims_table(root: Path = Path()) -> str:
     """Markdown: how many claims are judged at each scale, by what their verdicts rest on."""
     from reproduce.verdicts.scoreboard import by_ground, scoreboard

@@ -26,6 +26,7 @@ ROOMS = (
     ("results",),
     ("plan", "quotes"),
     ("due", "findings"),
+    ("page",),
     ("commands",),
     ("__main__",),
 )

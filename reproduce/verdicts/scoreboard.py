@@ -10,7 +10,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from reproduce.verdicts.checks import listed, parts
 from reproduce.verdicts.claims import PRINTED, Claim, ClaimsFile, claims_files
 from reproduce.verdicts.observations import read_cells
 from reproduce.verdicts.scope import EMPIRICAL, GROUNDS
-from reproduce.verdicts.verdict import VERDICTS, Outcome, evaluate, under_readings
+from reproduce.verdicts.verdict import VERDICTS, Measured, Outcome, evaluate, under_readings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,8 @@ class Verdict:
 
     effect, interval, unit, n: see `verdicts.Outcome`. rests_on: one of `scope.GROUNDS`, "" if not run. covers: of how
     many of the paper's settings it speaks. paper_numbers: whether the claim holds on the paper's own printed numbers:
-    holds, fails, or na (nothing printed that the check could read).
+    holds, fails, or na (nothing printed that the check could read). measured, printed: the deciding number of our runs,
+    and that of the numbers that the paper prints.
     """
 
     id: str
@@ -56,6 +57,8 @@ class Verdict:
     note: str = ""
     rests_on: str = ""
     covers: str = ""
+    measured: Measured | None = None
+    printed: Measured | None = None
 
 
 @dataclass(frozen=True)
@@ -156,15 +159,15 @@ def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 def to_json(verdicts: Iterable[Verdict]) -> str:
     """A JSON list of objects; null for what is unknown, and for an end of an interval that is not bounded."""
+    return json.dumps([_finite(asdict(v)) for v in verdicts], indent=2, allow_nan=False)
 
-    def finite(value: float | None) -> float | None:
-        return value if value is not None and math.isfinite(value) else None
 
-    rows = []
-    for v in verdicts:
-        interval = None if v.interval is None else [finite(end) for end in v.interval]
-        rows.append({**v.__dict__, "effect": finite(v.effect), "interval": interval})
-    return json.dumps(rows, indent=2, allow_nan=False)
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class _Shelf:
@@ -268,8 +271,7 @@ def _rests_on(claim: Claim, scale: str) -> str:
 
 
 def _verdict(claim: Claim, scale: str, shelf: _Shelf) -> Verdict:
-    outcome = shelf.outcome(claim, scale)
-    printed = {"reproduced": "holds", "contradicted": "fails"}.get(shelf.on_printed(claim).verdict, "na")
+    outcome, printed = shelf.outcome(claim, scale), shelf.on_printed(claim)
     judged = outcome.verdict != "not run"
     return Verdict(
         claim.id,
@@ -281,9 +283,11 @@ def _verdict(claim: Claim, scale: str, shelf: _Shelf) -> Verdict:
         outcome.interval,
         outcome.n,
         outcome.reason,
-        printed,
+        {"reproduced": "holds", "contradicted": "fails"}.get(printed.verdict, "na"),
         claim.expected,
         claim.note,
         _rests_on(claim, scale) if judged else "",
         shelf.covers(claim, scale) if judged and not claim.construction else "",
+        outcome.measured,
+        printed.measured,
     )
