@@ -10,7 +10,6 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-
 MANY = 10
 """More columns than this are many."""
 

@@ -12,7 +12,6 @@ from reproduce.declare import Artifact
 from reproduce.experiment import PACKAGE
 from reproduce.text import duration, short
 
-
 CODE = {
     "runs.py": "configuration", "artifacts.py": "declaration", "measures.py": "measures", "pictures.py": "pictures",
     "claims.yaml": "claims",
