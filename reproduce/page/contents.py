@@ -53,16 +53,16 @@ class Judged:
         """The reason, of how many settings the claim speaks, whether the paper's own numbers support it, a note."""
         v = self.verdict
         own = {"holds": "Holds on the numbers that the paper prints.", "fails": "Fails on the paper's own numbers."}
-        texts = (
-            words.named(v.covers, self.names),
-            words.named(v.reason, self.names),
-            own.get(v.paper_numbers, ""),
-            v.note,
-        )
-        return [text for text in texts if text]
+        evidence = "; ".join(filter(None, [v.covers, self._reason()]))
+        return [text for text in (words.named(evidence, self.names), own.get(v.paper_numbers, ""), v.note) if text]
+
+    def _reason(self) -> str:
+        """The reason without the deciding number, where that is shown by itself and the reason is of one check."""
+        several = re.match(r"depends on|under |\d+ parts", self.verdict.reason)
+        return self.verdict.reason if several or not self.plot else self.verdict.reason.rpartition("; ")[0]
 
     def _of(self, text: str, setting: str) -> str:
-        return f"{text} [{words.named(setting, self.names)}]" if setting else text
+        return f"{words.named(setting, self.names)}: {text}" if setting else text
 
     def _slack(self) -> str:
         v = self.verdict
