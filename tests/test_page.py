@@ -83,12 +83,6 @@ def test_markdown_becomes_html() -> None:
     assert "comment" not in to_html(TABLE)
 
 
-def test_links_in_markdown_can_be_changed() -> None:
-    text = to_html("[a](b.md) ![c](d.png)", link=lambda target: f"x/{target}")
-    assert 'href="x/b.md"' in text
-    assert 'src="x/d.png"' in text
-
-
 @pytest.fixture
 def _few_artifacts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = tuple(

@@ -1,7 +1,8 @@
 """Write report/SCALE/index.html: the scoreboard, and every table and figure with the paper's claims.
 
 The page is one file with the figures inside it, to open, to mail or to print; tables and figures that were not made yet
-are named with the command that makes them.
+are named with the command that makes them. `--site` writes the pages of all scales that have results, the documents and
+every file that they link to into a folder that a web server can serve as it is.
 """
 
 from __future__ import annotations
@@ -13,24 +14,45 @@ NAME = "report"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scale", metavar="SCALE", help="smoke, reduced or paper")
+    parser.add_argument("scale", nargs="?", metavar="SCALE", help="smoke, reduced or paper (default)")
     parser.add_argument("--open", action="store_true", help="show it in the browser")
+    parser.add_argument("--site", type=Path, metavar="FOLDER", help="write all pages into this folder instead")
 
 
 def run(args: argparse.Namespace) -> None:
     from reproduce import files, plan
+    from reproduce.errors import UserError
     from reproduce.experiment import SCALES
 
-    scale = plan.check_scale(args.scale)
-    from reproduce.page.page import page
-    from reproduce.verdicts.scoreboard import coverage, scoreboard
-
-    path = Path("report", scale, "index.html")
+    if args.site and args.scale:
+        raise UserError("a site has the pages of all scales: leave SCALE out")
+    scale = plan.check_scale(args.scale or "paper")
+    path = args.site / "index.html" if args.site else Path("report", scale, "index.html")
     files.check_writable(path)
-    others = [s for s in SCALES if s != scale and Path("report", s, "index.html").is_file()]
-    files.write_text(path, page(scale, scoreboard(scale), coverage(scale), others))
-    print(f"Written: {path}")
+    if args.site:
+        found = [s for s in SCALES if Path("results", s, "cells").is_dir()]
+        written = _site(args.site, found)
+        print(f"Written: {path} and {written - 1} more files")
+    else:
+        files.write_text(path, _page(scale, [s for s in SCALES if Path("report", s, "index.html").is_file()]))
+        print(f"Written: {path}")
     if args.open:
         import webbrowser
 
         webbrowser.open(path.resolve().as_uri())
+
+
+def _page(scale: str, beside: list[str]) -> str:
+    from reproduce.page.page import page
+    from reproduce.verdicts.scoreboard import coverage, scoreboard
+
+    return page(scale, scoreboard(scale), coverage(scale), [s for s in beside if s != scale])
+
+
+def _site(folder: Path, scales: list[str]) -> int:
+    from reproduce.errors import UserError
+    from reproduce.page import site
+
+    if not scales or not site.START.is_file():
+        raise UserError("a site is made of a repository with results: run this where README.md and results/ are")
+    return len(site.write(folder, {scale: _page(scale, scales) for scale in scales}))

@@ -14,19 +14,16 @@ MANY = 10
 """More columns than this are many."""
 
 
-def to_html(text: str, top: int = 1, link: Callable[[str], str] = str) -> str:
-    """`text` as HTML; a heading `#` becomes <h`top`>, `##` the next lower one. link: what becomes of a target.
+def to_html(text: str, top: int = 1) -> str:
+    """`text` as HTML; a heading `#` becomes <h`top`>, `##` the next lower one.
 
     Of HTML in the text only <br> has a meaning and comments vanish. Tables scroll in a frame that the keyboard reaches;
     their heads, and the first cell of each line, are headers for screen readers.
     """
     tokens = list(_headers(_parser().parse(text)))
-    for token in _all(tokens):
+    for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1]) + top - 1, 6)}"
-        for name in ("href", "src"):
-            if token.attrGet(name):
-                token.attrSet(name, link(str(token.attrGet(name))))
     return str(_parser().renderer.render(tokens, _parser().options, {}))
 
 
@@ -62,12 +59,6 @@ def _frame(tokens: Sequence[Token], i: int) -> str:
     end = next(k for k in range(i, len(tokens)) if tokens[k].type == "thead_close")
     columns = sum(token.type == "th_open" for token in tokens[i:end])
     return f'<div class="wide{" many" * (columns > MANY)}" tabindex="0"><table>\n'
-
-
-def _all(tokens: Sequence[Token]) -> Iterator[Token]:
-    for token in tokens:
-        yield token
-        yield from token.children or ()
 
 
 def _headers(tokens: Sequence[Token]) -> Iterator[Token]:
