@@ -185,7 +185,7 @@ def test_the_drawing_of_an_effect_puts_numbers_in_their_order() -> None:
     assert bound < low < ours < high < theirs
     assert places(svg, "zone") == [bound]
     assert 'role="img"' in svg
-    assert "lead 2.25 points (1.5 to 3), 5 seeds; demanded: at least 1 points; paper: 4 points" in svg
+    assert "lead 2.25 points (1.5 to 3), 5 seeds; required: at least 1 points; paper: 4 points" in svg
     alone = forest.forest(lead(2.0, low=None, high=None, n=1))
     assert not places(alone, "ci")
     assert "no interval" in alone

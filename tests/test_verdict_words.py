@@ -42,11 +42,11 @@ def test_a_measured_number_and_what_is_demanded_of_it() -> None:
     assert words.measured(lead(2.0, (0, 1), low=None, high=None, n=1)) == "lead 2 points, no interval, 1 seed"
     assert words.measured(lead(2.0, (0, 1), low=2.0, high=2.0, n=0, exact=True)) == "lead 2 points"
     assert words.measured(lead(80.0, (0, 1), what="value")).startswith("value 80 %")
-    assert words.demanded(lead(2.0, (1.5, math.inf))) == "at least 1.5 points"
-    assert words.demanded(lead(2.0, (0.0, math.inf), strict=True)) == "more than 0 points"
-    assert words.demanded(lead(2.0, (-math.inf, 3.0))) == "at most 3 points"
-    assert words.demanded(lead(2.0, (-1.0, 1.0))) == "−1 to 1 points"
-    assert words.demanded(lead(2.0, (0.0, 0.5), what="ratio", unit="")) == "at most 0.5"
+    assert words.required(lead(2.0, (1.5, math.inf))) == "at least 1.5 points"
+    assert words.required(lead(2.0, (0.0, math.inf), strict=True)) == "more than 0 points"
+    assert words.required(lead(2.0, (-math.inf, 3.0))) == "at most 3 points"
+    assert words.required(lead(2.0, (-1.0, 1.0))) == "−1 to 1 points"
+    assert words.required(lead(2.0, (0.0, 0.5), what="ratio", unit="")) == "at most 0.5"
 
 
 def test_names_are_those_of_print_and_paths_stay() -> None:
@@ -62,7 +62,7 @@ def test_the_evidence_of_the_committed_verdicts_has_no_identifiers(scale: str) -
         said = words.named(f"{v.covers}; {v.reason}", NAMES[v.artifact])
         assert not re.search(r"\w_\w", said), (v.id, said)
         assert not re.search(r"\b(fedavg|fednova|mnist|iid)\b|log ratio", said), (v.id, said)
-        assert v.measured is None or "nan" not in words.measured(v.measured) + words.demanded(v.measured)
+        assert v.measured is None or "nan" not in words.measured(v.measured) + words.required(v.measured)
 
 
 @pytest.mark.parametrize("scale", ["paper", "reduced"])

@@ -31,6 +31,8 @@ def run(args: argparse.Namespace) -> None:
     files.check_writable(path)
     if args.site:
         found = [s for s in SCALES if Path("results", s, "cells").is_dir()]
+        if not found or not Path("README.md").is_file():
+            raise UserError("a site is made of a repository with results: run this where README.md and results/ are")
         written = _site(args.site, found)
         print(f"Written: {path} and {written - 1} more files")
     else:
@@ -50,9 +52,6 @@ def _page(scale: str, beside: list[str]) -> str:
 
 
 def _site(folder: Path, scales: list[str]) -> int:
-    from reproduce.errors import UserError
     from reproduce.page import site
 
-    if not scales or not site.START.is_file():
-        raise UserError("a site is made of a repository with results: run this where README.md and results/ are")
     return len(site.write(folder, {scale: _page(scale, scales) for scale in scales}))

@@ -38,11 +38,11 @@ class Judged:
 
     @cached_property
     def numbers(self) -> list[tuple[str, str]]:
-        """(name, text): ours, what is demanded, the slack, the paper's number."""
+        """(name, text): ours, what is required, the slack, the paper's number."""
         v, found = self.verdict, []
         if v.measured:
             found = [("ours", self._of(words.measured(v.measured), v.measured.setting))]
-            found += [("demanded", words.demanded(v.measured) or "no bound")]
+            found += [("required", words.required(v.measured) or "no bound")]
             found += [("slack", self._slack())] if v.effect is not None else []
         if v.printed:
             found.append(("paper", self._of(words.measured(v.printed), v.printed.setting)))

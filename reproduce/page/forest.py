@@ -35,7 +35,7 @@ def forest(m: Measured, printed: Measured | None = None) -> str:
 
 def said(m: Measured, printed: Measured | None = None) -> str:
     """What the drawing shows, in words."""
-    text = f"Ours: {words.measured(m)}; demanded: {words.demanded(m) or 'no bound'}"
+    text = f"Ours: {words.measured(m)}; required: {words.required(m) or 'no bound'}"
     return text + (f"; paper: {words.amount(printed.value, printed.unit, printed.what)}" if printed else "")
 
 

@@ -30,8 +30,6 @@ from reproduce.verdicts.verdict import VERDICTS, Measured, Outcome, evaluate, un
 if TYPE_CHECKING:
     import pandas as pd
 
-HEADER = ("verdict", "rests on", "claim", "effect", "95 % interval", "seeds", "printed", "why")
-
 
 @dataclass(frozen=True)
 class Verdict:
@@ -114,47 +112,6 @@ def by_ground(verdicts: Iterable[Verdict]) -> list[tuple[str, ...]]:
 def paper_numbers(claim: Claim, file: ClaimsFile) -> Outcome:
     """The claim on the numbers that the paper prints; they count as points."""
     return _Shelf(file, Path()).on_printed(claim)
-
-
-def render_scoreboard(verdicts: Iterable[Verdict], found: Sequence[Tally] = ()) -> str:
-    """The scoreboard as plain text: coverage, verdicts by what they rest on and by paper, then a table per paper; what
-    did not run is gathered by its reason."""
-    verdicts = list(verdicts)
-    by_paper: dict[str, list[Verdict]] = {}
-    for v in verdicts:
-        by_paper.setdefault(v.id.split("/")[0], []).append(v)
-    of = {c.paper: c for c in found}
-    totals: list[tuple[str, ...]] = [("paper", "tables and figures", "made", "run", "claims", *VERDICTS)]
-    for paper, mine in by_paper.items():
-        counts = Counter(v.verdict for v in mine)
-        exists = (str(of[paper].has), str(of[paper].made), str(of[paper].run)) if paper in of else ("", "", "")
-        totals.append((paper, *exists, str(len(mine)), *(str(counts[name]) for name in VERDICTS)))
-    lines = [*headline(found, verdicts), "", *_columns(totals), ""]
-    lines += _columns([("rests on", "judged", *VERDICTS[:-1]), *by_ground(verdicts)])
-    for paper, mine in by_paper.items():
-        lines += ["", paper, "-" * len(paper)]
-        rows = [_row(v) for v in sorted(mine, key=lambda v: VERDICTS.index(v.verdict)) if v.verdict != "not run"]
-        if rows:
-            lines += _columns([HEADER, *rows])
-        idle: dict[str, list[str]] = {}
-        for v in mine:
-            if v.verdict == "not run":
-                idle.setdefault(v.reason, []).append(v.id.split("/", 1)[1])
-        lines += [f"not run, {reason}: {', '.join(names)}" for reason, names in idle.items()]
-    return "\n".join(lines) + "\n"
-
-
-def _row(v: Verdict) -> tuple[str, ...]:
-    effect = "" if v.effect is None else f"{v.effect:+.3g} {v.unit}"
-    interval = "" if v.interval is None else f"{v.interval[0]:.3g} to {v.interval[1]:.3g}"
-    printed = "" if v.paper_numbers == "na" else v.paper_numbers
-    why = "; ".join(filter(None, [v.covers, v.reason]))
-    return (v.verdict, v.rests_on, v.id.split("/", 1)[1], effect, interval, str(v.n or ""), printed, why)
-
-
-def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def to_json(verdicts: Iterable[Verdict]) -> str:

@@ -54,8 +54,8 @@ def measured(m: Measured) -> str:
     return said + (f", {m.n} seed{'s' * (m.n > 1)}" if m.n else "")
 
 
-def demanded(m: Measured) -> str:
-    """What the claim demands of the number: "at least 2 points"."""
+def required(m: Measured) -> str:
+    """What the claim requires of the number: "at least 2 points"."""
     low, high = m.region
     least, most = (amount(end, m.unit, m.what) for end in (low, high))
     if low == high:
@@ -71,7 +71,7 @@ def demanded(m: Measured) -> str:
 def named(text: str, names: Mapping[str, str] | None = None) -> str:
     """`text` with the names of settings, metrics and algorithms as they are printed; paths and claims stay."""
     found = _WORD.sub(lambda match: _name(match[0], names or {}), text)
-    found = re.sub(r"\bdataset (?=[A-Z])", "", found)
+    found = re.sub(r"\b(?:dataset|model) (?=[A-Z])", "", found)
     return re.sub(r"(?<=\S) - (?=\w)", " − ", re.sub(r"(?<=[ (])-(?=[\d.])", "−", found))
 
 
