@@ -2,7 +2,7 @@ import os
 import sys
 from snakemake.utils import min_version, validate
 
-from reproduce import due, plan
+from reproduce import due, plan, watch
 
 min_version("9.20")
 
@@ -14,6 +14,7 @@ validate(config, "config/config.schema.yaml")
 os.environ.update(plan.environment(config))
 PYTHON = sys.executable
 TRAINS = set()
+watch.follow(workflow, TRAINS, config["threads"])
 
 
 onstart:

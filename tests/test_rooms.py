@@ -25,7 +25,7 @@ ROOMS = (
     ("verdicts",),
     ("results",),
     ("plan", "quotes"),
-    ("due", "findings"),
+    ("due", "findings", "watch"),
     ("page",),
     ("commands",),
     ("__main__",),
