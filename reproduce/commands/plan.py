@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> None:
 
     wanted = {a.id for a in plan.select(args.target)}
     jobs = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts)]
-    plan.allowed_hours()  # what is set wrong is said before a measurement
+    plan.allowed_hours()  # a wrong setting is reported before anything is measured
     if not args.no_calibrate:
         learn(again=args.calibrate)
     if args.json:
