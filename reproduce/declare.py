@@ -203,7 +203,7 @@ class Artifact:
 
     @property
     def kind(self) -> str:
-        return "table" if self.name.startswith("table") else "figure"
+        return "table" if self.draw is None else "figure"
 
 
 @cache

@@ -109,6 +109,33 @@ def common(ours: Cells, theirs: Cells) -> int:
     return len(_both(ours, theirs))
 
 
+def off(ours: Cells, theirs: Cells, points: float) -> int:
+    """How many cells that both have are more than so many points apart."""
+    both = _both(ours, theirs)
+    return int(((both["value_ours"] - both["value_theirs"]).abs() > points).sum())
+
+
+def unlike(ours: Cells, theirs: Cells, points: float = 0.0, printed_seeds: int = 3) -> int:
+    """How many of the cells that are more than `points` apart differ by Welch's test at 5 %, our standard deviation
+    over seeds against the printed one (of `printed_seeds` runs); cells without spread on both sides are left out."""
+    from scipy.stats import ttest_ind_from_stats
+
+    both = _both(ours, theirs)
+    both = both[(both["value_ours"] - both["value_theirs"]).abs() > points]
+    both = both[(both["spread_ours"] > 0) & (both["spread_theirs"] > 0)]
+    left, right = (
+        [both[f"{n}_{side}"].to_numpy(float) for n in ("value", "spread", "seeds")] for side in ("ours", "theirs")
+    )
+    right[2] = left[2] * 0 + printed_seeds
+    return int((ttest_ind_from_stats(*left, *right, equal_var=False).pvalue < 0.05).sum())
+
+
+def multiples(c: Cells, step: float) -> int:
+    """How many values are multiples of `step`: an accuracy of one run over so many images is one of 100 / images."""
+    parts = c.rows["value"] / step
+    return int(((parts - parts.round()).abs() < 1e-6).sum())
+
+
 def behind(c: Cells, over: str, digits: int = 1, **chosen: Any) -> str:
     """How far the mean of `chosen` is at most from the best mean of its group; groups differ in all but `over`."""
     by = [n for n in _setting(c) if n != over]
@@ -149,10 +176,15 @@ def _setting(c: Cells) -> list[str]:
 
 
 def _both(ours: Cells, theirs: Cells) -> pd.DataFrame:
+    """The cells that both have: value, sample deviation `spread` and number of `seeds`, _ours and _theirs."""
+    import pandas as pd
+
     keys = [c for c in theirs.rows.columns if c in ours.rows.columns and c not in ("seed", "value", "std", "artifact")]
     left, right = (f.rows.assign(**{k: f.rows[k].map(_key) for k in keys}) for f in (ours, theirs))
-    means = left.groupby(keys)["value"].mean().reset_index()
-    return means.merge(right[[*keys, "value"]], on=keys, suffixes=("_ours", "_theirs"))
+    means = left.groupby(keys)["value"].agg(value="mean", spread="std", seeds="count").reset_index()
+    printed_std = pd.to_numeric(right["std"], errors="coerce") if "std" in right else float("nan")
+    right = right[[*keys, "value"]].assign(spread=printed_std, seeds=0)
+    return means.merge(right, on=keys, suffixes=("_ours", "_theirs"))
 
 
 def _read(file: Path) -> Cells:
@@ -172,5 +204,5 @@ def _key(value: Any) -> Any:
         return str(value)
 
 
-FUNCTIONS = (cells, printed, lead, share, rmse, common, behind, apart, panel, minutes, total)
+FUNCTIONS = (cells, printed, lead, share, rmse, common, off, unlike, multiples, behind, apart, panel, minutes, total)
 """What templates can call."""

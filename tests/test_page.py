@@ -209,8 +209,9 @@ def test_every_paper_has_a_title_a_link_and_findings(paper: str) -> None:
     assert name
     assert len(title.split()) > 2
     assert link.startswith("https://arxiv.org/abs/")
+    template = Path(f"docs/findings/templates/{paper}.md")
+    if template.is_file():
+        assert template.read_text(encoding="utf-8").count(findings.FINDING) == 3
     sentences = findings.sentences()[paper]
     assert 1 <= len(sentences) <= 3
     assert all(s.endswith((".", ").")) for s in sentences)
-    if Path(f"docs/findings/{paper}.md").is_file():
-        assert len(sentences) == 3

@@ -70,9 +70,10 @@ class Sessions:
         clients = experiment.problem.clients
         if self.membership.clients != clients:
             raise ValueError(f"the sessions have {self.membership.clients} clients, the problem has {clients}")
-        synchronous(experiment, members=min(len(self.membership.members(s)) for s in range(self.sessions)))
-        for session in range(self.sessions):
-            experiment.problem.check_view(self._view(session))
+        turns = {self.membership.group(session): session for session in range(self.sessions)}
+        synchronous(experiment, members=min(self.membership.sizes[group] for group in turns))
+        for view in dict.fromkeys(map(self._view, turns.values())):
+            experiment.problem.check_view(view)
 
     def length(self, experiment: Any) -> int:
         """Rounds in all, for progress; a scheme without pilot sessions starts in the middle of them."""

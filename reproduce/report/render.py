@@ -32,7 +32,7 @@ def render(artifact: Artifact, scale: str, root: Path, jobs: Sequence[Job] = (),
 
     Raises UserError for an unreadable results file, ValueError for cells that do not fit the artifact.
     """
-    if artifact.kind == "figure" and artifact.draw is None:
+    if artifact.name.startswith("fig") and artifact.draw is None:
         raise ValueError(f"{artifact.id}: a figure needs a draw function")
     panels = artifact.panels(scale)
     # Stand-ins of panels that were not run stay in the caption: the gaps in the table are theirs.

@@ -1,5 +1,5 @@
-"""Tables 1-16 and Figures 1-4: layouts as data. What a setting means is runs.py; which settings there are, the paper's
-own tables say (`reported/*.csv`)."""
+"""Tables 1-16, Figures 1-4 and what they depend on: layouts as data. What a setting means is runs.py; which settings
+there are, the paper's own tables say (`reported/*.csv`)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from reproduce.declare import Artifact, Code, Doubt, Filled, Measure, Window
 from reproduce.papers.dynamic_init import notes as n
+from reproduce.papers.dynamic_init.choices import sensitivity
 from reproduce.papers.dynamic_init.runs import panels
 
 TRANSITIONS = {"first": 0, "second": 1, "third": 2, "fourth": 3}
@@ -175,5 +176,11 @@ ARTIFACTS = (
         16, "Processor time (s) and memory (GB) with 100 clients per session",
         (Code("measures:costs", {"clients": 100, "overlap": 0.8}),), COSTS, n.MACHINE,
         reads=("table5", "table6", "table7"),
+    ),
+    Artifact(
+        "dynamic_init", "sensitivity", "Accuracy (%) after a session transition under other readings of the paper",
+        sensitivity, main(*TWO),
+        rows=("dataset", "algorithm", "init_scheme", "choice"), columns=("metric", "transition"),
+        metrics=(AFTER, FIRST10), notes=(n.READINGS, n.WINDOW, n.SESSIONS),
     ),
 )  # fmt: skip

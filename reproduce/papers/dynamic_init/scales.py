@@ -157,7 +157,7 @@ def small(data: SessionData, rate: Rate, stands_for: str = "") -> SessionData:
     )
 
 
-SMALL10, SMALL100 = small(CIFAR10, (0.02, 0.5)), small(CIFAR100, (0.02, 0.5))
+SMALL10, SMALL100 = small(CIFAR10, (0.05, 0.5)), small(CIFAR100, (0.05, 0.5))
 SMALL_NEWS = replace(
     NEWS, source="ag_news_subset", tokenizer="hashed", test_samples=2000, model=FastText(width=32), rounds=20,
     rate=(0.5, 0.2), rates={"scaffold": (0.5, 0.2)},
@@ -177,10 +177,10 @@ SCALES = {
         data={
             "mnist": linear(MNIST),
             "fashion_mnist": linear(FASHION),
-            "svhn": small(CIFAR10, (0.02, 0.5), "CIFAR-10 for SVHN, "),
+            "svhn": small(CIFAR10, (0.05, 0.5), "CIFAR-10 for SVHN, "),
             "cifar10": SMALL10,
             "cifar100": SMALL100,
-            "tiny_imagenet": small(CIFAR100, (0.02, 0.5), "CIFAR-100 for TinyImageNet, "),
+            "tiny_imagenet": small(CIFAR100, (0.05, 0.5), "CIFAR-100 for TinyImageNet, "),
             "ag_news": SMALL_NEWS,
         },
         groups={"20": Group(10, 6, FEW), "100": Group(20, 7, MANY)},

@@ -1,0 +1,62 @@
+"""Other readings of dynamic_init: each changes what its name says, and nothing twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from runs import run
+
+from reproduce.algorithms.scaffold import Scaffold, ScaffoldAsReleased
+from reproduce.papers.dynamic_init import runs
+from reproduce.papers.dynamic_init.choices import AS_RUN, CHOICES, sensitivity
+
+SCALES = ("smoke", "reduced", "paper")
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_no_choice_is_asked_twice(scale: str) -> None:
+    for panel in sensitivity(scale):
+        unlabelled = {replace(e, labels={}) for e in panel.experiments}
+        assert len(unlabelled) == len(panel.experiments) == len(CHOICES)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_first_of_an_algorithm_is_that_of_table_3(scale: str) -> None:
+    """Trained once more, and equal to the bit: the panels of Table 3 have the same experiments."""
+    printed = {replace(e, labels={}): e for p in runs.panels(("table3",), scale) for e in p.experiments}
+    for panel in sensitivity(scale):
+        for e in panel.experiments:
+            as_run = e.labels["choice"] == AS_RUN
+            assert (replace(e, labels={}) in printed) == as_run
+            if as_run:
+                known = printed[replace(e, labels={})].labels
+                assert {**known, "choice": AS_RUN} == dict(e.labels)
+
+
+def test_one_thing_is_exchanged() -> None:
+    """In fields of the start or, for SCAFFOLD, in the algorithm and the course of its rate."""
+    for panel in sensitivity("paper"):
+        first, *others = panel.experiments
+        for e in others:
+            if e.labels["algorithm"] == "fedavg":
+                assert replace(e, clock=first.clock, labels=first.labels) == first
+                assert replace(e.clock, start=first.clock.start) == first.clock
+        standard = [e for e in others if e.labels["choice"] == "with control variates"]
+        for e in standard:
+            assert isinstance(e.algorithm, Scaffold)
+            assert (e.algorithm.lr, e.clock.floor) == (first.algorithm.lr, first.clock.floor)
+        released = [e for e in others if isinstance(e.algorithm, ScaffoldAsReleased)]
+        assert len(standard) == len(released) == 3
+
+
+def test_what_the_printed_lines_come_to() -> None:
+    """V rounds less one of one are none: all fingerprints are zero, all models weigh the same, as in Average."""
+    (panel,) = sensitivity("smoke")
+    chosen = {(e.labels["init_scheme"], e.labels["choice"]): e for e in panel.experiments[:8]}
+    index = next(e for (_, text), e in chosen.items() if text.startswith("eq. (4)"))
+    average = chosen["average", AS_RUN]
+    a, b = run([index, average])
+    numbers = [[v for _, _, m, _, v in r.state["history"] if m == "accuracy"] for r in (a, b)]
+    assert numbers[0][-len(numbers[1]) :] == numbers[1]
+    assert len(set(numbers[1])) > 3

@@ -1,0 +1,50 @@
+"""Numbers for sentences: against scipy on the raw numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import ttest_ind
+
+from reproduce.quotes import Cells, common, multiples, off, rmse, unlike
+
+RNG = np.random.default_rng(5)
+OURS = {k: RNG.normal(mean, 1.0, 3) for k, mean in enumerate((10.0, 10.0, 14.0, 10.0, 30.0))}
+THEIRS = {k: RNG.normal(10.0, 1.0, 3) for k in range(5)}
+
+
+def cells(values: dict[int, np.ndarray]) -> Cells:
+    rows = [{"setting": str(k), "seed": i, "value": v} for k, three in values.items() for i, v in enumerate(three)]
+    return Cells(pd.DataFrame(rows), "ours")
+
+
+def table(values: dict[int, np.ndarray]) -> Cells:
+    rows = [{"setting": f"{k}.0", "value": v.mean(), "std": str(v.std(ddof=1))} for k, v in values.items()]
+    return Cells(pd.DataFrame(rows), "theirs")
+
+
+def test_cells_far_apart_and_cells_that_differ() -> None:
+    gaps = {k: OURS[k].mean() - THEIRS[k].mean() for k in OURS}
+    differ = {k for k in OURS if ttest_ind(OURS[k], THEIRS[k], equal_var=False).pvalue < 0.05}
+    ours, theirs = cells(OURS), table(THEIRS)
+    assert common(ours, theirs) == 5
+    assert float(rmse(ours, theirs, 9)) == pytest.approx(np.sqrt(np.mean(np.square(list(gaps.values())))))
+    for points in (0.0, 0.5, 2.0, 10.0):
+        far = {k for k in gaps if abs(gaps[k]) > points}
+        assert off(ours, theirs, points) == len(far)
+        assert unlike(ours, theirs, points) == len(far & differ)
+    assert 4 in differ
+
+
+def test_a_cell_without_spread_is_not_judged() -> None:
+    theirs = table(THEIRS)
+    unknown = Cells(theirs.rows.assign(std=""), "theirs")
+    assert unlike(cells(OURS), unknown) == 0
+    assert off(cells(OURS), unknown, 2) == off(cells(OURS), theirs, 2) > 0
+
+
+def test_values_on_a_lattice() -> None:
+    values = Cells(pd.DataFrame({"value": [68.88, 60.24, 60.25, 0.0, 77.039]}), "ours")
+    assert multiples(values, 0.04) == 3
+    assert multiples(values, 0.01) == 4
