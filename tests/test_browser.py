@@ -192,7 +192,10 @@ def test_dark_and_print(browser: Any) -> None:
     light = browser.execute_script(colours)
     resize(browser, 1280, scheme="dark")
     assert browser.execute_script(colours) != light
-    resize(browser, 720, media="print")
+    resize(browser, 720, media="print", scheme="dark")
+    assert browser.execute_script(colours)[1] == "rgb(255, 255, 255)"
+    chip = "return getComputedStyle(document.querySelector('.v.reproduced')).backgroundColor"
+    assert browser.execute_script(chip) == "rgb(217, 240, 225)", "paper is light"
     assert visible(browser, "nav") == []
     clipped = (
         "return [...document.querySelectorAll('.wide')].filter(e => getComputedStyle(e).overflowX !== 'visible').length"

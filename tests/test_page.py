@@ -168,6 +168,17 @@ def test_pictures_keep_their_pixels_in_few_colours(tmp_path: Path) -> None:
     assert kind == "data:image/webp"
     again = Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB")
     assert np.array_equal(np.asarray(again), np.asarray(image))
+    lines = np.full((400, 600, 3), 255, np.uint8)
+    colours = [(0, 114, 178), (213, 94, 0), (0, 158, 115), (204, 121, 167), (230, 159, 0), (86, 180, 233), (0, 0, 0)]
+    for i, colour in enumerate(colours):  # each line with the shades of its edges, as text and curves have them
+        for shade in range(1, 40):
+            lines[50 * i + shade % 7, :] = 255 - (255 - np.array(colour)) * shade // 40
+        lines[50 * i + 10 : 50 * i + 13] = colour
+    Image.fromarray(lines).save(tmp_path / "lines.png")
+    data = pictures.embedded(tmp_path / "lines.png").partition(",")[2]
+    few = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
+    for i, colour in enumerate(colours):
+        assert np.abs(few[50 * i + 11, 5].astype(int) - colour).max() < 30, "lines keep their hues"
     picture(tmp_path / "noise.png")
     data = pictures.embedded(tmp_path / "noise.png").partition(",")[2]
     few = Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB")
