@@ -111,7 +111,7 @@ def render(artifact, scale, root, sources, standing):
 }
 
 HEAD = """
-from reproduce.declare import Artifact
+from reproduce.declare import Artifact, Code
 from reproduce.experiment import Experiment, Panel
 from reproduce.problems.records import Record, Toy
 
@@ -122,7 +122,8 @@ def panel(name, requires=(), hours=0.0):
     return Panel(name, tuple(experiment(a, requires, hours) for a in ("fedavg", "fed_acs")), (0, 1, 2))
 
 def artifact(paper, name, panels):
-    return Artifact(paper, name, f"Title of {name}", lambda scale: panels, cells=lambda histories: None)
+    draw = None if name.startswith("table") else Code("pictures:draw")
+    return Artifact(paper, name, f"Title of {name}", lambda scale: panels, cells=lambda histories: None, draw=draw)
 
 ARTIFACTS = []
 """

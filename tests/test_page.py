@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from reproduce import papers, plan
-from reproduce.declare import Artifact, no_panels
+from reproduce.declare import Artifact, Code, no_panels
 from reproduce.page import contents, forest, pictures
 from reproduce.page.markdown import to_html
 from reproduce.page.page import page
@@ -86,8 +86,8 @@ def test_markdown_becomes_html() -> None:
 @pytest.fixture
 def _few_artifacts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = tuple(
-        Artifact("fedacs", name, f"Title of <{name}>", no_panels, cells=lambda histories: None)  # type: ignore
-        for name in ("fig1", "fig2", "table1")
+        Artifact("fedacs", name, f"Title of <{name}>", no_panels, cells=lambda histories: None, draw=draw)
+        for name, draw in (("fig1", Code("pictures:draw")), ("fig2", Code("pictures:draw")), ("table1", None))
     )
     monkeypatch.setattr(plan, "artifacts", lambda: found)
     monkeypatch.setattr(papers, "artifacts", lambda: found)
