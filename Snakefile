@@ -1,20 +1,27 @@
 import os
 import sys
+from pathlib import Path
 from snakemake.utils import min_version, validate
 
-from reproduce import due, plan, watch
+from reproduce import due, files, plan, watch
 
 min_version("9.20")
+
+
+files.read_yaml(Path("config/config.yaml"))  # of two equal keys Snakemake would take the last
 
 
 configfile: "config/config.yaml"
 
 
 validate(config, "config/config.schema.yaml")
-os.environ.update(plan.environment(config))
+os.environ.update(plan.environment(config), REPRODUCE_WORKFLOW=str(os.getpid()))  # a training ends with its workflow
 PYTHON = sys.executable
 TRAINS = set()
 watch.follow(workflow, TRAINS, config["threads"])
+# A table has no picture, whatever it is called; one that does not exist is named as one.
+TABLES = [f"{a.paper}_{a.name}" for a in plan.artifacts() if a.kind == "table"]
+TABLE = rf"(?:{'|'.join(TABLES)}|[a-z_]+_table[a-z0-9]*)\."
 
 
 onstart:
@@ -117,12 +124,12 @@ rule figure:
         jobs=results,
         due=marker,
     output:
-        multiext("figures/{scale}/{paper}_{name}", ".pdf", ".png"),
+        multiext("figures/{scale}/{paper}_{name}", ".pdf", ".png", ".txt", ".tex"),
         multiext("results/{scale}/cells/{paper}_{name}", ".csv", ".json"),
     log:
         "logs/{scale}/render/{paper}_{name}.log",
     wildcard_constraints:
-        name="(?!table)[a-z0-9]+",
+        paper=f"(?!{TABLE})[a-z_]+",
     localrule: True
     shell:
         "{PYTHON:q} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
@@ -133,15 +140,40 @@ rule table:
         jobs=results,
         due=marker,
     output:
-        multiext("tables/{scale}/{paper}_{name}", ".md", ".csv", ".tex"),
+        multiext("tables/{scale}/{paper}_{name}", ".md", ".csv", ".tex", ".ours.tex"),
         multiext("results/{scale}/cells/{paper}_{name}", ".csv", ".json"),
     log:
         "logs/{scale}/render/{paper}_{name}.log",
     wildcard_constraints:
-        name="table[a-z0-9]*",
+        paper=f"(?={TABLE})[a-z_]+",
     localrule: True
     shell:
         "{PYTHON:q} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
+
+
+rule plays:
+    input:
+        lambda w: due.play_files(config),
+    localrule: True
+
+
+rule play:
+    input:
+        lambda w: due.play_marker(w.scale, w.benchmark, config),
+    output:
+        multiext("play/{scale}/{benchmark}", ".md", ".csv", ".png", ".pdf"),
+    log:
+        "logs/play/{scale}/{benchmark}.log",
+    wildcard_constraints:
+        benchmark="[a-z0-9_/-]+",
+    threads: config["threads"]
+    resources:
+        gpu=plan.gpus(),
+    params:
+        asked=due.play_words(config),
+    shell:
+        "{PYTHON:q} -m reproduce play {params.asked} --on {wildcards.benchmark} --scale {wildcards.scale}"
+        " -o play/{wildcards.scale}/{wildcards.benchmark} > {log} 2>&1"
 
 
 rule report:

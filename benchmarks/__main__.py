@@ -1,7 +1,7 @@
 """`python -m benchmarks [NAME ...] [--isa LEVEL] [--kills N]`: measures the engine and prints Markdown tables.
 
 Without a name everything but `fig4`, `choice`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan`, `peers`,
-`schedules`, `events` and `faults`.
+`schedules`, `events`, `roberta` and `faults`.
 
 --isa LEVEL: as on a machine with no more than these instructions; torch and the peers are held to them as well.
 
@@ -23,6 +23,7 @@ faults      kills of every kind against all smoke jobs, `--kills N` of them (200
 plan        planned against measured seconds of short jobs of every kind
 schedules   100,000 clients and 10,000,000 updates of every policy, Table I of defedavg; peak memory
 events      training by replay of a schedule against job by job; models kept, and the bound
+roberta     small RoBERTa clients against `transformers`; what masks cost, and what a 1/64 client saves
 peers       W1 and W2 in other simulators (BENCHMARK_PEERS = their Python interpreter)
 """
 
@@ -37,7 +38,7 @@ from collections.abc import Callable
 import numpy
 import torch
 
-from benchmarks import choice, cohorts, faults, gpu, planned, precision, schedules, smoke, start, whole
+from benchmarks import choice, cohorts, faults, gpu, planned, precision, schedules, smoke, start, texts, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
 from reproduce.engine import library
@@ -103,6 +104,7 @@ COMMANDS: dict[str, Callable[..., object]] = {
     "peers": peers,
     "schedules": schedules.schedules,
     "events": schedules.events,
+    "roberta": texts.texts,
 }
 DEFAULT = ("works", "seeds", "sweep", "width", "overhead", "memory", "throughput")
 

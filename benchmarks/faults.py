@@ -1,94 +1,186 @@
-"""Kills of every kind against every smoke job: does it end in the bits of a training that nobody disturbed?
+"""Deaths of every kind for every smoke job: does it end in the bits of a training that nobody disturbed?
 
-A life is a forked process that trains a job from its checkpoint. It ends by kill -9 at a random moment, by kill -9 in
-the middle of writing a file, by SIGTERM, or on a full disk (a limit to the size of files); then the next one begins.
+A life is a forked process that trains a job from its checkpoint, if there is one; it knows nothing of earlier lives
+but what lies on the disk. It ends by kill -9 at a random moment, between two batches of requests or in the middle of
+writing a file, by SIGTERM, or because the disk is full; then the next one begins. The end of every other job is reached
+by two lives at once, as by two workflows that share a store.
 """
 
 from __future__ import annotations
 
+import ctypes
+import math
 import os
 import random
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable
-from functools import partial
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-from reproduce import files, plan
+import torch
+
+from reproduce import files, plan, seal
 from reproduce.errors import Stopped, UserError
 from reproduce.plan import Job
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-KINDS = ("kill -9", "kill -9 in a write", "SIGTERM", "full disk")
+KINDS = ("kill -9", "kill -9 between batches", "kill -9 in a write", "SIGTERM", "full disk")
+COLUMNS = ("jobs", *KINDS, "lives", "two at once", "changed jobs", "half files")
 LIVES = 4
-"""Disturbed lives of a job before it may end."""
+"""Disturbed lives of a job, at least, before it may end in peace."""
+SPACE = 256
+"""Megabytes of the file system in memory that becomes full."""
+EXPECTED = {"SIGTERM": 128 + signal.SIGTERM, "full disk": 2}
+"""Exit status of a life that ended as it should; the others are killed."""
 
 
-def faults(kills: int = 200, seed: int = 0) -> Counter[str]:
-    """Disturb the smoke jobs in turn until `kills` lives have ended early; prints and returns what was counted."""
-    chance, counted = random.Random(seed), Counter({"changed jobs": 0, "half files": 0, "lives": 0, "jobs": 0})
-    jobs = plan.jobs("smoke")
-    with tempfile.TemporaryDirectory() as folder:
-        whole = {job.output: _undisturbed(job, Path(folder)) for job in jobs}
-        while sum(counted[k] for k in KINDS) < kills:
-            for job in jobs:
-                if sum(counted[k] for k in KINDS) < kills:
-                    counted += _disturbed(job, Path(folder), chance, *whole[job.output])
-    print("| " + " | ".join(counted) + " |\n|" + " ---: |" * len(counted))
-    print("| " + " | ".join(f"{n:,}" for n in counted.values()) + " |")
+@dataclass(frozen=True)
+class Whole:
+    """An undisturbed job: checksum of its rows, batches of requests, seconds of processor time."""
+
+    content: str
+    batches: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What happens to a life: at batch `batch`, or at its file number `file` after a `part` of the bytes, or when it
+    has used `seconds` of the processor."""
+
+    kind: str
+    batch: int
+    file: int
+    part: float
+    seconds: float
+
+
+def faults(kills: int = 200, seed: int = 0, moments: bool = True) -> Counter[str]:
+    """Disturb the smoke jobs until `kills` lives have ended early; prints and returns what was counted.
+
+    Few kills are for few jobs: the cheapest of each paper and clock come first. moments: kill at random moments too,
+    which no seed repeats.
+    """
+    kinds = KINDS if moments else KINDS[1:]
+    chance, counted = random.Random(seed), Counter(dict.fromkeys(COLUMNS, 0))
+    wholes: dict[str, Whole] = {}
+
+    def ended() -> int:
+        return sum(counted[kind] for kind in kinds)
+
+    with _disk() as (folder, small):
+        jobs = _jobs()[: max(1, kills // LIVES)]
+        lives = max(LIVES, math.ceil(kills / len(jobs)))
+        try:
+            while ended() < kills:
+                for job in jobs[: max(1, math.ceil((kills - ended()) / lives))]:
+                    _warm(job)
+                    whole = wholes[job.output] = wholes.get(job.output) or _undisturbed(job, folder)
+                    most = min(lives, kills - ended())
+                    _disturb(job, folder, small, chance, kinds, whole, most, counted)
+                    counted["jobs"] = len(wholes)
+                    print(f"{ended():,} of {kills:,}: {job.paper}/{job.name}", file=sys.stderr, flush=True)
+        finally:  # what was counted is said also if it is stopped
+            full = "a full file system in memory" if small else "a limit to the size of files"
+            print(f"{ended():,} lives ended early; a full disk is {full}.\n")
+            print("| " + " | ".join(counted) + " |\n|" + " ---: |" * len(counted))
+            print("| " + " | ".join(f"{n:,}" for n in counted.values()) + " |", flush=True)
     return counted
 
 
-def _undisturbed(job: Job, folder: Path) -> tuple[pd.DataFrame, float]:
-    import pandas as pd  # the other benchmarks run where there is none
+def _warm(job: Job) -> None:
+    """What every process finds out about files that do not change, once for all lives: digests, versions, libraries."""
+    from reproduce.engine import library, train
+    from reproduce.experiment import code
 
-    started = time.monotonic()
+    code(job.experiments)
+    train.environment()
+    library.library(torch.float32)
+
+
+def _jobs() -> list[Job]:
+    """The smoke jobs: the cheapest of each paper and clock, then the second of each, and so on."""
+    groups = defaultdict(list)
+    for job in sorted(plan.jobs("smoke"), key=lambda j: plan.cost(j).seconds):
+        groups[job.paper, *sorted({type(e.clock).__name__ for e in job.experiments})].append(job)
+    ranked = [(rank, name, job) for name, group in sorted(groups.items()) for rank, job in enumerate(group)]
+    return [job for *_, job in sorted(ranked, key=lambda r: r[:2])]
+
+
+@contextmanager
+def _disk() -> Iterator[tuple[Path, bool]]:
+    """A folder, and whether it is a small file system of its own, which only this process and its children see."""
+    with tempfile.TemporaryDirectory() as name:
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={SPACE}m", "none", name]
+        private = getattr(ctypes.CDLL(None), "unshare", lambda flag: -1)(0x00020000) == 0  # CLONE_NEWNS
+        calls = (["mount", "--make-rprivate", "/"], mount) if private else ()
+        small = private and all(subprocess.run(call, capture_output=True).returncode == 0 for call in calls)
+        try:
+            yield Path(name), small
+        finally:
+            if small:
+                subprocess.run(["umount", "--lazy", name], check=True)
+
+
+def _undisturbed(job: Job, folder: Path) -> Whole:
     place = folder / "undisturbed"
-    status = _wait(_life(job, place, lambda: None))
-    if status:
+    shutil.rmtree(place, ignore_errors=True)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if status := _wait(_life(job, place, 0.02, lambda: _count_batches(place / "batches"))):
         raise RuntimeError(f"{job.paper}/{job.name} ends with status {status} although nobody disturbs it")
-    return pd.read_parquet(place / "result.parquet"), time.monotonic() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Whole(_content(place / "result.parquet"), int((place / "batches").stat().st_size), seconds)
 
 
-def _disturbed(job: Job, folder: Path, chance: random.Random, whole: pd.DataFrame, seconds: float) -> Counter[str]:
-    """A job with `LIVES` disturbed lives at most, and then in peace to its end."""
-    import pandas as pd
-
-    counted: Counter[str] = Counter(jobs=1)
+def _disturb(
+    job: Job,
+    folder: Path,
+    small: bool,
+    chance: random.Random,
+    kinds: Sequence[str],
+    whole: Whole,
+    lives: int,
+    counted: Counter[str],
+) -> None:
+    """A job with so many disturbed lives at most, and then in peace to its end, alone or as two."""
     place = folder / "disturbed"
     shutil.rmtree(place, ignore_errors=True)
-    result = place / "result.parquet"
-    for _ in range(LIVES):
-        kind = chance.choice(KINDS)
+    interval = 0.0 if whole.batches < 300 else 0.02
+    for _ in range(lives):
+        share = chance.uniform(0, 2 / (lives + 1))
+        fate = Fate(
+            chance.choice(kinds), 1 + int(share * whole.batches), chance.randint(1, 4), chance.random(),
+            share * whole.seconds,
+        )  # fmt: skip
+        process = _life(job, place, interval, lambda fate=fate: _trap(fate, place / "ballast" if small else None))
+        status = _wait(process, fate.seconds if fate.kind == "kill -9" else math.inf)
+        (place / "ballast").unlink(missing_ok=True)
         counted["lives"] += 1
-        at, part, which = chance.uniform(0.1, 1.0) * seconds, chance.random(), chance.randint(1, 4)
-        process = _life(job, place, partial(_trap, kind, part, which))
-        if kind in ("kill -9", "SIGTERM"):
-            time.sleep(at)
-            os.kill(process, signal.SIGKILL if kind == "kill -9" else signal.SIGTERM)
-        status = _wait(process)
+        counted["half files"] += _half_files(place)
         if status == 0:
             break  # it was faster than its fate
-        counted[kind] += 1
-        counted["half files"] += result.exists()
-    else:
-        counted["lives"] += 1
-        if status := _wait(_life(job, place, lambda: None)):
-            raise RuntimeError(f"{job.paper}/{job.name} does not go on: status {status}")
-    counted["changed jobs"] += not pd.read_parquet(result).equals(whole)
-    return counted
+        if status != EXPECTED.get(fate.kind, -signal.SIGKILL):
+            raise RuntimeError(f"{job.paper}/{job.name} ends with status {status} by {fate}")
+        counted[fate.kind] += 1
+    last = [_life(job, place, interval, lambda: None) for _ in range(chance.randint(1, 2))]
+    if any(_wait(process) for process in last):
+        raise RuntimeError(f"{job.paper}/{job.name} does not go on after its lives")
+    counted["lives"] += len(last)
+    counted["two at once"] += len(last) == 2
+    counted["changed jobs"] += _content(place / "result.parquet") != whole.content
 
 
-def _life(job: Job, place: Path, prepare: Callable[[], None]) -> int:
-    """Fork a process that trains `job` with many checkpoints; its number."""
+def _life(job: Job, place: Path, interval: float, prepare: Callable[[], None]) -> int:
+    """Fork a process that trains `job`; its number."""
     sys.stdout.flush()
     place.mkdir(parents=True, exist_ok=True)
     if child := os.fork():
@@ -98,7 +190,7 @@ def _life(job: Job, place: Path, prepare: Callable[[], None]) -> int:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
-        os.environ.update(REPRODUCE_STORE=str(place / "store"), REPRODUCE_CHECKPOINT="0.02")
+        os.environ.update(REPRODUCE_STORE=str(place / "store"), REPRODUCE_CHECKPOINT=str(interval))
         prepare()
         from reproduce.engine.train import train_job
 
@@ -112,26 +204,104 @@ def _life(job: Job, place: Path, prepare: Callable[[], None]) -> int:
         os._exit(status)
 
 
-def _wait(process: int) -> int:
-    return os.waitpid(process, 0)[1]
+def _wait(process: int, seconds: float = math.inf) -> int:
+    """The exit status of a process (minus the signal that ended it), killed when it has used the processor so long."""
+    clock = (~process << 3) | 2  # clock_getcpuclockid(3): the processor time of another process
+    while seconds < math.inf:
+        found, status = os.waitpid(process, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        if time.clock_gettime(clock) >= seconds:
+            os.kill(process, signal.SIGKILL)
+            break
+        time.sleep(0.001)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
-def _trap(kind: str, part: float, which: int) -> None:
-    """Set up in a life what shall happen to it from within: at its file number `which`, after a `part` of its bytes."""
-    if kind == "full disk":
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (int(part * 20_000),) * 2)
-    if kind == "kill -9 in a write":
-        write, left = files.write, [which]
+def _half_files(place: Path) -> int:
+    """Files under their final names that are not whole."""
+    from reproduce import results
+    from reproduce.engine.checkpoint import unpack
 
-        def deadly(path: Path, fill: Callable[[IO[bytes]], object]) -> Path:
+    result = place / "result.parquet"
+    half = result.exists() and not results.provenance(result)
+    for checkpoint in place.glob("store/checkpoints/*.pt"):
+        try:
+            unpack(checkpoint.read_bytes())
+        except ValueError:
+            half += 1
+    return int(half)
+
+
+def _content(result: Path) -> str:
+    """The checksum of all rows, to the bit."""
+    from pyarrow import parquet
+
+    return seal.of_table(parquet.read_table(result))
+
+
+# --- inside a life ----------------------------------------------------------------------------------------------------
+
+
+def _count_batches(path: Path) -> None:
+    """A byte for every batch of requests."""
+    file = path.open("ab", buffering=0)
+    _at_batches(lambda: file.write(b"."))
+
+
+def _trap(fate: Fate, ballast: Path | None) -> None:
+    """Set up what shall happen from within."""
+    if fate.kind == "full disk":
+        _fill(ballast, int(fate.part * 20_000))
+    elif fate.kind == "kill -9 in a write":
+        _in_writing(fate)
+    elif fate.kind != "kill -9":
+        left, number = [fate.batch], signal.SIGTERM if fate.kind == "SIGTERM" else signal.SIGKILL
+
+        def count() -> None:
             left[0] -= 1
-            return write(path, fill if left[0] else lambda file: _die(file, fill, part))
+            if not left[0]:
+                os.kill(os.getpid(), number)
 
-        files.write = deadly
+        _at_batches(count)
 
 
-def _die(file: IO[bytes], fill: Callable[[IO[bytes]], object], part: float) -> Any:
+def _at_batches(call: Callable[[], object]) -> None:
+    """Call before every batch of requests."""
+    from reproduce.engine.cohort import Cohort
+
+    execute = Cohort.execute
+
+    def counted(self: Cohort, jobs: Any) -> Any:
+        call()
+        return execute(self, jobs)
+
+    Cohort.execute = counted  # type: ignore[method-assign]
+
+
+def _fill(ballast: Path | None, left: int) -> None:
+    """Leave so many bytes on the disk, or allow no longer file."""
+    if ballast is None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (left, left))
+        return
+    disk = os.statvfs(ballast.parent)
+    with ballast.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, max(1, disk.f_bavail * disk.f_frsize - left))
+
+
+def _in_writing(fate: Fate) -> None:
+    write, left = files.write, [fate.file]
+
+    def deadly(path: Path, fill: Callable[[IO[bytes]], object]) -> Path:
+        left[0] -= 1
+        return write(path, fill if left[0] else lambda file: _die(file, fill, fate.part))
+
+    files.write = deadly
+
+
+def _die(file: IO[bytes], fill: Callable[[IO[bytes]], object], part: float) -> None:
     fill(file)
+    file.flush()
     file.truncate(int(part * file.tell()))
     os.kill(os.getpid(), signal.SIGKILL)

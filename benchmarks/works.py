@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from reproduce.problems import Classification
+from reproduce.problems.alexnet import AlexNet
 from reproduce.problems.batches import Batches, Shuffled
 from reproduce.problems.fasttext import FastText
-from reproduce.problems.models import MLP, AlexNet, ConvNet, Model, ResNet, Softmax
+from reproduce.problems.models import MLP, ConvNet, Model, ResNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.problems.sample import Sample
 
@@ -93,8 +94,7 @@ class Work:
 
     @property
     def data(self) -> Synthetic:
-        vocabulary = self.model.shapes[self.model.embedding][0] if self.model.embedding else 0
-        return Synthetic(self.clients * self.samples, self.shape, self.classes, vocabulary)
+        return Synthetic(self.clients * self.samples, self.shape, self.classes, self.model.tokens)
 
     @property
     def problem(self) -> Classification:

@@ -6,16 +6,24 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
-from reproduce.commands import data, findings, list_, plan, render, replay, report, schedule, train, verify
-from reproduce.errors import Stopped, UserError
+from reproduce.commands import data, findings, list_, plan, play, render, replay, report, schedule, train, verify
+from reproduce.errors import Stopped, UserError, unknown
 
-COMMANDS = (list_, plan, schedule, data, train, replay, render, verify, report, findings)
+COMMANDS = (list_, plan, play, schedule, data, train, replay, render, verify, report, findings)
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, like every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message}; `{self.prog} -h` shows what there is")
 
 
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands; a command module gives NAME, its docstring, `arguments(parser)` and `run(args)`."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="python -m reproduce",
         description="Reproduce the tables and figures of five federated-learning papers.",
         epilog="The whole workflow: snakemake --cores N (see README.md).",
@@ -36,11 +44,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     2: an error that the user can mend. 1: an error of the program (`--debug` shows its traceback). 128 + n: stopped by
     signal n.
     """
-    args = parser().parse_args(argv)
-    if args.debug:
+    words = list(sys.argv[1:] if argv is None else argv)
+    if "--debug" in words:
+        args = _parsed(words)
         args.run(args)
         return 0
     try:
+        args = _parsed(words)
         args.run(args)
         sys.stdout.flush()
     except UserError as error:
@@ -49,18 +59,36 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed(str(stopped), 128 + stopped.number)
     except KeyboardInterrupt:
         return _failed("interrupted; what was finished is kept, and so is the latest checkpoint", 130)
-    except BrokenPipeError:  # the reader of a pipe left early (`... | head`); Python's exit would complain once more
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader of a pipe left early (`... | head`)
+        _leave_stdout()
     except OSError as error:
-        return _failed(f"error: {error.filename or 'a file'}: {error.strerror or error}", 2)
+        if error.filename is None:  # what could not be written is the output itself (`... > /dev/full`)
+            _leave_stdout()
+        return _failed(f"error: {error.filename or 'the output'}: {error.strerror or error}", 2)
+    except MemoryError:
+        return _failed("error: there is not enough memory for this: ask for less at once, or use a larger machine", 2)
     except Exception as error:  # the last resort: nobody can act on a traceback
         said = " ".join(str(error).split())
         return _failed(f"error in the program: {type(error).__name__}: {said}; `--debug` shows where", 1)
     return 0
 
 
+def _parsed(words: Sequence[str]) -> argparse.Namespace:
+    """The arguments; UserError for wrong ones."""
+    command = next((word for word in words if not word.startswith("-")), None)
+    names = [module.NAME for module in COMMANDS]
+    if command is not None and command not in names:
+        raise unknown("command", command, names)
+    return parser().parse_args(words)
+
+
+def _leave_stdout() -> None:
+    """Python's exit would try to write the rest once more, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _failed(line: str, status: int) -> int:
-    print(line, file=sys.stderr)
+    print(" ".join(line.splitlines()), file=sys.stderr)
     return status
 
 

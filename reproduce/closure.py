@@ -64,6 +64,43 @@ def digest(of: frozenset[Path]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
+def own(files: frozenset[Path]) -> frozenset[Path]:
+    """Files of a user's own, and those beside them that they import, and so on."""
+    found: set[Path] = set()
+    stack = list(files)
+    while stack:
+        file = stack.pop()
+        if file not in found:
+            found.add(file)
+            stems = (file.parent.joinpath(*name.split(".")) for name in _own_imports(file))
+            stack += [f for stem in stems for f in (stem.with_suffix(".py"), stem / "__init__.py") if f.is_file()]
+    return frozenset(found)
+
+
+def packaged(files: Iterable[Path]) -> frozenset[str]:
+    """The modules of this package that files of a user's own import."""
+    names = {name for file in files for name in _own_imports(file)}
+    return frozenset(name for name in names if name.partition(".")[0] == PACKAGE.name and _find(name) is not None)
+
+
+def with_own(digest: str, files: frozenset[Path]) -> str:
+    """The digest of the package's files, changed by what files of a user's own say; as it is without any."""
+    lines = [f"{f.name} {hashlib.sha256(normal(f.read_text('utf-8')).encode()).hexdigest()}" for f in sorted(files)]
+    return hashlib.sha256("\n".join([digest, *lines]).encode()).hexdigest()[:16] if lines else digest
+
+
+def _own_imports(file: Path) -> set[str]:
+    """The modules that a file may import, relative ones as if they lay beside it."""
+    names = set()
+    for node in _imports(ast.parse(file.read_bytes()).body):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        else:
+            base = [node.module] if node.module else []
+            names |= {*base, *(".".join([*base, alias.name]) for alias in node.names)}
+    return names
+
+
 def path(module: str) -> Path:
     """The file of a module of this package; of a package its `__init__.py`."""
     found = _find(module)

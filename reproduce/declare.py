@@ -1,7 +1,7 @@
 """Artifacts as values: what is run, what is measured, how it is laid out. Imports neither torch nor pandas.
 
     Artifact   a table or figure of a paper: the panels it reads, its measures, its picture, its layout
-    Measure    from histories to numbers: `Last`, `At`, `Window`, `Reach`, or `Code` for what is special
+    Measure    from histories to numbers: `Last`, `Window`, `Reach`, or `Code` for what is special
     Sheet      a picture, one axes per combination of labels: `Curves` for lines, `Filled` by code; else `Code`
 
 `report.measuring` and `report.drawing` give them their meaning.
@@ -45,15 +45,6 @@ class Last:
 
 
 @dataclass(frozen=True)
-class At:
-    """The value of `metric` in a round."""
-
-    metric: str
-    round: int
-    name: str = ""
-
-
-@dataclass(frozen=True)
 class Window:
     """Mean of `metric` over the evaluations `first` to `last`, both included.
 
@@ -87,7 +78,28 @@ class Reach:
     name: str = "rounds_to_target"
 
 
-Measure = Last | At | Window | Reach | Code
+Measure = Last | Window | Reach | Code
+
+
+@dataclass(frozen=True)
+class Printed:
+    """The paper's numbers in a picture: open marks in the colours of their series.
+
+    source: what the caption calls them, such as "Table 1".
+    table, metric: the rows of reported/<table>.csv; each belongs to the axes whose experiments have its labels, as
+    far as they have such labels at all. No table: one number of the paper's text.
+    x, y: where a mark is: "value" is the printed number, another text a label of the axes, such as the
+    target, a number itself, two numbers from where to where, a Window the rounds of which it is the mean.
+    only: label -> value that the rows, or the experiments, must have. series: the column that names the series.
+    """
+
+    source: str
+    table: str = ""
+    metric: str = ""
+    x: str | float | tuple[float, float] | Window = "value"
+    y: str | float = "value"
+    only: Mapping[str, Any] = field(default_factory=dict)
+    series: str = "algorithm"
 
 
 @dataclass(frozen=True)
@@ -95,9 +107,10 @@ class Sheet:
     """What a picture of one axes per combination of labels is laid out by.
 
     axes: the labels whose combinations, as declared, make the axes, from left to right in lines of `across` (0: all in
-    one line). title: of an axes, with labels in braces, printed as in tables; {letter} is a, b, ... and puts titles to
-    the left. only: label -> values that are drawn (None: the experiments without the label). legend: its columns (0:
-    as many as fit). sheet: options of `figures.sheet`.
+    one line); those without results are a line of text. title: of an axes, with labels in braces, printed as in tables;
+    {letter} is a, b, ... and puts titles to the left. only: label -> values that are drawn (None: the experiments
+    without the label). printed: the paper's numbers. legend: its columns (0: as many as fit). sheet: options of
+    `figures.sheet`.
     """
 
     axes: tuple[str, ...]
@@ -105,6 +118,7 @@ class Sheet:
     only: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     across: int = 0
     ylabel: str = ""
+    printed: tuple[Printed, ...] = ()
     legend: int = 0
     sheet: Mapping[str, Any] = field(default_factory=dict)
 
@@ -113,11 +127,15 @@ class Sheet:
 class Filled(Sheet):
     """A picture whose axes are filled by a function of (ax, histories, cells), both of the axes' labels only.
 
-    each: (lines, columns) of axes for a combination; with more than one the function gets their array.
+    each: (lines, columns) of axes for a combination; with more than one the function gets their array, and returns
+    which labels each has beyond the combination's, or None for axes without printed numbers.
+    alike: axes that agree in these labels are compared: the function gets `limits`, the least and the greatest of their
+    cells.
     """
 
     fill: Code = field(kw_only=True)
     each: tuple[int, int] = (1, 1)
+    alike: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,9 +143,8 @@ class Curves(Sheet):
     """Lines of the mean over seeds of `metric` over `x`, one per value of the label `series`.
 
     order: the series that are drawn, in this order (empty: all). smooth: trailing mean over so many evaluations.
-    every: draw only the rounds that are multiples of it. target: the label column, or the number, of a dotted line.
-    until: the label column with the end of the x axis. like: series -> the one whose line it has. also: a function of
-    (axes, rows of all rounds drawn) that adds to each axes what is special.
+    band: see `figures.curves`. every: draw only the rounds that are multiples of it. target: the label column, or the
+    number, of a dotted line. also: a function of (axes, rows of all rounds drawn) that adds what is special.
     """
 
     metric: str = "accuracy"
@@ -140,8 +157,6 @@ class Curves(Sheet):
     xlabel: str = "round"
     ylabel: str = "accuracy (%)"
     target: str | float = ""
-    until: str = ""
-    like: Mapping[str, str] = field(default_factory=dict)
     also: Code | None = None
 
 
@@ -175,7 +190,7 @@ class Artifact:
     extra: a function of (histories, cells) whose text is appended to the Markdown.
     censored: how a lower bound is printed.
     doubts: printed numbers that are marked and left out of the comparison with ours.
-    stamp: what the caption of a figure says of its lines: a text, or a function of the histories that gives it.
+    stamp: what the caption of a figure says of its marks: a text, or a function of the histories that gives it.
     """
 
     paper: str

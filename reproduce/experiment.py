@@ -14,6 +14,7 @@ import hashlib
 import inspect
 import json
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -77,8 +78,11 @@ class Experiment:
         return hashlib.sha256(f"{self.declaration}\n{code([self])}".encode()).hexdigest()[:16]
 
     def record(self) -> dict[str, Any]:
-        """Labels and parts as JSON-ready data, as they stand in the provenance of a result."""
-        return {"labels": dict(self.labels), **{name: canonical(getattr(self, name)) for name in PARTS}}
+        """Labels and parts as JSON-ready data, as they stand in the provenance of a result; with records of a user's
+        own also `files`, the SHA-256 of each of their files."""
+        parts = {name: canonical(getattr(self, name)) for name in PARTS}
+        files = {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in sorted(own_files(self))}
+        return {"labels": dict(self.labels), **parts, **({"files": files} if files else {})}
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,8 @@ class Panel:
             raise ValueError(f"panel name '{self.name}' must consist of a-z, 0-9 and '-'")
         if not self.seeds:
             raise ValueError(f"panel '{self.name}' has an empty list of seeds")
+        if len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0 or max(self.seeds) >= 2**32:
+            raise ValueError(f"panel '{self.name}': seeds are different numbers from 0 to 2^32 - 1")
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -110,7 +116,7 @@ def canonical(value: Any) -> Any:
     """`value` as JSON-ready data: dataclasses become {"type": name, field: ...}, mappings sorted, tuples lists."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: canonical(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        return {"type": type(value).__name__, **fields}
+        return {"type": _kind(type(value)), **fields}
     if isinstance(value, Mapping):
         return {str(k): canonical(v) for k, v in sorted(value.items())}
     if isinstance(value, list | tuple):
@@ -120,6 +126,11 @@ def canonical(value: Any) -> Any:
     raise TypeError(f"{value!r} cannot be part of an experiment: use numbers, strings, tuples and frozen dataclasses")
 
 
+def _kind(record: type) -> str:
+    """The name of a record; of a user's own with its module, lest it be taken for one of this package."""
+    return record.__name__ if record.__module__.startswith("reproduce.") else f"{record.__module__}:{record.__name__}"
+
+
 def same(stored: Any, declared: Any) -> bool:
     """Is `stored`, which `canonical` made and JSON has carried, the declaration `declared`?
 
@@ -127,7 +138,7 @@ def same(stored: Any, declared: Any) -> bool:
     """
     if dataclasses.is_dataclass(declared) and not isinstance(declared, type):
         fields = {f.name: f for f in dataclasses.fields(declared)}
-        if not isinstance(stored, Mapping) or stored.get("type") != type(declared).__name__:
+        if not isinstance(stored, Mapping) or stored.get("type") != _kind(type(declared)):
             return False
         if not set(stored) <= {"type", *fields}:
             return False
@@ -145,20 +156,52 @@ def _is_default(f: dataclasses.Field[Any], value: Any) -> bool:
 
 
 def code(experiments: Iterable[Experiment]) -> str:
-    """Digest of the source files that can change a number of the experiments (`reproduce.closure`)."""
-    return closure.digest(closure.files(frozenset(name for e in experiments for name in modules(e))))
+    """Digest of the source files that can change a number of the experiments (`reproduce.closure`), own ones included.
+
+    Raises UserError for a record that was not defined in a file.
+    """
+    classes = {c for e in experiments for c in _classes(e)}
+    own = _own(classes)
+    return closure.with_own(closure.digest(closure.files(frozenset(_packaged(classes)) | closure.packaged(own))), own)
 
 
 def modules(experiment: Experiment) -> set[str]:
     """The modules of this package that define the records of the experiment, those of base classes included."""
-    found: set[str] = set()
+    return _packaged(_classes(experiment))
+
+
+def own_files(experiment: Experiment) -> frozenset[Path]:
+    """The files of a user's own that define records of the experiment, with those beside them that they import."""
+    return _own(_classes(experiment))
+
+
+def _packaged(classes: Iterable[type]) -> set[str]:
+    return {c.__module__ for c in classes if c.__module__.startswith("reproduce.")}
+
+
+def _own(classes: Iterable[type]) -> frozenset[Path]:
+    theirs = {c.__module__: c for c in classes if c.__module__.partition(".")[0] not in _KNOWN}
+    try:
+        return closure.own(frozenset(Path(inspect.getfile(c)) for c in theirs.values()))
+    except (OSError, TypeError) as error:
+        raise UserError(
+            f"the code of {', '.join(theirs)} is in no file: put the class into one, and name it"
+        ) from error
+
+
+_KNOWN = {"reproduce", *sys.stdlib_module_names}
+
+
+def _classes(experiment: Experiment) -> set[type]:
+    """The classes of the records of the experiment, and their bases."""
+    found: set[type] = set()
     stack: list[Any] = [getattr(experiment, name) for name in PARTS]
     while stack:
         value = stack.pop()
         if isinstance(value, str | int | float):
             continue
         if dataclasses.is_dataclass(value):
-            found |= {c.__module__ for c in inspect.getmro(type(value)) if c.__module__.startswith("reproduce.")}
+            found |= set(inspect.getmro(type(value)))
             stack += [getattr(value, f.name) for f in dataclasses.fields(value)]
         elif isinstance(value, list | tuple):
             stack += value

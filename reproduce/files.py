@@ -1,4 +1,4 @@
-"""Writing files: complete or not at all, and a clear error where nothing can be written.
+"""Files: written complete or not at all, with a clear error where nothing can be written; YAML read strictly.
 
 A file appears under its name only when it is whole (temporary file beside it, fsync, rename), so a kill at any moment
 leaves the old file or the new one.
@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from reproduce.errors import UserError
 
@@ -34,14 +35,10 @@ def write(path: Path, fill: Callable[[IO[bytes]], object]) -> Path:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except OSError as error:
-        if error.errno in FULL:
-            raise UserError(
-                f"no space left to write {path}: free some space and start again; what was finished before is kept"
-            ) from error
+    except (OSError, ValueError) as error:
         raise unwritable(path, error) from error
     finally:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):
             temporary.unlink(missing_ok=True)
     return path
 
@@ -51,29 +48,66 @@ def write_text(path: Path, text: str) -> Path:
     return write(path, lambda file: file.write(text.encode()))
 
 
-def unwritable(path: Path, error: OSError) -> UserError:
-    """The error for a file that cannot be written."""
-    return UserError(f"cannot write {path} ({error.strerror or error}): name a file in a folder that you may write to")
+def unwritable(path: Path, error: OSError | ValueError) -> UserError:
+    """The error for a file that cannot be written; a ValueError is one about its name."""
+    number = getattr(error, "errno", None)
+    if number in FULL:
+        return UserError(
+            f"no space left to write {path}: free some space and start again; what was finished before is kept"
+        )
+    why = getattr(error, "strerror", None) or error
+    return UserError(f"cannot write {path} ({why}): name a file in a folder that you may write to")
 
 
 def check_writable(path: Path) -> None:
     """Raises UserError if `path` could not be written in the end; leaves no trace but its folder.
 
-    Temporary files of processes that were killed while writing it are swept.
+    What processes that were killed while writing left beside it is swept.
     """
-    if path.is_dir():
-        raise UserError(f"cannot write {path}: it is a folder; name a file")
+    folder = UserError(f"cannot write {path}: it is a folder; name a file")
+    if not path.name:
+        raise folder
     probe = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
+        if path.is_dir():
+            raise folder
+        if path.exists() and not path.is_file():
+            raise UserError(f"cannot write {path}: it is a device or a pipe; name a file")
         path.parent.mkdir(parents=True, exist_ok=True)
-        probe.touch()
+        with probe.open("wb") as file:
+            file.write(b".")
         probe.unlink()
-        for left in path.parent.glob(f"{_escaped(path.name)}.*.tmp"):
-            if time.time() - left.stat().st_mtime > STALE:
-                left.unlink(missing_ok=True)
-    except OSError as error:
+        sweep(path.parent, path.name)
+    except (OSError, ValueError) as error:
+        with contextlib.suppress(OSError, ValueError):
+            probe.unlink(missing_ok=True)
         raise unwritable(path, error) from error
 
 
-def _escaped(name: str) -> str:
-    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
+def sweep(folder: Path, name: str = "") -> None:
+    """Remove the temporary files of processes that were killed long ago while they wrote `name` (any file) here."""
+    for left in folder.glob("*.tmp"):
+        ours = re.fullmatch(r"(.+)\.\d+\.tmp", left.name)
+        with contextlib.suppress(OSError):  # gone in the meantime
+            if ours and name in ("", ours[1]) and time.time() - left.stat().st_mtime > STALE:
+                left.unlink()
+
+
+def read_yaml(path: Path) -> Any:
+    """A YAML file in UTF-8 whose keys occur once each; UserError for another."""
+    import yaml
+
+    class Once(yaml.SafeLoader):
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+            names = [key.value for key, _ in node.value]
+            twice = next((name for i, name in enumerate(names) if name in names[:i] and name != "<<"), None)
+            if twice is not None:
+                raise yaml.YAMLError(f"the key '{twice}' occurs twice{node.start_mark}")
+            return super().construct_mapping(node, deep)
+
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Once)
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not text in UTF-8 (byte {error.start}): save it in that encoding") from error
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from error

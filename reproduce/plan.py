@@ -238,7 +238,7 @@ def cells_file(scale: str, name: str) -> str:
 def outputs(scale: str, name: str) -> list[str]:
     """The files that rendering an artifact writes: for readers, the cells, and what they were made from (`due`)."""
     a = artifact(name)
-    suffixes = ("md", "csv", "tex") if a.kind == "table" else ("pdf", "png")
+    suffixes = ("md", "csv", "tex", "ours.tex") if a.kind == "table" else ("pdf", "png", "txt", "tex")
     drawn = [f"{a.kind}s/{scale}/{a.paper}_{a.name}.{s}" for s in suffixes]
     cells = cells_file(scale, name)
     return [*drawn, cells, cells.replace(".csv", ".json")]
@@ -275,11 +275,12 @@ def digest(scale: str, paper: str, name: str) -> str:
 
     Names the checkpoints of the job: one of another digest is never resumed.
     """
-    return _digest(job(scale, paper, name), settings().precision)
+    return digest_of(job(scale, paper, name), settings().precision)
 
 
 @cache
-def _digest(job: Job, precision: str) -> str:
+def digest_of(job: Job, precision: str) -> str:
+    """The digest of a job, which need not be one that an artifact declares."""
     parts = [[e.digest, canonical(e.labels)] for e in job.experiments]
     reduced = [] if precision == "float32" else [precision]
     return _sha(json.dumps([parts, job.panel.seeds, *reduced]))

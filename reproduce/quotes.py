@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reproduce import seal
 from reproduce.errors import UserError
 from reproduce.papers import artifacts
 from reproduce.papers.coverage import total
@@ -73,7 +74,10 @@ class Cells:
 def cells(artifact: str) -> Cells:
     """The committed cells of "paper/fedacs_fig7": scale, then paper and name."""
     scale, _, name = artifact.partition("/")
-    return _read(Path(f"results/{scale}/cells/{name}.csv"))
+    path = Path(f"results/{scale}/cells/{name}.csv")
+    if path.is_file() and (broken := seal.broken(path)):
+        raise UserError(f"{broken}; render it again")
+    return _read(path)
 
 
 def printed(artifact: str) -> Cells:

@@ -15,6 +15,7 @@ the code. Results from before that digest was recorded are of older code.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 from collections import Counter
@@ -24,7 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce import seal
+from reproduce import files, seal
 from reproduce.errors import UserError
 from reproduce.experiment import PARTS, Experiment, code, same
 
@@ -188,15 +189,11 @@ def _replays(path: Path, content: bytes) -> dict[str, dict[str, str]]:
 
 def record_replay(scale: str, line: Mapping[str, str]) -> None:
     """Put the line of a job into the record, in the place of its older one."""
-    lines = {**replays(scale), line["job"]: dict(line)}
-    path = replay_file(scale)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    with draft.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, REPLAY, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(lines[job] for job in sorted(lines))
-    draft.replace(path)
+    lines, text = {**replays(scale), line["job"]: dict(line)}, io.StringIO()
+    writer = csv.DictWriter(text, REPLAY, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines[job] for job in sorted(lines))
+    files.write_text(replay_file(scale), text.getvalue())
 
 
 # --- for people -------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,8 +58,23 @@ def settings() -> Settings:
     if not 1 <= threads <= MOST:
         raise UserError(f"REPRODUCE_THREADS={threads}: use 1 to {MOST}")
     checkpoint = _seconds(env("REPRODUCE_CHECKPOINT", "20"))
-    data, store = Path(env("REPRODUCE_DATA", "data")), Path(env("REPRODUCE_STORE", ".reproduce"))
+    data, store = _folder("REPRODUCE_DATA", "data"), _folder("REPRODUCE_STORE", ".reproduce")
     return Settings(data, store, device, threads, precision, checkpoint)
+
+
+def _folder(name: str, default: str) -> Path:
+    """The folder of a variable, which may not exist yet; UserError for what can never be one."""
+    text = os.environ.get(name, default)
+    path = Path(text)
+    try:
+        there = path.stat()
+    except (FileNotFoundError, PermissionError):
+        there = None
+    except (OSError, ValueError) as error:  # a loop of links, a name that is too long, a file on the way
+        raise UserError(f"{name}={text}: {getattr(error, 'strerror', None) or error}; name a folder") from error
+    if not text or (there is not None and not stat.S_ISDIR(there.st_mode)):
+        raise UserError(f"{name}={text}: not a folder; name one, or unset it (default: {default})")
+    return path
 
 
 def _seconds(text: str) -> float:

@@ -101,7 +101,9 @@ class Planted:
 def test_a_planted_pickle_is_not_executed(saved: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     runs = fresh([experiment(0.1), experiment(0.2)])
-    for data in (pickle.dumps(Planted()), _signed(pickle.dumps(Planted())), _signed(_saved(Planted()))):
+    by_hand = [{"tree": tree, "tensors": []} for tree in ('{"tensor": 9}', "[]", "{", '{"a": 1, "b": 2}', 3)]
+    signed = [_signed(pickle.dumps(Planted())), _signed(_saved(Planted())), *(_signed(_saved(v)) for v in by_hand)]
+    for data in (pickle.dumps(Planted()), *signed):
         saved.write_bytes(data)
         with pytest.raises(UserError, match="delete it to train from the start"):
             Checkpoint(saved, runs).restore()

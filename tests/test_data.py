@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import json
 import lzma
 import os
+import shutil
 import subprocess
 import sys
 import types
@@ -460,10 +462,8 @@ def test_fetching_without_package_or_network_says_what_to_do(
     place: Settings, fetched: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "torchvision", None)
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    for name, package in (("mnist", "torchvision"), ("cinic10", "datasets")):
-        with pytest.raises(UserError, match=f"pip install {package}"):
-            download.download(name, place)
+    with pytest.raises(UserError, match="pip install torchvision"):
+        download.download("mnist", place)
     broken = types.ModuleType("torchvision")
 
     def offline(*_: Any, **__: Any) -> None:
@@ -513,21 +513,62 @@ def test_official_files_are_fetched_verified_and_kept_as_they_are(
     assert load("a9a", place).train_y.tolist() == [0, 1]
 
 
-def test_hugging_face_labels_are_renumbered_by_folder_name(place: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def packed(folder: Path, name: str, files: dict[str, bytes]) -> Path:
+    """An archive with these files; its format is that of its name."""
+    for path, content in files.items():
+        (folder / "in" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "in" / path).write_bytes(content)
+    stem, _, ending = name.partition(".")
+    kind = {"zip": "zip", "tar.gz": "gztar"}[ending]
+    return Path(shutil.make_archive(str(folder / stem), kind, folder / "in"))
+
+
+@pytest.mark.parametrize("name", ["cinic10", "tiny_imagenet"])
+def test_official_archives_are_verified_and_unpacked(
+    place: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     image = pytest.importorskip("PIL.Image")
+    known, source = download.ARCHIVES[name], SOURCES[name]
+    buffers = []
+    for value in (10, 20):
+        stream = io.BytesIO()
+        image.new("RGB", source.shape[:2], (value,) * 3).save(stream, "PNG")
+        buffers.append(stream.getvalue())
+    if name == "cinic10":
+        files = {f"{part}/{c}/1.png": buffers[i] for part in ("train", "test") for i, c in enumerate(("bird", "cat"))}
+    else:
+        files = {f"train/n{i}/images/n{i}_0.JPEG": buffers[i] for i in range(2)}
+        files |= {f"val/images/val_{i}.JPEG": buffers[i] for i in range(2)}
+        files["val/val_annotations.txt"] = b"val_0.JPEG\tn0\nval_1.JPEG\tn1\n"
+    inside = {str(Path(known.inside, path)): content for path, content in files.items()}
+    archive = packed(tmp_path / "web", known.url.rpartition("/")[2], inside)
+    monkeypatch.setitem(SOURCES, name, replace(source, train=2, test=2))
+    here = replace(known, url=archive.as_uri())
+    monkeypatch.setitem(download.ARCHIVES, name, here)
+    with pytest.raises(UserError, match=f"has checksum md5:.*expected {known.checksum}"):
+        download.download(name, place)
+    assert not list((place.data / name).iterdir())
+    monkeypatch.setitem(download.ARCHIVES, name, replace(here, checksum=checksums(archive)[1]))
+    download.download(name, place)
+    data = load(name, place)
+    assert data.train_x[:, 0, 0, 0].tolist() == data.test_x[:, 0, 0, 0].tolist() == [10, 20]
+    assert data.train_y.tolist() == data.test_y.tolist() == [0, 1]
+    shutil.rmtree(place.data / source.layouts[-1].files[0].path)
+    with pytest.raises(UserError, match="is there, and nothing is overwritten"):
+        download.download(name, place)
 
-    class Rows(dict[str, Any]):
-        features = {"label": types.SimpleNamespace(names=["n02", "n01"])}  # noqa: RUF012
 
-    rows = Rows(image=[image.new("L", (64, 64), 5), image.new("RGB", (64, 64), (1, 2, 3))], label=[0, 1])
-    module = types.ModuleType("datasets")
-    module.load_dataset = lambda name, cache_dir: {"train": rows, "valid": rows}  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "datasets", module)
-    monkeypatch.setitem(SOURCES, "tiny_imagenet", replace(SOURCES["tiny_imagenet"], train=2, test=2))
-    download.download("tiny_imagenet", place)
-    data = load("tiny_imagenet", place)
-    assert data.train_y.tolist() == [1, 0]
-    assert data.test_x[:, 0, 0].tolist() == [[5, 5, 5], [1, 2, 3]]
+def test_every_set_is_fetched_over_https_or_has_a_checksum() -> None:
+    """torchvision compares what it fetches with MD5 sums of its own; `decoded` is on top of that."""
+    for path, url in download.URLS.items():
+        source = SOURCES[path.split("/")[0]]
+        files = [file for layout in source.layouts for file in layout.files if file.path == path]
+        assert all(known.startswith("sha256:") for file in files for known in file.known)
+        assert files[0].known
+        assert url.startswith(("https://", "http://ufldl.stanford.edu/"))
+    for archive in download.ARCHIVES.values():
+        assert archive.url.startswith("https://")
+        assert archive.checksum.startswith("md5:")
 
 
 # Embedded data
@@ -617,7 +658,7 @@ def test_catalogue_is_complete() -> None:
         assert source.kind != "image" or len(source.shape) == 3
         for layout in source.layouts:
             assert all(file.path.startswith(f"{source.name.removesuffix('_subset')}/") for file in layout.files)
-    fetchable = {*download.TORCHVISION, *download.HUGGING_FACE, *(path.split("/")[0] for path in download.URLS)}
+    fetchable = {*download.TORCHVISION, *download.ARCHIVES, *(path.split("/")[0] for path in download.URLS)}
     assert fetchable == {source.name for source in catalogue() if not source.embedded} - {"ag_news_subset"}
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.sessions import Sessions
-from reproduce.declare import Artifact, At, Curves, Doubt, Last, Measure, Reach, Window, no_panels
+from reproduce.declare import Artifact, Curves, Doubt, Last, Measure, Reach, Window, no_panels
 from reproduce.experiment import Experiment, Panel
 from reproduce.problems import Classification
 from reproduce.problems.batches import Walk
@@ -94,7 +94,6 @@ def first(curve: Curve, target: float, end: int) -> float:
         (Last("accuracy", 3), lambda name, c: sum(c[-3:]) / 3),
         (Last("accuracy", "over"), lambda name, c: sum(c[-OVER[name] :]) / OVER[name]),
         (Last("accuracy", "clock.rounds"), lambda name, c: sum(c[-SHAPE[name][1] :]) / SHAPE[name][1]),
-        (At("accuracy", 7), lambda name, c: c[7]),
         (Window("accuracy", 3, 6), lambda name, c: sum(c[3:7]) / 4),
         (Reach(), lambda name, c: first(c, TARGET[name], len(c) - 1)),
         (Reach(target=50.0, smooth=3), lambda name, c: first(trailing(c, 3), 50.0, len(c) - 1)),
@@ -155,14 +154,14 @@ def drawn(picture: Curves, found: dict[Run, Curve]) -> Any:
     return drawing.draw(artifact, histories(found), pd.DataFrame({"algorithm": []}))
 
 
-def test_curves_are_means_over_seeds_up_to_the_limit_with_the_target() -> None:
+def test_curves_are_means_over_seeds_with_the_target() -> None:
     found = curves(5)
-    figure = drawn(Curves(("algorithm",), "{algorithm}", target="target_accuracy", until="target_accuracy"), found)
+    figure = drawn(Curves(("algorithm",), "{algorithm}", target="target_accuracy"), found)
     assert [ax.get_title() for ax in figure.axes] == ["two", "three"]
     for ax, name in zip(figure.axes, ("two", "three"), strict=True):
         mean = np.mean([found[name, s] for s in range(3)], axis=0)
         line, dotted = ax.lines[0], ax.lines[-1]
-        assert line.get_ydata() == pytest.approx(mean[: int(TARGET[name]) + 1])
+        assert line.get_ydata() == pytest.approx(mean)
         assert set(dotted.get_ydata()) == {TARGET[name]}
     figure = drawn(Curves((), "all", smooth=2, only={"algorithm": ("three",)}), found)
     (ax,) = figure.axes

@@ -23,7 +23,7 @@ from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.experiment import Experiment
-from reproduce.papers.fiarse import runs
+from reproduce.papers.fiarse import runs, scales
 from reproduce.problems import Classification
 from reproduce.problems.submodels import positions
 from reproduce.settings import settings
@@ -32,7 +32,7 @@ from reproduce.systems import Epochs, System
 from reproduce.systems.capacity import SplitCapacity
 from tests.runs import run
 
-SMOKE = runs.IMAGE_BLOBS
+SMOKE = scales.IMAGE_BLOBS
 METHODS = runs.algorithms(SMOKE, "four", participants=4)
 SIZES = runs.SIZES["four"]
 

@@ -23,7 +23,7 @@ from reproduce.engine.cohort import Run
 from reproduce.engine.layout import layout_of
 from reproduce.errors import UserError
 from reproduce.experiment import Experiment
-from reproduce.papers.fiarse import runs
+from reproduce.papers.fiarse import runs, scales
 from reproduce.problems import Classification
 from reproduce.problems.batches import Fixed
 from reproduce.problems.embedded import GaussianClasses
@@ -159,7 +159,7 @@ def test_the_width_of_fjord_is_drawn_per_step_and_client() -> None:
 
 # --- ScaleFL ----------------------------------------------------------------------------------------------------------
 
-SMOKE = runs.IMAGE_BLOBS
+SMOKE = scales.IMAGE_BLOBS
 WITH_EXITS = runs.network(SMOKE, "scalefl")
 FOUR = runs.SIZES["four"]
 LEVELS = {size: (exits, width) for size, exits, width in SMOKE.levels if size in FOUR}
@@ -237,7 +237,7 @@ LEVELS_10N = {
 
 
 def test_levels_of_scalefl_have_the_sizes() -> None:
-    for setting in runs.SCALES["paper"].settings.values():
+    for setting in scales.SCALES["paper"].settings.values():
         whole: Any = runs.network(setting, "scalefl").model
         sizes = {size: whole.cut(exits, width).parameters for size, exits, width in setting.levels}
         if whole.classes == 10:
@@ -245,8 +245,8 @@ def test_levels_of_scalefl_have_the_sizes() -> None:
         assert all(
             sizes[size] / ResNet(classes=whole.classes).parameters == pytest.approx(size, rel=0.1) for size in sizes
         )
-    reduced: Any = runs.network(runs.FASHION_MNIST, "scalefl").model
-    for size, exits, width in runs.FASHION_MNIST.levels:
+    reduced: Any = runs.network(scales.FASHION_MNIST, "scalefl").model
+    for size, exits, width in scales.FASHION_MNIST.levels:
         shapes = reduced.cut(exits, width).shapes.items()
         share = sum(math.prod(shape) for name, shape in shapes if "bn" not in name) / 307_098
         assert share == pytest.approx(LEVELS_10N.get(size, 1.003), abs=6e-4)

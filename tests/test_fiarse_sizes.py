@@ -12,7 +12,7 @@ import torch
 from reproduce.algorithms.fiarse import group, held, maskable, thresholds
 from reproduce.engine.layout import layout_of
 from reproduce.engine.task import Env
-from reproduce.papers.fiarse.runs import RESNET10N
+from reproduce.papers.fiarse.scales import RESNET10N
 from reproduce.problems.models import ResNet
 
 FIVE = (0.04, 0.16, 0.36, 0.64)

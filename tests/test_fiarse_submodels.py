@@ -24,14 +24,14 @@ from reproduce.engine.ops import One
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
-from reproduce.papers.fiarse import runs
+from reproduce.papers.fiarse import runs, scales
 from reproduce.problems.models import ResNet
 from reproduce.problems.submodels import positions
 from reproduce.settings import settings
 from reproduce.systems import Epochs, System
 from reproduce.systems.capacity import SplitCapacity
 
-SMOKE = runs.IMAGE_BLOBS.problem
+SMOKE = scales.IMAGE_BLOBS.problem
 FOUR = SplitCapacity(runs.SIZES["four"])
 MODEL = SMOKE.model
 

@@ -150,6 +150,24 @@ def test_the_users_cache_must_be_his_alone(monkeypatch: pytest.MonkeyPatch, tmp_
     folder = library._folder()
     assert folder == tmp_path / "reproduce"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    folder.chmod(0o750)
+    with pytest.raises(OSError, match="open to others"):
+        library._folder()
+    folder.chmod(0o700)
+    monkeypatch.setattr(os, "getuid", lambda: 4711)
+    with pytest.raises(OSError, match="open to others"):
+        library._folder()
     folder.chmod(0o777)
     with pytest.raises(OSError, match="open to others"):
+        library._folder()
+
+
+def test_an_account_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    with pytest.raises(OSError, match="set XDG_CACHE_HOME"):
         library._folder()

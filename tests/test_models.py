@@ -25,10 +25,11 @@ from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.experiment import Experiment
 from reproduce.problems import Classification
+from reproduce.problems.alexnet import AlexNet
 from reproduce.problems.batches import Shuffled
 from reproduce.problems.embedded import ImageBlobs, TopicTokens
 from reproduce.problems.fasttext import FastText
-from reproduce.problems.models import MLP, AlexNet, ConvNet, Model, ResNet, Softmax
+from reproduce.problems.models import MLP, ConvNet, Model, ResNet, Softmax
 from reproduce.problems.normalised import CNN_SVHN, SVHN_CNN, SVHN_CONS, ImageNetResNet, NormConvNet, ProjectedConvNet
 from reproduce.problems.partition_dirichlet import DirichletClass
 from reproduce.settings import Settings

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from reproduce.declare import Artifact, no_panels
 from reproduce.experiment import Experiment, Panel
-from reproduce.report import figures
+from reproduce.report import captions, figures
 from reproduce.report.histories import Histories
 from reproduce.report.names import heading, pretty
 from reproduce.report.render import render
@@ -46,33 +46,6 @@ def one() -> tuple[Figure, Any]:
     return fig, axes[0, 0]
 
 
-class TestLines:
-    @pytest.mark.parametrize(
-        "names",
-        [
-            SEVEN,
-            ("proposed", "continuous", "previous", "average", "random_pilot"),
-            ("defedavg_niid", "fedavg", "favano", "fedbuff", "asysg"),
-            ("fedagrac", "fedavg", "fednova", "scaffold", "fedprox", "fedlin"),
-            ("fiarse", "heterofl", "fedrolex", "scalefl", "fjord", "pruning_greedy", "fiarse_layerwise"),
-            ("fedacs", "fiarse", "fedavg", "heterofl"),
-            ("1/64", "1/16", "1/4", "1.0", "0.04", "0.16", "0.36", "0.64"),
-        ],
-    )
-    def test_series_differ_in_colour_and_in_grey(self, names: tuple[str, ...]) -> None:
-        found = figures.lines(names)
-        assert len({line.color for line in found.values()}) == len(names)
-        assert len({line.marker for line in found.values()}) == len(names)
-        assert len({(str(line.dashes), line.marker) for line in found.values()}) == len(names)
-
-    def test_a_series_keeps_its_line(self) -> None:
-        assert figures.lines(SEVEN)["fedavg"] == figures.lines(("fedavg", "moon"))["fedavg"]
-        assert figures.lines(("heterofl", "fiarse"))["fiarse"].first
-
-    def test_more_series_than_lines(self) -> None:
-        assert len(figures.lines(map(str, range(20)))) == 20
-
-
 class TestCurves:
     def test_mean_and_band(self) -> None:
         _fig, ax = one()
@@ -92,6 +65,17 @@ class TestCurves:
     def band(self, ax: Any, k: int) -> tuple[float, float]:
         y = ax.collections[k].get_paths()[0].vertices[:, 1]
         return y.min(), y.max()
+
+    def test_bars_stand_on_the_line(self) -> None:
+        _fig, ax = one()
+        figures.curves(ax, runs(("fedavg",), seeds=2), band="bars")
+        line = dict(zip(*ax.get_lines()[0].get_data(), strict=True))
+        (bars,) = (c for c in ax.collections if c.get_gid() == "spread" or len(c.get_segments()) > 1)
+        segments = bars.get_segments()
+        assert len(segments) == 10
+        for (x, low), (_, high) in segments:
+            assert (low + high) / 2 == pytest.approx(line[x])
+            assert high - low == pytest.approx(2 * np.sqrt(0.5))
 
     def test_no_band(self) -> None:
         _fig, ax = one()
@@ -114,8 +98,8 @@ class TestCurves:
         line, cross = ax.get_lines()
         assert list(line.get_xdata()) == list(range(7))
         assert (cross.get_xdata()[0], cross.get_marker()) == (6, "x")
-        figures.stamp(fig, "paper")
-        assert "Cross: from here on a seed has no value" in fig.texts[0].get_text()
+        histories = Histories(frame, "paper")
+        assert "Cross: from here on a seed has no value (diverged)." in captions.caption(artifact(), histories, fig)
         fig, ax = one()
         figures.curves(ax, frame.assign(status=np.where(late, "diverged", "ok")))
         assert list(ax.get_lines()[0].get_xdata()) == list(range(7))
@@ -157,65 +141,56 @@ class TestPictures:
         assert (inks["10.5"], inks["50.6"]) == ("white", "black")
         assert len(ax.patches) == 1  # the hatched box of the diverged runs
 
-    def test_bars(self) -> None:
+    def test_dots(self) -> None:
         _fig, ax = one()
-        last = runs().query("round == 20").assign(group="iid")
-        figures.bars(ax, last, x="group")
-        assert [p.get_height() for p in ax.patches] == [21, 31]
-        assert len({p.get_hatch() for p in ax.patches}) == 2
+        last = runs(("fedavg", "moon"), seeds=2).query("round == 20")
+        rows = pd.concat([last.assign(kind="a"), last[last["algorithm"] == "moon"].assign(kind="b", censored=True)])
+        figures.dots(ax, rows, row="kind", rows=["a", "b"], order=["fedavg", "moon"])
+        marks = [line for line in ax.get_lines() if line.get_marker() != "None"]
+        assert [(m.get_xdata()[0], m.get_marker()) for m in marks] == [(20.5, "s"), (30.5, "X"), (30.5, ">")]
+        assert [m.get_label() for m in marks] == ["FedAvg", "MOON", "_"], "every name once"
+        assert marks[2].get_ydata()[0] == 1, "alone in its line of the plot: on it"
+        assert [t.get_text() for t in ax.get_yticklabels()] == ["a", "b"]
 
-    def test_missing_panel(self) -> None:
-        _fig, ax = one()
-        figures.missing(ax, "needs svhn")
-        assert ax.texts[0].get_text() == "not run: needs svhn"
-        assert not any(tick.tick1line.get_visible() or tick.label1.get_visible() for tick in ax.xaxis.get_major_ticks())
+    def test_heat_maps_that_are_compared_share_their_scale(self) -> None:
+        frame = pd.DataFrame({"x": [1, 2], "y": [1, 1], "value": [3.0, 4.0]})
+        for limits in ((0.0, 10.0), None):
+            _fig, ax = one()
+            figures.heatmap(ax, frame, x="x", y="y", limits=limits, label="accuracy (%)")
+            assert ax.get_images()[0].get_clim() == (limits or (3.0, 4.0))
+            assert ax.get_images()[0].colorbar.ax.get_ylabel() == "accuracy (%)"
 
-    def test_a_missing_panel_leaves_the_ticks_of_its_neighbours(self) -> None:
-        fig, axes = figures.sheet(1, 2, sharex=True, sharey=True)
-        axes[0, 0].plot([0, 1], [5, 7])
-        figures.missing(axes[0, 1], "needs svhn")
-        fig.draw_without_rendering()
-        for axis in (axes[0, 0].xaxis, axes[0, 0].yaxis):
-            assert len(axis.get_major_ticks()) > 2
-            assert all(tick.label1.get_visible() for tick in axis.get_major_ticks())
-
-    def test_legend_once_and_above_the_stamp(self) -> None:
-        for order in ("legend first", "stamp first"):
+    def test_what_stands_below_the_panels(self) -> None:
+        """From above: panels, what was not run, legend, stamp, whatever comes first; nothing outside the page."""
+        for turn in range(3):
             fig, axes = figures.sheet(1, 3)
             before = fig.get_figheight()
             for ax in axes[0]:
                 figures.curves(ax, runs(SEVEN))
             steps = [
                 lambda f=fig: figures.legend(f),
-                lambda f=fig: figures.stamp(f, "smoke", ["a", "b"], (3, 3), "x"),
+                lambda f=fig: figures.stamp(f, "W" * 8 + " a long stamp" * 60),
+                lambda f=fig: figures.absent(f, {"(d) CNN, equal": "needs svhn", "(e) LR": "needs svhn"}),
             ]
-            for step in steps if order == "legend first" else reversed(steps):
+            for step in steps[turn:] + steps[:turn]:
                 step()
             fig.draw_without_rendering()
             assert len(fig.legends[0].get_texts()) == 7
-            legend, stamp = fig.legends[0].get_window_extent(), fig.texts[0].get_window_extent()
+            boxes = {t.get_gid(): t.get_window_extent() for t in fig.texts}
+            legend, stamp, absent = fig.legends[0].get_window_extent(), boxes["stamp"], boxes["absent"]
             panels = min(ax.get_tightbbox().y0 for ax in axes[0])
-            assert 0 <= stamp.y0 < stamp.y1 <= legend.y0 + 1 < legend.y1 <= panels + 1
+            assert 0 <= stamp.y0 < stamp.y1 <= legend.y0 + 1 < legend.y1 <= absent.y0 + 1 < absent.y1 <= panels + 1
             assert fig.get_figheight() > before
-            assert stamp.x1 <= fig.bbox.x1
-            assert fig.texts[0].get_text().startswith("Smoke scale: a; b; shows that everything runs")
-            assert fig.texts[0].get_text().endswith("3 seeds. x")
-
-    def test_long_stamps_stay_on_the_page(self) -> None:
-        fig, ax = one()
-        figures.stamp(fig, "reduced", ["W" * 8] * 60, (1, 1))
-        fig.draw_without_rendering()
-        box = fig.texts[0].get_window_extent()
-        assert box.y0 >= 0
-        assert box.y1 <= ax.get_tightbbox().y0 + 1
+            assert max(stamp.x1, absent.x1) <= fig.bbox.x1
+            assert figures.texts(fig, "absent") == ["Not run, needs svhn: (d) CNN, equal; (e) LR."]
 
 
 def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
-    fig, axes = figures.sheet(1, 3, sharey=True)
-    for ax in axes[0][:2]:
+    fig, axes = figures.sheet(1, 2, sharey=True)
+    for ax in axes[0]:
         figures.curves(ax, runs(SEVEN))
         ax.set(xlabel="Round", ylabel="Accuracy (%)", title="α = 0.1")
-    figures.missing(axes[0, 2], histories.reason("c") or "")
+    figures.absent(fig, {"c": histories.reason("c") or ""})
     figures.legend(fig)
     return fig
 
@@ -233,6 +208,7 @@ def test_render_writes_equal_files_with_embedded_fonts(tmp_path: Path) -> None:
     first, second = (render(artifact(), "reduced", tmp_path / k, [("c", None, "needs svhn")]) for k in "12")
     assert [f.relative_to(tmp_path / "1").as_posix() for f in first] == [
         "results/reduced/cells/p_fig1.csv", "figures/reduced/p_fig1.pdf", "figures/reduced/p_fig1.png",
+        "figures/reduced/p_fig1.txt", "figures/reduced/p_fig1.tex",
     ]  # fmt: skip
     for a, b in zip(first, second, strict=True):
         assert a.read_bytes() == b.read_bytes()
@@ -241,17 +217,42 @@ def test_render_writes_equal_files_with_embedded_fonts(tmp_path: Path) -> None:
     assert b"/FontFile2" in pdf  # TrueType, embedded
     assert b"/Type3" not in pdf
     assert b"CreationDate" not in pdf
-    assert sorted(p.name for p in first[1].parent.iterdir()) == ["p_fig1.pdf", "p_fig1.png"]
+    assert sorted(p.name for p in first[1].parent.iterdir()) == sorted(f.name for f in first[1:])
     width = int.from_bytes(first[2].read_bytes()[16:20], "big")
     assert width == 7.0 * 200
 
 
-def test_a_figure_without_any_results_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_caption_is_beside_the_pdf_and_not_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The picture to include has no words about scales; the one to look at has them, and the commit."""
+    saved: dict[str, list[str]] = {}
+    save = Figure.savefig
+
+    def watched(fig: Figure, file: Path, **options: Any) -> None:
+        saved[file.suffix] = [t.get_text().replace("\n", " ") for t in fig.texts]
+        save(fig, file, **options)
+
+    monkeypatch.setattr(Figure, "savefig", watched)
+    files = render(artifact(stamp="Bands: 5 % & more."), "reduced", tmp_path, [("c", None, "needs svhn")])
+    whole = "Reduced scale; the same as at paper scale. Bands: 5 % & more."
+    assert saved[".pdf"] == ["Not run, needs svhn: c."]
+    assert saved[".png"][0] == saved[".pdf"][0]
+    assert saved[".png"][1].startswith(whole)
+    text, tex = files[3].read_text(), files[4].read_text()
+    assert text.startswith(f"A figure. {whole} The paper prints no numbers for this figure.")
+    assert text.endswith(" Not run, needs svhn: c.\n")
+    assert r"Bands: 5 \% \& more." in tex
+
+
+def test_the_stamp_names_the_commits() -> None:
+    assert captions.stamp(["A."], []) == "A."
+    assert captions.stamp(["A."], ["1a+"]) == "A. Results of commit 1a+."
+    assert captions.stamp([], ["1", "2", "3", "4", "5"]) == "Results of commits 1, 2, 3 and 2 more."
+
+
+def test_a_figure_without_any_results_says_so(tmp_path: Path) -> None:
     panel = Panel("c", (Experiment({}, Nothing(), None, None, Unplayed()),), (0,))
-    said = []
-    monkeypatch.setattr(figures, "missing", lambda ax, reason: said.append(reason))
     files = render(artifact(panels=lambda scale: (panel,)), "smoke", tmp_path, [("c", None, "needs svhn")])
-    assert said == ["needs svhn"]
+    assert "Not run, needs svhn: A figure." in files[3].read_text()
     assert files[2].stat().st_size > 1000
 
 

@@ -98,11 +98,6 @@ class TestMetrics:
         assert [*got["censored"]] == [False, True, True]
         assert set(got["metric"]) == {"time_to_target"}
 
-    def test_total_until_reaching(self) -> None:
-        got = metrics.total_until_reaching(self.frame, "accuracy", 45, "work")
-        assert self.values(got) == [3, 5, 10]
-        assert list(got.columns) == ["algorithm", "seed", "metric", "value", "censored"]
-
     def test_a_run_may_be_spoilt_elsewhere(self) -> None:
         loss = history([3, 2, np.nan, np.nan, np.nan], seed=1, algorithm="a", metric="loss")
         got = metrics.last(pd.concat([self.frame, loss], ignore_index=True), "accuracy")

@@ -144,7 +144,7 @@ class TestRender:
         files = render(artifact(self.cells), "smoke", tmp_path)
         assert [f.relative_to(tmp_path).as_posix() for f in files] == [
             "results/smoke/cells/p_table1.csv", "tables/smoke/p_table1.md", "tables/smoke/p_table1.csv",
-            "tables/smoke/p_table1.tex",
+            "tables/smoke/p_table1.tex", "tables/smoke/p_table1.ours.tex",
         ]  # fmt: skip
         assert files[0].read_text() == f"algorithm,metric,seed,value\na,m,9,\na,m,10,2.0\nb,m,0,{1 / 3!r}\n"
         assert "Smoke scale; the same as at paper scale." in files[1].read_text()
@@ -210,7 +210,7 @@ class TestRender:
         with pytest.raises(UserError, match="disk full"):
             render(replace(made, title="Another"), "smoke", tmp_path)
         assert before.read_text() == old
-        assert len(list(before.parent.iterdir())) == 3
+        assert len(list(before.parent.iterdir())) == 4
 
 
 def test_the_record_of_a_results_file_survives(tmp_path: Path) -> None:

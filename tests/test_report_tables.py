@@ -14,9 +14,12 @@ import pandas as pd
 import pytest
 
 from reproduce.declare import Artifact, no_panels
+from reproduce.declare import printed as printed_settings
 from reproduce.experiment import Experiment, Panel
+from reproduce.papers import artifacts
 from reproduce.report import formats, tables
 from reproduce.report.histories import Histories
+from reproduce.report.latex import latex, tex
 from reproduce.report.render import check
 from tests.unplayed import Unplayed
 
@@ -67,6 +70,21 @@ def said(rows: str) -> pd.DataFrame:
         paper_text=raw["value"],
         paper_censored=False,
     )
+
+
+LAYOUTS = [(a.paper, a.name) for a in artifacts() if a.kind == "table" and printed_settings(a.paper, a.name)]
+
+
+def whole(paper: str, name: str, **options: Any) -> tables.Table:
+    """A table of a paper as declared, with the printed numbers and words as ours; numbers of three seeds."""
+    (made,) = (a for a in artifacts() if (a.paper, a.name) == (paper, name))
+    said_there = tables.reported(paper, name)
+    assert said_there is not None
+    noisy = printed(paper, name, noise=0.5)
+    words = said_there["paper"].isna() & ~said_there["paper_text"].isin(["NA", "N/A"])
+    noisy = noisy.assign(text=[*(said_there["paper_text"].where(words, "")), *[""] * (2 * len(said_there))])
+    keep = noisy["value"].notna() | (noisy["text"] != "")
+    return table(made, noisy[keep], said_there, **options)
 
 
 class TestCells:
@@ -164,10 +182,11 @@ class TestCells:
         paper = said("algorithm,metric,value,std\nall,loss,nll,\nall,optimizer,adam,\nall,lr,0.1,\nall,size,NA,\n")
         got = table(artifact(cells, rows=("metric",), columns=("algorithm",)), cells, paper)
         text = formats.markdown(got)
-        assert "| loss | nll |" in text
-        assert "| optimizer | sgd<br>(adam) |" in text
-        assert "| LR | 0.1<br>(0.1) ±0.0 |" in text
-        assert "| size | 3<br>(\N{EM DASH}) |" in text
+        assert "| loss | NLL<br>(NLL) |" in text
+        assert "| optimizer | SGD<br>(adam) |" in text
+        assert "| LR | 0.1<br>(0.1) 0.0 |" in text
+        assert "| size | 3 |" in text
+        assert "Without parentheses: the paper prints nothing." in text
         assert "Cells in words: 1 of 2 as in the paper." in text
         assert "deviation" not in text
 
@@ -221,8 +240,9 @@ class TestPaper:
         assert got.frame["difference"].abs().max() < 1e-9
         assert np.allclose(got.frame["std"], 0.5)
         text = formats.markdown(got)
-        assert text.count("±0.00") == 384
-        assert "90.97 ± 0.50<br>(90.97 ± 0.16) ±0.00" in text
+        assert text.count(") 0.00 |") == 384
+        assert "±0" not in text
+        assert "90.97 ± 0.50<br>(90.97 ± 0.16) 0.00" in text
         assert "384 of the paper's 384 cells compared; RMSE" in text
 
     def test_rows_and_columns_in_the_papers_order(self) -> None:
@@ -288,8 +308,8 @@ class TestPaper:
         got = self.build("table1", pd.concat([cells, more]), "fedacs", **layout)
         assert [c[1] for c in got.columns] == ["rounds_to_target", "computation_time_to_target_s"] * 3
         text = formats.markdown(got)
-        assert "| FedACS | 68 ± 0<br>(68) ±0 | 3548.6 ± 0.0<br>(3548.6) ±0.0 |" in text
-        assert "| FedAU | n/a<br>(\N{EM DASH}) |" in text
+        assert "| FedACS | 68 ± 0<br>(68) 0 | 3,548.6 ± 0.0<br>(3,548.6) 0.0 |" in text
+        assert "| FedAU | n/a |" in text
         assert "Rounds to target ratio printed: in the paper, not measured here." in text
         assert "ours_only" in formats.csv(got)
 
@@ -307,7 +327,7 @@ class TestPaper:
             "table1", cells, "fiarse", rows=("algorithm",), columns=("dataset", "eval_scope", "model_size")
         )
         assert len(got.body) == 56
-        assert "Model size 1/64" in formats.markdown(got)
+        assert "**Size 1/64**" in formats.markdown(got)
         assert "0.015625" not in formats.csv(got)
 
     def test_printed_lower_bounds(self) -> None:
@@ -320,44 +340,102 @@ class TestPaper:
 
 class TestFormats:
     def test_latex_escapes(self) -> None:
-        text = formats.tex(r"a_b & 50% $x$ #1 {c} ~ ^ \ < > | ± − — é")
+        text = tex(r"a_b & 50% $x$ #1 {c} ~ ^ \ < > | ± − — é")
         assert text == (
             r"a\_b \& 50\% \$x\$ \#1 \{c\} \textasciitilde{} \textasciicircum{} \textbackslash{} "
             r"\textless{} \textgreater{} \textbar{} $\pm$ $-$ --- é"
         )
 
-    def test_latex_is_balanced(self) -> None:
-        for paper, name, layout in (
-            ("dynamic_init", "table3", TABLE3),
-            ("fiarse", "table1", {"rows": ("algorithm",), "columns": ("dataset", "eval_scope", "model_size")}),
-        ):
-            made = artifact(printed(paper, name), paper, name, **layout)
-            text = formats.latex(table(made, printed(paper, name), tables.reported(paper, name)))
-            for environment in ("table", "tabular"):
-                assert text.count(rf"\begin{{{environment}}}") == text.count(rf"\end{{{environment}}}") > 1
-            assert text.count("{") == text.count("}")
-            assert "multirow" not in text
-            for part in re.findall(r"\\begin\{tabular\}.*?\\end\{tabular\}", text, re.S):
-                spec = re.search(r"@\{\}(l+)(c+)@\{\}", part)
-                assert spec
-                width = len(spec[1] + spec[2])
-                for line in (line for line in part.splitlines() if line.endswith(r"\\") and "multicolumn" not in line):
-                    assert line.count("&") == width - 1
+    def test_formulas_are_tex_in_latex_and_letters_in_markdown(self) -> None:
+        text = r"for 5 % of \(m\): \(\|\nabla F_m\|^2 \leq \beta^2\) & so"
+        assert tex(text) == r"for 5 \% of \(m\): \(\|\nabla F_m\|^2 \leq \beta^2\) \& so"
+        assert formats.plain(text) == "for 5 % of m: ‖∇F_m‖² ≤ β² & so"
+        named = [t for a in artifacts() for t in a.names.values() if "\\(" in t]
+        assert len(named) == 5
+        assert not [t for t in named if "\\" in formats.plain(t)], "every command has its letter"
+
+    @pytest.mark.parametrize(("paper", "name"), LAYOUTS)
+    def test_latex_is_one_environment_per_table(self, paper: str, name: str) -> None:
+        text = latex(whole(paper, name))
+        environments = re.findall(r"\\begin\{(table|longtable)\}", text)
+        assert len(environments) == 1
+        assert text.count(r"\caption{") == text.count(r"\label{") == 1
+        for environment in ("table", "longtable", "tabular", "landscape"):
+            assert text.count(rf"\begin{{{environment}}}") == text.count(rf"\end{{{environment}}}")
+        assert text.count("{") == text.count("}")
+        found = re.search(r"@\{\}(l+)(c+)@\{\}", text)
+        assert found
+        width = len(found[1] + found[2])
+        lines = [line for line in text.splitlines() if re.search(r" \\\\\*?$", line) and "&" in line]
+        assert [line for line in lines if "multicolumn" not in line and line.count("&") != width - 1] == []
+
+    def test_a_long_table_breaks_between_groups_and_each_begins_with_all_labels(self) -> None:
+        text = latex(whole("dynamic_init", "table3"))
+        body = text.split(r"\endlastfoot")[1].split(r"\end{longtable}")[0].strip().splitlines()
+        ends = [i for i, line in enumerate(body) if line.endswith(r" \\")]
+        begins = [0, *(i + 2 for i in ends[:-1])]
+        assert len(begins) == 12, "data sets times overlaps times alphas"
+        assert [body[i].count("FedAvg") for i in begins] == [1] * 12
+        assert all(body[i].split(" & ")[0] in ("MNIST", "Fashion-MNIST", "SVHN") for i in begins)
+        assert all(line.endswith((r"\\*", r" \\", r"\addlinespace")) for line in body)
+
+    def test_ours_alone(self) -> None:
+        cells = printed("dynamic_init", "table3", noise=0.5)
+        cells = cells[cells["dataset"] == "fashion_mnist"]
+        made = artifact(cells, "dynamic_init", "table3", **TABLE3)
+        said_there = tables.reported("dynamic_init", "table3")
+        full, ours = (table(made, cells, said_there, ours=only) for only in (False, True))
+        assert (len(full.rows), len(ours.rows)) == (48, 16)
+        assert full.rows[:16] == ours.rows, "ours first, rows of others' results after"
+        assert [full.body[0, j].ours for j in range(8)] == [ours.body[0, j].ours for j in range(8)]
+        assert {(e.paper, e.difference) for e in ours.body.values()} == {("", "")}
+        assert not any("paper's" in text or "not run" in text for text in (*ours.caption, *ours.notes))
+        assert "no numbers" in latex(table(made, cells[:0], said_there, ours=True))
+
+    def test_the_papers_numbers_are_in_parentheses_everywhere_or_nowhere(self) -> None:
+        paper = said("algorithm,metric,value,std\na,lr,0.1,\nb,lr,0.20,\nc,lr,NA,\n")
+        cells = pd.DataFrame({"algorithm": ["a", "b", "c"], "metric": "lr", "seed": -1, "value": [0.1, 0.2, 0.3]})
+        equal = formats.markdown(table(artifact(cells), cells, paper))
+        assert "All that the paper prints here is equal to ours." in equal
+        assert "(" not in "".join(line for line in equal.splitlines() if line.startswith("|"))
+        other = formats.markdown(table(artifact(cells), cells.assign(value=[0.1, 0.3, 0.3]), paper))
+        assert "| a | 0.1<br>(0.1) 0.00 |" in other
+        assert "| b | 0.30<br>(0.20) +0.10 |" in other
+        assert "| c | 0.30 |" in other
+        assert "equal" not in other
+
+    def test_thousands(self) -> None:
+        cells = pd.DataFrame(
+            {"v": "10000", "algorithm": ["a", "a"], "metric": "t", "seed": [0, 1], "value": [11000.0, 12000.0]}
+        )
+        text = formats.markdown(
+            table(artifact(cells, rows=("v",)), cells, said("v,algorithm,metric,value,std\n10000,a,t,-9876.5,\n"))
+        )
+        assert "| 10,000 | 11,500.0 ± 707.1<br>(\N{MINUS SIGN}9,876.5) +21,376.5 |" in text
+
+    def test_headings_of_two_levels(self) -> None:
+        text = formats.markdown(whole("fedacs", "table1")).splitlines()
+        head = next(i for i, line in enumerate(text) if line.startswith("| Algorithm"))
+        assert re.findall(r"[\w-]+", text[head]) == ["Algorithm", "MNIST", "CIFAR-10", "CINIC-10"]
+        assert text[head + 2].count("**Rounds**") == 3
+        assert {line.count("|") for line in text[head : head + 9]} == {14}
 
     @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
-    def test_latex_compiles(self, tmp_path: Path) -> None:
-        cells = printed("dynamic_init", "table3", noise=1.0)
-        made = artifact(
-            cells, "dynamic_init", "table3", title="50 % of a_b & c: α ≥ 0", notes=("#1 ~ ^2 → <x>",), **TABLE3
-        )
-        (tmp_path / "t.tex").write_text(
-            formats.latex(table(made, cells[cells["dataset"] != "svhn"], tables.reported("dynamic_init", "table3")))
-        )
-        main = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\\input{t}\\end{document}"
-        (tmp_path / "main.tex").write_text(main)
+    def test_latex_compiles_and_fits_the_page(self, tmp_path: Path) -> None:
+        """Every printed table of all papers with numbers of three seeds, and ours alone."""
+        made = [latex(whole(*at, ours=only)) for at in LAYOUTS for only in (False, True)]
+        used = r"\usepackage[margin=2cm]{geometry}\usepackage{booktabs,longtable,pdflscape}"
+        start = rf"\documentclass[10pt,a4paper]{{article}}{used}\begin{{document}}"
+        text = "\n".join([start, *(t + r"\clearpage" for t in made), r"\end{document}"])
+        (tmp_path / "main.tex").write_text(text, encoding="utf-8")
         command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "main.tex"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stdout[-2000:]
+        for _ in range(3):  # a longtable needs a few runs to know its columns
+            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, errors="replace")
+            assert done.returncode == 0, done.stdout[-2000:]
+        log = (tmp_path / "main.log").read_text(encoding="utf-8", errors="replace")
+        wide = [float(points) for points in re.findall(r"Overfull \\hbox \(([\d.]+)pt", log)]
+        assert max(wide, default=0) < 3, log[-3000:]
+        assert "Missing character" not in log
 
     def test_markdown_escapes(self) -> None:
         cells = pd.DataFrame({"algorithm": ["a|b*c <d>"], "metric": "m", "seed": 0, "value": 1.5})

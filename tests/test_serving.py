@@ -84,6 +84,7 @@ def examples(name: str, parameters: int, tensors: int, submodel: Model | None) -
         "previous": [({"contrast": 0.8}, {"previous": random(parameters)}), ({"contrast": 0.8}, far)],
         "mu": [({"mu": 0.4}, {})],
         "momentum": [({"momentum": 0.6}, {})],
+        "betas": [({"betas": (0.9, 0.95)}, {}), ({"betas": (0.8, 0.9), "mu": 0.4, "decay": 0.1}, {})],
         "decay": [({"decay": 0.1}, {})],
         "mean_gradient": [({"mean_gradient": True}, {})],
         "first_gradient": [({"first_gradient": how}, {}) for how in ("single", "pass_mean")],

@@ -60,3 +60,23 @@ def test_a_signal_ends_a_training_at_a_checkpoint(name: str, tmp_path: Path) -> 
     assert list((tmp_path / "store/checkpoints").glob("*.pt"))
     resumed, whole = trained(output, tmp_path / "store"), trained(tmp_path / "b.parquet", tmp_path / "another")
     pd.testing.assert_frame_equal(resumed, whole, check_exact=True)
+
+
+def test_a_training_ends_with_the_workflow_that_began_it(tmp_path: Path) -> None:
+    output = tmp_path / "a.parquet"
+    with subprocess.Popen(["sleep", "600"]) as workflow:
+        process = subprocess.Popen(
+            [sys.executable, "-c", SLOW, *TRAIN, str(output)],
+            env=environment(tmp_path / "store") | {"REPRODUCE_WORKFLOW": str(workflow.pid)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)] == ["tick\n"] * 2
+        workflow.kill()
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "the checkpoint is written: run `snakemake --unlock`, then the same" in errors.splitlines()[-1]
+    assert list((tmp_path / "store/checkpoints").glob("*.pt"))
+    assert not output.exists()

@@ -129,7 +129,7 @@ def test_what_does_not_fit_is_refused(changes: dict[str, Any], words: str) -> No
 def test_real_news_trains_a_vocabulary_of_its_own(tmp_path: Path) -> None:
     pytest.importorskip("tokenizers")
     here = Settings(Path(os.environ["REPRODUCE_DATA"]), tmp_path, "cpu", 1)
-    data = load("ag_news", here)
+    data = load("ag_news_subset", here)
     assert data.train_text is not None
     assert data.test_text is not None
     made = pieces(data.train_text, data.test_text, here.data)

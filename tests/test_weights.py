@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from reproduce.experiment import canonical
 from reproduce.problems import Classification, weights
 from reproduce.problems.batches import Shuffled
 from reproduce.problems.data import available
-from reproduce.problems.embedded import ImageBlobs
+from reproduce.problems.embedded import ImageBlobs, TopicTokens
 from reproduce.problems.normalised import ImageNetResNet
 from reproduce.problems.partitions import IID
+from reproduce.problems.roberta import RoBERTa
 from reproduce.settings import Settings
 
 MODEL = ImageNetResNet(18, 4, (6, 5), "imagenet")
@@ -112,3 +114,56 @@ def test_a_damaged_file_or_another_network_is_refused(
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(UserError, match="is damaged"):
         Tasks(here).get(PROBLEM, 0)
+
+
+# --- a model of the hub -----------------------------------------------------------------------------------------------
+
+TINY = RoBERTa(60, 14, 24, 2, 2, 40, padding=0, init="roberta-base")
+TEXTS = Classification(TopicTokens(4, 60, 12, 8, 4, 0), TINY, IID(), 2, Shuffled(4))
+HUB = "hub/models--FacebookAI--roberta-base/snapshots/abc"
+
+
+def saved(folder: Path, masked: bool) -> dict[str, torch.Tensor]:
+    """A checkpoint that the library wrote: of the masked language model, as on the hub, or of the encoder alone."""
+    transformers = pytest.importorskip("transformers")
+    config = transformers.RobertaConfig(
+        vocab_size=60, max_position_embeddings=14, hidden_size=24, num_attention_heads=2, num_hidden_layers=2,
+        intermediate_size=40, type_vocab_size=1, pad_token_id=0,
+    )  # fmt: skip
+    torch.manual_seed(1)
+    model = (transformers.RobertaForMaskedLM if masked else transformers.RobertaModel)(config)
+    model.save_pretrained(folder)
+    return {n.removeprefix("roberta."): v for n, v in model.state_dict().items()}
+
+
+@pytest.mark.parametrize(("place", "masked"), [("data/roberta-base", True), (HUB, False)])
+def test_an_encoder_of_the_hub_is_read_and_the_head_is_random(
+    place: str, masked: bool, here: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+    assert available("roberta-base", here).state == "missing"
+    with pytest.raises(MissingData, match=r"no model.safetensors of roberta-base: .* init='random'"):
+        Tasks(here).get(TEXTS, 0)
+    content = saved(tmp_path / place, masked)
+    tasks = Tasks(here)
+    zero, one = (tasks.get(TEXTS, seed) for seed in (0, 1))
+    layout: Any = zero.arena.layout
+    first, second = layout.named(zero.initial()), layout.named(one.initial())
+    for name, value in first.items():
+        if name.startswith("classifier"):
+            assert name.endswith("bias") or not torch.equal(value, second[name])
+        else:
+            assert torch.equal(value, content[name].view_as(value)), name
+    sha256 = hashlib.sha256((tmp_path / place / "model.safetensors").read_bytes()).hexdigest()
+    assert tasks.provenance["roberta-base"] == sha256
+    assert TEXTS.requires == ("roberta-base",)
+    assert available("roberta-base", here).state == "present"
+    assert canonical(TINY)["init"] == "roberta-base"
+    wider = replace(TEXTS, model=replace(TINY, inner=48))
+    with pytest.raises(UserError, match=r"holds no encoder.layer.0.intermediate.dense.weight of shape \(48, 24\)"):
+        Tasks(here).get(wider, 0)
+    path = tmp_path / place / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(UserError, match="is damaged"):
+        Tasks(here).get(TEXTS, 0)

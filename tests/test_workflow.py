@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import miniature
 import pytest
 from miniature import snakemake
+
+from reproduce import plan
 
 FIG2 = "figures/smoke/fedacs_fig2.png"
 
@@ -33,9 +38,25 @@ def test_a_figure_is_a_target_and_nothing_more_is_made(project: Path) -> None:
         "own.parquet",
         "shared.parquet",
     ]
-    assert sorted(p.name for p in (project / "figures/smoke").iterdir()) == ["fedacs_fig2.pdf", "fedacs_fig2.png"]
+    assert sorted(p.name for p in (project / "figures/smoke").iterdir()) == [
+        f"fedacs_fig2.{k}" for k in ("pdf", "png", "tex", "txt")
+    ]
     assert miniature.trained(project / "results/smoke/fedacs/own.parquet") == ([0, 1, 2], 2, "1")
     assert "Nothing to be done" in text(snakemake(project, FIG2, "-n"))
+
+
+def test_every_artifact_is_of_one_rule() -> None:
+    """Of the rules of tables and figures, by their constraint of names; cells are outputs of both."""
+    source = Path("Snakefile").read_text(encoding="utf-8")
+    names: dict[str, Any] = {"plan": plan}
+    lines = re.findall(r"^TABLES? = .*$", source, re.M)
+    exec("\n".join(lines), names)  # the two lines of the Snakefile that say what a table is
+    assert source.count("{TABLE}") == 2
+    rules = {"figure": rf"(?!{names['TABLE']})[a-z_]+_[a-z0-9]+", "table": rf"(?={names['TABLE']})[a-z_]+_[a-z0-9]+"}
+    for artifact in plan.artifacts():
+        file = Path(plan.cells_file("smoke", artifact.id)).name
+        assert [kind for kind, rule in rules.items() if re.fullmatch(rule + r"\.csv", file)] == [artifact.kind]
+    assert "table" in {a.kind for a in plan.artifacts() if not a.name.startswith("table")}, "it is asked"
 
 
 def test_changed_experiments_train_again_and_changed_rules_do_not(project: Path) -> None:
@@ -164,9 +185,69 @@ def test_a_second_workflow_in_the_same_folder_is_refused(project: Path) -> None:
     assert first.returncode == 0, errors
 
 
-def wait_for(path: Path) -> None:
-    import time
+def test_a_killed_workflow_takes_its_training_along_and_goes_on_after_an_unlock(project: Path) -> None:
+    training = project / "reproduce/engine/train.py"
+    text_before = training.read_text()
+    waiting = """    import time
+    from reproduce.engine.stopping import Stopping
+    with Stopping() as stopping:
+        while True:
+            if stopping.wish:
+                stopping.end()
+            time.sleep(0.05)
+    output.write"""
+    training.write_text(text_before.replace("    output.write", waiting))
+    first = subprocess.Popen(
+        [*miniature.command("snakemake"), FIG2, "-c1"],
+        cwd=project,
+        env=miniature.environment(project),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_for(project / "logs/smoke/fedacs")
+    first.kill()
+    first.wait()
+    (log,) = (project / "logs/smoke/fedacs").glob("*.log")
+    for _ in range(600):
+        if "the workflow that began this training is gone" in log.read_text():
+            break
+        time.sleep(0.1)
+    else:
+        raise TimeoutError(log)
+    training.write_text(text_before)
+    locked = snakemake(project, FIG2, "-c1")
+    assert locked.returncode != 0
+    assert "--unlock" in text(locked)
+    assert snakemake(project, "--unlock").returncode == 0
+    run = snakemake(project, FIG2, "-c2")
+    assert run.returncode == 0, text(run)
 
+
+def test_a_folder_with_a_space_in_its_path(tmp_path: Path) -> None:
+    """Also the interpreter may lie there: `make smoke` in "my clones/reproduce"."""
+    project = miniature.build(tmp_path / "my clones" / "of $HOME & 'quotes'")
+    python = project / "bin dir/python"
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    snakefile = project / "Snakefile"
+    snakefile.write_text(snakefile.read_text().replace("PYTHON = sys.executable", f"PYTHON = {str(python)!r}"))
+    run = snakemake(project, FIG2, "tables/smoke/fedacs_table1.md", "-c2")
+    assert run.returncode == 0, text(run)
+    calls = [line for line in snakefile.read_text().splitlines() if "-m reproduce" in line]
+    assert len(calls) == 4
+    assert all("{PYTHON:q} -m reproduce" in line for line in calls)
+
+
+def test_a_key_that_occurs_twice_in_the_configuration_is_refused(project: Path) -> None:
+    with (project / "config/config.yaml").open("a") as file:
+        file.write("threads: 2\n")
+    run = snakemake(project, FIG2, "-n")
+    assert run.returncode != 0
+    assert "the key 'threads' occurs twice" in text(run)
+
+
+def wait_for(path: Path) -> None:
     for _ in range(600):
         if path.exists() and any(path.iterdir()):
             return
@@ -310,10 +391,3 @@ def test_a_results_file_is_a_target_that_trains(project: Path) -> None:
     run = text(snakemake(copy, target, "-c2"))
     assert "rule train" in run
     assert "To train: 1 job, about 1 d 16 h on one core" in run
-
-
-def test_the_interpreter_may_lie_in_a_folder_with_a_space() -> None:
-    """`make smoke` in "my clones/reproduce": its .venv is there, too."""
-    calls = [line for line in (miniature.ROOT / "Snakefile").read_text().splitlines() if "-m reproduce" in line]
-    assert calls
-    assert all("{PYTHON:q} -m reproduce" in line for line in calls)

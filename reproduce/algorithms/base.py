@@ -128,10 +128,18 @@ class FedAvg:
             raise ValueError(f"a quadratic has no network for `{'`, `'.join(terms)}` of {type(self).__name__}")
         if system is not None and system.capacity.sizes != (1.0,) and not self.trains_parts:
             raise ValueError(f"{type(self).__name__} trains the whole model, but some clients hold only a part")
+        if problem.model is not None and len(problem.model.exits) > 1 and not self.trains_exits:
+            count = len(problem.model.exits)
+            raise ValueError(f"{type(self).__name__} trains one classifier, and the network has {count} exits")
 
     @property
     def trains_parts(self) -> bool:
         """Does a client train what it can hold of the model?"""
+        return False
+
+    @property
+    def trains_exits(self) -> bool:
+        """Does a client train all classifiers of a network with several?"""
         return False
 
     def setup(self, env: Env, state: State) -> None:

@@ -1,7 +1,7 @@
 """FIARSE (Wu et al., NeurIPS 2024): submodels of the largest weights, with masks that are trained along.
 
-Of the N parameters those of convolutions and linear layers can be masked (weights and biases); normalisation is held
-and trained by all. A client of capacity gamma holds the coordinates with |x_j| >= theta, where theta is the k-th
+Of the parameters those of convolutions and linear layers can be masked (`Model.maskable`); normalisation is held and
+trained by all. A client of capacity gamma holds the coordinates with |x_j| >= theta, where theta is the k-th
 largest magnitude, k = floor(gamma d) of the d maskable ones.
 """
 
@@ -29,7 +29,8 @@ class FIARSE(Submodels):
     """Algorithm 1: in every local step the mask is taken anew at the round's theta, the gradient follows eq. 3.
 
     scope: one theta for the whole "model", for each "stage" (stem, groups of blocks, classifier: the layer-wise
-        variant of the published code), for each "layer", or for each shard: names of stages that share one (App. D.1).
+        variant of the published code), for each "layer", or for each shard: how the names of the parameters begin
+        that share one (App. D.1).
     mask, amplify: "dynamic" with eq. 3 is FIARSE; "dynamic" without what the published code computes (its mask is
         boolean, so that the second term of eq. 3 is never differentiated); "frozen" without is pruning-greedy (Zhou
         et al., NeurIPS 2023): the mask stays what it was at the start of the round.
@@ -47,12 +48,12 @@ class FIARSE(Submodels):
         if problem.model.buffers:
             raise ValueError("magnitude masks are not for models with running statistics")
         if isinstance(self.scope, tuple):
-            stages = {name.split(".")[0] for name, shape in problem.model.shapes.items() if len(shape) > 1}
-            if lost := sorted(stages - {stage for shard in self.scope for stage in shard}):
-                raise ValueError(f"no shard of the thresholds has the stage '{lost[0]}'")
+            known = tuple(begin for shard in self.scope for begin in shard)
+            if lost := sorted(name for name in problem.model.maskable if not name.startswith(known)):
+                raise ValueError(f"no shard of the thresholds has the stage '{lost[0].rsplit('.', 1)[0]}'")
 
     def rule(self) -> Rule:
-        return Rule(momentum=self.momentum, mask=self.mask, amplify=self.amplify)
+        return replace(super().rule(), mask=self.mask, amplify=self.amplify)
 
     def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
         thetas = thresholds(env, state["x"], self.capacity(env)[cohort.ids].tolist(), self.scope)
@@ -87,17 +88,16 @@ class FIARSE(Submodels):
 
 def group(parameter: str, scope: Scope) -> str:
     """Which parameters share a threshold: equal names do."""
-    layer = parameter.rsplit(".", 1)[0]
-    stage = layer.split(".")[0]
     if isinstance(scope, tuple):
-        return next(shard[0] for shard in scope if stage in shard)
-    return {"model": "", "stage": stage, "layer": layer}[scope]
+        return next(shard[0] for shard in scope if parameter.startswith(shard))
+    layer = parameter.rsplit(".", 1)[0]
+    return {"model": "", "stage": layer.split(".")[0], "layer": layer}[scope]
 
 
 def maskable(env: Env) -> dict[str, slice]:
-    """The parameters of convolutions and linear layers: their layer's weight has at least two axes."""
-    shapes = env.task.problem.model.shapes  # type: ignore[union-attr]
-    return {n: w for n, w in env.blocks.items() if len(shapes[f"{n.rsplit('.', 1)[0]}.weight"]) > 1}
+    """Where the parameters lie that masks may leave out."""
+    model: Any = env.task.problem.model
+    return {name: env.blocks[name] for name in model.maskable}
 
 
 def thresholds(env: Env, x: Tensor, sizes: Sequence[float], scope: Scope = "model") -> Tensor:

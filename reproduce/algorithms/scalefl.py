@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.algorithms.narrower import Narrower
 from reproduce.engine.rule import Exits, Rule
-from reproduce.problems.exits import EarlyExits
 
 if TYPE_CHECKING:
     from reproduce.problems.models import Model
@@ -30,6 +29,10 @@ class ScaleFL(Narrower):
     temperature: float = 3.0
     from_round: int = 0
 
+    @property
+    def trains_exits(self) -> bool:
+        return True
+
     def check(self, problem: Any, system: Any) -> None:
         super().check(problem, system)
         unknown = set(system.capacity.sizes) - {size for size, _, _ in self.levels}
@@ -37,8 +40,6 @@ class ScaleFL(Narrower):
             raise ValueError(f"ScaleFL has no level for clients of size {', '.join(map(str, sorted(unknown)))}")
 
     def network(self, whole: Model, size: float) -> Model:
-        if not isinstance(whole, EarlyExits):
-            raise ValueError(f"ScaleFL needs a network with exits, and a {type(whole).__name__} has none")
         fitting = [level for level in self.levels if level[0] >= size]
         if not fitting:
             raise ValueError(f"ScaleFL has no level of size {size} or more")

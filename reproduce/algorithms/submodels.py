@@ -7,7 +7,7 @@ Subclasses say which part has which size.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from reproduce.algorithms.base import FedAvg, Floats, Now, Participants, State, record
 from reproduce.algorithms.exploration import packed, step
 from reproduce.engine.requests import Evaluate, Evaluated
+from reproduce.engine.rule import Rule
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,6 +28,7 @@ class Submodels(FedAvg):
     """Evaluation of submodels; the server step is `partial_average`.
 
     sweep: further sizes that are evaluated at the end of the run.
+    betas: of AdamW, which is the clients' optimiser then; () is SGD.
     explore: "shares" records in every round which weights the submodels reach (`exploration.step`); "masks" besides the
         model before the round (`weight`) and what the sizes hold of it (`mask`, 0 or 1), number by number: for toys.
 
@@ -38,6 +40,7 @@ class Submodels(FedAvg):
 
     sweep: tuple[float, ...] = ()
     explore: Literal["", "shares", "masks"] = ""
+    betas: tuple[float, ...] = ()
 
     def check(self, problem: Any, system: Any) -> None:
         super().check(problem, system)
@@ -45,6 +48,9 @@ class Submodels(FedAvg):
             raise ValueError(f"{type(self).__name__} trains parts of a network, and a quadratic has none")
         if wrong := [size for size in self.sweep if not 0 < size <= 1]:
             raise ValueError(f"sizes of submodels lie in (0, 1], not {wrong[0]}")
+
+    def rule(self) -> Rule:
+        return replace(super().rule(), betas=self.betas)
 
     @property
     def trains_parts(self) -> bool:

@@ -14,12 +14,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce import due, plan
+    from reproduce import due, files, plan
 
     artifact = plan.artifact(args.artifact)
     sources = plan.sources(args.scale, artifact.id)
     for panel, reason in dict.fromkeys((panel, reason) for panel, _, reason in sources if reason):
         print(f"{artifact.id} at scale {args.scale}: panel {panel} not run: {reason}")
+    for name in plan.outputs(args.scale, artifact.id):
+        files.check_writable(Path(name))
     from reproduce.report.render import render
 
     render(artifact, args.scale, Path(), sources, due.stamp(args.scale, artifact.id))

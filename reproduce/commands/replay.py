@@ -36,13 +36,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from tqdm import tqdm
 
-    from reproduce import plan, results
+    from reproduce import files, plan, results
     from reproduce.errors import UserError
 
     if args.rounds < 1 or (args.minutes is not None and not args.minutes > 0):
         raise UserError("replay at least 1 round, for more than 0 minutes")
     wanted = {a.id for a in plan.select(args.target)}
     found = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts) and results.standing(j).exists]
+    files.check_writable(results.replay_file(args.scale))
     todo = sorted(pending(found, args.rounds), key=lambda j: expected(j, args.rounds))
     deadline = time.monotonic() + 60 * args.minutes if args.minutes else float("inf")
     rows, late, failed = [], 0, []

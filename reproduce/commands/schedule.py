@@ -11,9 +11,11 @@ import argparse
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reproduce import files
 from reproduce.errors import UserError, unknown
 from reproduce.text import print_json, print_table, short
 
@@ -53,8 +55,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from reproduce.report.schedule_numbers import summarise
 
-    if args.output and args.output.suffix not in (".png", ".pdf"):
-        raise UserError(f"{args.output}: pictures are .png or .pdf")
+    if not 0 <= args.seed < 2**32:
+        raise UserError(f"--seed {args.seed}: use a number from 0 to 2^32 - 1")
+    if args.output:
+        if args.output.suffix not in (".png", ".pdf"):
+            raise UserError(f"{args.output}: pictures are .png or .pdf")
+        files.check_writable(args.output)
     try:
         wanted = list(_declared(args) if "/" in args.target else _own(args))
         found = [(name, timed, summarise(timed, args.seed, *length)) for name, timed, length in wanted]
@@ -138,13 +144,13 @@ def _drawn(args: argparse.Namespace, found: list[tuple[str, Schedule, Summary]])
     """One picture per schedule; the names of several have numbers."""
     from reproduce.report import figures, schedule_picture
 
-    args.output.parent.mkdir(parents=True, exist_ok=True)
     digits = math.ceil(math.log10(len(found) + 1))
     for number, (name, timed, numbers) in enumerate(found, start=1):
         if not numbers.aggregations:
             raise UserError(f"{name}: nothing to draw, the first aggregation comes after the horizon")
         output = args.output if len(found) == 1 else args.output.with_stem(f"{args.output.stem}-{number:0{digits}d}")
         with figures.style():
-            schedule_picture.draw(timed, args.seed, numbers, name).savefig(output)
+            picture = schedule_picture.draw(timed, args.seed, numbers, name)
+            files.write(output, partial(picture.savefig, format=output.suffix[1:]))
         if not args.json:
             print(output)

@@ -16,19 +16,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce import plan
-    from reproduce.errors import MissingData
-    from reproduce.files import check_writable
-    from reproduce.problems.data import available
-    from reproduce.settings import settings
+    from reproduce import plan, training
 
-    job = plan.job(args.scale, args.paper, args.job)
-    for name in plan.lacking(job):
-        raise MissingData(name, available(name, settings()).detail)
-    from reproduce.engine.train import train_job
-
-    digest = plan.digest(job.scale, job.paper, job.name)
-    output = args.output or Path(job.output)
-    for path in (output, settings().store / "checkpoints" / "one"):
-        check_writable(path)
-    train_job(job.panel, job.experiments, job.scale, job.paper, job.name, digest, output)
+    training.train(plan.job(args.scale, args.paper, args.job), args.output)

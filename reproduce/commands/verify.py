@@ -33,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce import plan, results
+    from reproduce import due, plan, results
 
     scale = plan.check_scale(args.scale)
     wanted = {a.id for a in plan.select(args.target)}
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> None:
         whole = bool(args.target or args.only)
         print("\n".join(line for verdict in COLOURS for line in group(verdict, board, whole, args.only == "not run")))
         lines = [*([] if args.target else headline(found, of_target)), f"{results.tally(plan.jobs(scale))}."]
-        print("\n".join(map(fill, lines)))
+        print("\n".join(map(fill, [*lines, *(f"refused: {line}" for line in due.refused(scale))])))
 
 
 def group(verdict: str, board: Iterable[Verdict], whole: bool, idle: bool) -> list[str]:

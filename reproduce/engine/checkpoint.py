@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import pickle
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -49,10 +48,14 @@ class Checkpoint:
     def restore(self) -> bool:
         """Load the states; False if there is no checkpoint. UserError for a damaged file and for one of other runs:
         then no state is changed."""
-        if not self.path.exists():
-            return False
         try:
-            content = unpack(self.path.read_bytes())
+            data = self.path.read_bytes()
+        except FileNotFoundError:  # perhaps since a moment ago: another process may have ended the same job
+            return False
+        except OSError as error:
+            raise _unreadable(self.path, error.strerror or error) from error
+        try:
+            content = unpack(data)
             for run, (of, state) in zip(self.runs, content["states"], strict=True):
                 if of != identity(run):
                     raise ValueError("it is of other runs")
@@ -60,10 +63,8 @@ class Checkpoint:
                     raise ValueError("a model in it has another size")
                 if not {"x", "history", "status", "round"} <= set(state) and state:
                     raise ValueError("a state in it is not whole")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UserError(
-                f"checkpoint {self.path} cannot be read ({error}): delete it to train from the start"
-            ) from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise _unreadable(self.path, error) from error
         self.said = content["note"]
         for run, (_, state) in zip(self.runs, content["states"], strict=True):
             run.state.clear()
@@ -84,6 +85,10 @@ class Checkpoint:
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
+
+
+def _unreadable(path: Path, why: object) -> UserError:
+    return UserError(f"checkpoint {path} cannot be read ({why}): delete it to train from the start")
 
 
 def identity(run: Run) -> str:
@@ -112,9 +117,9 @@ def unpack(data: bytes) -> Any:
     try:
         with warnings.catch_warnings(action="ignore"):  # what torch finds odd is refused below, in one line
             found = torch.load(io.BytesIO(body), weights_only=True, map_location="cpu")
-    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        return _deep(json.loads(found["tree"]), found["tensors"])
+    except Exception as error:  # torch raises whatever it likes on bytes that somebody wrote by hand
         raise ValueError(str(error).partition("\n")[0]) from error
-    return _deep(json.loads(found["tree"]), found["tensors"])
 
 
 def _flat(value: Any, tensors: list[torch.Tensor], seen: dict[int, int]) -> Any:

@@ -73,4 +73,4 @@ def expected_strategy(model: Model, sample: tuple[int, ...]) -> str:
 
 def _chain(model: Model, sample: tuple[int, ...]) -> bool:
     """Is the model a chain of the layers that can be compiled? As `engine.compiled` finds out by tracing it."""
-    return not model.batch_statistics and not model.cost(sample).strided
+    return not model.batch_statistics and model.cost(sample).chain

@@ -265,7 +265,10 @@ def _folder() -> Path:
     if os.access(beside if beside.exists() else HERE, os.W_OK):
         beside.mkdir(exist_ok=True)
         return beside
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reproduce"
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reproduce"
+    except RuntimeError as error:  # an account without a home
+        raise OSError("there is no home folder: set XDG_CACHE_HOME") from error
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.stat()
     if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:

@@ -6,6 +6,7 @@ chunk of one client uses the plain operators (large networks gain nothing from s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from torch import Tensor
 from reproduce.engine.augment import Augmentation
 from reproduce.engine.inner import Inner
 from reproduce.engine.ops import One, Stacked
+from reproduce.engine.rule import EPSILON
 from reproduce.engine.stacking import Chunk
 from reproduce.engine.still import Contrast, distillation
 
@@ -90,7 +92,7 @@ class Gradients:
 
 
 class Stepper:
-    """y <- y - lr (1 - decay)^k v with v = momentum v + g + correction + mu (y - anchor), on blocks."""
+    """y <- y - lr (1 - decay)^k v with v = momentum v + g + correction + mu (y - anchor), on blocks; v of AdamW."""
 
     def __init__(self, chunk: Chunk, y: Blocks) -> None:
         self.rule = chunk.rule
@@ -103,6 +105,7 @@ class Stepper:
             self.anchor = [b.clone() for b in y] if anchor is None else layout.blocks(anchor)
             self.mu = self._column(chunk, chunk.mus, y)
         self.velocity = [torch.zeros_like(b) for b in y] if self.rule.momentum else None
+        self.moments = [[torch.zeros_like(b) for b in y] for _ in self.rule.betas]
         self.rate = chunk.rates[0]
         self.rates = None if len(set(chunk.rates)) == 1 else self._column(chunk, chunk.rates, y)
 
@@ -113,7 +116,8 @@ class Stepper:
     @property
     def plain(self) -> bool:
         """Plain SGD with one learning rate: the update is a multiple of the gradient."""
-        return self.correction is None and not self.pull and self.velocity is None and self.rates is None
+        terms = self.correction, self.velocity, self.rates
+        return terms == (None, None, None) and not self.pull and not self.moments
 
     def rate_at(self, k: int) -> float:
         """The common learning rate in step k."""
@@ -132,6 +136,8 @@ class Stepper:
             torch._foreach_mul_(velocity, self.rule.momentum)
             torch._foreach_add_(velocity, grads)
             grads = velocity
+        if self.moments:
+            grads = self._adamw(k, grads)
         shrink = (1 - self.rule.decay) ** k
         if self.rates is None:
             torch._foreach_add_([b[:a] for b in y], grads, alpha=-self.rate_at(k))
@@ -139,9 +145,25 @@ class Stepper:
             for b, g, rate in zip(y, grads, self.rates, strict=True):
                 b[:a].addcmul_(g, rate[:a], value=-shrink)
 
+    def _adamw(self, k: int, grads: Blocks) -> Blocks:
+        """The direction of AdamW in step k."""
+        a = grads[0].shape[0]
+        first, second = ([m[:a] for m in moment] for moment in self.moments)
+        b, c = self.rule.betas
+        torch._foreach_lerp_(first, grads, 1 - b)
+        torch._foreach_mul_(second, c)
+        torch._foreach_addcmul_(second, grads, grads, 1 - c)
+        scale = torch._foreach_sqrt(second)
+        torch._foreach_mul_(scale, (1 - b ** (k + 1)) / math.sqrt(1 - c ** (k + 1)))
+        torch._foreach_add_(scale, (1 - b ** (k + 1)) * EPSILON)
+        return list(torch._foreach_div(first, scale))
+
 
 class Masks:
-    """Magnitude masks (fiarse): the model computes with y * m, m = |y| >= threshold, per client and tensor."""
+    """Magnitude masks (fiarse): the model computes with y * m, m = |y| >= threshold, per client and tensor.
+
+    A tensor of which all clients of the stack hold everything (threshold 0) has none.
+    """
 
     def __init__(self, chunk: Chunk, y: Blocks) -> None:
         self.rule = chunk.rule
@@ -149,32 +171,38 @@ class Masks:
         if thresholds is None:
             raise ValueError("a rule with a mask needs thresholds in the request")
         self.t = [t.reshape(-1, *[1] * (b.dim() - 1)) for t, b in zip(thresholds.unbind(1), y, strict=True)]
-        self.frozen = [self._mask(b, t) for b, t in zip(y, self.t, strict=True)]
+        self.some, self.all = (thresholds > 0).any(0).tolist(), (thresholds > 0).all(0).tolist()
+        self.frozen = self._taken(y)
         self.masks = self.frozen
 
-    def _mask(self, y: Tensor, t: Tensor) -> Tensor:
-        return (y.abs() >= t).to(y.dtype)
+    def _taken(self, y: Blocks) -> list[Tensor | None]:
+        a = y[0].shape[0]
+        known = zip(self.some, y, self.t, strict=True)
+        return [b.abs() >= t[:a] if some else None for some, b, t in known]
 
     def effective(self, y: Blocks) -> Blocks:
         a = y[0].shape[0]
         if self.rule.mask == "dynamic":
-            self.masks = [self._mask(b, t[:a]) for b, t in zip(y, self.t, strict=True)]
+            self.masks = self._taken(y)
         else:
-            self.masks = [m[:a] for m in self.frozen]
-        return [b * m for b, m in zip(y, self.masks, strict=True)]
+            self.masks = [None if m is None else m[:a] for m in self.frozen]
+        return [b if m is None else b * m for b, m in zip(y, self.masks, strict=True)]
 
     def gradient(self, y: Blocks, grads: Blocks) -> Blocks:
-        """g m (1 + 2|y|t / (|y|+t)^2), fiarse eq. (3); without `amplify` g m."""
+        """g m (1 + 2|y|t / (|y|+t)^2), fiarse eq. (3); without `amplify` g m. `grads` is consumed."""
         a = y[0].shape[0]
-        grads = [g * m for g, m in zip(grads, self.masks, strict=True)]
-        if not self.rule.amplify:
-            return grads
-        out = []
-        for g, b, t in zip(grads, y, self.t, strict=True):
-            size, t = b.abs(), t[:a]
-            factor = 2 * size * t / (size + t).square()
-            out.append(g * (1 + torch.where(t > 0, factor, torch.zeros_like(factor))))
-        return out
+        for g, b, m, t, positive in zip(grads, y, self.masks, self.t, self.all, strict=True):
+            if m is None:
+                continue
+            g.mul_(m)
+            if self.rule.amplify:
+                size, t = b.abs(), t[:a]
+                bottom = (size + t).square_()
+                factor = size.mul_(2).mul_(t).div_(bottom)
+                if not positive:
+                    factor.masked_fill_(t == 0, 0)
+                g.mul_(factor.add_(1))
+        return grads
 
 
 class Data:
@@ -196,7 +224,8 @@ class Data:
         if int(counts.min()) < b:
             keep = index >= 0
             weight = torch.from_numpy(keep / counts[:, None]).to(self.arena.device, self.arena.dtype)
-            index = np.where(keep, index, 0)
+            # The batch's own first sample, so that a text beside the batch does not make it longer.
+            index = np.where(keep, index, index[:, :1])
         where = torch.from_numpy(np.ascontiguousarray(index[0] if self.plain else index)).to(self.arena.device)
         return self.augment(self.arena.train_x[where]), self.arena.train_y[where], weight
 

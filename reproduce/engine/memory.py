@@ -29,10 +29,10 @@ def parameter_arrays(rule: Rule) -> int:
     """Arrays of P numbers that one model of a stack needs.
 
     Start, iterate, gradient, update and its flat copy, and the step's temporary; correction and anchor, which any
-    request may bring; velocity, gradient sums and models to be contrasted with where the rule asks for them.
+    request may bring; velocity or moments, gradient sums and models to be contrasted with where the rule asks for them.
     """
     sums = bool(rule.mean_gradient or rule.first_gradient) + bool(rule.first_gradient)
-    return 6 + 2 + bool(rule.momentum) + 2 * sums + 2 * bool(rule.mask) + 3 * bool(rule.contrast)
+    return 6 + 2 + bool(rule.momentum) + 3 * bool(rule.betas) + 2 * sums + 2 * bool(rule.mask) + 3 * bool(rule.contrast)
 
 
 def activations(model: Model, sample: tuple[int, ...]) -> int:

@@ -12,7 +12,7 @@ from reproduce.engine.inner import drawn
 from reproduce.engine.layout import Layout
 from reproduce.engine.local import Rows
 from reproduce.engine.ops import One
-from reproduce.engine.rule import Exits
+from reproduce.engine.rule import EPSILON, Exits
 from reproduce.engine.stacking import Chunk, Slot
 from reproduce.engine.task import Arena
 from reproduce.streams import rng
@@ -42,6 +42,7 @@ def _client(chunk: Chunk, a: int, arena: Arena) -> tuple[torch.Tensor, torch.Ten
     augment = Augmentation([slot], arena, plan.shape[1])
     y = start.clone()
     velocity, total, first = torch.zeros_like(y), torch.zeros_like(y), torch.zeros_like(y)
+    moment, square = torch.zeros_like(y), torch.zeros_like(y)
     frozen = _keep(layout, y, request, slot.row)
     for k in range(slot.steps):
         index = torch.from_numpy(plan[k][plan[k] >= 0]).to(arena.device)
@@ -49,9 +50,12 @@ def _client(chunk: Chunk, a: int, arena: Arena) -> tuple[torch.Tensor, torch.Ten
         leaf = (y * keep).requires_grad_() if rule.mask else y.clone().requires_grad_()
         ops = One([generator], plan.shape[1])
         x = ops.images(augment(arena.train_x[index]))
-        z = layout.model.encode(ops, layout.named(leaf), x)
-        logits = layout.model.head(ops, layout.named(leaf), z)
-        loss = torch.nn.functional.cross_entropy(logits, arena.train_y[index])
+        if rule.inner is None:
+            z = layout.model.encode(ops, layout.named(leaf), x)
+            logits = layout.model.head(ops, layout.named(leaf), z)
+            loss = torch.nn.functional.cross_entropy(logits, arena.train_y[index])
+        else:
+            loss = _with_parts(layout, layout.named(leaf), x, arena.train_y[index], slot, k, ops)
         if rule.distill and request.teacher is not None:
             with torch.no_grad():
                 target = layout.model.forward(One(), layout.named(request.teacher), x).softmax(1)
@@ -61,8 +65,6 @@ def _client(chunk: Chunk, a: int, arena: Arena) -> tuple[torch.Tensor, torch.Ten
             toward, away = (_cosines(z, layout.model.encode(One(), layout.named(w), x)) for w in poles)
             share = torch.exp(toward / rule.temperature) / sum(torch.exp(c / rule.temperature) for c in (toward, away))
             loss = loss - rule.contrast * share.log().mean()
-        if rule.inner is not None:
-            loss = _with_parts(layout, layout.named(leaf), x, arena.train_y[index], slot, k)
         (g,) = torch.autograd.grad(loss, leaf)
         if rule.mask:
             g = g * keep
@@ -76,6 +78,10 @@ def _client(chunk: Chunk, a: int, arena: Arena) -> tuple[torch.Tensor, torch.Ten
         if correction is not None:
             d = d + correction
         velocity = rule.momentum * velocity + d
+        if rule.betas:
+            b, c = rule.betas
+            moment, square = b * moment + (1 - b) * d, c * square + (1 - c) * d**2
+            velocity = moment / (1 - b ** (k + 1)) / ((square / (1 - c ** (k + 1))).sqrt() + EPSILON)
         y = y - slot.lr * (1 - rule.decay) ** k * velocity
         for name, new in ops.buffers.items():
             y[layout.offsets[name] : layout.offsets[name] + new.numel()] = new
@@ -83,12 +89,12 @@ def _client(chunk: Chunk, a: int, arena: Arena) -> tuple[torch.Tensor, torch.Ten
 
 
 def _with_parts(
-    layout: Layout, p: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor, slot: Slot, k: int
+    layout: Layout, p: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor, slot: Slot, k: int, ops: One
 ) -> torch.Tensor:
     """The loss of a model that is trained together with its exits, or with a narrower network in it."""
     inner, nll = slot.request.rule.inner, torch.nn.functional.cross_entropy
     if isinstance(inner, Exits):
-        logits = layout.model.exit_logits(One(), p, x)  # type: ignore[attr-defined]
+        logits = layout.model.exit_logits(ops, p, x)  # type: ignore[attr-defined]
         losses = [nll(z, y) for z in logits]
         for j, z in enumerate(logits[:-1]):
             soft, last = (v.div(inner.temperature).softmax(1) for v in (z, logits[-1]))
@@ -98,8 +104,8 @@ def _with_parts(
     assert inner is not None
     model = inner.models[drawn(slot.key, len(inner.models), k + 1)[k]]
     narrow = {n: p[n][tuple(slice(s) for s in shape)] for n, shape in model.shapes.items()}
-    whole = layout.model.forward(One(), p, x)
-    return nll(whole, y) + nll(model.forward(One(), narrow, x), whole.detach().softmax(1))
+    whole = layout.model.forward(ops, p, x)
+    return nll(whole, y) + nll(model.forward(ops, narrow, x), whole.detach().softmax(1))
 
 
 def _cosines(z: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

@@ -2,6 +2,9 @@
 
 y <- start;  for k = 0..K-1:  d = g(y) + correction + mu * (y - anchor);  v = momentum * v + d;
                               y <- y - lr * (1 - decay)^k * v
+
+With `betas` (b, c) it is AdamW without weight decay, whose v is, from m = n = 0 on,
+    m = b m + (1 - b) d;  n = c n + (1 - c) d^2;  v = m / (1 - b^(k+1)) / (sqrt(n / (1 - c^(k+1))) + EPSILON)
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from numpy.typing import NDArray
 
 SGD_TERMS = frozenset({"mu", "momentum", "decay", "mean_gradient", "first_gradient"})
 """Fields of the rule that make sense for any function, a quadratic included."""
+EPSILON = 1e-8
+"""Of AdamW."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,8 @@ class Rule:
     contrast: weight of -log(e^(a/t) / (e^(a/t) + e^(b/t))) in the loss; a and b are the cosines between a sample's
         representation and those in the start and in the request's `previous` model, t is the `temperature` (moon).
     inner: what else of the model is trained in every step; not together with `distill` or `contrast`.
+    betas: of AdamW, fresh in every local run; () is SGD. Not together with `momentum`. A coordinate whose gradients are
+        all zero does not move.
     """
 
     mu: float = 0.0
@@ -68,8 +75,11 @@ class Rule:
     contrast: float = 0.0
     temperature: float = 1.0
     inner: Exits | OrderedDropout | None = None
+    betas: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.betas and (self.momentum or len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas)):
+            raise ValueError(f"AdamW has two betas in [0, 1), not {self.betas}, and no momentum")
         if self.inner is not None and (self.distill or self.contrast):
             raise ValueError("a model that is trained with its parts has no other term in its loss")
 

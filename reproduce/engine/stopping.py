@@ -1,7 +1,11 @@
-"""Being asked to stop: the training goes on to the next moment at which a checkpoint can be taken, and ends there."""
+"""Being asked to stop: the training goes on to the next moment at which a checkpoint can be taken, and ends there.
+
+A workflow that was killed cannot ask: the training that it began looks whether it is still there.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -13,6 +17,10 @@ from reproduce.errors import Stopped
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
+WORKFLOW = "REPRODUCE_WORKFLOW"
+"""The variable by which the Snakefile gives the number of its process to the trainings that it begins."""
+
+
 class Stopping:
     """Context in which the first SIGINT, SIGTERM or SIGHUP is a wish; a second one ends the process as usual.
 
@@ -20,7 +28,9 @@ class Stopping:
     """
 
     def __init__(self) -> None:
-        self.wish = 0
+        workflow = os.environ.get(WORKFLOW, "")
+        self.workflow = int(workflow) if workflow.isdigit() else 0
+        self.signal = 0
         self.before: dict[int, Any] = {}
 
     def __enter__(self) -> Stopping:
@@ -31,8 +41,25 @@ class Stopping:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._restore()
 
+    @property
+    def wish(self) -> bool:
+        """Shall the training end?"""
+        return bool(self.signal) or self.orphaned
+
+    @property
+    def orphaned(self) -> bool:
+        """Is the workflow that began the training gone?"""
+        try:
+            if self.workflow:
+                os.kill(self.workflow, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:  # it is another user's
+            pass
+        return False
+
     def _asked(self, number: int, frame: FrameType | None) -> None:
-        self.wish = number
+        self.signal = number
         self._restore()
         print(f"\n{signal.Signals(number).name}: stopping at the end of this round", file=sys.stderr, flush=True)
 
@@ -42,5 +69,8 @@ class Stopping:
 
     def end(self) -> None:
         """Raises `Stopped`; to be called when the checkpoint is written."""
-        name = signal.Signals(self.wish).name
-        raise Stopped(f"stopped by {name}; the checkpoint is written, the same command goes on from it", self.wish)
+        if not self.signal:
+            text = "the workflow that began this training is gone, so it ends; the checkpoint is written: run "
+            raise Stopped(f"{text}`snakemake --unlock`, then the same snakemake command as before", signal.SIGTERM)
+        name = signal.Signals(self.signal).name
+        raise Stopped(f"stopped by {name}; the checkpoint is written, the same command goes on from it", self.signal)

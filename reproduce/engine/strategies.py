@@ -8,7 +8,7 @@ Which is fastest, as measured (`python -m benchmarks choice` prints it again, fo
     siblings     softmax, larger: one matrix product per batch for all runs on the same batches
     compiled     chains of layers up to 30 MMAC: compiled, a sample or a channel per vector lane
     dense        one hidden layer: stacks of 10 clients, gradients written out
-    stacked      networks up to 3.6 MMAC: stacks of 5 clients, grouped convolutions, channels-last
+    stacked      networks up to 3.6 MMAC, of texts up to 12: stacks of 5 clients, grouped convolutions, channels-last
     sequential   larger networks: one client at a time; at the arithmetic peak already
     reference    never chosen: the oracle of the tests
 
@@ -48,11 +48,15 @@ COMPILED = 30_000_000
 LARGE = 3_600_000
 """The same up to which a stack is faster than one model at a time."""
 
+LARGE_TEXTS = 12_000_000
+"""The same for networks that read texts, whose products are of many small matrices."""
+
 NEEDED = frozenset({"clients", "steps", "start", "lr", "round", "offset", "weights"})
 SGD = SGD_TERMS | {"anchor", "correction"}
 DISTILLATION = frozenset({"distill", "teacher"})
 CONTRAST = frozenset({"contrast", "temperature", "previous"})
 MASKS = frozenset({"mask", "amplify", "thresholds"})
+ADAMW = frozenset({"betas"})
 PARTS = frozenset({"model", "inner"})
 
 
@@ -186,9 +190,9 @@ def _network(work: Demand) -> bool:
 _STACKED = Strategy(
     name="stacked",
     code="reproduce.engine.local:autograd_run",
-    serves=NEEDED | PARTS | SGD | DISTILLATION | CONTRAST | MASKS,
+    serves=NEEDED | PARTS | SGD | ADAMW | DISTILLATION | CONTRAST | MASKS,
     fits=_network,
-    best=lambda work: macs(work.model, work.sample) <= LARGE,
+    best=lambda work: macs(work.model, work.sample) <= (LARGE_TEXTS if work.model.trimmed else LARGE),
     size=_stack(STACK),
     # Batch statistics forbid padding: only clients with equal batches meet.
     key=lambda work, plans: plans.lengths if work.model.batch_statistics else None,
@@ -274,7 +278,7 @@ TABLE = (
     Strategy(
         name="reference",
         code="reproduce.engine.reference:reference_run",
-        serves=NEEDED | PARTS | SGD | DISTILLATION | CONTRAST | MASKS,
+        serves=NEEDED | PARTS | SGD | ADAMW | DISTILLATION | CONTRAST | MASKS,
         fits=_network,
         best=lambda work: False,
         size=lambda work, slots: 1,

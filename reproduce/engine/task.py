@@ -28,6 +28,7 @@ from reproduce.engine.weights import stored
 from reproduce.errors import UserError
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Indices
+from reproduce.problems.bytepairs import BytePairs
 from reproduce.problems.data import load
 from reproduce.problems.models import Model
 from reproduce.problems.tokens import pieces
@@ -46,9 +47,10 @@ class Arena:
         self.stored, checksums = stored(self.layout, settings)
         self.checksums = {str(problem.data): data.sha256} | checksums
         notes = [getattr(data, "note", "")]
-        if problem.tokenizer == "pieces":
+        if problem.tokenizer != "hashed":
             texts = data.train_text or (), data.test_text or ()
-            train_x, test_x, self.checksums["tokenizer"], note = pieces(*texts, settings.data)
+            cut = problem.tokenizer.cut if isinstance(problem.tokenizer, BytePairs) else pieces
+            train_x, test_x, self.checksums["tokenizer"], note = cut(*texts, settings.data)
             data, notes = replace(data, train_x=train_x, test_x=test_x), [*notes, note]
         self.notes = {str(problem.data): said} if (said := "; ".join(filter(None, notes))) else {}
         self.classes = data.n_classes

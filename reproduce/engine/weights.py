@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from reproduce.engine.layout import Layout
 from reproduce.errors import MissingData, UserError
-from reproduce.problems.weights import FILES, find, missing
+from reproduce.problems.weights import FILES, HUB, find, missing
 from reproduce.settings import Settings
 
 
@@ -33,14 +34,27 @@ def stored(layout: Layout, settings: Settings) -> Stored:
     if path is None:
         raise MissingData(name, missing(name, settings))
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    if not sha256.startswith(FILES[name].split("-")[1].split(".")[0]):
+    if name in FILES and not sha256.startswith(FILES[name].split("-")[1].split(".")[0]):
         raise UserError(f"{path} is damaged: its SHA-256 is {sha256}; delete it and fetch it again")
-    content = torch.load(path, map_location="cpu", weights_only=True)
+    content = _hub_tensors(path, name) if name in HUB else torch.load(path, map_location="cpu", weights_only=True)
     tensors = {}
-    for parameter, shape in zip(layout.names, layout.shapes, strict=True):
+    for parameter in layout.names:
         if layout.model.is_stored(parameter):
-            found = content.get(parameter)
+            found, shape = content.get(parameter), layout.model.stored_shape(parameter)
             if found is None or tuple(found.shape) != shape:
                 raise UserError(f"{path} holds no {parameter} of shape {shape}: it is not the network {name}")
             tensors[parameter] = found
     return Stored(tensors, {name: sha256})
+
+
+def _hub_tensors(path: Path, name: str) -> dict[str, Tensor]:
+    """A file of the hub by the names of its encoder's tensors, before which heads put the model's family."""
+    try:
+        from safetensors.torch import load_file
+    except ImportError as error:
+        raise UserError(f"the weights of {name} need a library: pip install safetensors") from error
+    try:
+        content = load_file(path)
+    except Exception as error:  # the library raises its own
+        raise UserError(f"{path} is damaged ({error}); delete it and fetch it again") from error
+    return {key.removeprefix(f"{name.split('-')[0]}."): value for key, value in content.items()}

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from reproduce import findings, papers, plan
 from reproduce.declare import Artifact
+from reproduce.errors import UserError
 from reproduce.page import pictures
 from reproduce.page.forest import forest
 from reproduce.page.markdown import to_html
@@ -148,12 +149,19 @@ def item(artifact: Artifact, scale: str, verdicts: Iterable[Verdict]) -> Item:
     if not first.exists():
         return Item(artifact, claims, behind, target=str(first))
     if first.suffix == ".md":
-        text = first.read_text(encoding="utf-8").split("\n", 1)[1]  # its title is the heading on the page already
-        return Item(artifact, claims, behind, table=to_html(text, top=2))
+        return Item(artifact, claims, behind, table=_table(first, artifact.id))
     caption = first.with_suffix(".txt")
     said = caption.read_text(encoding="utf-8").strip() if caption.is_file() else f"{artifact.title}."
     picture = pictures.embedded(first.with_suffix(".png"))
     return Item(artifact, claims, behind, image=picture, alt=pictures.seen(artifact, scale), caption=said)
+
+
+def _table(file: Path, name: str) -> str:
+    """A rendered table without its title, which is the heading on the page already."""
+    try:
+        return to_html(file.read_text(encoding="utf-8").split("\n", 1)[1], top=2)
+    except (ValueError, IndexError) as error:
+        raise UserError(f"{file}: not a table as it was rendered; render {name} again") from error
 
 
 def described(paper: str) -> tuple[str, str, str]:

@@ -15,7 +15,7 @@ def page(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally], others
     """The page as HTML. others: scales whose pages lie beside this one."""
     from jinja2 import Environment, FileSystemLoader
 
-    from reproduce import plan, results
+    from reproduce import due, plan, results
     from reproduce.page.contents import contents
     from reproduce.verdicts.scoreboard import by_ground, headline
     from reproduce.verdicts.verdict import VERDICTS
@@ -28,6 +28,7 @@ def page(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally], others
         total=dict(Counter(v.verdict for v in verdicts)),
         results=results.tally(plan.jobs(scale)),
         headline=headline(found, verdicts),
+        refused=due.refused(scale),
         grounds=by_ground(verdicts),
         verdicts=VERDICTS,
         others=others,

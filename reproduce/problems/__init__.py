@@ -15,6 +15,7 @@ import numpy as np
 
 from reproduce.errors import UserError, unknown
 from reproduce.problems.batches import Batches, Fixed
+from reproduce.problems.bytepairs import BytePairs
 from reproduce.problems.models import MLP, Model, Softmax
 from reproduce.problems.sample import Sample
 from reproduce.problems.sources import SOURCES
@@ -91,7 +92,8 @@ class Classification:
     augment: "none" or "crop_flip" (random crop with zero padding 4, horizontal flip; training only).
     pad: zero pixels added on each side of an image (28x28 to 32x32 with 2).
     evaluation_batch: samples per evaluation batch (matters only for models with batch statistics).
-    tokenizer: of texts, "hashed" (a number for each word) or "pieces" (BERT's word pieces, `problems.tokens`).
+    tokenizer: of texts, "hashed" (a number for each word), "pieces" (BERT's word pieces, `problems.tokens`) or
+        `BytePairs`.
     """
 
     data: Any
@@ -111,16 +113,16 @@ class Classification:
     augment: str = "none"
     pad: int = 0
     evaluation_batch: int = 500
-    tokenizer: str = "hashed"
+    tokenizer: str | BytePairs = "hashed"
 
     def __post_init__(self) -> None:
         if self.augment not in ("none", "crop_flip"):
             raise ValueError(f"augmentation '{self.augment}': use 'none' or 'crop_flip'")
         if self.augment != "none" and isinstance(self.model, MLP | Softmax):
             raise ValueError("models of plain features have no images to crop")
-        if self.tokenizer not in ("hashed", "pieces"):
-            raise ValueError(f"tokenizer '{self.tokenizer}': use 'hashed' or 'pieces'")
-        if self.tokenizer == "pieces" and getattr(self.source, "kind", "") != "text":
+        if self.tokenizer not in ("hashed", "pieces") and not isinstance(self.tokenizer, BytePairs):
+            raise ValueError(f"tokenizer '{self.tokenizer}': use 'hashed' or 'pieces', or BytePairs")
+        if self.tokenizer != "hashed" and getattr(self.source, "kind", "") != "text":
             raise UserError(f"{self.data} has no texts to cut into word pieces")
         if self.test_partition and not hasattr(self.partition, "split_test"):
             raise UserError(f"the partition {type(self.partition).__name__} cannot split a test set")
@@ -141,6 +143,8 @@ class Classification:
     @property
     def sample(self) -> Sample:
         """One sample as the model sees it."""
+        if isinstance(self.tokenizer, BytePairs):
+            return self.tokenizer.sample
         sample: Sample = self.source.sample
         return sample.padded(self.pad) if self.pad else sample
 
@@ -168,8 +172,9 @@ class Classification:
 
     @property
     def requires(self) -> tuple[str, ...]:
-        data = (self.data,) if isinstance(self.data, str) and self.data not in EMBEDDED else ()
-        return (*data, self.model.pretrained) if self.model.pretrained else data
+        data = self.data if isinstance(self.data, str) and self.data not in EMBEDDED else ""
+        stored = self.model.pretrained, self.tokenizer.name if isinstance(self.tokenizer, BytePairs) else ""
+        return tuple(dict.fromkeys(filter(None, (data, *stored))))
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -179,14 +184,14 @@ class Classification:
 
 
 def _check_tokens(model: Model, sample: Sample) -> None:
-    """UserError if the model wants tokens and the samples are none, the reverse, or if its embedding is too small."""
-    if bool(model.embedding) != (sample.dtype == "int64"):
-        raise UserError(
-            f"{model} {'wants' if model.embedding else 'cannot read'} token ids; samples are {sample.dtype}"
-        )
-    rows = model.shapes[model.embedding][0] if model.embedding else sample.vocabulary
-    if rows < sample.vocabulary:
-        raise UserError(f"the tokenizer has {sample.vocabulary} ids and does not fit the {rows} rows of {model}")
+    """UserError if the model wants tokens and the samples are none, the reverse, or if it has no room for them."""
+    if bool(model.tokens) != (sample.dtype == "int64"):
+        raise UserError(f"{model} {'wants' if model.tokens else 'cannot read'} token ids; samples are {sample.dtype}")
+    ids, length = sample.vocabulary, sample.shape[0]
+    if model.tokens < ids:
+        raise UserError(f"the tokenizer has {ids} ids and does not fit the {model.tokens} rows of {model}")
+    if model.longest and length > model.longest:
+        raise UserError(f"texts of {length} tokens do not fit {model}: cut them to its {model.longest} positions")
 
 
 @cache

@@ -10,17 +10,18 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 class Count:
-    """The operator set that only counts: activations are shapes (channels, height, width) or (features,).
+    """The operator set that only counts: activations are shapes (channels, height, width), (features,), or (tokens,
+    features).
 
     After a forward pass `layers` lists (layer, kind, output shape, parameters), `macs` are the multiply-accumulates of
-    one sample, and `strided` says whether any convolution has a stride.
+    one sample, and `chain` says whether it is a chain of layers such as can be compiled (`engine.compiled`).
     """
 
     def __init__(self, shapes: Shapes) -> None:
         self.shapes = shapes
         self.layers: list[tuple[str, str, tuple[int, ...], int]] = []
         self.macs = 0
-        self.strided = False
+        self.chain = True
 
     @property
     def forward_flops(self) -> int:
@@ -35,18 +36,20 @@ class Count:
         if len(x) != 3 or x[0] != inputs:
             raise ValueError(f"{layer} takes images of {inputs} channels but gets {x}")
         side = [(s + 2 * padding - kernel) // stride + 1 for s in x[1:]]
-        self.strided = self.strided or stride > 1
+        self.chain = self.chain and stride == 1
         self.macs += math.prod(side) * outputs * inputs * kernel * kernel
         self.layers.append((layer, "Conv2d", (outputs, *side), self._parameters(layer)))
         return (outputs, *side)
 
     def linear(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
-        outputs, inputs = self.shapes[f"{layer}.weight"]
-        if math.prod(x) != inputs:
+        outputs = math.prod(self.shapes[f"{layer}.bias"])
+        inputs = math.prod(self.shapes[f"{layer}.weight"]) // outputs
+        if x[-1] != inputs:
             raise ValueError(f"{layer} takes {inputs} features but gets {x}")
-        self.macs += inputs * outputs
-        self.layers.append((layer, "Linear", (outputs,), self._parameters(layer)))
-        return (outputs,)
+        out = (*x[:-1], outputs)
+        self.macs += math.prod(out) * inputs
+        self.layers.append((layer, "Linear", out, self._parameters(layer)))
+        return out
 
     def norm(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
         self.layers.append((layer, "BatchNorm2d", x, self._parameters(layer)))
@@ -62,6 +65,39 @@ class Count:
         self.layers.append((layer, "EmbeddingBag", (width,), self._parameters(layer)))
         return (width,)
 
+    def trim(self, x: Any, padding: int) -> Any:
+        self.chain = False
+        return x
+
+    def places(self, x: Any, padding: int) -> Any:
+        return x
+
+    def lookup(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
+        out = (*x, self.shapes[f"{layer}.weight"][1])
+        self.layers.append((layer, "Embedding", out, self._parameters(layer)))
+        return out
+
+    def shift(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
+        self.layers.append((layer, "Embedding", x, self._parameters(layer)))
+        return x
+
+    def attention(self, parts: Any, x: Any, padding: int, heads: int, dropout: float) -> Any:
+        tokens, width = parts[0]
+        self.macs += 2 * tokens * tokens * width
+        self.layers.append(("attention", "Attention", (heads, tokens, tokens), 0))
+        return (tokens, width)
+
+    def first(self, x: Any) -> Any:
+        return x[1:]
+
+    def gelu(self, x: Any) -> Any:
+        self.layers.append(("gelu", "GELU", x, 0))
+        return x
+
+    def tanh(self, x: Any) -> Any:
+        self.layers.append(("tanh", "Tanh", x, 0))
+        return x
+
     def pool(self, x: Any, size: int = 2, stride: int = 2, padding: int = 0) -> Any:
         out = (x[0], *((side + 2 * padding - size) // stride + 1 for side in x[1:]))
         self.layers.append(("pool", "MaxPool2d", out, 0))
@@ -74,6 +110,8 @@ class Count:
     def dropout(self, x: Any, p: float) -> Any:
         self.layers.append(("dropout", "Dropout", x, 0))
         return x
+
+    token_dropout = dropout
 
     def channel_dropout(self, x: Any, p: float) -> Any:
         self.layers.append(("dropout", "Dropout2d", x, 0))

@@ -44,7 +44,7 @@ def catalogue() -> tuple[Source, ...]:
 
 def available(name: str, settings: Settings) -> Availability:
     """Where the data set, or the stored weights, of a name stand, without reading them. UserError for unknown names."""
-    if name in weights.FILES:
+    if weights.known(name):
         path = weights.find(name, settings)
         if path is None:
             return Availability(name, "missing", "", weights.missing(name, settings))
@@ -134,6 +134,10 @@ def checked(arrays: Arrays, source: Source) -> Arrays:
             raise ValueError(f"{part} has {x.shape} {x.dtype} and {len(y)} labels, expected {(rows, *source.shape)}")
         if y.min() < 0 or y.max() >= source.classes:
             raise ValueError(f"{part} labels outside 0 .. {source.classes - 1}")
+        if len(y) > 1 and y.min() == y.max():
+            raise ValueError(f"all {part} labels are {y[0]}")
+        if x.dtype == np.float32 and not np.isfinite(x).all():
+            raise ValueError(f"{part} has values that are not numbers")
     return arrays
 
 
@@ -144,7 +148,7 @@ def decode(source: Source, layout: Files, folder: Path) -> tuple[Arrays, str]:
     try:
         arrays, note = READERS[layout.reader]([folder / file.path for file in layout.files], source)
         arrays = checked(arrays, source)
-    except (UserError, MemoryError):
+    except UserError:
         raise
     except Exception as error:  # the decoders of six formats raise whatever they like on damaged bytes
         files = " and ".join(str(folder / file.path) for file in layout.files)
@@ -191,7 +195,7 @@ def verified(file: File, folder: Path, name: str) -> str:
     side = path.with_name(path.name + ".sha256")
     accepted = list(file.known)
     if side.is_file():
-        accepted.append("sha256:" + side.read_text().split(" ")[0].strip())
+        accepted.append("sha256:" + side.read_text(encoding="utf-8", errors="replace").split(" ")[0].strip()[:64])
     if not set(accepted) & set(found):
         expected = " or ".join(accepted) or f"that of a side file {side.name}, which is not there"
         raise UserError(

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import urllib.request
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from reproduce.settings import Settings
 
 _NEWS = "https://raw.githubusercontent.com/mhjabreel/CharCnn_Keras/master/data/ag_news_csv"
 _LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
-_SVHN = "http://ufldl.stanford.edu/housenumbers"
+_SVHN = "http://ufldl.stanford.edu/housenumbers"  # has no https; the checksums are in `sources`
 
 URLS = {  # official files whose checksum is known; kept as they are
     "a9a/a9a": f"{_LIBSVM}/a9a",
@@ -33,9 +34,24 @@ URLS = {  # official files whose checksum is known; kept as they are
     "svhn/test_32x32.mat": f"{_SVHN}/test_32x32.mat",
 }
 TORCHVISION = {"mnist": "MNIST", "fashion_mnist": "FashionMNIST", "cifar10": "CIFAR10", "cifar100": "CIFAR100"}
-HUGGING_FACE = {  # repository, its name of the test split
-    "cinic10": ("flwrlabs/cinic10", "test"),
-    "tiny_imagenet": ("zh-plus/tiny-imagenet", "valid"),
+
+
+@dataclass(frozen=True)
+class Archive:
+    """An official archive: its checksum, and the folder in it that has the folders of the set's last layout."""
+
+    url: str
+    checksum: str
+    inside: str = ""
+
+
+ARCHIVES = {
+    "cinic10": Archive(
+        "https://datashare.ed.ac.uk/bitstream/handle/10283/3192/CINIC-10.tar.gz", "md5:6ee4d0c996905fe93221de577967a372"
+    ),
+    "tiny_imagenet": Archive(
+        "https://cs231n.stanford.edu/tiny-imagenet-200.zip", "md5:90528d7ca1a48142e341f4ef8d21d0de", "tiny-imagenet-200"
+    ),
 }
 
 
@@ -64,11 +80,12 @@ def _get(source: Source, folder: Path, temporary: Path) -> Files:
         if all(file.path in URLS for file in layout.files):
             _get_files(source, layout, folder, temporary)
             return layout
-    if source.name not in (*TORCHVISION, *HUGGING_FACE):
+    if source.name in ARCHIVES:
+        return _get_archive(source, folder, temporary)
+    if source.name not in TORCHVISION:
         files = " and ".join(file.path for file in source.layouts[0].files)
         raise UserError(f"{source.name} is nowhere to be fetched: copy {files} into the data folder (docs/data.md)")
-    fetch = _torchvision if source.name in TORCHVISION else _hugging_face
-    arrays = _online(source, lambda: fetch(source, temporary))
+    arrays = _online(source, lambda: _torchvision(source, temporary))
     _compare(source, arrays)
     _save(folder / source.layouts[0].files[0].path, temporary / "whole.npz", arrays)
     return source.layouts[0]
@@ -81,14 +98,34 @@ def _get_files(source: Source, layout: Files, folder: Path, temporary: Path) -> 
         for file in layout.files:
             target = temporary / file.path
             target.parent.mkdir(exist_ok=True)
-            with urllib.request.urlopen(URLS[file.path], timeout=60) as answer, target.open("wb") as stream:
-                shutil.copyfileobj(answer, stream)
+            _fetch(URLS[file.path], target)
 
     _online(source, fetch)
     for file in layout.files:
         verified(file, temporary, source.name)
     for file in layout.files:
         os.replace(temporary / file.path, folder / file.path)
+
+
+def _get_archive(source: Source, folder: Path, temporary: Path) -> Files:
+    """The official folders, out of an archive whose checksum is known."""
+    archive, layout = ARCHIVES[source.name], source.layouts[-1]
+    there = [folder / file.path for file in layout.files if (folder / file.path).exists()]
+    if there:
+        raise UserError(f"{there[0]} is there, and nothing is overwritten: delete it to get {source.name}")
+    packed = temporary / archive.url.rpartition("/")[2]
+    _online(source, lambda: _fetch(archive.url, packed))
+    if archive.checksum not in (found := checksums(packed)):
+        raise UserError(f"{archive.url} has checksum {found[1]}, expected {archive.checksum}; try again later")
+    shutil.unpack_archive(packed, temporary / "unpacked")
+    for file in layout.files:
+        os.replace(temporary / "unpacked" / archive.inside / Path(file.path).name, folder / file.path)
+    return layout
+
+
+def _fetch(url: str, target: Path) -> None:
+    with urllib.request.urlopen(url, timeout=60) as answer, target.open("wb") as stream:
+        shutil.copyfileobj(answer, stream)
 
 
 def _torchvision(source: Source, temporary: Path) -> Arrays:
@@ -101,23 +138,6 @@ def _torchvision(source: Source, temporary: Path) -> Arrays:
         fetched = getattr(datasets, TORCHVISION[source.name])(str(temporary), train=part == "train", download=True)
         arrays[f"{part}_x"] = np.asarray(fetched.data, np.uint8).reshape(-1, *source.shape)
         arrays[f"{part}_y"] = np.asarray(fetched.targets, np.int64)
-    return arrays
-
-
-def _hugging_face(source: Source, temporary: Path) -> Arrays:
-    try:
-        import datasets
-    except ImportError as error:
-        raise _needs("datasets", source) from error
-    repository, test_split = HUGGING_FACE[source.name]
-    fetched = datasets.load_dataset(repository, cache_dir=str(temporary))
-    arrays: Arrays = {}
-    for part, split in zip(PARTS, ("train", test_split), strict=True):
-        rows = fetched[split]
-        names = list(rows.features["label"].names)
-        rank = np.array([sorted(names).index(name) for name in names])  # the papers number classes by folder name
-        arrays[f"{part}_x"] = np.stack([np.asarray(image.convert("RGB"), np.uint8) for image in rows["image"]])
-        arrays[f"{part}_y"] = rank[np.asarray(rows["label"])].astype(np.int64)
     return arrays
 
 

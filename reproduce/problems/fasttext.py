@@ -26,6 +26,10 @@ class FastText(Model):
         return {"embedding.weight": (self.vocabulary, self.width)} | linear_shapes("fc", self.width, self.classes)
 
     @property
+    def tokens(self) -> int:
+        return self.vocabulary
+
+    @property
     def embedding(self) -> str:
         return "embedding.weight"
 

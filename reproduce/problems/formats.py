@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import lzma
+import math
+import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -29,6 +31,8 @@ def read_npz(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
     """An archive with `train_x, train_y, test_x, test_y`, images possibly as differences `train_x_d` (docs/data.md)."""
     arrays: Arrays = {}
     with paths[0].open("rb") as stream, np.load(stream) as archive:
+        for name in archive.files:
+            _check_size(archive.zip, name, max(source.sizes) * max(1, math.prod(source.shape)))
         for part in ("train", "test"):
             if f"{part}_x_d" in archive.files:
                 arrays[f"{part}_x"] = undo_differences(archive[f"{part}_x_d"])
@@ -39,6 +43,16 @@ def read_npz(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
                 arrays[f"{part}_x"] = arrays[f"{part}_x"][..., None]
         lossy = sum(len(archive[k]) for k in ("lossy_train_idx", "lossy_test_idx") if k in archive.files)
     return arrays, f"{lossy} images are JPEG re-encodings" if lossy else ""
+
+
+def _check_size(archive: zipfile.ZipFile, name: str, most: int) -> None:
+    """Raises ValueError for an array that claims more than `most` entries, before anything is reserved for them."""
+    with archive.open(f"{name}.npy") as file:
+        version = np.lib.format.read_magic(file)
+        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = header(file)
+    if math.prod(shape) > most or dtype.itemsize > 8:
+        raise ValueError(f"{name} claims {math.prod(shape):,} entries of {dtype}, expected {most:,} at most")
 
 
 def undo_differences(planes: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -69,10 +69,29 @@ class Model:
         """Is this tensor one of them?"""
         return False
 
+    def stored_shape(self, name: str) -> tuple[int, ...]:
+        """The shape that it is stored in."""
+        return self.shapes[name]
+
+    @property
+    def tokens(self) -> int:
+        """How many token ids it knows, from 0 on; 0 if its samples are not texts."""
+        return 0
+
+    @property
+    def longest(self) -> int:
+        """Tokens in the longest text that it reads; 0 if there is no such limit."""
+        return 0
+
     @property
     def embedding(self) -> str:
         """The tensor of which a batch reads, and a step moves, only the rows that its samples name; "" if none."""
         return ""
+
+    @property
+    def trimmed(self) -> bool:
+        """Does the shape of what it computes follow from the values in a batch (texts cut to the longest of them)?"""
+        return False
 
     @property
     def separable(self) -> bool:
@@ -96,9 +115,24 @@ class Model:
     def narrowed(self, width: float, scale: bool = True) -> Model:
         """The network with the first share `width` of every layer's channels; ValueError if it has no such form.
 
-        scale: the outputs of convolutions are divided by `width`.
+        scale: the outputs of convolutions are divided by `width` (of texts: of all layers that are cut).
         """
         raise ValueError(f"a {type(self).__name__} has no narrower form")
+
+    @property
+    def exits(self) -> tuple[int, ...]:
+        """After how many of its parts there is a classifier, where it has more than one (exits.py)."""
+        return ()
+
+    def cut(self, exits: int, width: float) -> Model:
+        """The network up to exit number `exits`, with the first share `width` of every layer's channels."""
+        raise ValueError(f"this needs a network with exits, and a {type(self).__name__} has none")
+
+    @property
+    def maskable(self) -> tuple[str, ...]:
+        """The parameters that magnitude masks may leave out: weights of two axes and more, and biases beside them."""
+        shapes = self.shapes
+        return tuple(n for n in shapes if len(shapes[f"{n.rsplit('.', 1)[0]}.weight"]) > 1)
 
     @property
     def buffers(self) -> frozenset[str]:
@@ -243,81 +277,6 @@ class ConvNet(Model):
         """Linear layer number `i` = 1, ..., after its dropout."""
         here = {"all": True, "first": i == 1, "last": i == len(self.hidden) + 1}[self.dropout_at]
         return ops.linear(ops.dropout(x, self.dropout) if self.dropout and here else x, p, f"fc{i}")
-
-
-@dataclass(frozen=True)
-class AlexNet(Model):
-    """AlexNet for 32x32 images (fedagrac, Table 4): 7,212,874 parameters with ten classes."""
-
-    classes: int = 10
-
-    @property
-    def shapes(self) -> Shapes:
-        return (
-            conv_shapes("conv1", 3, 64, 11)
-            | conv_shapes("conv2", 64, 192, 5)
-            | conv_shapes("conv3", 192, 384, 3)
-            | conv_shapes("conv4", 384, 256, 3)
-            | conv_shapes("conv5", 256, 256, 3)
-            | linear_shapes("fc1", 256, 2048)
-            | linear_shapes("fc2", 2048, 2048)
-            | linear_shapes("fc3", 2048, self.classes)
-        )
-
-    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
-        x = ops.relu(ops.pool(ops.conv(x, p, "conv1", stride=4, padding=5)))
-        x = ops.relu(ops.pool(ops.conv(x, p, "conv2", padding=2)))
-        x = ops.relu(ops.conv(x, p, "conv3", padding=1))
-        x = ops.relu(ops.conv(x, p, "conv4", padding=1))
-        x = ops.relu(ops.pool(ops.conv(x, p, "conv5", padding=1)))
-        x = ops.relu(ops.linear(ops.dropout(ops.flatten(x), 0.5), p, "fc1"))
-        return ops.relu(ops.linear(ops.dropout(x, 0.5), p, "fc2"))
-
-    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
-        return ops.linear(z, p, "fc3")
-
-
-@dataclass(frozen=True)
-class VGG19(Model):
-    """VGG-19 for 32x32 images without normalisation (fedagrac, Table 5): 20,554,826 parameters with ten classes."""
-
-    classes: int = 10
-
-    plan = ((2, 64), (2, 128), (4, 256), (4, 512), (4, 512))
-
-    @property
-    def shapes(self) -> Shapes:
-        shapes: Shapes = {}
-        inputs = 3
-        for stage, (count, width) in enumerate(self.plan, start=1):
-            for i in range(1, count + 1):
-                shapes |= conv_shapes(f"conv{stage}_{i}", inputs, width, 3)
-                inputs = width
-        return (
-            shapes
-            | linear_shapes("fc1", 512, 512)
-            | linear_shapes("fc2", 512, 512)
-            | linear_shapes("fc3", 512, self.classes)
-        )
-
-    def initial(self, name: str) -> Initial:
-        if not name.startswith("conv"):
-            return super().initial(name)
-        if name.endswith("bias"):
-            return Initial("constant", 0.0)
-        outputs, _, height, width = self.shapes[name]
-        return Initial("normal", math.sqrt(2 / (height * width * outputs)))
-
-    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
-        for stage, (count, _) in enumerate(self.plan, start=1):
-            for i in range(1, count + 1):
-                x = ops.relu(ops.conv(x, p, f"conv{stage}_{i}", padding=1))
-            x = ops.pool(x)
-        x = ops.relu(ops.linear(ops.dropout(ops.flatten(x), 0.5), p, "fc1"))
-        return ops.relu(ops.linear(ops.dropout(x, 0.5), p, "fc2"))
-
-    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
-        return ops.linear(z, p, "fc3")
 
 
 @dataclass(frozen=True)

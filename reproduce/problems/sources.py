@@ -146,8 +146,14 @@ _ALL = (
             Files(
                 "read_news",
                 (
-                    File("ag_news/train.csv", ("md5:b1a00f826fdfbd249f79597b59e1dc12",)),
-                    File("ag_news/test.csv", ("md5:d52ea96a97a2d943681189a97654912d",)),
+                    File(
+                        "ag_news/train.csv",
+                        ("sha256:76a0a2d2f92b286371fe4d4044640910a04a803fdd2538e0f3f29a5c6f6b672e",),
+                    ),
+                    File(
+                        "ag_news/test.csv",
+                        ("sha256:521465c2428ed7f02f8d6db6ffdd4b5447c1c701962353eb2c40d548c3c85699",),
+                    ),
                 ),
             ),
         ),
@@ -178,8 +184,14 @@ _ALL = (
             Files(
                 "read_svhn",
                 (
-                    File("svhn/train_32x32.mat", ("md5:e26dedcc434d2e4c54c9b2d4a06d8373",)),
-                    File("svhn/test_32x32.mat", ("md5:eb5a983be6a315427106f1b164d9cef3",)),
+                    File(
+                        "svhn/train_32x32.mat",
+                        ("sha256:435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8",),
+                    ),
+                    File(
+                        "svhn/test_32x32.mat",
+                        ("sha256:cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b",),
+                    ),
                 ),
             ),
         ),

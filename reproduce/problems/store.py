@@ -23,7 +23,7 @@ from reproduce.problems.dataset import Arrays
 FORMAT = 1  # raise it when the decoded arrays change, so that older copies are decoded again
 MANIFEST = "manifest.json"
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENOENT, errno.ELOOP, errno.ENAMETOOLONG)
 _STALE_SECONDS = 86_400
 
 Stamp = list[Any]  # [path relative to the data folder, bytes, modification time in ns]

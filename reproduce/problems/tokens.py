@@ -21,7 +21,7 @@ SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 class Tokens(NamedTuple):
-    """Ids int32 [n, LENGTH] of training and test texts, padding 0; SHA-256 of the vocabulary; what it is, in words."""
+    """Ids int32 [n, length] of training and test texts; SHA-256 of the vocabulary; what it is, in words."""
 
     train: NDArray[np.int32]
     test: NDArray[np.int32]
@@ -35,10 +35,7 @@ def pieces(train: Sequence[str], test: Sequence[str], data: Path) -> Tokens:
     The vocabulary is BERT's if its file is in the folder `data`; otherwise one of at most as many pieces is made from
     the training texts, by the algorithm that made BERT's. Raises UserError without the library, and for another file.
     """
-    try:
-        import tokenizers
-    except ImportError as error:
-        raise UserError("word pieces need the tokenizers library: pip install tokenizers") from error
+    tokenizers = library()
     file = data / BERT
     if file.is_file():
         if hashlib.sha256(file.read_bytes()).hexdigest() != CHECKSUM:
@@ -56,6 +53,15 @@ def pieces(train: Sequence[str], test: Sequence[str], data: Path) -> Tokens:
     listed = "\n".join(sorted(vocabulary, key=vocabulary.__getitem__))
     sha256 = hashlib.sha256(listed.encode()).hexdigest()
     return Tokens(_ids(tokenizer, train), _ids(tokenizer, test), sha256, note)
+
+
+def library() -> Any:
+    """The tokenizers library; UserError without it."""
+    try:
+        import tokenizers
+    except ImportError as error:
+        raise UserError("word pieces and byte pairs need a library: pip install tokenizers") from error
+    return tokenizers
 
 
 def _trained(library: Any, texts: Sequence[str]) -> dict[str, int]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from reproduce.declare import Artifact, Curves, Filled, Sheet
-from reproduce.report import figures, metrics
+from reproduce.report import figures, metrics, printed
 from reproduce.report.code import function
 from reproduce.report.names import pretty
 
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from reproduce.report.histories import Histories
+
+ALONE = 4.4
+"""Width of a picture of one axes, in inches."""
 
 
 def draw(artifact: Artifact, histories: Histories, cells: pd.DataFrame) -> Figure:
@@ -27,34 +33,54 @@ def draw(artifact: Artifact, histories: Histories, cells: pd.DataFrame) -> Figur
     return figure
 
 
+def nothing(artifact: Artifact, reason: str) -> Figure:
+    """The picture of an artifact without any results: a line that says so."""
+    fig, axes = figures.sheet(width=ALONE, height=0.3)
+    axes[0, 0].set_visible(False)
+    figures.absent(fig, {artifact.title: reason})
+    return fig
+
+
 def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.DataFrame) -> Figure:
-    """One axes, or block of axes, per combination of the labels that is declared at this scale, run or not."""
-    places = _places(picture, artifact, histories.scale)
-    across = picture.across or len(places)
+    """One axes, or block of axes, per combination of the labels that was run; a line of text names the others."""
+    parts, reasons = _parts(picture, artifact, histories)
+    if not parts:
+        return nothing(artifact, "; ".join(dict.fromkeys(reasons.values())) or "no results")
+    across = min(picture.across or len(parts), len(parts))
     down, beside = picture.each if isinstance(picture, Filled) else (1, 1)
-    fig, axes = figures.sheet(-(-len(places) // across) * down, across * beside, **picture.sheet)
+    lines, columns = -(-len(parts) // across) * down, across * beside
+    width = {"width": ALONE} if columns == 1 else {}
+    fig, axes = figures.sheet(lines, columns, **{**width, **picture.sheet})
     blocks = axes.reshape(-1, down, across, beside).swapaxes(1, 2).reshape(-1, down, beside)
-    for i, (values, panel) in enumerate(places.items()):
-        block = blocks[i]
-        labels = dict(zip(picture.axes, values, strict=True))
-        shown = {k: pretty(v, artifact.names) for k, v in labels.items()}
-        left = "left" if "{letter}" in picture.title else "center"
-        block[0, 0].set_title(picture.title.format(letter=chr(ord("a") + i), **shown), loc=left)
-        here = _of(histories, labels, picture)
-        if here.frame.empty:
-            for ax in block.flat:
-                figures.missing(ax, histories.reason(panel) or "no results")
-        elif isinstance(picture, Curves):
-            _lines(block[0, 0], picture, here.frame, artifact)
-        elif isinstance(picture, Filled):
-            fill = function(artifact.paper, picture.fill)
-            fill(block[0, 0] if block.size == 1 else block, here, _matching(cells, labels, picture))
-    for ax in axes[:, 0]:
-        ax.set_ylabel(picture.ylabel or ax.get_ylabel())
-    for ax in blocks[len(places) :].flat:
+    for block, (title, labels, here) in zip(blocks, parts, strict=False):
+        block[0, 0].set_title(title, loc="left" if "{letter}" in picture.title else "center")
+        more = _fill(block, picture, artifact, here, labels, cells)
+        for ax, beyond in zip(block.flat, more, strict=True):
+            if beyond is not None:
+                printed.draw(ax, picture.printed, artifact, here, {**labels, **beyond})
+    for ax in blocks[len(parts) :].flat:
         ax.set_visible(False)
+    _label(axes, picture.ylabel)
+    figures.absent(fig, reasons)
     figures.legend(fig, picture.legend or None)
     return fig
+
+
+def _parts(
+    picture: Sheet, artifact: Artifact, histories: Histories
+) -> tuple[list[tuple[str, dict[str, Any], Histories]], dict[str, str]]:
+    """(title, labels, histories) of every combination with results; title -> reason of those without."""
+    parts, reasons = [], {}
+    for i, (values, panel) in enumerate(_places(picture, artifact, histories.scale).items()):
+        labels = dict(zip(picture.axes, values, strict=True))
+        shown = {k: pretty(v, artifact.names) for k, v in labels.items()}
+        title = picture.title.format(letter=chr(ord("a") + i), **shown)
+        here = _of(histories, labels, picture)
+        if here.frame.empty:
+            reasons[title or ", ".join(shown.values())] = histories.reason(panel) or "no results"
+        else:
+            parts.append((title, labels, here))
+    return parts, reasons
 
 
 def _places(picture: Sheet, artifact: Artifact, scale: str) -> dict[tuple[Any, ...], str]:
@@ -74,14 +100,12 @@ def _of(histories: Histories, labels: dict[str, Any], picture: Sheet) -> Histori
         frame = frame[frame["metric"] == picture.metric]
         if picture.every > 1:
             frame = frame[frame["round"] % picture.every == 0]
-        if picture.until and len(frame):
-            frame = frame[frame[picture.x] <= frame[picture.until]]
     wanted = {**picture.only, **{k: (v,) for k, v in labels.items()}}
     kept = [e for e in histories.experiments if all(e.labels.get(k) in values for k, values in wanted.items())]
     return replace(histories, frame=frame, experiments=tuple(kept))
 
 
-def _matching(frame: pd.DataFrame, labels: dict[str, Any], picture: Sheet) -> pd.DataFrame:
+def _matching(frame: pd.DataFrame, labels: Mapping[str, Any], picture: Sheet) -> pd.DataFrame:
     """The rows with these labels, and with those that are drawn; labels that no result has are those of nobody."""
     for name, values in {**picture.only, **{k: (v,) for k, v in labels.items()}}.items():
         if name in frame:
@@ -92,9 +116,30 @@ def _matching(frame: pd.DataFrame, labels: dict[str, Any], picture: Sheet) -> pd
     return frame
 
 
+def _fill(
+    block: np.ndarray,
+    picture: Sheet,
+    artifact: Artifact,
+    here: Histories,
+    labels: dict[str, Any],
+    cells: pd.DataFrame,
+) -> list[dict[str, Any] | None]:
+    """Draw one combination; what labels each of its axes has beyond it, None where no number of the paper belongs."""
+    if isinstance(picture, Curves):
+        _lines(block[0, 0], picture, here.frame, artifact)
+    elif isinstance(picture, Filled):
+        fill, options = function(artifact.paper, picture.fill), {}
+        if picture.alike:
+            values = _matching(cells, {k: labels[k] for k in picture.alike}, picture)["value"].dropna()
+            options["limits"] = (values.min(), values.max())
+        found = fill(block[0, 0] if block.size == 1 else block, here, _matching(cells, labels, picture), **options)
+        if found is not None:
+            return list(found)
+    return [{} for _ in block.flat]
+
+
 def _lines(ax: Axes, picture: Curves, rows: pd.DataFrame, artifact: Artifact) -> None:
     shown = metrics.smooth(rows, picture.smooth) if picture.smooth > 1 else rows
-    looks = figures.lines(picture.like.values())
     figures.curves(
         ax,
         shown,
@@ -102,12 +147,22 @@ def _lines(ax: Axes, picture: Curves, rows: pd.DataFrame, artifact: Artifact) ->
         series=picture.series,
         order=picture.order or None,
         band=picture.band,
-        styles={series: looks[other] for series, other in picture.like.items()} or None,
         names=artifact.names,
     )
-    if picture.target:
-        target = rows[picture.target].iloc[0] if isinstance(picture.target, str) else picture.target
-        ax.axhline(float(target), color="#404040", linewidth=0.7, linestyle=(0, (1, 1)), zorder=1)
+    target = picture.target
+    if isinstance(target, str):  # a label that experiments of this scale need not have
+        target = rows[target].iloc[0] if target in rows else np.nan
+    if np.isfinite(target):
+        figures.reference(ax, float(target), "target")
     ax.set_xlabel(picture.xlabel)
     if picture.also:
         function(artifact.paper, picture.also)(ax, rows)
+
+
+def _label(axes: np.ndarray, ylabel: str) -> None:
+    """Label the y axes of the first column; other columns only where they have another quantity."""
+    for line in axes:
+        line[0].set_ylabel(ylabel or line[0].get_ylabel())
+        for ax in line[1:]:
+            if ax.get_ylabel() == line[0].get_ylabel():
+                ax.set_ylabel("")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 DASH, MINUS = "\N{EM DASH}", "\N{MINUS SIGN}"
 MARKS = "ᵃᵇᶜᵈᵉᶠᵍʰ"
 PARTIAL, DOUBTED = "†", "‡"
+NOTHING = ("NA", "N/A")
+"""What reported/*.csv have where the paper's cell is empty."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +32,16 @@ class Entry:
 
 @dataclass(frozen=True)
 class Style:
-    """How the numbers of a table are printed: decimals per metric, lower bounds, a mark per reason for a gap."""
+    """How the numbers of a table are printed: decimals per metric, lower bounds, a mark per reason for a gap.
+
+    equal: all that the paper prints here is what we have, so that it is not printed twice.
+    """
 
     decimals: Mapping[str, int]
     bound: str
     marks: Mapping[str, str]
     names: Mapping[str, str]
+    equal: bool = False
 
     @classmethod
     def of(cls, artifact: Artifact, shown: pd.DataFrame) -> Style:
@@ -44,7 +50,7 @@ class Style:
         # A single reason needs no mark; reasons beyond the alphabet share the last one.
         marks = {gap: MARKS[min(i, len(MARKS) - 1)] if len(gaps) > 1 else "" for i, gap in enumerate(gaps)}
         decimals = {str(m): _decimals(artifact, str(m), rows) for m, rows in shown.groupby("metric", sort=False)}
-        return cls(decimals, artifact.censored, marks, artifact.names)
+        return cls(decimals, artifact.censored, marks, artifact.names, _all_equal(shown))
 
     def entry(self, cell: Mapping[str, Any]) -> Entry:
         """The entry of a cell (a row of `Table.frame` with all its columns)."""
@@ -53,34 +59,34 @@ class Style:
         if cell["status"].startswith("not run"):
             return Entry(DASH + self.marks[cell["status"]], theirs)
         if cell["text"]:
-            return Entry(cell["text"], "" if cell["text"] == cell["paper_text"] else theirs)
+            return Entry(DASH if cell["text"] in NOTHING else pretty(cell["text"], self.names), theirs)
         if cell["status"] == "no value":
             return Entry("n/a", theirs)
         same = cell["mean"] == cell["paper"] and not math.isfinite(cell["std"])
-        ours = cell["paper_text"] if same else number(cell["mean"], digits)
+        ours = grouped(cell["paper_text"]) if same else number(cell["mean"], digits)
         if cell["censored"]:
             ours = self.bound.format(ours)
         elif math.isfinite(cell["std"]):
-            ours += f" ± {cell['std']:.{digits}f}"
+            ours += f" ± {cell['std']:,.{digits}f}"
         if cell["seeds"] < cell["runs"]:
             ours += PARTIAL
-        difference = cell["difference"]
+        difference = cell["difference"] if theirs else math.nan
         return Entry(ours, theirs, number(difference, digits, sign=True) if math.isfinite(difference) else "")
 
     def _theirs(self, cell: Mapping[str, Any], digits: int) -> str:
         text, value = cell["paper_text"], cell["paper"]
-        if text == "":
+        if self.equal or text in ("", *NOTHING):
             return ""
         if not math.isfinite(value):
-            return f"({DASH if text in ('NA', 'N/A') else text})"
-        text = text.replace("-", MINUS)
+            return f"({pretty(text, self.names)})"
+        text = grouped(text)
         shown = self.bound.format(text) if cell["paper_censored"] else text
-        spread = f" ± {cell['paper_std']:.{digits}f}" if math.isfinite(cell["paper_std"]) else ""
+        spread = f" ± {cell['paper_std']:,.{digits}f}" if math.isfinite(cell["paper_std"]) else ""
         return f"({shown}{spread}){DOUBTED if cell['doubted'] else ''}"
 
-    def notes(self, cells: Sequence[Mapping[str, Any]]) -> list[str]:
-        """The footnotes that the printed `cells` call for."""
-        notes = [f"{DASH}{mark} {gap}." for gap, mark in self.marks.items()]
+    def notes(self, cells: Sequence[Mapping[str, Any]], gaps: bool = True) -> list[str]:
+        """The footnotes that the printed `cells` call for, those on `gaps` included."""
+        notes = [f"{DASH}{mark} {gap}." for gap, mark in self.marks.items() if gaps]
         if any(c["censored"] or c["paper_censored"] for c in cells):
             sign = self.bound.format("").strip()
             notes.append(
@@ -99,15 +105,30 @@ class Style:
 
 
 def number(value: float, digits: int, sign: bool = False) -> str:
-    """`value` with `digits` decimals and a real minus sign; two significant digits if it would vanish otherwise."""
-    text = f"{value:.{digits}f}"
-    if float(text) == 0:
+    """`value` with `digits` decimals, separators of thousands and a real minus sign; two significant digits if it would
+    vanish otherwise. sign: a plus sign, too, but none at a zero."""
+    text = f"{value:,.{digits}f}"
+    if float(text.replace(",", "")) == 0:
         # A difference that rounds to zero is zero at the precision of the table; a value that does is just small.
         text = f"{0:.{digits}f}" if sign or value == 0 else f"{value:.2g}"
-    if sign:
-        text = "+" + text if not text.startswith("-") else text
-        text = text.replace("+", "±", 1) if float(text) == 0 else text
+    if sign and text[0] != "-" and text.strip("0."):
+        text = "+" + text
     return text.replace("-", MINUS)
+
+
+def grouped(text: str) -> str:
+    """A printed number with separators of thousands and a real minus sign; anything else as it is."""
+    found = re.fullmatch(r"-?(\d+)(\.\d+)?", text)
+    whole = f"{int(found[1]):,}" if found else ""
+    return f"{MINUS if text[0] == '-' else ''}{whole}{found[2] or ''}" if found else text
+
+
+def _all_equal(shown: pd.DataFrame) -> bool:
+    """Is there something of the paper, and is all of it, number or word, what we have?"""
+    theirs = shown[(shown["paper_text"] != "") & ~shown["paper_text"].isin(NOTHING)]
+    words = (theirs["text"] != "") & (theirs["text"] == theirs["paper_text"])
+    exact = (theirs["mean"] == theirs["paper"]) & theirs["std"].isna() & ~theirs["censored"] & ~theirs["paper_censored"]
+    return bool(len(theirs)) and bool((words | exact).all())
 
 
 def doubted(artifact: Artifact, frame: pd.DataFrame) -> pd.Series[bool]:
@@ -130,7 +151,9 @@ def _runs(artifact: Artifact, scale: str) -> list[tuple[Any, ...]]:
     return [(panel.name, panel.experiments, panel.seeds) for panel in artifact.panels(scale)]
 
 
-def caption(scale: str, substitutes: Sequence[str], shown: pd.DataFrame, same: bool = False) -> list[str]:
+def caption(
+    scale: str, substitutes: Sequence[str], shown: pd.DataFrame, same: bool = False, equal: bool = False
+) -> list[str]:
     """The sentences above a table: what the numbers are and how far they may be compared with the paper's."""
     lines = [scale_line(scale, substitutes, same)]
     ran = shown[(shown["runs"] > 0) & (shown["text"] == "") & ~shown["point"]]
@@ -139,9 +162,12 @@ def caption(scale: str, substitutes: Sequence[str], shown: pd.DataFrame, same: b
         spread = "Mean ± sample standard deviation over" if high > 1 else "One value from"
         seeds = f"{low} to {high} seeds" if low != high else f"{high} seed{'s' if high > 1 else ''}"
         lines.append(f"{spread} {seeds}.")
-    if (shown["paper_text"] != "").any():
+    if equal:
+        lines.append("All that the paper prints here is equal to ours.")
+    elif (shown["paper_text"] != "").any():
         behind = "; behind it: ours minus the paper's" if same or scale == "paper" else ""
-        lines.append(f"In parentheses: the paper's value{behind}.")
+        none = " Without parentheses: the paper prints nothing." if shown["paper_text"].isin(NOTHING).any() else ""
+        lines.append(f"In parentheses: the paper's value{behind}.{none}")
     return lines
 
 

@@ -1,22 +1,22 @@
-"""Figures for print: one style, colours that survive greyscale and colour blindness, bands over seeds, a caption.
+"""Figures for print: one style, bands over seeds, and what stands below the panels. Looks are in `report.looks`.
 
-A `draw` function of an artifact makes the sheet with `sheet`, fills the axes with `curves`, `bars` or `heatmap` and
-ends with `legend`; `reproduce.report.render` adds the caption line (`stamp`) and writes the files (`save`). Sizes are
-in inches.
+A picture makes its axes with `sheet`, fills them with `curves`, `dots` or `heatmap`, names panels that were not run
+with `absent` and ends with `legend`; `save` writes it, the PDF as it is and the PNG with the `stamp`. Sizes are in
+inches.
 """
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.report.entries import scale_line
+from reproduce.report import looks
+from reproduce.report.looks import GREY, Look
 from reproduce.report.names import heading, pretty
 
 if TYPE_CHECKING:
@@ -24,25 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette without its yellow (invisible on white), and a grey.
-BLUE, VERMILLION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
-SKY, PURPLE, BLACK, GREY = "#56B4E9", "#CC79A7", "#000000", "#808080"
-DASHES: Mapping[str, Any] = {
-    "solid": "-", "dashed": (0, (5, 1.6)), "dotted": (0, (1, 1.3)), "dashdot": (0, (5, 1.4, 1, 1.4)),
-    "long": (0, (7, 2.4)), "dashdotdot": (0, (4, 1.3, 1, 1.3, 1, 1.3)),
-}  # fmt: skip
-LINES = (
-    (BLUE, "solid", "o"), (VERMILLION, "dashed", "s"), (GREEN, "dashdot", "^"), (PURPLE, "dotted", "D"),
-    (ORANGE, "long", "v"), (SKY, "dashdotdot", "P"), (BLACK, "dashed", "X"), (GREY, "dashdot", "h"),
-)  # fmt: skip
-# A series keeps its line in every figure. The method a paper proposes is always the first: blue, solid, on top.
-FIXED = {
-    "proposed": 0, "previous": 1, "average": 2, "continuous": 3, "random_pilot": 4,
-    "defedavg_iid": 0, "defedavg_niid": 0, "fedacs": 0, "fedagrac": 0, "fiarse": 0,
-    "fedavg": 1, "heterofl": 1, "fedprox": 4, "scaffold": 2, "fedacg": 5, "moon": 6,
-    "favano": 2, "asysg": 3, "fedbuff": 4, "ca_fedavg": 2, "fedvarp": 4, "fednova": 3, "fedau": 5, "os": 6,
-    "fedrolex": 2, "scalefl": 3, "fjord": 4, "pruning_greedy": 5, "fiarse_layerwise": 6, "fedlin": 5,
-}  # fmt: skip
 FULL, HALF = 7.0, 3.4
 TEXT = 6.5
 
@@ -59,43 +40,12 @@ RC: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Look:
-    """How one series is drawn."""
-
-    color: str
-    dashes: Any
-    marker: str
-    first: bool = False
-
-    @property
-    def plot(self) -> dict[str, Any]:
-        """Keyword arguments for `Axes.plot`."""
-        edge = {"markeredgecolor": "white", "markeredgewidth": 0.35}
-        look = {"color": self.color, "linestyle": self.dashes, "marker": self.marker, **edge}
-        return {**look, "linewidth": 1.5 if self.first else 1.1, "zorder": 3 if self.first else 2.5}
-
-
 def style() -> AbstractContextManager[None]:
     """The style of all figures: `with style(): ...` around drawing and saving."""
     from matplotlib import style as mpl_style
 
     # From matplotlib's defaults, so that a matplotlibrc on the machine does not show in the figures.
     return mpl_style.context(["default", dict(RC)])
-
-
-def lines(series: Iterable[object]) -> dict[str, Look]:
-    """A line for each of the `series`: the fixed one of its name, or the next that is free (more than 8: repeated)."""
-    names = list(dict.fromkeys(map(str, series)))
-    slots: dict[str, int] = {}
-    for name in names:
-        slot = FIXED.get(name)
-        if slot is not None and slot not in slots.values():
-            slots[name] = slot
-    for name in names:
-        free = [k for k in range(len(LINES)) if k not in slots.values()]
-        slots.setdefault(name, free[0] if free else len(slots) % len(LINES))
-    return {n: Look(LINES[k][0], DASHES[LINES[k][1]], LINES[k][2], k == 0) for n in names for k in [slots[n]]}
 
 
 def sheet(
@@ -132,79 +82,106 @@ def curves(
     names: Mapping[str, str] | None = None,
     markers: int = 8,
 ) -> None:
-    """One line per value of `series`: the mean over seeds, and what the seeds span.
+    """One line per value of `series`: the mean over seeds, and around it what the seeds span.
 
-    band: "minmax", "sd" (mean ± sample standard deviation) or None. Needs the columns `series`, `seed`, `x` and `y`;
-    seeds that were evaluated at different times are put on a common grid by linear interpolation. A line stops, with a
-    cross, where the first of its seeds has no finite value any more (diverged).
+    band: "minmax", "sd" (mean ± sample standard deviation), "bars" (the same as ten bars per line) or None. Needs the
+    columns `series`, `seed`, `x` and `y`; seeds that were evaluated at different times are put on a common grid by
+    linear interpolation. A line stops, with a cross, where the first of its seeds has no finite value any more.
     """
-    if band not in ("minmax", "sd", None):
-        raise ValueError(f"band '{band}': use 'minmax', 'sd' or None")
+    if band not in ("minmax", "sd", "bars", None):
+        raise ValueError(f"band '{band}': use 'minmax', 'sd', 'bars' or None")
     found = list(dict.fromkeys(frame[series]))
     wanted = [s for s in order if s in found] if order is not None else found
-    styles = styles or lines(wanted)
+    styles = styles or looks.of(wanted)
     if "status" in frame:
         frame = frame.assign(**{y: frame[y].where(frame["status"] != "diverged")})
     for k, name in enumerate(wanted):
-        line = styles[str(name)]
+        look = styles[str(name)]
         at, values = _grid(frame[frame[series] == name], x, y)
         alive = np.isfinite(values).all(axis=0)
         end = len(at) if alive.all() else int(np.argmin(alive))
         if not end:
-            ax.plot([], [], label=f"{pretty(name, names)} (diverged)", **line.plot)
+            ax.plot([], [], label=f"{pretty(name, names)} (diverged)", **look.plot)
             continue
         at, values, cut = at[:end], values[:, :end], end < len(alive)
-        mean = values.mean(axis=0)
+        mean, shift = values.mean(axis=0), k / max(1, len(wanted))
         every = max(1, len(at) // markers)
-        # Markers of neighbouring lines are shifted against each other so that they do not hide one another.
-        ax.plot(at, mean, label=pretty(name, names), markevery=(k * every // max(1, len(wanted)), every), **line.plot)
+        # Marks of neighbouring lines are shifted against each other so that they do not hide one another.
+        ax.plot(at, mean, label=pretty(name, names), markevery=(int(shift * every), every), **look.plot)
         if band and len(values) > 1:
-            spread = values.std(axis=0, ddof=1)
-            low, high = (mean - spread, mean + spread) if band == "sd" else (values.min(axis=0), values.max(axis=0))
-            ax.fill_between(at, low, high, color=line.color, alpha=0.16, linewidth=0, zorder=1.5)
+            _spread(ax, at, values, band, look, shift)
         if cut:
-            ax.plot(
-                at[-1:],
-                mean[-1:],
-                marker="x",
-                color=line.color,
-                markersize=6,
-                markeredgewidth=1.4,
-                zorder=4,
-                gid="diverged",
-            )
+            cross: dict[str, Any] = {"marker": "x", "markersize": 6, "markeredgewidth": 1.4}
+            ax.plot(at[-1:], mean[-1:], color=look.color, zorder=4, gid="diverged", **cross)
     ax.margins(x=0.02)
 
 
-def bars(
+def _spread(ax: Axes, at: np.ndarray, values: np.ndarray, band: str, look: Look, shift: float) -> None:
+    """What the seeds span around their mean."""
+    mean, spread = values.mean(axis=0), values.std(axis=0, ddof=1)
+    if band == "bars":
+        every = max(1, len(at) // 10)
+        chosen = slice(max(1, int(shift * every)), None, every)
+        bar: dict[str, Any] = {"linestyle": "none", "elinewidth": 0.7, "capsize": 1.4, "alpha": 0.75, "zorder": 2}
+        ax.errorbar(at[chosen], mean[chosen], yerr=spread[chosen], color=look.color, gid="spread", **bar)
+        return
+    low, high = (mean - spread, mean + spread) if band == "sd" else (values.min(axis=0), values.max(axis=0))
+    ax.fill_between(at, low, high, color=look.color, alpha=0.16, linewidth=0, zorder=1.5)
+
+
+def reference(ax: Axes, value: float, label: str = "", dashes: str = "dotted", upright: bool = False) -> None:
+    """A thin grey line across the axes at `value`: a target, a limit, the beginning of a session."""
+    draw = ax.axvline if upright else ax.axhline
+    draw(value, color=GREY, linewidth=0.9, linestyle=looks.DASHES[dashes], zorder=1.2, label=label or None)
+
+
+def dots(
     ax: Axes,
     frame: pd.DataFrame,
     *,
-    x: str,
-    y: str = "value",
+    row: str,
+    rows: Sequence[object],
     series: str = "algorithm",
-    order: Sequence[object] | None = None,
+    order: Sequence[object],
     styles: Mapping[str, Look] | None = None,
     names: Mapping[str, str] | None = None,
+    texts: Mapping[Any, str] | None = None,
 ) -> None:
-    """Groups of bars along `x`, one bar per series: mean over seeds, with a whisker from the least to the greatest."""
-    groups = list(dict.fromkeys(frame[x]))
-    found = list(dict.fromkeys(frame[series]))
-    wanted = [s for s in order if s in found] if order is not None else found
-    styles, wide = styles or lines(wanted), 0.8 / len(wanted)
-    hatches = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++", "oooo")
-    for k, name in enumerate(wanted):
-        values = [frame.loc[(frame[series] == name) & (frame[x] == g), y].dropna().to_numpy(float) for g in groups]
-        mean = np.array([v.mean() if len(v) else np.nan for v in values])
-        ends = np.array([[v.min(), v.max()] if len(v) else [np.nan] * 2 for v in values]).T
-        whisker = np.abs(ends - mean) if any(len(v) > 1 for v in values) else None
-        ax.bar(
-            np.arange(len(groups)) + (k - (len(wanted) - 1) / 2) * wide,
-            mean, 0.92 * wide, yerr=whisker, label=pretty(name, names), color=styles[str(name)].color,
-            edgecolor="white", hatch=hatches[k % len(hatches)], error_kw={"elinewidth": 0.8, "ecolor": "#303030"},
-        )  # fmt: skip
-    ax.set_xticks(np.arange(len(groups)), [pretty(g, names) for g in groups])
-    ax.grid(visible=False, axis="x")
+    """A line of the plot per value of the column `row`, from above, with a dot per series: the mean over seeds, and a
+    bar from the least to the greatest.
+
+    texts: what the lines are called. A dot with a lower bound among its seeds (column `censored`) is an arrow to the
+    right; seeds without a value (diverged) are counted beside the dot.
+    """
+    styles, step = styles or looks.of(order), 0.66 / max(1, len(order))
+    named: set[object] = set()
+    for i, value in enumerate(rows):
+        if i % 2 == 0:
+            ax.axhspan(i - 0.5, i + 0.5, color="#f4f4f4", zorder=0, linewidth=0)
+        here = frame[frame[row] == value]
+        shown = [name for name in order if here.loc[here[series] == name, "value"].notna().any()]
+        for k, name in enumerate(shown):
+            at = i + (k - (len(shown) - 1) / 2) * step
+            label = "_" if name in named else pretty(name, names)
+            _dot(ax, here[here[series] == name], at, styles[str(name)], label)
+            named.add(name)
+    ax.set_yticks(range(len(rows)), [(texts or {}).get(value, pretty(value, names)) for value in rows])
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.grid(visible=False, axis="y")
+    ax.tick_params(axis="y", length=0)
+
+
+def _dot(ax: Axes, mine: pd.DataFrame, at: float, look: Look, label: str) -> None:
+    """One dot with its bar at the height `at`."""
+    numbers = mine["value"].dropna()
+    ax.plot([numbers.min(), numbers.max()], [at, at], color=look.color, linewidth=1.0, zorder=2)
+    missed = "censored" in mine and bool(mine["censored"].eq(True).any())
+    mark: dict[str, Any] = {"marker": ">" if missed else look.marker, "linestyle": "none", "zorder": 3}
+    mark |= {"markersize": 4.2, "markeredgecolor": "white", "markeredgewidth": 0.3}
+    ax.plot(numbers.mean(), at, color=look.color, label=label, **mark)
+    if lost := len(mine) - len(numbers):
+        text, right = f"{lost} of {len(mine)} diverged", (numbers.max(), at)
+        ax.annotate(text, right, (4, 0), textcoords="offset points", va="center", fontsize=5.5)
 
 
 def heatmap(
@@ -248,18 +225,18 @@ def heatmap(
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     figure: Any = ax.figure
-    bar = figure.colorbar(image, ax=ax, pad=0.02, aspect=18, label=label)
+    bar = figure.colorbar(image, ax=ax, pad=0.02, aspect=18, label=label or None)
     bar.outline.set_visible(False)
 
 
-def missing(ax: Axes, reason: str) -> None:
-    """An empty panel that says why, e.g. `missing(ax, "needs svhn")`."""
-    # Not `set_xticks`: panels that share an axis share its ticks.
-    ax.tick_params(which="both", bottom=False, left=False, labelbottom=False, labelleft=False)
-    ax.grid(visible=False)
-    ax.spines[:].set(visible=True, color="#c0c0c0", linestyle=(0, (4, 3)))
-    text = "\n".join(textwrap.wrap(f"not run: {reason}", 24))
-    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color="#707070", fontsize=7.5)
+def absent(fig: Figure, reasons: Mapping[str, str]) -> None:
+    """A line of text below the panels for those that were not run: title -> reason."""
+    if reasons:
+        together: dict[str, list[str]] = {}
+        for title, why in reasons.items():
+            together.setdefault(why, []).append(title)
+        text = " ".join(f"Not run, {why}: {'; '.join(titles)}." for why, titles in together.items())
+        _below(fig, "absent", text, 7.0, 0.125, GREY)
 
 
 def legend(fig: Figure, columns: int | None = None) -> None:
@@ -273,43 +250,32 @@ def legend(fig: Figure, columns: int | None = None) -> None:
         fits = max(1, int(fig.get_figwidth() / (0.055 * widest + 0.55)))
         ncols = columns or -(-len(entries) // -(-len(entries) // fits))  # rows of equal length
         fig.legend(entries.values(), entries.keys(), loc="lower center", ncols=ncols, borderaxespad=0.1)
-        _arrange(fig, -(-len(entries) // ncols) * 0.155 + 0.06)
+        _reserve(fig, "legend", -(-len(entries) // ncols) * 0.155 + 0.1)
 
 
-def stamp(
-    fig: Figure,
-    scale: str,
-    substitutes: Sequence[str] = (),
-    seeds: tuple[int, int] = (0, 0),
-    note: str = "",
-    same: bool = False,
-) -> None:
-    """The small line at the bottom: scale, what stands in for what, fewest and most seeds of a line, and a `note`.
-
-    same: see `entries.scale_line`.
-    """
-    low, high = seeds
-    count = f"{low} to {high} seeds." if low != high else f"{high} seed{'s' if high != 1 else ''}." if high else ""
-    crossed = any(line.get_gid() == "diverged" for ax in fig.axes for line in ax.get_lines())
-    cross = "Cross: from here on a seed has no value (diverged)." if crossed else ""
-    text = " ".join(filter(None, [scale_line(scale, substitutes, same), count, cross, note]))
-    wrapped = textwrap.wrap(text, int(fig.get_figwidth() * 20))
-    y = 0.03 / fig.get_figheight()
-    fig.text(0.01, y, "\n".join(wrapped), fontsize=TEXT, color="#505050", va="bottom", linespacing=1.15, gid="stamp")
-    _arrange(fig, len(wrapped) * 0.112 + 0.05)
+def stamp(fig: Figure, text: str) -> None:
+    """Small text at the very bottom."""
+    _below(fig, "stamp", text, TEXT, 0.112, "#505050")
 
 
-def save(fig: Figure, path: Path) -> list[Path]:
-    """Write `path`.pdf (TrueType fonts embedded) and `path`.png (200 dpi) without dates, so that equal figures give
-    equal files; returns both paths. `path` has no ending."""
+def save(fig: Figure, path: Path, text: str = "") -> list[Path]:
+    """Write `path`.pdf (TrueType fonts embedded) and, with `text` as its stamp, `path`.png (200 dpi), without dates, so
+    that equal figures give equal files; returns both paths. `path` has no ending."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     FigureCanvasAgg(fig)
     files = [path.with_name(path.name + ending) for ending in (".pdf", ".png")]
     with style():
         fig.savefig(files[0], format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
+        if text:
+            stamp(fig, text)
         fig.savefig(files[1], format="png", metadata={"Software": None})
     return files
+
+
+def texts(fig: Figure, gid: str) -> list[str]:
+    """What stands in the figure's texts of that name."""
+    return [text.get_text() for text in fig.texts if text.get_gid() == gid]
 
 
 def _grid(frame: pd.DataFrame, x: str, y: str) -> tuple[np.ndarray, np.ndarray]:
@@ -329,20 +295,29 @@ def _grid(frame: pd.DataFrame, x: str, y: str) -> tuple[np.ndarray, np.ndarray]:
     return at, table
 
 
-def _arrange(fig: Figure, inches: float) -> None:
-    """Reserve `inches` more at the bottom of the figure: it grows, panels keep their size, the legend stays above the
-    stamp."""
+def _below(fig: Figure, name: str, text: str, size: float, line: float, color: str) -> None:
+    """A text of the whole width below the panels."""
+    wrapped = textwrap.wrap(text, int(fig.get_figwidth() * 117 / size))
+    look: dict[str, Any] = {"fontsize": size, "color": color, "va": "bottom", "linespacing": 1.15, "gid": name}
+    fig.text(0.01, 0, "\n".join(wrapped), **look)
+    _reserve(fig, name, len(wrapped) * line + 0.06)
+
+
+def _reserve(fig: Figure, name: str, inches: float) -> None:
+    """Reserve `inches` at the bottom: the figure grows, panels keep their size. From above: absent, legend, stamp."""
     engine: Any = fig.get_layout_engine()
-    height = fig.get_figheight()
-    below = getattr(fig, "_reserved", 0.0) + inches
-    fig.set_figheight(height + inches)
-    fig._reserved = below  # type: ignore[attr-defined]
-    stamps = [t for t in fig.texts if t.get_gid() == "stamp"]
-    depth = max(((t.get_text().count("\n") + 1) * 0.112 + 0.05 for t in stamps), default=0.0)
-    total = height + inches
-    for text in stamps:
-        text.set_y(0.03 / total)
+    parts: dict[str, float] = getattr(fig, "_reserved", {})
+    total = fig.get_figheight() - sum(parts.values())
+    parts = {**parts, name: parts.get(name, 0.0) + inches}
+    fig._reserved = parts  # type: ignore[attr-defined]
+    below = sum(parts.values())
+    total += below
+    fig.set_figheight(total)
+    at = {"stamp": 0.03, "legend": parts.get("stamp", 0.0)}
+    at["absent"] = at["legend"] + parts.get("legend", 0.0) + 0.02
+    for text in fig.texts:
+        if text.get_gid() in at:
+            text.set_y(at[str(text.get_gid())] / total)
     for box in fig.legends:
-        box.set_bbox_to_anchor((0.0, depth / total, 1.0, 1.0), transform=fig.transFigure)
-    if engine is not None and hasattr(engine, "set"):
-        engine.set(rect=(0, below / total, 1, 1 - below / total))
+        box.set_bbox_to_anchor((0.0, at["legend"] / total, 1.0, 1.0), transform=fig.transFigure)
+    engine.set(rect=(0, below / total, 1, 1 - below / total))

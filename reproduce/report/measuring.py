@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from reproduce.declare import Artifact, At, Code, Last, Reach, Window
+from reproduce.declare import Artifact, Code, Last, Reach, Window
+from reproduce.experiment import Experiment
 from reproduce.report import metrics
 from reproduce.report.code import function
 from reproduce.report.histories import Histories
@@ -44,11 +45,6 @@ def _(m: Last, histories: Histories, paper: str) -> pd.DataFrame:
 
 
 @measure.register
-def _(m: At, histories: Histories, paper: str) -> pd.DataFrame:
-    return metrics.at_round(histories.frame, m.metric, m.round, name=m.name or None)
-
-
-@measure.register
 def _(m: Window, histories: Histories, paper: str) -> pd.DataFrame:
     frame, name = histories.frame, m.name or m.metric
     if not m.sessions:
@@ -65,6 +61,15 @@ def _(m: Window, histories: Histories, paper: str) -> pd.DataFrame:
                 parts.append(part.assign(transition=transition))
     nothing = pd.DataFrame({c: [] for c in [*metrics.label_columns(frame), "seed", "metric", "value", "transition"]})
     return pd.concat(parts, ignore_index=True) if parts else nothing
+
+
+def rounds_of(m: Window, e: Experiment, transition: str) -> tuple[float, float]:
+    """The first and the last round of the window of a transition in a run of sessions."""
+    origin: Any = e
+    for name in m.origin.split(".") if m.origin else ():
+        origin = getattr(origin, name)
+    begin = ((origin if m.origin else 0) + m.sessions[transition]) * e.clock.rounds
+    return float(begin + m.first), float(begin + m.last)
 
 
 @measure.register

@@ -111,29 +111,6 @@ def time_to_reach(
     return first_reaching(frame, metric, target, direction=direction, horizon=horizon, x="time", key=key, name=name)
 
 
-def total_until_reaching(
-    frame: pd.DataFrame,
-    metric: str,
-    target: float | str,
-    total: str,
-    *,
-    direction: str = "above",
-    horizon: int | None = None,
-    key: str | None = "",
-    name: str | None = None,
-) -> pd.DataFrame:
-    """Sum of the metric `total` (a cost per round) up to and including the round that reaches the target on `metric`.
-
-    A run that misses the target gets the sum up to the horizon and `censored` = True.
-    """
-    reach = first_reaching(frame, metric, target, direction=direction, horizon=horizon, key=key)
-    rows, by = _rows(frame, total, key)
-    stop = rows.merge(reach[[*by, "value"]].rename(columns={"value": "_stop"}), on=by, how="inner")
-    spent = stop[(stop["round"] <= stop["_stop"]) & _good(stop)].groupby(by, dropna=False, sort=False)["value"].sum()
-    cells = reach.drop(columns="value").merge(spent.reset_index(), on=by, how="left")
-    return cells.assign(metric=name or f"{total}_to_target")[list(reach.columns)]
-
-
 def smooth(frame: pd.DataFrame, n: int) -> pd.DataFrame:
     """`frame` with every curve replaced by its trailing mean over `n` evaluations (fewer at its start).
 

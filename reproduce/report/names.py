@@ -21,6 +21,7 @@ NAMES = {
     "rpi4": "Raspberry Pi 4", "jetson_nano": "Jetson Nano", "gtx1080ti": "GTX 1080 Ti", "gtx2080ti": "GTX 2080 Ti",
     "rtx3080ti": "RTX 3080 Ti", "sgd": "SGD", "adamw": "AdamW", "nll": "NLL", "avg": "average",
     "label_overlap": "Overlap", "dirichlet_alpha": "α", "init_scheme": "Initialisation", "num_clients": "Clients",
+    "model_size": "Size",
     "n": "n", "k_mean": "Mean K", "k_variance": "Var K", "k_mode": "Mode", "step_async": "Step asynchronism",
     "non_iid": "Non-IID", "eval_scope": "Evaluation", "cpu_time_seconds": "CPU time (s)",
     "max_memory_gb": "Memory (GB)",

@@ -10,9 +10,10 @@ from typing import IO, TYPE_CHECKING
 
 from reproduce import files
 from reproduce.declare import Artifact
-from reproduce.report import entries, formats, measuring, tables
+from reproduce.report import formats, measuring, tables
 from reproduce.report.code import function
 from reproduce.report.histories import Histories, Job, load
+from reproduce.report.latex import latex, tex
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +28,9 @@ def render(artifact: Artifact, scale: str, root: Path, jobs: Sequence[Job] = (),
     jobs: (panel name, results file or None, reason if None) for every job of the artifact's panels.
     standing: what the caption says of the results' origin (`reproduce.results.stamp`).
 
-        results/<scale>/cells/<paper>_<name>.csv     per-seed cells: sorted, full precision
-        tables/<scale>/<paper>_<name>.{md,csv,tex}   or   figures/<scale>/<paper>_<name>.{pdf,png}
+        results/<scale>/cells/<paper>_<name>.csv             per-seed cells: sorted, full precision
+        tables/<scale>/<paper>_<name>.{md,csv,tex,ours.tex}  or
+        figures/<scale>/<paper>_<name>.{pdf,png,txt,tex}     picture, picture with a stamp, caption twice
 
     Raises UserError for an unreadable results file, ValueError for cells that do not fit the artifact.
     """
@@ -47,12 +49,14 @@ def render(artifact: Artifact, scale: str, root: Path, jobs: Sequence[Job] = (),
         return [*written, *_figure(artifact, histories, cells, root / "figures" / scale / stem, nothing)]
     reason = tables.reasons(panels, histories.missing, scale)
     paper = tables.reported(artifact.paper, artifact.name)
-    table = tables.build(artifact, cells, paper, scale, histories.substitutes, reason)
+    table, ours = (
+        tables.build(artifact, cells, paper, scale, histories.substitutes, reason, ours=only) for only in (False, True)
+    )
     markdown = formats.markdown(table)
     if artifact.extra and not nothing:
         markdown += "\n" + function(artifact.paper, artifact.extra)(histories, cells).strip("\n") + "\n"
     folder = root / "tables" / scale
-    texts = {".md": markdown, ".csv": formats.csv(table), ".tex": formats.latex(table)}
+    texts = {".md": markdown, ".csv": formats.csv(table), ".tex": latex(table), ".ours.tex": latex(ours)}
     return [*written, *(files.write_text(folder / f"{stem}{ending}", text) for ending, text in texts.items())]
 
 
@@ -102,23 +106,22 @@ def cells_csv(artifact: Artifact, cells: pd.DataFrame) -> str:
 
 
 def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: Path, nothing: bool) -> list[Path]:
-    from reproduce.report import drawing, figures
+    from reproduce.report import captions, drawing, figures
 
     with figures.style():
-        if nothing or artifact.draw is None:
-            fig, axes = figures.sheet(width=figures.HALF)
-            axes[0, 0].set_title(artifact.title, loc="left", wrap=True)
-            figures.missing(axes[0, 0], "; ".join(dict.fromkeys(why for _, why in histories.missing)) or "no results")
+        if nothing:
+            reasons = "; ".join(dict.fromkeys(why for _, why in histories.missing)) or "no results"
+            fig = drawing.nothing(artifact, reasons)
         else:
             fig = drawing.draw(artifact, histories, cells)
-        note = (
-            artifact.stamp if isinstance(artifact.stamp, str) else function(artifact.paper, artifact.stamp)(histories)
-        )
-        same = entries.comparable(artifact, histories.scale)
-        figures.stamp(fig, histories.scale, histories.substitutes, histories.seeds_each, note, same)
+        sentences = captions.caption(artifact, histories, fig)
+        commits = list(dict.fromkeys(str(r["git"]) for r in histories.provenance if r.get("git")))
         with tempfile.TemporaryDirectory() as folder:
-            drawn = figures.save(fig, Path(folder) / stem.name)
-            return [files.write(stem.with_name(f.name), partial(_copy, f)) for f in drawn]
+            drawn = figures.save(fig, Path(folder) / stem.name, captions.stamp(sentences, commits))
+            written = [files.write(stem.with_name(f.name), partial(_copy, f)) for f in drawn]
+    text = " ".join([artifact.title.rstrip(".") + ".", *sentences])
+    texts = {".txt": text, ".tex": tex(text)}
+    return written + [files.write_text(stem.with_name(stem.name + k), f"{v}\n") for k, v in texts.items()]
 
 
 def _copy(source: Path, file: IO[bytes]) -> None:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from reproduce.report import figures
+from reproduce.report import figures, looks
 from reproduce.report.schedule_numbers import Summary
 from reproduce.systems.schedule import Schedule, Timeline
 
@@ -29,12 +29,12 @@ def draw(schedule: Schedule, seed: int, numbers: Summary, title: str) -> Figure:
         axes["t"].set_title(title, loc="left")
         ax = axes["s"]
         ax.bar(np.arange(len(numbers.staleness)), numbers.staleness / max(1, numbers.updates), width=1.0)
-        ax.set(xlabel="staleness", ylabel="share of the updates")
+        ax.set(xlabel="staleness (versions)", ylabel="share of the updates")
         _histogram(axes["c"], working(begin), "clients at work", "share of the time")
         axes["c"].set_title(f"of the first {begin.horizon:.3g} s")
         _histogram(axes["i"], numbers.idle, "idle share", "share of the clients")
         whole = numbers.rates[:-1] if len(numbers.rates) > 1 else numbers.rates
-        _histogram(axes["a"], whole, "aggregations / s", "share of the time")
+        _histogram(axes["a"], whole, "aggregations per second", "share of the time")
     return fig
 
 
@@ -60,9 +60,10 @@ def working(begin: Timeline) -> Any:
 def lanes(ax: Axes, begin: Timeline, schedule: Schedule, seconds: float) -> None:
     """A lane per client: dark where it trains, hatched if the result is never uploaded, light while it uploads."""
     end, count = min(seconds, begin.horizon), min(LANES, schedule.clients)
-    colors = [look[0] for look in figures.LINES]
-    for job in (j for j in begin.jobs if j.client < count and j.start < end):
-        color = colors[job.start_version % len(colors)]
+    jobs = [j for j in begin.jobs if j.client < count and j.start < end]
+    colors = looks.ramp(max((j.start_version for j in jobs), default=0) + 1)
+    for job in jobs:
+        color = colors[job.start_version]
         look: dict[str, Any] = {"color": color, "edgecolor": "white"}
         if job.overwritten:
             look = {"color": "white", "edgecolor": color, "hatch": "//////"}
@@ -75,7 +76,7 @@ def lanes(ax: Axes, begin: Timeline, schedule: Schedule, seconds: float) -> None
     ax.set(xlim=(0, end), ylim=(count - 0.4, -0.6), xlabel="virtual seconds", ylabel="client")
     ax.grid(visible=False)
     marks = [
-        Patch(facecolor=colors[0], label="trains (colour: version)"),
+        Patch(facecolor=colors[0], label="trains (light: from later versions)"),
         Patch(facecolor="#404040", alpha=0.45, label="uploads"),
         Patch(facecolor="white", edgecolor=colors[0], hatch="//////", label="trained in vain"),
         Patch(facecolor="white", label="waits"),

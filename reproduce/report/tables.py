@@ -1,10 +1,11 @@
 """A paper's table from per-seed cells: mean and spread over seeds, the paper's number beside it, the paper's layout.
 
-`build` gives a `Table` that knows nothing about Markdown or LaTeX; `reproduce.report.formats` prints it.
+`build` gives a `Table` that knows nothing about Markdown or LaTeX; `reproduce.report.formats` and `.latex` print it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from reproduce.experiment import PACKAGE, Panel
 from reproduce.report import entries
 from reproduce.report.entries import Entry
 from reproduce.report.metrics import over_seeds
-from reproduce.report.names import heading
+from reproduce.report.names import heading, pretty
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,10 +105,11 @@ def build(
     scale: str,
     substitutes: Sequence[str] = (),
     reason: Reason = lambda settings: "not part of this scale",
+    ours: bool = False,
 ) -> Table:
     """The table of `artifact` from its per-seed `cells` and the `paper`'s numbers (`reported`).
 
-    reason: why a cell of the paper, given its settings, has no number here.
+    reason: why a cell of the paper, given its settings, has no number here. ours: print our numbers only.
     Of the artifact: `labels` (columns that describe a cell without telling cells apart, such as its target:
     they may differ from the paper's, or from seed to seed), `metrics` (those to print; default: those that both we
     and the paper have; the CSV has all), `decimals` (per metric), `names` (how to print a value or a
@@ -129,18 +131,46 @@ def build(
     shown = _to_print(artifact, frame, paper)
     style = entries.Style.of(artifact, shown)
     rows, columns = _labels(artifact.rows, shown), _labels(artifact.columns, shown)
+    if ours:
+        nothing: dict[str, Any] = {
+            "paper": np.nan,
+            "paper_std": np.nan,
+            "paper_text": "",
+            "paper_censored": False,
+            "doubted": False,
+        }
+        shown = shown[shown["runs"] > 0].assign(**nothing, difference=np.nan)
+        rows, columns = (
+            [labels for labels in found if labels in set(_labels(names, shown))]
+            for names, found in ((artifact.rows, rows), (artifact.columns, columns))
+        )
     places = _places(artifact, shown, rows, columns)
     body = {place: style.entry(row) for place, row in places.items()}
-    left_out = sorted(set(frame.loc[frame["paper_text"] != "", "metric"]) - set(shown["metric"]))
+    left_out = [] if ours else sorted(set(frame.loc[frame["paper_text"] != "", "metric"]) - set(shown["metric"]))
     differing += [f"{heading(metric, style.names)}: in the paper, not measured here." for metric in left_out]
-    compared = entries.summary(shown, style.names) if same else []
-    doubts = [f"{entries.DOUBTED} {doubt.why}" for doubt in artifact.doubts]
-    notes = [*style.notes(list(places.values())), *differing, *compared, *doubts, *artifact.notes]
-    caption = entries.caption(scale, substitutes, shown, same)
+    compared = entries.summary(shown, style.names) if same and not ours else []
+    doubts = [f"{entries.DOUBTED} {doubt.why}" for doubt in artifact.doubts if not ours]
+    notes = [*style.notes(list(places.values()), gaps=not ours), *differing, *compared, *doubts, *artifact.notes]
+    caption = entries.caption(scale, substitutes, shown, same, style.equal and not ours)
     extra = ["paper_censored", *(c for c in ("text", "paper_text") if frame["text"].astype(bool).any())]
     tidy = frame[[*_settings(frame), *MEASURED, *extra]]
     layout = (artifact.rows, artifact.columns, tuple(rows), tuple(columns), body)
     return Table(artifact.id, artifact.title, scale, tidy, *layout, tuple(caption), tuple(notes), style.names)
+
+
+def label(value: str, names: Mapping[str, str]) -> str:
+    """A label in print, with separators of thousands in a whole number."""
+    text = pretty(value, names)
+    return f"{int(text):,}" if re.fullmatch(r"\d{5,}", text) else text
+
+
+def column_heading(value: str, name: str, table: Table) -> str:
+    """A column heading; a bare number says what it is a number of."""
+    text = label(value, table.names)
+    if re.fullmatch(r"[\d.,/]+", text) is None:
+        return heading(value, table.names)
+    title = pretty(name, table.names)
+    return f"{title} = {text}" if len(title) < 3 else f"{heading(name, table.names)} {text}"
 
 
 def reasons(panels: Sequence[Panel], missing: Sequence[tuple[str, str]], scale: str) -> Reason:
@@ -290,11 +320,13 @@ def _places(
 
 
 def _labels(names: Sequence[str], shown: pd.DataFrame) -> list[Labels]:
-    """The distinct labels, each level in the order of first appearance: equal headings stand together, and those below
-    them have one order everywhere."""
+    """The distinct labels, each level in the order of first appearance, those with numbers of ours before those that
+    only the paper has: equal headings stand together, and those below them have one order everywhere."""
     found = dict.fromkeys(tuple(row) for row in shown[list(names)].itertuples(index=False, name=None))
-    rank: dict[tuple[int, object], int] = {}
+    ran = shown[shown["runs"] > 0]
+    run = {(level, label) for level, name in enumerate(names) for label in ran[name]}
+    rank: dict[tuple[int, object], tuple[bool, int]] = {}
     for labels in found:
         for level, label in enumerate(labels):
-            rank.setdefault((level, label), len(rank))
+            rank.setdefault((level, label), ((level, label) not in run, len(rank)))
     return sorted(found, key=lambda labels: [rank[level, label] for level, label in enumerate(labels)])

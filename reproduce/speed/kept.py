@@ -36,6 +36,7 @@ def calibrate(settings: Settings) -> Rates:
 
     Raises UserError if the measurement fails or cannot be kept.
     """
+    files.check_writable(_file(settings))
     print("measuring this machine (once, some seconds)", file=sys.stderr)
     command = [sys.executable, "-m", "reproduce.speed.measure"]
     try:

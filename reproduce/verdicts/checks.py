@@ -67,15 +67,21 @@ def statement(raw: Any) -> Statement:
         return Statement(raw)
     if isinstance(raw, Mapping):
         check_keys("is", raw, {"one_of"}, needed={"one_of"})
-        return Statement("one_of", values=tuple(float(v) for v in raw["one_of"]))
+        values = tuple(number("is: one_of", v) for v in listed(raw["one_of"]))
+        if not values:
+            raise UserError("is: one_of: name at least one number")
+        return Statement("one_of", values=values)
     if isinstance(raw, list | tuple):
         if len(raw) != 2:
             raise UserError(f"is: {raw} needs two ends")
-        return Statement("region", Region(float(raw[0]), float(raw[1])))
+        low, high = (number("is", end) for end in raw)
+        if low > high:
+            raise UserError(f"is: {raw} ends before it begins")
+        return Statement("region", Region(low, high))
     match = re.fullmatch(r"(<=|>=|==|<|>)\s*(\S+)", str(raw))
     if not match:
         raise UserError(f"is: '{raw}' is not like '>= 10', [low, high], {{one_of: [...]}}, unreached or absent")
-    op, value = match[1], float(match[2])
+    op, value = match[1], number("is", match[2])
     return Statement("region", Region(-INF if op[0] == "<" else value, INF if op[0] == ">" else value, len(op) == 1))
 
 
@@ -110,10 +116,24 @@ def bound(check: Mapping[str, Any], key: str) -> tuple[float, bool]:
     value = check.get(key, 0.0)
     if isinstance(value, Mapping):
         check_keys(key, value, {"ratio"}, needed={"ratio"})
-        return math.log(value["ratio"]), True
+        ratio = number(f"{key}: ratio", value["ratio"])
+        if ratio <= 0:
+            raise UserError(f"{key}: ratio: {ratio:g} is not above zero")
+        return math.log(ratio), True
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise UserError(f"{key}: {value} is neither a number nor {{ratio: number}}")
-    return float(value), False
+    return number(key, value), False
+
+
+def number(key: str, value: Any) -> float:
+    """A finite number, or infinity where that is meant as none; UserError for anything else."""
+    try:
+        found = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        found = math.nan
+    if math.isnan(found):
+        raise UserError(f"{key}: {value!r} is not a number")
+    return found
 
 
 def quantifier(check: Mapping[str, Any]) -> tuple[str, float, float]:
@@ -123,10 +143,12 @@ def quantifier(check: Mapping[str, Any]) -> tuple[str, float, float]:
         check_choice("quantifier", raw, ("all", "any", "mean"))
         return raw, 0.0, INF
     check_keys("quantifier", raw, {"fraction", "count"})
-    (name, value), *rest = raw.items()
-    ends = [float(v) for v in listed(value)]
-    if rest or len(ends) not in (1, 2):
+    ends = [number("quantifier", v) for value in raw.values() for v in listed(value)]
+    if len(raw) != 1 or len(ends) not in (1, 2) or min(ends) < 0 or ends != sorted(ends):
         raise UserError(f"quantifier: {raw} is not {{fraction: x}} or {{count: [low, high]}}")
+    (name,) = raw
+    if name == "fraction" and max(ends) > 1:
+        raise UserError(f"quantifier: fraction: {max(ends):g} is more than 1")
     return name, ends[0], ends[1] if len(ends) == 2 else INF
 
 

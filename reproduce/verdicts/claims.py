@@ -14,6 +14,7 @@ from typing import Any
 from reproduce.declare import printed
 from reproduce.errors import UserError, unknown
 from reproduce.experiment import PACKAGE, SCALES
+from reproduce.files import read_yaml
 from reproduce.verdicts.checks import (
     COMMON,
     FORMS,
@@ -120,12 +121,7 @@ def claims_files(package: Path = PACKAGE) -> list[ClaimsFile]:
 
 def load_claims(path: Path) -> ClaimsFile:
     """Read and check one file; UserError for anything that does not follow the grammar."""
-    import yaml
-
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    data = read_yaml(path)
     try:
         return _file(data, path)
     except UserError as error:
@@ -195,6 +191,11 @@ def _claim(
         if raw["artifact"] not in artifacts:
             raise unknown("artifact", str(raw["artifact"]), artifacts)
         check_choice("kind", raw["kind"], KINDS)
+        for key in ("id", "statement", "where"):
+            if not isinstance(raw[key], str) or not raw[key].strip():
+                raise UserError(f"{key}: {raw[key]!r} is not a text")
+        if not isinstance(raw["scales"], list) or not raw["scales"] or len(set(raw["scales"])) < len(raw["scales"]):
+            raise UserError(f"scales: {raw['scales']!r} is not a list of different scales")
         for scale in (*raw["scales"], *raw.get("at", {})):
             check_choice("scale", scale, (*SCALES, PRINTED))
         if "printed" in raw:

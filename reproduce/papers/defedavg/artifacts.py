@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from reproduce.declare import Artifact, Code, no_panels
+from reproduce.declare import Artifact, Code, Filled, Printed, no_panels
 from reproduce.papers.defedavg import runs, variants
 
 NAMES = {
@@ -20,7 +20,7 @@ NAMES = {
     "idle_fraction": "Idle share",
 }
 LOSS = f"loss on up to {int(runs.LOSS_VIEW[6:]):,} training samples"
-LAYOUT = "Layout and range are ours, the paper's image is not in its text."
+LAYOUT = "Layout and range are ours."
 LINES = f"Lines: mean over seeds; bands: least to greatest; {LOSS}"
 AGGREGATIONS = 300
 
@@ -30,7 +30,7 @@ TIMES = (
     "The printed Table I fits only if FAVANO contacts its clients one after the other and does not divide their "
     "progress by the number of steps, and if AsySG keeps n clients busy while the others keep all; both are so here. "
     "Part of DeFedAvg-IID's lead over AsySG is therefore concurrency, not local steps.",
-    "Table II gives FedAvg (IID Fashion-MNIST) local rate 0.10 for n = 10 but 0.01 for n >= 20, although 0.10 is in "
+    "Table II gives FedAvg (IID Fashion-MNIST) local rate 0.10 for n = 10 but 0.01 for n ≥ 20, although 0.10 is in "
     "its grid; if it then needed as many aggregations as at n = 10, it would take about 54 s and beat the printed "
     "94.49 s (n = 40) and 99.72 s (n = 80) of DeFedAvg-IID. At paper scale 'FedAvg (rates of n = 10)' runs this.",
     "Three printed pairs of rates do not fit the printed times (CIFAR-10: DeFedAvg-IID n = 10 and 20, DeFedAvg-nIID "
@@ -46,10 +46,18 @@ RATES = (
     "CIFAR-10: DeFedAvg-IID at n = 10 (global 1.0) and n = 20 (local 0.01) and DeFedAvg-nIID at n = 20 (local 0.10) do "
     "not fit the times of Table I, which scale with n as if the rates were (0.1, 0.05) throughout; our Table I has "
     "rows for both readings.",
-    "IID Fashion-MNIST: FedAvg's local rate falls from 0.10 (n = 10) to 0.01 (n >= 20), and its time in Table I rises "
+    "IID Fashion-MNIST: FedAvg's local rate falls from 0.10 (n = 10) to 0.01 (n ≥ 20), and its time in Table I rises "
     "from 52 to 180 s with it.",
     "The caption says 'for Table I', which has no n = 5; these columns belong to Fig. 6.",
 )
+
+
+def _stacked(fill: Code, *printed: Printed) -> Filled:
+    """Loss above accuracy, a column per data set and distribution."""
+    options = {"sharex": "col", "height": 1.75}
+    return Filled(
+        ("dataset", "distribution"), "{dataset}, {distribution}", printed=printed, sheet=options, fill=fill, each=(2, 1)
+    )
 
 
 def _over_time(number: int, n: int) -> Artifact:
@@ -60,9 +68,9 @@ def _over_time(number: int, n: int) -> Artifact:
         f"Training loss and test accuracy over virtual time, n = {n}",
         partial(runs.times_panels, n=n),
         (Code("measures:at_target_times"),),
-        Code("pictures:over_time"),
+        _stacked(Code("pictures:over_time"), Printed("Table I", "table1", "time_to_target_s", y="target_accuracy_pct")),
         names=NAMES,
-        stamp=f"{LINES}; dotted: target of Table I. {LAYOUT}",
+        stamp=f"{LINES}. {LAYOUT}",
     )
 
 
@@ -77,8 +85,7 @@ ARTIFACTS = (
         names=NAMES,
         stamp="Simulated: jobs of 2.0, 3.3 and 5.1 units, no time for transfers, n = 2; FedAvg and DeFedAvg-nIID "
         "select clients {1,3}, {1,2}, {2,3} in turn. Numbers in bars: version that the job started from; dashed lines: "
-        "aggregations with the new version; dots: the server has the update; hatched: jobs not, or not yet, uploaded. "
-        "The paper's figure is a schematic without numbers.",
+        "aggregations with the new version; dots: the server has the update; hatched: jobs not, or not yet, uploaded.",
     ),
     *(_over_time(number, n) for number, n in zip((2, 3, 4, 5), runs.PARTICIPANTS, strict=True)),
     Artifact(
@@ -87,7 +94,7 @@ ARTIFACTS = (
         "DeFedAvg over aggregations for different n",
         runs.participants_panels,
         (Code("measures:of_participants", {"at": 300, "first": 200, "last": 1000}),),
-        Code("pictures:over_rounds", {"by": "n"}),
+        _stacked(Code("pictures:over_rounds", {"by": "n"})),
         names=NAMES,
         stamp=f"{LINES}. {LAYOUT} At paper scale the rates are those of Table II, which change with n for "
         "DeFedAvg-IID; runs with (0.1, 0.05) throughout are in the cells as '(0.1, 0.05)'.",
@@ -98,7 +105,7 @@ ARTIFACTS = (
         "DeFedAvg over aggregations for different K",
         runs.steps_panels,
         (Code("measures:of_steps"),),
-        Code("pictures:over_rounds", {"by": "K"}),
+        _stacked(Code("pictures:over_rounds", {"by": "K"})),
         names=NAMES,
         stamp=Code("measures:same_rates", {"before": f"{LINES}. {LAYOUT}"}),
     ),
@@ -119,7 +126,7 @@ ARTIFACTS = (
         "Dependence of the times to the target on what the paper leaves open, and on the rates",
         variants.sensitivity_panels,
         (Code("measures:of_variants"),),
-        Code("pictures:variants"),
+        Filled(("distribution",), "{distribution}", fill=Code("pictures:variants"), sheet={"height": 3.4}),
         names={**NAMES, **{v.name: v.text for group in variants.VARIANTS.values() for v in group}},
         stamp="Mean over seeds, from least to greatest; an arrow: a seed missed the target by the horizon. Below each "
         "algorithm of Table I: with the best rates of the grid of Table II, and with one part exchanged. Not a figure "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,7 +12,7 @@ from matplotlib.figure import Figure
 from reproduce.papers.defedavg import runs
 from reproduce.papers.defedavg.artifacts import NAMES
 from reproduce.papers.defedavg.measures import varied
-from reproduce.report import figures
+from reproduce.report import figures, looks
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
 from reproduce.systems.schedule import ClientJob, Timeline
@@ -19,93 +20,54 @@ from reproduce.systems.schedule import ClientJob, Timeline
 ROWS = (("train_loss", "training loss"), ("accuracy", "test accuracy (%)"))
 
 
-def over_time(histories: Histories, cells: pd.DataFrame) -> Figure:
-    """Figs. 2-5. Rows: loss, accuracy; columns: data set and distribution."""
-    places = _places(histories)
-    shown, target = histories.of("clock.least"), histories.of("clock.until.value")
-    fig, axes = figures.sheet(2, len(places), sharex="col")
-    for column, (dataset, distribution) in enumerate(places):
-        frame = histories.frame.assign(_target=target)
-        frame = frame[(frame["dataset"] == dataset) & (frame["distribution"] == distribution)]
-        frame = frame[frame["time"] <= shown[frame.index]]
-        group = runs.GROUPS[distribution]
-        order = [*group, *sorted(set(frame["algorithm"]) - set(group))]
-        looks = figures.lines([*order[:4], *runs.GROUPS["iid"][:3], *runs.GROUPS["noniid"][:3], *order[4:]])
-        lines = {"x": "time", "order": order, "styles": looks, "names": NAMES}
-        if _column(axes[:, column], frame, histories, "virtual seconds", lines):
-            value = float(frame["_target"].iloc[0])
-            axes[1, column].axhline(value, color="#404040", linewidth=0.7, linestyle=(0, (1, 1)), zorder=1)
-        axes[0, column].set_title(f"{pretty(dataset, NAMES)}, {pretty(distribution)}")
-    _labelled(axes)
-    figures.legend(fig)
-    return fig
+def over_time(axes: np.ndarray, histories: Histories, cells: pd.DataFrame) -> list[dict[str, Any] | None]:
+    """Figs. 2-5: loss and accuracy over virtual seconds; the paper's times belong to the accuracy."""
+    least = histories.of("clock.least")
+    frame = histories.frame[histories.frame["time"] <= least]
+    group = runs.GROUPS[str(histories.experiments[0].labels["distribution"])]
+    order = [*group, *sorted(set(frame["algorithm"]) - set(group))]
+    _column(axes, frame, "virtual seconds", {"x": "time", "order": order, "names": NAMES})
+    figures.reference(axes[1, 0], float(histories.of("clock.until.value").iloc[0]), "target")
+    return [None, {}]
 
 
-def over_rounds(histories: Histories, cells: pd.DataFrame, by: str) -> Figure:
-    """Figs. 6 and 7. Rows: loss, accuracy; columns: data set and distribution; a line per value of the column `by`."""
-    places = _places(histories)
-    fig, axes = figures.sheet(2, len(places), sharex="col")
-    some = varied(histories)
-    for column, (dataset, distribution) in enumerate(places):
-        frame, name = histories.frame, runs.PROPOSED[distribution]
-        frame = frame[(frame["dataset"] == dataset) & (frame["algorithm"] == name)]
-        if by == "K":
-            frame = frame[frame["n"].isin(some)]
-        frame = frame.assign(series=[f"{by} = {v}" for v in frame[by]])
-        values = {e.labels[by] for e in histories.experiments if e.labels["dataset"] == dataset}
-        lines = {"series": "series", "order": [f"{by} = {v}" for v in sorted(values)]}
-        _column(axes[:, column], frame, histories, "aggregations", lines)
-        axes[0, column].set_title(f"{pretty(dataset, NAMES)}, {pretty(distribution)}: {pretty(name)}", size=7)
-    _labelled(axes)
-    figures.legend(fig)
-    return fig
+def over_rounds(axes: np.ndarray, histories: Histories, cells: pd.DataFrame, by: str) -> None:
+    """Figs. 6 and 7: loss and accuracy over aggregations, a line per value of the column `by`."""
+    distribution = str(histories.experiments[0].labels["distribution"])
+    frame = histories.frame[histories.frame["algorithm"] == runs.PROPOSED[distribution]]
+    if by == "K":
+        frame = frame[frame["n"].isin(varied(histories))]
+    values = sorted({e.labels[by] for e in histories.experiments})
+    names = {str(v): f"{by} = {v}" for v in values}
+    lines = {"series": by, "order": values, "styles": looks.ordered(values), "names": names}
+    _column(axes, frame, "aggregations", lines)
 
 
-def _places(histories: Histories) -> list[tuple[str, str]]:
-    """The data sets and distributions of the declared runs."""
-    return list(dict.fromkeys((str(e.labels["dataset"]), str(e.labels["distribution"])) for e in histories.experiments))
-
-
-def _column(axes: Any, frame: pd.DataFrame, histories: Histories, xlabel: str, lines: dict[str, Any]) -> bool:
-    """Loss above accuracy; False if there are no results."""
-    for ax, (metric, _) in zip(axes, ROWS, strict=True):
+def _column(axes: np.ndarray, frame: pd.DataFrame, xlabel: str, lines: dict[str, Any]) -> None:
+    """Loss above accuracy."""
+    for ax, (metric, ylabel) in zip(axes[:, 0], ROWS, strict=True):
         rows = frame[frame["metric"] == metric]
-        if rows.empty:
-            figures.missing(ax, "; ".join(dict.fromkeys(why for _, why in histories.missing)) or "no results")
-            continue
         figures.curves(ax, rows, markers=5, **lines)
-        if metric == "train_loss":
-            ax.set_ylim(0, min(2.5, 1.05 * float(rows["value"].max())))
-        else:
-            ax.set_xlabel(xlabel)
-    return not frame.empty
-
-
-def _labelled(axes: Any) -> None:
-    for ax, (_, label) in zip(axes[:, 0], ROWS, strict=True):
-        if ax.lines:
-            ax.set_ylabel(label)
+        ax.set_ylabel(ylabel)
+    axes[0, 0].set_ylim(0, min(2.5, 1.05 * float(frame.loc[frame["metric"] == ROWS[0][0], "value"].max())))
+    axes[1, 0].set_xlabel(xlabel)
 
 
 def seconds(histories: Histories, cells: pd.DataFrame) -> Figure:
-    """Seconds per aggregation over n, a line per algorithm."""
+    """Seconds per aggregation over n, a line per algorithm, named at its end."""
     rows = cells[cells["metric"] == "mean_seconds_per_aggregation"]
     rows = rows.assign(n=rows["n"].astype(float))
-    algorithms = list(dict.fromkeys(rows["algorithm"]))
-    looks = figures.lines([a for a in algorithms if a != "defedavg_iid"])
-    looks["defedavg_iid"] = figures.Look(figures.SKY, "-", "P")
-    order = [a for a in algorithms if not a.startswith("defedavg")] + ["defedavg_iid", "defedavg_niid"]
+    order = [*dict.fromkeys(rows["algorithm"])]
     datasets, ns = list(dict.fromkeys(rows["dataset"])), sorted(set(rows["n"]))
-    fig, axes = figures.sheet(1, len(datasets), sharey=True)
+    fig, axes = figures.sheet(1, len(datasets), sharey=True, height=2.4)
     for ax, dataset in zip(axes[0], datasets, strict=True):
-        figures.curves(
-            ax, rows[rows["dataset"] == dataset], x="n", order=order, styles=looks, names=NAMES, markers=4
-        )  # fmt: skip
-        ax.set(xscale="log", yscale="log", xlabel="n", title=pretty(dataset))
+        here = rows[rows["dataset"] == dataset]
+        figures.curves(ax, here, x="n", order=order, names=NAMES, markers=4)
+        ax.set(xscale="log", yscale="log", xlabel="participants n", title=pretty(dataset))
         ax.set_xticks(ns, [f"{n:g}" for n in ns])
         ax.minorticks_off()
-        ax.yaxis.set_major_formatter("{x:g}")
-    axes[0, 0].set_ylabel("seconds per aggregation")
+        ax.set_yticks([0.03, 0.1, 0.3, 1, 3, 10], ["0.03", "0.1", "0.3", "1", "3", "10"])
+    axes[0, 0].set_ylabel("virtual seconds per aggregation")
     figures.legend(fig)
     return fig
 
@@ -113,10 +75,11 @@ def seconds(histories: Histories, cells: pd.DataFrame) -> Figure:
 def timelines(histories: Histories, cells: pd.DataFrame) -> Figure:
     """Fig. 1: who trains when, for three clients of which two are aggregated at a time."""
     fig, axes = figures.sheet(len(runs.EXAMPLES), 1, sharex=True, height=1.05)
+    shades = looks.ramp(max(job.start_version for name in runs.EXAMPLES for job in runs.example(name).jobs) + 1)
     for ax, name in zip(axes[:, 0], runs.EXAMPLES, strict=True):
         drawn = runs.example(name)
         for job in drawn.jobs:
-            _bar(ax, job, drawn.horizon)
+            _bar(ax, job, drawn.horizon, shades[job.start_version])
         for aggregation in drawn.aggregations:
             ax.axvline(aggregation.time, color="#303030", linestyle=(0, (3, 2)), linewidth=0.7, zorder=1)
         _versions(ax, drawn)
@@ -136,11 +99,10 @@ def timelines(histories: Histories, cells: pd.DataFrame) -> Figure:
     return fig
 
 
-def _bar(ax: Axes, job: ClientJob, horizon: float) -> None:
+def _bar(ax: Axes, job: ClientJob, horizon: float, color: str) -> None:
     """A job with the version it started from; a dot where the server receives its update."""
     end = min(job.end, horizon)
-    color = figures.LINES[job.start_version % len(figures.LINES)][0]
-    look: dict[str, Any] = {"color": color, "alpha": 0.55, "edgecolor": "white"}
+    look: dict[str, Any] = {"color": color, "alpha": 0.75, "edgecolor": "white"}
     if not job.uploaded:
         look = {"color": "white", "edgecolor": color, "hatch": "//////"}
     ax.barh(job.client, end - job.start, left=job.start, height=0.62, linewidth=0.6, zorder=2, **look)
@@ -166,27 +128,15 @@ def _versions(ax: Axes, drawn: Timeline) -> None:
         )  # fmt: skip
 
 
-def variants(histories: Histories, cells: pd.DataFrame) -> Figure:
-    """Time to the target of every variant, one axes per distribution; beside it the algorithm with the best rates."""
-    fig, axes = figures.sheet(1, len(runs.DISTRIBUTIONS), height=3.4)
-    for ax, distribution in zip(axes[0], runs.DISTRIBUTIONS, strict=True):
-        ax.set_title(pretty(distribution))
-        rows = cells[(cells["metric"] == "time_to_target_s") & (cells["distribution"] == distribution)]
-        if rows.empty:
-            figures.missing(ax, "; ".join(dict.fromkeys(why for _, why in histories.missing)) or "no results")
-            continue
-        names = sorted(set(rows["algorithm"]), key=_family)
-        for place, name in enumerate(names):
-            mine = rows[rows["algorithm"] == name]
-            base = _family(name)[0]
-            look = figures.lines([base])[base]
-            values, missed = mine["value"], bool(mine["censored"].any())
-            ax.plot([values.min(), values.max()], [place, place], color=look.color, linewidth=1.0)
-            ax.plot(values.mean(), place, ">" if missed else "o", color=look.color, markersize=4)
-        ax.set_yticks(range(len(names)), [pretty(n, NAMES) for n in names], fontsize=6)
-        ax.invert_yaxis()
-        ax.set(xscale="log", xlabel="virtual seconds to the target")
-    return fig
+def variants(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
+    """Time to the target of every variant of one distribution; beside it the algorithm with the best rates."""
+    rows = cells[cells["metric"] == "time_to_target_s"]
+    names = sorted(set(rows["algorithm"]), key=_family)
+    rows = rows.assign(base=[_family(name)[0] for name in rows["algorithm"]])
+    order = list(dict.fromkeys(_family(name)[0] for name in names))
+    figures.dots(ax, rows, row="algorithm", rows=names, series="base", order=order, names=NAMES)
+    ax.tick_params(axis="y", labelsize=6)
+    ax.set(xscale="log", xlabel="virtual seconds to the target")
 
 
 def _family(name: str) -> tuple[str, int, str]:

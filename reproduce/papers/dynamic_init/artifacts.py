@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from reproduce.declare import Artifact, Code, Doubt, Filled, Measure, Window
+from reproduce.declare import Artifact, Code, Doubt, Filled, Measure, Printed, Window
 from reproduce.papers.dynamic_init import notes as n
 from reproduce.papers.dynamic_init.choices import sensitivity
 from reproduce.papers.dynamic_init.runs import panels
@@ -46,6 +46,12 @@ def table(
     name = f"table{number}"
     read = partial(panels, reads or (name,))
     return Artifact("dynamic_init", name, title, read, cells, notes=notes, doubts=doubts, **layout)
+
+
+def windows(m: Measure, *numbers: int) -> tuple[Printed, ...]:
+    """The means that Tables `numbers` print, over the rounds of the window `m`, in the colours of their schemes."""
+    assert isinstance(m, Window)
+    return tuple(Printed(f"Table {n}", f"table{n}", m.name, x=m, series="init_scheme") for n in numbers)
 
 
 def figure(number: int, title: str, cells: tuple[Measure, ...], draw: Code | Filled, stamp: str) -> Artifact:
@@ -91,21 +97,26 @@ ARTIFACTS = (
         2,
         "Accuracy through the sessions, Dirichlet distribution",
         (Code("measures:ends"),),
-        replace(RECOVERY, axes=ROWS, title="{dataset}, {algorithm}, {label_overlap}, α = {dirichlet_alpha}"),
+        replace(
+            RECOVERY,
+            axes=ROWS,
+            title="{dataset}, {algorithm}, overlap {label_overlap}, α = {dirichlet_alpha}",
+            printed=windows(main(*TWO)[0], 1, 2),
+        ),
         n.CURVES,
     ),
     figure(
         3,
         "Accuracy through the sessions, two shards and partial overlap",
         older("first10_rounds", *THREE),
-        RECOVERY,
+        replace(RECOVERY, printed=windows(older("first10_rounds", *THREE)[0], 8)),
         n.CURVES,
     ),
     figure(
         4,
         "Accuracy through the sessions, four label distributions",
         older("first10_rounds", *THREE),
-        RECOVERY,
+        replace(RECOVERY, printed=windows(older("first10_rounds", *THREE)[0], 8, 9)),
         n.CURVES,
     ),
     table(

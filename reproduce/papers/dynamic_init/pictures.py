@@ -13,7 +13,7 @@ from matplotlib.path import Path
 
 from reproduce.clocks.sessions import Sessions
 from reproduce.papers.dynamic_init.measures import weights
-from reproduce.report import figures
+from reproduce.report import figures, looks
 from reproduce.report.histories import Histories
 
 SCHEMES = ("proposed", "previous", "average")
@@ -32,7 +32,7 @@ def timeline(histories: Histories, cells: pd.DataFrame) -> Figure:
     curve = frame[(frame["metric"] == "accuracy") & (frame["round"] > 0)]
     figures.curves(bottom, curve, series="init_scheme", order=SCHEMES, markers=14)
     for session in range(1, timing.sessions):
-        bottom.axvline(session * timing.rounds, color="#404040", linewidth=0.6, linestyle=":")
+        figures.reference(bottom, session * timing.rounds, upright=True)
     bottom.set(
         xlabel="global round", ylabel="accuracy on the\nsession's labels (%)", xlim=(0, timing.sessions * timing.rounds)
     )
@@ -45,16 +45,16 @@ def recovery(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     """Accuracy over global rounds from the end of the pilot sessions on; sessions begin at dotted lines."""
     timing = histories.experiments[0].clock
     rows = histories.frame[(histories.frame["metric"] == "accuracy") & (histories.frame["round"] > 0)]
-    figures.curves(ax, rows, series="init_scheme", order=ALL_SCHEMES, band="sd", styles=figures.lines(ALL_SCHEMES))
+    figures.curves(ax, rows, series="init_scheme", order=ALL_SCHEMES, band="sd")
     for session in range(timing.pilots + 1, timing.sessions):
-        ax.axvline(session * timing.rounds, color="#404040", linewidth=0.6, linestyle=":")
+        figures.reference(ax, session * timing.rounds, upright=True)
     ax.set(xlabel="global round", xlim=(timing.pilots * timing.rounds, timing.sessions * timing.rounds))
 
 
 def _timeline(ax: Axes, mixtures: Mapping[tuple[int, int], float], timing: Sessions) -> None:
     """A lane per group of clients, filled where it is active; above, the stored models and what is mixed from them."""
     length, groups = timing.rounds, len(timing.membership.sizes)
-    colors = (figures.SKY, figures.ORANGE)
+    colors = (looks.SKY, looks.SAND)
     level = groups + 0.4  # of the stored models
     for session in range(timing.sessions):
         active = timing.membership.group(session)
@@ -88,9 +88,9 @@ def _timeline(ax: Axes, mixtures: Mapping[tuple[int, int], float], timing: Sessi
         color = colors[timing.membership.group(stored)]
         ax.add_patch(FancyArrowPatch(path=path, color=color, linewidth=0.4 + 1.8 * weight, **look))
         if session > stored + 1:
-            x, y = (0.42 * a + 0.46 * b + 0.12 * c for a, b, c in zip((x0, y0), bow, (x1, y1), strict=True))
-            white = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
-            ax.text(x, y, f"{weight:.2f}", ha="center", va="center", fontsize=figures.TEXT, bbox=white, zorder=4)
+            top = (0.42 * a + 0.46 * b + 0.12 * c for a, b, c in zip((x0, y0), bow, (x1, y1), strict=True))
+            look = {"fontsize": figures.TEXT, "color": looks.DARK}
+            ax.annotate(f"{weight:.2f}", tuple(top), (-3, 3), textcoords="offset points", ha="right", **look)
     names = [f"group {chr(ord('A') + g)}" for g in range(groups)]
     ax.set_yticks([level, *(groups - 0.5 - g for g in range(groups))], ["stored\nmodels", *names])
     ax.set(ylim=(0, level + 0.95))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reproduce.declare import Artifact, Code, Filled, Last, Reach, no_panels
+from reproduce.declare import Artifact, Code, Filled, Last, Printed, Reach, no_panels
 from reproduce.papers.fedagrac import runs, section6
 from reproduce.problems import Classification
 
@@ -48,7 +48,7 @@ ARTIFACTS = (
         Filled(
             ("algorithm",), "{algorithm}",
             only={"algorithm": ("fedavg", "fednova", "fedprox", "fedlin", "scaffold", "fedagrac")}, across=3,
-            ylabel="b", sheet={"sharex": True, "sharey": True, "height": 2.1}, fill=Code("pictures:path"),
+            ylabel="parameter b", sheet={"sharex": True, "sharey": True, "height": 2.1}, fill=Code("pictures:path"),
         ),
         stamp="Server models of 15 rounds, local paths of the first 3. Data, steps and rates are ours: the paper's "
         "schematic gives none. Without noise SCAFFOLD reaches the minimiser too; what differs is the way there.",
@@ -64,7 +64,7 @@ ARTIFACTS = (
         ),
         names=STEPS,
         stamp="Mean over seeds, from least to greatest. 'increase': λ 0.1 in the first quarter of the rounds, 1 in "
-        "the last, 0.5 between. The paper's numbers are in an image; its values of λ are not known.",
+        "the last, 0.5 between. The paper's values of λ are in an image.",
     ),
     Artifact(
         "fedagrac", "fig3",
@@ -74,12 +74,14 @@ ARTIFACTS = (
         Filled(
             ("model", "step_async"), "({letter}) {model}, {step_async} numbers of local steps",
             only={"model": ("lr", "cnn2")}, across=2, ylabel="accuracy (%)", sheet={"height": 1.8},
-            fill=Code("pictures:schemes"),
+            fill=Code("pictures:schemes", {"smooth": {"paper": 10, "reduced": 5, "smoke": 1}}),
         ),
         names=STEPS,
-        stamp="λ = 1 for LR (0.1 for the CNN; reduced: 0.3). With equal steps nobody is fast: FedaGrac is "
-        "FedaGrac-avg and FedaGrac-reverse is FedaGrac-first, so two curves hide behind the others. The first-gradient "
-        "estimate is that of the published code; the cells also have the single mini-batch gradient of Algorithm 1.",
+        stamp="Thick lines: trailing mean (paper scale: 10 rounds, reduced: 5), mean over seeds, band from least to "
+        "greatest; thin lines: without the trailing mean. λ = 1 for LR (0.1 for the CNN; reduced: 0.3). With equal "
+        "steps nobody is fast: FedaGrac is FedaGrac-avg and FedaGrac-reverse is FedaGrac-first, so that two lines lie "
+        "on the others. The first-gradient estimate is that of the published code; the cells also have the single "
+        "mini-batch gradient of Algorithm 1.",
     ),
     Artifact(
         "fedagrac", "fig4",
@@ -88,11 +90,12 @@ ARTIFACTS = (
         (LAST10,),
         Filled(
             ("model", "step_async"), "({letter}) {model}, {step_async} numbers of local steps", across=2,
-            sheet={"height": 1.9}, fill=Code("pictures:rates"),
+            sheet={"height": 1.9}, fill=Code("pictures:rates"), alike=("model",),
+            printed=(Printed("Sec. 6.2, LR", x=1.0, y=0.005, only={"model": "lr"}),),
         ),
         names=STEPS,
-        stamp="Mean accuracy (%) of the last ten rounds; each panel has its own colours. The axes of the paper are "
-        "in an image: the grid is ours and contains the values that the text names.",
+        stamp="Mean accuracy of the last ten rounds and over seeds; one scale of colours per model. The axes of the "
+        "paper are in an image: the grid is ours and contains the values that the text names.",
     ),
     Artifact(
         "fedagrac", "fig5",
@@ -116,7 +119,7 @@ ARTIFACTS = (
         columns=("model",),
         labels=("target_accuracy",),
         decimals=1,
-        names={"lr_eta003": "LR, rate 0.03"},
+        names={"lr_eta003": "LR, rate 0.03", "0": "no", "1": "yes"},
         notes=(
             "The paper states the rate 0.001 for LR (column LR); with it the printed 2 rounds and 1 round on i.i.d. "
             "data cannot be had, with 0.03 they can (column LR, rate 0.03). Which rate was used, is not known.",
@@ -183,9 +186,8 @@ ARTIFACTS = (
         runs.sensitivity,
         (LAST10,),
         Filled(
-            ("local_steps",), "{local_steps}", ylabel="accuracy, last ten rounds (%)", legend=3,
-            sheet={"height": 2.3},
-            fill=Code("pictures:readings", {"names": READINGS, "levels": {"fedavg": "FedAvg", "fednova": "FedNova"}}),
+            ("local_steps",), "{local_steps}", legend=2, sheet={"height": 2.3},
+            fill=Code("pictures:readings", {"names": READINGS, "levels": ("fedavg", "fednova")}),
         ),
         names={
             "uniform": "all data", "uniform_part": f"{runs.SHARE:.0%} of the data: passes per round as in the paper",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from reproduce.papers.fedagrac.closed_form import local_paths
 from reproduce.papers.fedagrac.measures import server_path, timed
 from reproduce.papers.fedagrac.regression import FAST, SLOW
 from reproduce.problems import Quadratic
-from reproduce.report import figures
+from reproduce.report import figures, looks, metrics
 from reproduce.report.histories import Histories
 
 SHOWN_ROUNDS, LOCAL_ROUNDS = 15, 3
+SLOW_COLOR, FAST_COLOR = looks.ORANGE, looks.SKY
 ORDER = ("fedagrac", "fedavg", "fednova", "scaffold", "fedprox")
 SCHEMES = ("fedagrac", "fedagrac_avg", "fedagrac_first", "fedagrac_reverse")
 
@@ -27,15 +29,15 @@ def path(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     _landscape(ax, experiment.problem)  # type: ignore[arg-type]
     server = server_path(histories, name)
     for paths in local_paths(experiment, server, LOCAL_ROUNDS):
-        for i, color in ((SLOW, figures.ORANGE), (FAST, figures.GREY)):
+        for i, color in ((SLOW, SLOW_COLOR), (FAST, FAST_COLOR)):
             ax.plot(*paths[i].T, color=color, linewidth=0.7, zorder=2)
-    look = figures.lines(["fedagrac"])["fedagrac"].plot
-    ax.plot(*server[: SHOWN_ROUNDS + 1].T, **{**look, "markersize": 2.8, "linewidth": 1.1})
-    ax.plot([], [], color=figures.ORANGE, linewidth=0.9, label="local path, 2 steps")
-    ax.plot([], [], color=figures.GREY, linewidth=0.9, label="local path, 40 steps")
+    look: dict[str, Any] = {"color": looks.BLACK, "marker": "o", "markersize": 2.6, "linewidth": 1.0, "zorder": 3}
+    ax.plot(*server[: SHOWN_ROUNDS + 1].T, label="model of the server, round by round", **look)
+    ax.plot([], [], color=SLOW_COLOR, linewidth=0.9, label="local path, 2 steps")
+    ax.plot([], [], color=FAST_COLOR, linewidth=0.9, label="local path, 40 steps")
     place = ax.get_subplotspec()
     if place is not None and place.is_last_row():
-        ax.set_xlabel("a")
+        ax.set_xlabel("parameter a")
 
 
 def _landscape(ax: Axes, problem: Quadratic) -> None:
@@ -51,50 +53,58 @@ def _landscape(ax: Axes, problem: Quadratic) -> None:
     ax.grid(visible=False)
     star: dict[str, Any] = {"linestyle": "none", "marker": "*", "markersize": 7, "zorder": 4}
     star |= {"markeredgecolor": "white", "markeredgewidth": 0.5}
-    ax.plot(*problem.optimum(), color=figures.BLACK, label="global minimiser", **star)
-    ax.plot(*minimisers[SLOW], color=figures.ORANGE, label="minimiser, client with 2 steps", **star)
-    ax.plot(*minimisers[FAST], color=figures.GREY, label="minimiser, client with 40 steps", **star)
+    ax.plot(*problem.optimum(), color=looks.BLACK, label="global minimiser", **star)
+    ax.plot(*minimisers[SLOW], color=SLOW_COLOR, label="minimiser, client with 2 steps", **star)
+    ax.plot(*minimisers[FAST], color=FAST_COLOR, label="minimiser, client with 40 steps", **star)
 
 
 def over_lambda(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
-    """Fig. 2: accuracy after the last round, over constant λ as a line, with `increase` among them as bars."""
+    """Fig. 2: accuracy after the last round over λ; constant ones on a line, `increase` beside them."""
     groups = cells[cells["metric"] == "accuracy_at_last_round"].groupby("lambda", sort=False)["value"]
     mean, low, high = (groups.agg(how) for how in ("mean", "min", "max"))
     names = [str(name) for name in mean.index]
-    line = figures.lines(["fedagrac"])["fedagrac"]
+    line = looks.of(["fedagrac"])["fedagrac"]
+    constant = [i for i, name in enumerate(names) if name != "increase"]
+    places = list(range(len(names))) if len(constant) < len(names) else [float(name) for name in names]
+    whiskers = [(mean - low).fillna(0), (high - mean).fillna(0)]
+    ax.errorbar(places, mean, yerr=whiskers, linestyle="none", color=line.color, elinewidth=0.9, zorder=2)
+    ax.plot([places[i] for i in constant], mean.iloc[constant], label="FedaGrac, constant λ", **line.plot)
+    if len(constant) < len(names):
+        rest = [i for i in range(len(names)) if i not in constant]
+        look: dict[str, Any] = {"marker": "D", "linestyle": "none", "color": looks.VERMILLION, "zorder": 3}
+        ax.plot([places[i] for i in rest], mean.iloc[rest], label="FedaGrac, λ that increases", **look)
+        ax.set_xticks(places, names)
+    for x, lost, of in zip(places, groups.size() - groups.count(), groups.size(), strict=True):
+        if lost:
+            ax.annotate(f"{lost} of {of}\ndiverged", (x, 0.03), xycoords=("data", "axes fraction"), ha="center")
+    wide = 0.08 * (max(places) - min(places))
+    ax.set_xlim(min(places) - wide, max(places) + wide)
     ax.set(xlabel="calibration rate λ", ylabel="accuracy after the last round (%)")
-    if "increase" not in names:
-        at = [float(n) for n in names]
-        ax.plot(at, mean, **line.plot)
-        ax.fill_between(at, low, high, color=line.color, alpha=0.16, linewidth=0)
-        for x, lost, of in zip(at, groups.size() - groups.count(), groups.size(), strict=True):
-            if lost:
-                ax.annotate(f"{lost} of {of}\ndiverged", (x, 0.03), xycoords=("data", "axes fraction"), ha="center")
-        ax.set_xlim(-0.05 * at[-1], 1.08 * at[-1])
-        return
-    places = list(range(len(names)))
-    ax.bar(places, mean, 0.6, color=line.color, yerr=[mean - low, high - mean], error_kw={"elinewidth": 0.8})
-    ax.set_xticks(places, names)
-    ax.set_ylim(max(0.0, float(low.min()) - 4), float(high.max()) + 2)
-    for x, value, top in zip(places, mean, high, strict=True):
-        ax.annotate(f"{value:.1f}", (x, top), (0, 2), textcoords="offset points", ha="center", fontsize=6.5)
-    ax.grid(visible=False, axis="x")
 
 
-def schemes(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
-    """Fig. 3: accuracy over the rounds, a line per scheme."""
+def schemes(ax: Axes, histories: Histories, cells: pd.DataFrame, smooth: Mapping[str, int]) -> None:
+    """Fig. 3: accuracy over the rounds, a line per scheme: trailing means, and faint the accuracies themselves.
+
+    smooth: evaluations of a trailing mean per scale.
+    """
     rows = histories.frame[(histories.frame["metric"] == "accuracy") & histories.frame["algorithm"].isin(SCHEMES)]
+    rows = rows[rows["round"] > 0]
     names = {name: name.replace("fedagrac", "FedaGrac").replace("_", "-") for name in SCHEMES}
-    figures.curves(ax, rows[rows["round"] > 0], order=SCHEMES, names=names)
+    for name, look in looks.of(SCHEMES).items():
+        raw = rows[rows["algorithm"] == name].groupby("round")["value"].mean()
+        ax.plot(raw.index, raw, color=look.color, linewidth=0.4, alpha=0.4, zorder=1.4)
+    smoothed = metrics.smooth(rows, smooth[histories.scale])
+    figures.curves(ax, smoothed, order=SCHEMES, names=names, markers=6)
     # The first rounds climb steeply and would hide what the curves do later.
-    late = rows.loc[rows["round"] >= rows["round"].max() // 10, "value"]
+    late = smoothed.loc[smoothed["round"] >= rows["round"].max() // 10, "value"]
     ax.set_ylim(late.quantile(0.02) - 1, late.max() + 1)
     ax.set_xlabel("round")
 
 
-def rates(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
+def rates(ax: Axes, histories: Histories, cells: pd.DataFrame, limits: tuple[float, float]) -> None:
     """Fig. 4: accuracy over λ and learning rate."""
-    figures.heatmap(ax, cells, x="lambda", y="learning_rate", names={"lambda": "λ", "learning_rate": "rate η"})
+    names = {"lambda": "calibration rate λ", "learning_rate": "learning rate η"}
+    figures.heatmap(ax, cells, x="lambda", y="learning_rate", names=names, limits=limits, label="accuracy (%)")
 
 
 def over_time(block: np.ndarray, histories: Histories, cells: pd.DataFrame) -> None:
@@ -108,25 +118,12 @@ def over_time(block: np.ndarray, histories: Histories, cells: pd.DataFrame) -> N
 
 
 def readings(
-    ax: Axes, histories: Histories, cells: pd.DataFrame, names: dict[str, str], levels: dict[str, str]
+    ax: Axes, histories: Histories, cells: pd.DataFrame, names: dict[str, str], levels: tuple[str, ...]
 ) -> None:
-    """Sensitivity: accuracy over λ, a line per reading in `names`; level lines for the algorithms without λ."""
-    # Lines that are neither FedAvg's nor FedNova's.
-    lines = figures.lines(["fedagrac", "fedau", "os", "fedprox", "scaffold"])
-    looks = dict(zip(names, lines.values(), strict=True))
-    found = cells[~cells["algorithm"].isin(levels)]
-    for k, name in enumerate(dict.fromkeys(found["algorithm"])):
-        groups = found[found["algorithm"] == name].groupby("lambda")["value"]
-        mean, low, high = groups.mean(), groups.min(), groups.max()
-        at = [i + 0.06 * (k - 1.5) for i in range(len(mean))]
-        ax.errorbar(at, mean, yerr=[mean - low, high - mean], label=names[name], elinewidth=0.8, **looks[name].plot)
-        for x, y, lost, of in zip(at, mean, groups.size() - groups.count(), groups.size(), strict=True):
-            if lost:
-                ax.annotate(f"{lost}/{of} diverged", (x, y), (4, -9), textcoords="offset points", fontsize=6)
-    for (name, text), look in zip(levels.items(), figures.lines(levels).values(), strict=True):
-        level = cells.loc[cells["algorithm"] == name, "value"]
-        ax.axhline(level.mean(), label=text, color=look.color, linestyle=look.dashes, linewidth=0.9)
-        ax.axhspan(level.min(), level.max(), color=look.color, alpha=0.12, linewidth=0)
-    rates = sorted(set(found["lambda"]))
-    ax.set_xticks(range(len(rates)), [f"{lam:g}" for lam in rates])
-    ax.set(xlabel="calibration rate λ", xlim=(-0.5, len(rates) - 0.5))
+    """Sensitivity: a line of dots per λ, a dot per reading in `names`; `levels`, the algorithms without λ, above."""
+    chosen = sorted(set(cells.loc[~cells["algorithm"].isin(levels), "lambda"]))
+    rows = cells.assign(line=cells["lambda"].where(~cells["algorithm"].isin(levels), -1.0))
+    order = [*levels, *(name for name in names if name in set(rows["algorithm"]))]
+    texts = {-1.0: "without λ", **{lam: f"λ = {lam:g}" for lam in chosen}}
+    figures.dots(ax, rows, row="line", rows=[-1.0, *chosen], order=order, names=names, texts=texts)
+    ax.set_xlabel("accuracy, last ten rounds (%)")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from reproduce.papers.fiarse import runs
+from reproduce.papers.fiarse.scales import SCALES
 from reproduce.report.tables import reported, spelled
 
 if TYPE_CHECKING:
@@ -19,16 +20,19 @@ Entries = list[tuple[str, int, str, float | str]]
 def configured() -> Entries:
     """(dataset, option, metric, value) of every data set of the paper scale."""
     entries: Entries = []
-    for dataset, setting in runs.SCALES["paper"].settings.items():
+    for dataset, setting in SCALES["paper"].all().items():
         values: dict[str, list[float | str]] = {
             "local_epochs": [setting.work.amounts(0, 0, 1)[0]],
             "batch_size": [setting.problem.batches.size],
             "communication_rounds": [setting.clock.rounds],
-            "optimizer": ["sgd"],
+            "optimizer": ["adamw" if setting.betas else "sgd"],
         }
         used = runs.algorithms(setting, "four", setting.participants).values()
         values["log10_learning_rate_grid"] = [round(math.log10(lr), 6) for lr in dict.fromkeys(a.lr for a in used)]
-        values["sgd_momentum_grid"] = list(dict.fromkeys(a.momentum for a in used))
+        if setting.betas:
+            values["adamw_betas"] = list(setting.betas)
+        else:
+            values["sgd_momentum_grid"] = list(dict.fromkeys(a.momentum for a in used))
         entries += [(dataset, i, metric, v) for metric, found in values.items() for i, v in enumerate(found)]
     return entries
 

@@ -1,0 +1,109 @@
+"""Small RoBERTa clients in a stack against `transformers`; what masks cost; what a small client saves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.measure import Ratio, compare, peak, seconds
+from reproduce.algorithms.fiarse import thresholds
+from reproduce.engine.requests import Train
+from reproduce.engine.rule import Rule
+from reproduce.engine.strategies import macs
+from reproduce.engine.task import Env, Tasks
+from reproduce.engine.trainer import Trainer
+from reproduce.papers.fiarse import scales
+from reproduce.problems import Classification
+from reproduce.problems.batches import Fixed
+from reproduce.problems.embedded import ImageBlobs, TopicTokens
+from reproduce.problems.models import Model, ResNet
+from reproduce.problems.partitions import IID
+from reproduce.settings import settings
+
+CLIENTS, STEPS, BATCH, LENGTH, BETAS = 5, 4, 20, 64, (0.9, 0.95)
+SMALL: Any = replace(scales.SMALL_NEWS.problem.model, padding=0)
+
+
+def problem(model: Model) -> Classification:
+    """Generated samples of the model's kind, `STEPS` batches of them for each client."""
+    each = CLIENTS * STEPS * BATCH // 4
+    channels = getattr(model, "channels", 1)
+    data: Any = TopicTokens(4, 4000, LENGTH, each, 20, 0)
+    if not model.tokens:
+        data = ImageBlobs(4, 28 if channels == 1 else 32, each, 20, 30.0, 0, channels)
+    return Classification(data, model, IID(), CLIENTS, Fixed(BATCH))
+
+
+def engine(model: Model, rule: Rule, clients: int = CLIENTS, gamma: float = 0.0) -> Callable[[], object]:
+    """A round of `clients` clients on one thread, with masks of size `gamma` if it is not 0."""
+    task: Any = Tasks(settings()).get(problem(model), 0)
+    env, trainer, x = Env(task, None, 0), Trainer(1), task.initial()
+    held = thresholds(env, x, [gamma] * clients) if gamma else None
+
+    def call() -> None:
+        trainer.train([(task, Train(np.arange(clients), np.full(clients, STEPS), x, 1e-3, 0, rule, thresholds=held))])
+
+    return call
+
+
+def library() -> Callable[[], object]:
+    """The same with a model of `transformers` per client, its attention, `torch.optim.AdamW`, the same batches."""
+    import transformers
+
+    config = transformers.RobertaConfig(
+        vocab_size=SMALL.vocabulary, max_position_embeddings=SMALL.positions, hidden_size=SMALL.hidden,
+        num_attention_heads=SMALL.heads, num_hidden_layers=SMALL.layers, intermediate_size=SMALL.inner,
+        type_vocab_size=1, layer_norm_eps=1e-5, pad_token_id=0, num_labels=4,
+    )  # fmt: skip
+    task: Any = Tasks(settings()).get(problem(SMALL), 0)
+    network = transformers.RobertaForSequenceClassification(config).train()
+    start = {n: v.clone() for n, v in network.state_dict().items()}
+    x, y = task.arena.train_x, task.arena.train_y
+
+    def call() -> None:
+        for client in range(CLIENTS):
+            network.load_state_dict(start)
+            optimiser = torch.optim.AdamW(network.parameters(), lr=1e-3, betas=BETAS, weight_decay=0.0)
+            for batch in task.plan(client, STEPS, 0, 0):
+                ids = x[torch.from_numpy(batch)]
+                kept = ids != 0
+                ids, kept = (v[:, : int(kept.sum(1).max())] for v in (ids, kept))
+                optimiser.zero_grad()
+                network(input_ids=ids, attention_mask=kept.long(), labels=y[torch.from_numpy(batch)]).loss.backward()
+                optimiser.step()
+
+    return call
+
+
+def said(r: Ratio) -> str:
+    return f"{r.median:.2f} (range {r.low:.2f}-{r.high:.2f})"
+
+
+def texts() -> None:
+    """Stacked RoBERTa clients against `transformers`; masks against none, HeteroFL at 1/64 against all; one thread."""
+    adamw = Rule(betas=BETAS)
+    torch.set_num_threads(1)
+    r = compare(library(), engine(SMALL, adamw))
+    flops = CLIENTS * STEPS * BATCH * 6 * macs(SMALL, (LENGTH,))
+    share = flops / r.b / (peak() * 1e9)
+    print(f"stacked clients, times as fast as one `transformers` model per client: {said(r)};")
+    print(f"{1e3 * r.b / CLIENTS / STEPS:.1f} ms per client and step, {share:.2f} of the peak of matrix products\n")
+    print("| model | step with masks of size 1/4, of that without | step of size 1, of that of 1/64 | thresholds, s |")
+    print("| --- | --- | --- | --- |")
+    works: tuple[tuple[str, Model, Rule, int], ...] = (
+        ("small RoBERTa", SMALL, adamw, CLIENTS),
+        ("resnet10n", scales.RESNET10N, Rule(), CLIENTS),
+        ("ResNet-18", ResNet(), Rule(), 1),
+    )
+    for name, model, rule, clients in works:
+        plain = engine(model, rule, clients)
+        masked = compare(engine(model, replace(rule, mask="dynamic", amplify=True), clients, 1 / 4), plain, 3)
+        small = compare(plain, engine(model.narrowed(1 / 8), rule, clients), 3)
+        env = Env(Tasks(settings()).get(problem(model), 0), None, 0)
+        once = seconds(partial(thresholds, env, env.initial(), [1 / 4, 1 / 16, 1 / 64]))
+        print(f"| {name} | {said(masked)} | {said(small)} | {once:.3f} |", flush=True)

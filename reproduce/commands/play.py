@@ -1,0 +1,206 @@
+"""Try algorithms on benchmarks, your own class included: a table with intervals, paired by seed, and a figure.
+
+An algorithm is a name with options, "fedprox(mu=0.01)", or a class in a file of the working directory,
+"my_module:FedSlow(lr=0.1)". A benchmark is an alias (`play --list`) or any declared panel (PAPER/PANEL). Every
+algorithm is compared with the benchmark's FedAvg on the same seeds, at its learning rate unless one is given. What was
+trained before is not trained again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reproduce.errors import UserError
+from reproduce.text import duration, print_json, print_table, short
+
+if TYPE_CHECKING:
+    from reproduce.play.benchmarks import Benchmark
+    from reproduce.play.match import Match
+    from reproduce.play.specs import Spec
+
+NAME = "play"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("algorithms", nargs="*", metavar="ALGORITHM", help='such as fedprox "fedprox(mu=0.01)"')
+    parser.add_argument(
+        "--on", nargs="+", default=[], metavar="BENCHMARK", help="aliases or panels; default: all aliases"
+    )
+    parser.add_argument("--scale", default="reduced", help="smoke, reduced (default) or paper")
+    parser.add_argument(
+        "--seeds", default="0-4", metavar="SEEDS", help="that are reported, such as 0-4 (default) or 0,2,7"
+    )
+    parser.add_argument("--all", action="store_true", help="all named algorithms; those that do not fit are left out")
+    parser.add_argument("--own", action="store_true", help="also the benchmark's own algorithms, as declared")
+    parser.add_argument("--against", metavar="ALGORITHM", help="what the others are compared with (default: FedAvg)")
+    parser.add_argument("--tune", action="store_true", help="first choose each one's rate from a grid of equal size")
+    parser.add_argument(
+        "--tuning-seeds", default="1000,1001", metavar="SEEDS", help="to choose on (default: 1000,1001)"
+    )
+    asked = parser.add_mutually_exclusive_group()
+    asked.add_argument("--list", action="store_true", help="show the benchmarks with size and cost; train nothing")
+    asked.add_argument(
+        "--matrix", action="store_true", help="show which algorithms fit which benchmarks; train nothing"
+    )
+    asked.add_argument("--cost", action="store_true", help="show what it would cost; train nothing")
+    parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="NAME", help="also write NAME.md, NAME.csv, NAME.png, .pdf"
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    from reproduce import plan
+    from reproduce.files import check_writable
+    from reproduce.play.benchmarks import ALIASES, find
+    from reproduce.play.names import NAMES
+    from reproduce.play.specs import parse
+
+    scale = plan.check_scale(args.scale)
+    specs = [parse(text) for text in args.algorithms]
+    if args.all or (args.matrix and not specs):
+        specs += [parse(name) for name in NAMES]
+    aliases = [name for name, scales in ALIASES.items() if scale in scales]
+    benchmarks = [find(name, scale) for name in dict.fromkeys(args.on or aliases)]
+    if args.list:
+        _list(benchmarks, args.json)
+    elif args.matrix:
+        _matrix(specs, benchmarks, args.json)
+    else:
+        if not (specs or args.own) or not (args.on or args.all):
+            raise UserError(
+                "name an algorithm and a benchmark: play ALGORITHM --on BENCHMARK (`play --list` shows them)"
+            )
+        match = _match(args, specs, benchmarks)
+        match.check()
+        files = (
+            [args.output.with_name(args.output.name + s) for s in (".md", ".csv", ".png", ".pdf")]
+            if args.output
+            else []
+        )
+        for file in files:
+            check_writable(file)
+        print(match.cost(), file=sys.stderr)
+        if not args.cost:
+            match.train()
+            _shown(match, args)
+
+
+def seeds(text: str) -> tuple[int, ...]:
+    """The seeds of "0-4" or "0,2,7-9"; UserError for what is none."""
+    found: list[int] = []
+    for part in text.split(","):
+        ends = re.fullmatch(r"\s*(\d{1,10})(?:-(\d{1,10}))?\s*", part)
+        if ends is None:
+            raise UserError(f"seeds '{text}': use whole numbers and ranges, such as 0-4 or 0,2,7")
+        low, high = int(ends[1]), int(ends[2] or ends[1])
+        if high - low >= 10_000:
+            raise UserError(f"seeds '{text}': these are too many")
+        found += range(low, high + 1)
+    if not found or len(set(found)) < len(found) or max(found) >= 2**32:
+        raise UserError(f"seeds '{text}': use different numbers, from 0 to 2^32 - 1")
+    return tuple(found)
+
+
+def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchmark]) -> Match:
+    from reproduce.play.match import Match
+    from reproduce.play.specs import Spec, parse
+
+    if args.own:
+        if len(benchmarks) > 1:
+            raise UserError("--own is for one benchmark: each has other algorithms")
+        specs = [*(Spec(label) for label in benchmarks[0].own), *specs]
+    against = parse(args.against) if args.against else None
+    return Match(
+        specs, benchmarks, seeds(args.seeds), args.tune, seeds(args.tuning_seeds), against, lenient=args.all
+    )  # fmt: skip
+
+
+def _list(benchmarks: list[Benchmark], json: bool) -> None:
+    found = [describe(b) for b in benchmarks]
+    if json:
+        print_json(found)
+        return
+    shows: dict[str, Callable[[Any], str]] = {
+        "benchmark": str, "panel": str, "clock": str.lower, "data": str, "model": str, "clients": str,
+        "parameters": short, "rate": "{:g}".format, "samples": short, "flops": short, "seconds": duration,
+    }  # fmt: skip
+    header = [name.upper() for name in shows]
+    rows = [[show(f[name]) for name, show in shows.items()] for f in found]
+    print_table(header, rows, right=header[5:])
+    print("\nof one run of the reference, on one core; any declared panel is a benchmark too, as PAPER/PANEL")
+
+
+def describe(b: Benchmark) -> dict[str, Any]:
+    """A benchmark as JSON-ready data; samples, FLOPs and seconds are of one run of its reference."""
+    from reproduce.engine.cost import estimate
+    from reproduce.plan import rates
+    from reproduce.play.specs import Spec
+
+    template: Any = b.experiment(Spec(b.reference))
+    cost, problem = estimate(template, (0,), rates()), template.problem
+    data = getattr(problem, "data", problem)
+    return {
+        "benchmark": b.name,
+        "panel": b.panel,
+        "clock": type(template.clock).__name__,
+        "data": data if isinstance(data, str) else type(data).__name__,
+        "model": type(problem.model).__name__ if problem.model else "",
+        "clients": problem.clients,
+        "parameters": problem.model.parameters if problem.model else problem.dim,
+        "rate": template.algorithm.lr,
+        "reference": b.reference,
+        "samples": cost.samples,
+        "flops": cost.flops,
+        "seconds": cost.seconds,
+    }
+
+
+def _matrix(specs: list[Spec], benchmarks: list[Benchmark], json: bool) -> None:
+    from reproduce.play.benchmarks import reason
+
+    found = [(s.text, b.name, _short(s, reason(s, b))) for s in specs for b in benchmarks]
+    if json:
+        print_json([{"algorithm": a, "benchmark": b, "runs": not why, "reason": why} for a, b, why in found])
+        return
+    numbers = {why: str(i) for i, why in enumerate(dict.fromkeys(why for *_, why in found if why), start=1)}
+    cells = {(a, b): f"no ({numbers[why]})" if why else "yes" for a, b, why in found}
+    rows = [[s.text, *(cells[s.text, b.name] for b in benchmarks)] for s in specs]
+    print_table(["ALGORITHM", *(b.name for b in benchmarks)], rows)
+    print("".join(f"\n({n}) {why}" for why, n in numbers.items()) or "\nall of them fit")
+
+
+def _short(spec: Spec, reason: str) -> str:
+    """The reason with "it" for the algorithm, so that equal reasons are said once."""
+    from reproduce.play.names import NAMES
+
+    cls = spec.cls or (NAMES[spec.name].cls if spec.name in NAMES else None)
+    return re.sub(rf"^{cls.__name__}\b", "it", reason) if cls else reason
+
+
+def _shown(match: Match, args: argparse.Namespace) -> None:
+    from reproduce.files import write_text
+    from reproduce.play import shown, summary
+
+    frame = match.frame()
+    found = summary(frame)
+    if args.json:
+        print_json([{k: None if v != v else v for k, v in row.items()} for row in found.to_dict("records")])
+    else:
+        several = len(match.benchmarks) > 1
+        print_table(shown.HEADER[not several :], [r[not several :] for r in shown.rows(found)], right=shown.RIGHT)
+        print("\n" + "\n".join(shown.notes(match)))
+    if args.output:
+        from reproduce.report import figures
+
+        named = args.output.with_name
+        write_text(named(args.output.name + ".md"), shown.markdown(match, frame))
+        write_text(named(args.output.name + ".csv"), frame.to_csv(index=False, lineterminator="\n"))
+        figures.save(shown.figure(match, frame), args.output)
+        if not args.json:
+            print(f"written: {args.output}.md, .csv, .png, .pdf")

@@ -1,0 +1,66 @@
+"""Any algorithm on any benchmark, a user's own included.
+
+from reproduce.play import play, summary
+
+runs = play(["fedprox(mu=0.01)", "my_module:FedSlow"], on="fedacs-static", scale="smoke")
+print(summary(runs)[["algorithm", "mean", "low", "high", "difference"]])
+
+names, specs   the algorithms of this package by name; how one is written, with a user's own class
+benchmarks     declared panels that any algorithm can run on; what does not fit is refused with the reason
+match, scores  what is trained, at which cost and rate; one number per seed, intervals
+shown          tables and figures
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from reproduce.play.benchmarks import find
+from reproduce.play.match import Match
+from reproduce.play.scores import summary
+from reproduce.play.specs import parse
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["play", "summary"]
+
+
+def play(
+    algorithms: str | Iterable[str],
+    on: str | Iterable[str],
+    scale: str = "reduced",
+    seeds: Iterable[int] = range(5),
+    tune: bool = False,
+    against: str = "",
+) -> pd.DataFrame:
+    """Train algorithms on benchmarks and return one row per benchmark, algorithm and seed.
+
+    algorithms: names with options ("fedprox(mu=0.01)"), or classes of files in the working directory
+    ("my_module:FedSlow(lr=0.1)"). on: aliases of `python -m reproduce play --list`, or panels ("fedacs/mnist-static").
+    tune: first choose every algorithm's rate from a grid of equal size, on seeds that are not reported.
+    against: what the others are compared with on the same seeds; "": the benchmark's FedAvg.
+
+    Columns: benchmark, scale, algorithm, lr, seed, metric, value (mean of the last evaluations; NaN if there is none),
+    difference (to the reference), status ("ok", "diverged" or "failed: ..."), edge (the chosen rate is the first or the
+    last of its grid). `summary` makes means and intervals of it. What was trained before is not trained again; the cost
+    of the rest is said on stderr before it starts.
+
+    Raises UserError for unknown names, options of a wrong type, an algorithm that does not fit a benchmark, and data
+    that are missing; a class of the user's own that raises while it trains is a row with its error.
+    """
+    asked = [algorithms] if isinstance(algorithms, str) else list(algorithms)
+    places = [on] if isinstance(on, str) else list(on)
+    match = Match(
+        [parse(text) for text in asked],
+        [find(name, scale) for name in dict.fromkeys(places)],
+        tuple(seeds),
+        tune,
+        against=parse(against) if against else None,
+    )
+    match.check()
+    print(match.cost(), file=sys.stderr)
+    match.train()
+    return match.frame()

@@ -1,0 +1,249 @@
+"""Benchmarks: declared panels on which any algorithm can run that fits them.
+
+A benchmark is what an algorithm is tried on: problem, system and clock of a panel's FedAvg (or of its first algorithm),
+its learning rate and who takes part. An algorithm that the panel declares itself is run as declared there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from reproduce import plan
+from reproduce.algorithms.asynchronous import Asynchronous
+from reproduce.algorithms.base import FedAvg, WeightedDraws
+from reproduce.algorithms.fedagrac import Constant
+from reproduce.clocks.events import Events
+from reproduce.clocks.sessions import Sessions
+from reproduce.errors import UserError, unknown
+from reproduce.experiment import Experiment, Label, Panel
+from reproduce.papers import PAPERS, artifacts
+from reproduce.play.names import NAMES, Named
+from reproduce.play.specs import Spec, checked, fields, owned
+
+ALIASES: Mapping[str, Mapping[str, str]] = {
+    "fedacs-static": {"smoke": "fedacs/image-blobs-static", "reduced": "fedacs/fashion-mnist-static"},
+    "fedacs-dynamic": {"smoke": "fedacs/image-blobs-dynamic", "reduced": "fedacs/fashion-mnist-dynamic"},
+    "fedagrac-steps": {"smoke": "fedagrac/fig5-tiny-cnn-3", "reduced": "fedagrac/fig5-cnn2-10"},
+    "sessions": {
+        "smoke": "dynamic_init/gaussian-n4-o00-a03:init_scheme=previous",
+        "reduced": "dynamic_init/mnist-n10-o00-a03:init_scheme=previous",
+    },
+    "capacities": {"smoke": "fiarse/five-image-blobs", "reduced": "fiarse/five-fashion-mnist"},
+    "virtual-time": {"smoke": "defedavg/gaussian-noniid-n3", "reduced": "defedavg/fashion-mnist-noniid-n10"},
+}
+"""Alias -> scale -> paper/panel, and labels where a panel has several settings."""
+COMMON = ("lr", "participation", "server_lr", "momentum")
+"""What every algorithm takes over from the benchmark's, unless it is given."""
+
+
+class Refused(UserError):
+    """An algorithm that cannot run on a benchmark; `reason` says why."""
+
+    def __init__(self, algorithm: str, benchmark: str, reason: str) -> None:
+        super().__init__(f"{algorithm} cannot run on {benchmark}: {reason}")
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """name: as it was asked for. panel: where it comes from. own: the panel's algorithms by label, as declared.
+
+    reference: the label of the one that all are compared with. substitute: what stands in for the paper's setting.
+    """
+
+    name: str
+    scale: str
+    panel: str
+    own: Mapping[str, Experiment]
+    reference: str
+    substitute: str = ""
+
+    @property
+    def template(self) -> Experiment:
+        """Problem, system, clock and rates that other algorithms get."""
+        return self.own[self.reference]
+
+    @property
+    def metric(self) -> tuple[str, str]:
+        """What is compared, and its unit."""
+        problem: Any = self.template.problem
+        return ("distance", "") if problem.model is None else ("accuracy", "%")
+
+    @cached_property
+    def slug(self) -> str:
+        """The name as a part of file names."""
+        return "".join(c if c.isalnum() else "-" for c in self.name.lower()).strip("-")
+
+    def window(self, evaluations: int) -> int:
+        """How many of a run's last evaluations make its score: a tenth; of sessions, one turn of all groups."""
+        clock = self.template.clock
+        if isinstance(clock, Sessions):
+            return len(clock.membership.turns) * clock.rounds
+        return math.ceil(evaluations / 10)
+
+    def experiment(self, spec: Spec, lr: float | None = None) -> Experiment:
+        """The run of an algorithm on this benchmark, to the end of its clock, at the rate `lr` if one is given.
+
+        Raises Refused if the parts do not go together; UserError for an unknown algorithm or option.
+        """
+        base, algorithm, clock = self._built(spec)
+        algorithm = algorithm if lr is None else replace(algorithm, lr=lr)
+        if not algorithm.lr > 0:
+            raise UserError(f"{spec.text}: the learning rate lr must be positive")
+        labels: dict[str, Label] = {"benchmark": self.name, "algorithm": spec.text, "lr": float(algorithm.lr)}
+        try:
+            with owned(spec.text):
+                return Experiment(labels, base.problem, base.system, algorithm, _whole(clock))
+        except UserError as error:
+            if isinstance(error.__cause__, ValueError):
+                raise Refused(spec.text, self.name, str(error.__cause__)) from error
+            raise
+
+    def _built(self, spec: Spec) -> tuple[Experiment, FedAvg, Any]:
+        """The experiment that gives problem and system, the algorithm, the clock."""
+        declared, options = self._declared(spec.name), dict(spec.options)
+        if declared is not None:
+            clock, rest = self._policed(declared.clock, options, spec.text)
+            algorithm = declared.algorithm
+            with owned(spec.text):
+                return declared, replace(algorithm, **_given(type(algorithm), rest, spec.text)), clock
+        if spec.cls is None and spec.name not in NAMES:
+            raise unknown("algorithm", spec.name, {*NAMES, *self.own})
+        named = NAMES[spec.name] if spec.cls is None else Named(spec.cls)
+        clock, rest = self._policed(self._clock(named), {**named.options, **options}, spec.text)
+        cls = Asynchronous if isinstance(clock, Events) and named.cls is FedAvg and named.policy else named.cls
+        common = {name: getattr(self.template.algorithm, name) for name in COMMON}
+        if named.draws and not isinstance(common["participation"], WeightedDraws):
+            problem: Any = self.template.problem
+            common["participation"] = WeightedDraws(getattr(common["participation"], "k", problem.clients))
+        given = _given(cls, rest, spec.text)
+        with owned(spec.text):
+            return self.template, cls(**{**common, **given}), clock
+
+    def _declared(self, name: str) -> Experiment | None:
+        """The panel's own experiment of that label, unless the name stands for another class."""
+        found, named = self.own.get(name), NAMES.get(name)
+        if found is None or named is None or isinstance(found.clock, Events):
+            return found
+        return found if type(found.algorithm) is named.cls else None
+
+    def _clock(self, named: Named) -> Any:
+        """The benchmark's clock; that of events with the policy of the algorithm."""
+        clock = self.template.clock
+        if named.policy is None or not isinstance(clock, Events) or isinstance(clock.policy, named.policy):
+            return clock
+        return replace(clock, policy=named.policy(clock.policy.n))  # type: ignore[call-arg]
+
+    def _policed(self, clock: Any, options: dict[str, Any], of: str) -> tuple[Any, dict[str, Any]]:
+        """The clock with the options that are its policy's, and the other options."""
+        if not isinstance(clock, Events):
+            return clock, options
+        kind = type(clock.policy)
+        mine = {k: v for k, v in options.items() if k in fields(kind) and k not in ("n", "selections")}
+        with owned(of):
+            policy: Any = replace(clock.policy, **checked(kind, mine, of))  # type: ignore[type-var]
+        return replace(clock, policy=policy), {k: v for k, v in options.items() if k not in mine}
+
+
+def _given(cls: type, options: Mapping[str, Any], of: str) -> dict[str, Any]:
+    """The options of an algorithm, checked; `lam` is FedaGrac's calibration rate, `draws` says how many are drawn."""
+    numbers = dict(options)
+    records: dict[str, Any] = {}
+    if "calibration" in fields(cls) and "lam" in numbers and "lam" not in fields(cls):
+        records["calibration"] = Constant(_number(of, "lam", numbers.pop("lam")))
+    if "draws" in numbers and "draws" not in fields(cls):
+        records["participation"] = WeightedDraws(_count(of, "draws", numbers.pop("draws")))
+    return {**checked(cls, numbers, of), **records}
+
+
+def _number(of: str, name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise UserError(f"{of}: {name} is a number, not {value!r}")
+    return float(value)
+
+
+def _count(of: str, name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise UserError(f"{of}: {name} is a whole number from 1, not {value!r}")
+    return value
+
+
+def _whole(clock: Any) -> Any:
+    """The clock without an end at a target: all runs of a benchmark are equally long."""
+    if isinstance(clock, Events):
+        ended = clock.until is not None and clock.least
+        return replace(clock, until=None, least=0.0, train_view="", horizon=clock.least if ended else clock.horizon)
+    return replace(clock, until=None) if getattr(clock, "until", None) is not None else clock
+
+
+def reason(spec: Spec, benchmark: Benchmark) -> str:
+    """Why the algorithm cannot run on the benchmark, "" if it can."""
+    try:
+        benchmark.experiment(spec)
+    except Refused as error:
+        return error.reason
+    return ""
+
+
+# --- by name ----------------------------------------------------------------------------------------------------------
+
+
+def find(name: str, scale: str) -> Benchmark:
+    """The benchmark of an alias, or of a panel: "fedacs/mnist-static", "fedagrac/table6:k_variance=2,k_mode=fixed".
+
+    Raises UserError for an unknown scale, alias, panel or label, and for a panel with several settings.
+    """
+    known = ALIASES.get(name, {})
+    if known and plan.check_scale(scale) not in known:
+        raise UserError(f"{name} is at {' and '.join(known)} scale; at {scale} scale name a panel, PAPER/PANEL")
+    where, _, wanted = known.get(scale, name).partition(":")
+    panels = _panels(where.partition("/")[0], plan.check_scale(scale))
+    if where not in panels:
+        raise unknown("benchmark", name, [*ALIASES, *panels])
+    experiments = [e for e in panels[where].experiments if _has(e, wanted, name)]
+    if not experiments:
+        raise UserError(f"{name}: no experiment of the panel has these labels")
+    return replace(_of(name, scale, where, experiments), substitute=panels[where].substitute)
+
+
+def _of(name: str, scale: str, panel: str, experiments: list[Experiment]) -> Benchmark:
+    labels = [str(e.labels.get("algorithm", "")) for e in experiments]
+    reference = "fedavg" if "fedavg" in labels else labels[0]
+    mine = [e for e, label in zip(experiments, labels, strict=True) if label == reference]
+    if len({(e.problem, e.system, e.clock) for e in mine}) > 1:
+        differ = [k for k in mine[0].labels if len({str(e.labels.get(k)) for e in mine}) > 1]
+        values = {k: list(dict.fromkeys(str(e.labels.get(k)) for e in mine)) for k in differ}
+        said = "; ".join(f"{k} = {' or '.join(v)}" for k, v in values.items())
+        example = ",".join(f"{k}={v[0]}" for k, v in values.items())
+        raise UserError(f"{name} has several settings ({said}): name one, {panel}:{example}")
+    own: dict[str, Experiment] = {}
+    for e, label in zip(experiments, labels, strict=True):
+        own.setdefault(label, e)
+    return Benchmark(name, scale, panel, own, reference)
+
+
+def _has(e: Experiment, wanted: str, name: str) -> bool:
+    """Has the experiment all labels of "a=1,b=x"?"""
+    for part in filter(None, wanted.split(",")):
+        label, equals, value = part.partition("=")
+        if not equals or label not in e.labels:
+            raise UserError(f"{name}: labels are given as label=value, and the panel has {', '.join(e.labels)}")
+        if str(e.labels[label]) != value:
+            return False
+    return True
+
+
+def _panels(paper: str, scale: str) -> dict[str, Panel]:
+    """The panels of a paper (of all, if there is no such paper) as "paper/panel"; of several of a name the largest."""
+    found: dict[str, Panel] = {}
+    for a in artifacts():
+        if paper in (a.paper, "") or paper not in PAPERS:
+            for p in a.panels(scale):
+                key = f"{a.paper}/{p.name}"
+                if key not in found or len(p.experiments) > len(found[key].experiments):
+                    found[key] = p
+    return found

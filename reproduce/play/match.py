@@ -1,0 +1,271 @@
+"""Algorithms on benchmarks: what has to be trained, what it costs, tuning, training.
+
+Every (algorithm, benchmark, rate) with its seeds is a job with a results file of its own, results/SCALE/play/, so that
+nothing is trained twice. What is missing of one benchmark is trained in one cohort and then divided among the files; a
+user's own class is trained by itself, and if it fails nothing else does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from reproduce import plan, results, training
+from reproduce.errors import UserError
+from reproduce.experiment import Experiment, Panel, canonical, code, own_files
+from reproduce.plan import Job
+from reproduce.play import scores
+from reproduce.play.benchmarks import Benchmark, Refused
+from reproduce.play.specs import Spec, words
+from reproduce.settings import settings
+from reproduce.text import duration, short
+
+FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)
+"""The grid of rates around the one that an algorithm has untuned: the same number of points for all."""
+TUNING_SEEDS = (1000, 1001)
+"""Seeds on which rates are chosen; they are never reported."""
+
+
+@dataclass
+class Entry:
+    """One algorithm on one benchmark. refused: why it cannot run; failed: what its own code raised. edge: the rate is
+    the smallest or the largest of its grid."""
+
+    benchmark: Benchmark
+    spec: Spec
+    experiment: Experiment | None
+    refused: str = ""
+    failed: str = ""
+    edge: bool = False
+
+    @property
+    def own(self) -> bool:
+        """Is the code the user's?"""
+        return self.spec.cls is not None
+
+
+@dataclass
+class Match:
+    """Algorithms on benchmarks with the reported seeds; on each benchmark, `against` (default: its own FedAvg) comes
+    first, and all others are compared with it.
+
+    lenient: an algorithm that does not fit a benchmark is a line of the table, and no error.
+    Raises UserError for what cannot be, before anything is trained.
+    """
+
+    specs: Sequence[Spec]
+    benchmarks: Sequence[Benchmark]
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    tune: bool = False
+    tuning_seeds: tuple[int, ...] = TUNING_SEEDS
+    against: Spec | None = None
+    lenient: bool = False
+    entries: list[Entry] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.tune and set(self.seeds) & set(self.tuning_seeds):
+            raise UserError("the seeds on which rates are chosen must not be reported: use others")
+        self.entries = [
+            self._entry(benchmark, spec)
+            for benchmark in self.benchmarks
+            for spec in dict.fromkeys([self.reference(benchmark), *self.specs])
+        ]
+
+    def reference(self, benchmark: Benchmark) -> Spec:
+        """What the others are compared with."""
+        return self.against or Spec(benchmark.reference)
+
+    def _entry(self, benchmark: Benchmark, spec: Spec) -> Entry:
+        try:
+            return Entry(benchmark, spec, benchmark.experiment(spec))
+        except Refused as error:
+            if not self.lenient or spec == self.reference(benchmark):
+                raise
+            return Entry(benchmark, spec, None, refused=error.reason)
+
+    # --- jobs ---------------------------------------------------------------------------------------------------------
+
+    def grid(self, entry: Entry) -> list[Job]:
+        """The jobs that its rate is chosen by, in the order of the rates."""
+        if not self.tune or entry.experiment is None:
+            return []
+        middle = entry.experiment.algorithm.lr
+        rates = [float(f"{factor * middle:.12g}") for factor in FACTORS]
+        return [job(entry, self.tuning_seeds, entry.benchmark.experiment(entry.spec, lr)) for lr in rates]
+
+    def reported(self, entry: Entry) -> Job | None:
+        """The job whose numbers are shown; None if there is none."""
+        if entry.experiment is None or entry.failed:
+            return None
+        return job(entry, self.seeds, entry.experiment)
+
+    def groups(self, jobs: Iterable[tuple[Entry, Job]]) -> list[tuple[list[Entry], list[Job]]]:
+        """What is trained together: the package's algorithms on one benchmark with equal seeds; own ones alone."""
+        found: dict[object, tuple[list[Entry], list[Job]]] = {}
+        for entry, j in jobs:
+            key = (entry.benchmark.name, j.panel.seeds, entry.spec if entry.own else None)
+            entries, members = found.setdefault(key, ([], []))
+            entries.append(entry)
+            members.append(j)
+        return list(found.values())
+
+    def cost(self) -> str:
+        """One line: what is to be trained, tuning included, and how long that takes on one core."""
+        jobs = [(e, j) for e in self.entries for j in self.grid(e)]
+        jobs += [(e, j) for e in self.entries if (j := self.reported(e)) is not None]
+        due = [(e, j) for e, j in jobs if not results.standing(j).holds]
+        costs = [plan.cost(joined(members)) for _, members in self.groups(due)]
+        if not costs:
+            return f"{len(jobs)} results are there and hold; nothing to train"
+        samples, flops, seconds = (sum(getattr(c, k) for c in costs) for k in ("samples", "flops", "seconds"))
+        alone = sum(plan.cost(j).seconds for _, j in due)
+        runs = sum(j.runs for _, j in due)
+        return (
+            f"{len(due)} of {len(jobs)} results to train, {runs} runs in {len(costs)} cohort{'s' * (len(costs) > 1)}: "
+            f"{short(samples)} samples, {short(flops)}FLOP, about {duration(seconds)} on one core"
+            + (f" ({alone / seconds:.2g} times that without sharing batches)" if alone > 1.05 * seconds else "")
+        )
+
+    def check(self) -> None:
+        """Raises MissingData or UserError if something of it cannot be trained here."""
+        for entry in self.entries:
+            for j in filter(None, [self.reported(entry), *self.grid(entry)]):
+                if not results.standing(j).usable:
+                    training.check(j, Path(j.output))
+
+    # --- training -----------------------------------------------------------------------------------------------------
+
+    def train(self) -> None:
+        """Train what does not hold: the grids, then the reported seeds at the rates that won."""
+        self.check()
+        if self.tune:
+            self._train((e, j) for e in self.entries for j in self.grid(e))
+            for entry in self.entries:
+                self._choose(entry)
+        self._train((e, j) for e in self.entries if (j := self.reported(e)) is not None)
+
+    def _train(self, jobs: Iterable[tuple[Entry, Job]]) -> None:
+        due = [(e, j) for e, j in jobs if not results.standing(j).holds]
+        for entries, members in self.groups(due):
+            try:
+                together(members)
+            except UserError:
+                raise
+            except Exception as error:
+                if not entries[0].own:
+                    raise
+                files = {str(f) for j in members for e in j.experiments for f in own_files(e)}
+                entries[0].failed = words(error, *map(Path, files))
+                print(
+                    f"{entries[0].spec.text} on {entries[0].benchmark.name} failed: {entries[0].failed}",
+                    file=sys.stderr,
+                )
+
+    def _choose(self, entry: Entry) -> None:
+        """Take the rate with the best mean score over the tuning seeds, of equals the one nearest to the middle; a
+        diverged seed makes a rate the worst."""
+        grid = self.grid(entry)
+        if not grid or entry.failed:
+            return
+        sign = -1 if entry.benchmark.metric[0] == "distance" else 1
+        means = [scores.of(j, entry.benchmark)["value"].mean(skipna=False) for j in grid]
+        worth = [-math.inf if math.isnan(m) else sign * m for m in means]
+        best = max(range(len(grid)), key=lambda i: (worth[i], -abs(i - len(grid) // 2)))
+        if worth[best] == -math.inf:
+            entry.failed = "diverged at every rate of its grid"
+            return
+        entry.edge = best in (0, len(grid) - 1)
+        (entry.experiment,) = grid[best].experiments
+
+    # --- results ------------------------------------------------------------------------------------------------------
+
+    def frame(self) -> pd.DataFrame:
+        """One row per benchmark, algorithm and seed: benchmark, scale, algorithm, lr, seed, metric, value, difference
+        (to the reference, same seed), status ("ok", "diverged", "failed: ...", "refused: ..."), edge.
+
+        The value is a mean over a run's last evaluations (`Benchmark.window`), over the sizes where a model has
+        several; NaN where there is none.
+        """
+        parts = []
+        for benchmark in self.benchmarks:
+            mine = [self._rows(e) for e in self.entries if e.benchmark is benchmark]
+            base = mine[0].set_index("seed")["value"]
+            parts += [rows.assign(difference=rows["value"] - rows["seed"].map(base)) for rows in mine]
+        columns = ["benchmark", "scale", "algorithm", "lr", "seed", "metric", "value", "difference", "status", "edge"]
+        return pd.concat(parts, ignore_index=True)[columns]
+
+    def _rows(self, entry: Entry) -> pd.DataFrame:
+        j = self.reported(entry)
+        if j is None:
+            status = f"refused: {entry.refused}" if entry.refused else f"failed: {entry.failed}"
+            rows = pd.DataFrame({"seed": self.seeds, "value": math.nan, "status": status})
+        else:
+            rows = scores.of(j, entry.benchmark)
+        lr = math.nan if entry.experiment is None else float(entry.experiment.algorithm.lr)
+        named = {"benchmark": entry.benchmark.name, "scale": entry.benchmark.scale, "algorithm": entry.spec.text}
+        return rows.assign(**named, lr=lr, metric=entry.benchmark.metric[0], edge=entry.edge)
+
+    def histories(self, benchmark: Benchmark) -> pd.DataFrame:
+        """The curves of a benchmark: algorithm, seed, round, time, value, status."""
+        found = [(e, self.reported(e)) for e in self.entries if e.benchmark is benchmark]
+        curves = [scores.curves(j, benchmark).assign(algorithm=e.spec.text) for e, j in found if j is not None]
+        return pd.concat(curves, ignore_index=True)
+
+    def provenance(self) -> list[dict[str, object]]:
+        """Of every reported result, where it comes from."""
+        jobs = [j for e in self.entries if (j := self.reported(e)) is not None]
+        return [results.provenance(j.output) for j in jobs]
+
+
+def job(entry: Entry, seeds: tuple[int, ...], experiment: Experiment) -> Job:
+    """The job of an experiment; its file is named by what is declared, whatever the code."""
+    told = json.dumps([experiment.declaration, canonical(experiment.labels), seeds])
+    word = "".join(c if c.isalnum() else "-" for c in entry.spec.name.lower())
+    name = f"{entry.benchmark.slug}--{word}-{hashlib.sha256(told.encode()).hexdigest()[:10]}"
+    said = f"benchmark of {entry.benchmark.panel}"
+    return Job(entry.benchmark.scale, "play", name, Panel(name, (experiment,), seeds, said), (experiment,), ())
+
+
+def joined(jobs: Sequence[Job]) -> Job:
+    """All of them as one job with one cohort; equal ones once."""
+    first = jobs[0]
+    if len(jobs) == 1:
+        return first
+    told = hashlib.sha256("\n".join(j.name for j in jobs).encode()).hexdigest()[:10]
+    name = f"{first.name.partition('--')[0]}--all-{told}"
+    experiments = tuple(e for j in jobs for e in j.experiments)
+    return dataclasses.replace(
+        first,
+        name=name,
+        panel=Panel(name, experiments, first.panel.seeds, first.panel.substitute),
+        experiments=experiments,
+    )
+
+
+def together(jobs: Sequence[Job]) -> None:
+    """Train the jobs in one cohort, each into its own file. What a kill leaves, a checkpoint or the cohort's file, the
+    next call goes on from."""
+    whole = joined(jobs)
+    codes = {j.name: code(j.experiments) for j in jobs}  # of the files as they are before the training
+    digests = {j.name: plan.digest_of(j, settings().precision) for j in jobs}
+    if len(jobs) == 1 or not results.standing(whole).holds:
+        training.train(whole)
+    if len(jobs) > 1:
+        from reproduce.engine.cost import estimate
+        from reproduce.engine.store import split
+
+        parts = []
+        for j in jobs:
+            cost = estimate(j.experiments[0], j.panel.seeds)
+            named = {"job": j.name, "panel": j.panel.name, "code": codes[j.name], "digest": digests[j.name]}
+            parts.append((Path(j.output), {**named, "samples": cost.samples, "flops": cost.flops}))
+        split(Path(whole.output), parts)
+        Path(whole.output).unlink()

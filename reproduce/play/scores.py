@@ -1,0 +1,77 @@
+"""From the histories of a job to one number per seed, and from these to means, intervals and ranks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from reproduce.report import histories
+from reproduce.verdicts.intervals import t_interval
+
+if TYPE_CHECKING:
+    from reproduce.plan import Job
+    from reproduce.play.benchmarks import Benchmark
+
+
+def curves(job: Job, benchmark: Benchmark) -> pd.DataFrame:
+    """seed, round, time, value, status of every evaluation; where models of several sizes are evaluated, their mean."""
+    frame = histories.load([(job.panel.name, Path(job.output), "")], job.scale).frame
+    rows = frame[frame["metric"] == benchmark.metric[0]]
+    means = rows.groupby(["seed", "round"], sort=True).agg(
+        time=("time", "first"), value=("value", lambda v: v.mean(skipna=False)), status=("status", "first")
+    )
+    return means.reset_index()
+
+
+def of(job: Job, benchmark: Benchmark) -> pd.DataFrame:
+    """seed, value, status: the mean of a run's last evaluations; NaN for a run that diverged."""
+    found = []
+    for seed, run in curves(job, benchmark).groupby("seed"):
+        status = str(run["status"].iloc[0])
+        tail = run["value"].tail(benchmark.window(len(run)))
+        found.append((seed, float(tail.mean()) if status == "ok" else math.nan, status))
+    return pd.DataFrame(found, columns=["seed", "value", "status"])
+
+
+def summary(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row per benchmark and algorithm of what `play` returns.
+
+    lr, metric, seeds; mean with its 95 % t-interval low, high; difference to the reference, paired by seed, with
+    difference_low, difference_high; rank (1: the best mean); status. Numbers are NaN where a seed has none, intervals
+    also with one seed.
+    """
+    rows = []
+    for (benchmark, algorithm), runs in frame.groupby(["benchmark", "algorithm"], sort=False):
+        status = "; ".join(_counted(runs["status"]))
+        edge = "; the best rate is at the edge of its grid" if runs["edge"].any() else ""
+        size = float(runs["value"].abs().max())
+        mean, low, high = _interval(runs["value"].tolist(), size)
+        difference, less, more = _interval(runs["difference"].tolist(), size)
+        one = runs.iloc[0]
+        rows.append((benchmark, algorithm, one["lr"], one["metric"], len(runs), mean, low, high, difference, less, more,
+                     status + edge))  # fmt: skip
+    columns = ["benchmark", "algorithm", "lr", "metric", "seeds", "mean", "low", "high"]
+    found = pd.DataFrame(rows, columns=[*columns, "difference", "difference_low", "difference_high", "status"])
+    signed = found["mean"].where(found["metric"] == "distance", -found["mean"])
+    found.insert(11, "rank", signed.groupby(found["benchmark"]).rank(method="min"))
+    return found
+
+
+def _counted(statuses: pd.Series[str]) -> list[str]:
+    """The states of the seeds of one algorithm: "ok", "diverged (2 of 5)"."""
+    counts = statuses.value_counts(sort=False)
+    if len(counts) == 1 and str(counts.index[0]) != "diverged":
+        return [str(counts.index[0])]
+    return [f"{state} ({count} of {len(statuses)})" for state, count in counts.items() if state != "ok"]
+
+
+def _interval(values: Sequence[float], size: float) -> tuple[float, float, float]:
+    """Mean and t-interval, which there is none of if the seeds agree but for rounding of numbers of this size."""
+    if not all(map(math.isfinite, values)):
+        return math.nan, math.nan, math.nan
+    mean = math.fsum(values) / len(values)
+    return (mean, *(t_interval(values) if max(values) - min(values) > 1e-12 * size else (math.nan, math.nan)))

@@ -1,0 +1,186 @@
+"""An algorithm as it is written on the command line: `fedprox(mu=0.01)`, `my_module:FedSlow(lr=0.1)`."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib.util
+import math
+import re
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from reproduce import closure
+from reproduce.algorithms.base import FedAvg
+from reproduce.errors import UserError, unknown
+
+LOADED: set[str] = set()
+"""Modules of a user's own that were loaded; they are loaded again whenever they are named."""
+FORM = "write NAME, NAME(number=0.1) or module:Class(number=0.1)"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A name with the options that were given; cls: the user's own class, None for a name of this package."""
+
+    name: str
+    options: tuple[tuple[str, Any], ...] = ()
+    cls: type[FedAvg] | None = None
+
+    @property
+    def text(self) -> str:
+        """As it is written in tables: "fedprox(mu=0.01)"."""
+        given = ", ".join(f"{name}={value!r}" for name, value in self.options)
+        return f"{self.name}({given})" if given else self.name
+
+
+def parse(text: str) -> Spec:
+    """The algorithm that `text` names; options are literals, and nothing is evaluated.
+
+    Raises UserError for a text of another form, and for a class that is not there or no algorithm.
+    """
+    parts = re.fullmatch(r"\s*([\w.]+(?::\w+)?)\s*(\(.*\))?\s*", text, flags=re.S)
+    if parts is None:
+        raise UserError(f"'{text}' names no algorithm: {FORM}")
+    name, options = parts[1], _options(text, parts[2] or "()")
+    module, colon, cls = name.partition(":")
+    return Spec(name, options, _own_class(module, cls) if colon else None)
+
+
+def _options(text: str, arguments: str) -> tuple[tuple[str, Any], ...]:
+    try:
+        call = ast.parse(f"f{arguments}", mode="eval").body
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+            raise ValueError
+        found = [(str(k.arg or ""), ast.literal_eval(k.value)) for k in call.keywords]
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise UserError(f"'{text}': options are name=value, with plain numbers, words in quotes, True or False") from (
+            error
+        )
+    if not all(name for name, _ in found):
+        raise UserError(f"'{text}': options are name=value")
+    return tuple(found)
+
+
+# --- a user's own class -----------------------------------------------------------------------------------------------
+
+
+def _own_class(module: str, name: str) -> type[FedAvg]:
+    """The class `name` of the file `module`.py in the working directory."""
+    loaded = _load(module)
+    known = [k for k, v in vars(loaded).items() if isinstance(v, type) and issubclass(v, FedAvg)]
+    found = getattr(loaded, name, None)
+    if found is None:
+        raise unknown(f"algorithm of {module}.py", name, [k for k in known if k not in ("FedAvg", "Asynchronous")])
+    if name not in known:
+        raise UserError(f"{module}:{name} is no algorithm: it must inherit from reproduce.algorithms.base.FedAvg")
+    if "__dataclass_fields__" not in vars(found) and vars(found).get("__annotations__"):
+        raise UserError(f"{module}:{name} has numbers of its own and needs @dataclass(frozen=True) above it")
+    return found  # type: ignore[no-any-return]
+
+
+def _load(module: str) -> ModuleType:
+    """The file as it is now, as a module; what it imports may lie beside it."""
+    path = Path.cwd().joinpath(*module.split(".")).with_suffix(".py")
+    if not path.is_file():
+        near = [f.stem for f in Path.cwd().glob("*.py")]
+        raise unknown("module", module, near) if near else UserError(f"there is no file {path.name} in this folder")
+    if module in sys.modules and module not in LOADED:
+        raise UserError(f"{path.name} has the name of a module that is in use: rename it")
+    specification = importlib.util.spec_from_file_location(module, path)
+    assert specification is not None
+    assert specification.loader is not None
+    loaded = importlib.util.module_from_spec(specification)
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        _forget(closure.own(frozenset({path})))  # what they import may have changed, too
+        sys.modules[module] = loaded
+        LOADED.add(module)
+        specification.loader.exec_module(loaded)
+    except (Exception, SystemExit) as error:
+        sys.modules.pop(module, None)
+        raise UserError(f"{path.name} cannot be imported: {words(error, path)}") from error
+    finally:
+        sys.path.remove(str(Path.cwd()))
+    return loaded
+
+
+def _forget(files: frozenset[Path]) -> None:
+    """Let modules of these files be imported anew: what is computed must be what the digest of the code says."""
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", "")) in map(str, files):
+            del sys.modules[name]
+
+
+def words(error: BaseException, *files: Path) -> str:
+    """An error of a user's code in one line, with the last place in one of their files."""
+    said = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename in map(str, files)]
+    line = error.lineno if isinstance(error, SyntaxError) else frames[-1].lineno if frames else None
+    if line is None or isinstance(error, SyntaxError):  # whose text has the place
+        return said
+    return f"{said} ({Path(frames[-1].filename).name}, line {line})"
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
+def checked(owner: type, options: Mapping[str, Any], of: str) -> dict[str, Any]:
+    """The options, if the record `owner` has fields of these names that take values of these types.
+
+    Raises UserError that names the field; `of` is what the options are said to be of.
+    """
+    return {name: _value(owner, name, value, of) for name, value in options.items()}
+
+
+def fields(owner: type) -> dict[str, dataclasses.Field[Any]]:
+    """The fields of a record by name."""
+    return {f.name: f for f in dataclasses.fields(owner)}
+
+
+def _value(owner: type, name: str, value: Any, of: str) -> Any:
+    if name not in fields(owner):
+        raise unknown(f"option of {of}", name, fields(owner))
+    try:
+        hint = get_type_hints(owner)[name]
+    except NameError:  # a type that is imported for checkers only
+        hint = type(fields(owner)[name].default)
+    wanted = _wanted(hint, value)
+    if wanted:
+        raise UserError(f"{of}: {name} is {wanted}, not {value!r}")
+    return float(value) if hint is float else value
+
+
+def _wanted(hint: Any, value: Any) -> str:
+    """What a field of this type takes, if `value` is not that; else ""."""
+    if get_origin(hint) is Literal:
+        known = get_args(hint)
+        return "" if value in known else f"one of {', '.join(map(repr, known))}"
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is float:
+        return "" if number and math.isfinite(value) else "a number"
+    if hint is int:
+        return "" if number and isinstance(value, int) else "a whole number"
+    if hint is bool:
+        return "" if isinstance(value, bool) else "True or False"
+    if hint is str:
+        return "" if isinstance(value, str) else "a word in quotes"
+    plain = all(get_origin(kind) in (Literal, tuple) or kind in (float, int, bool, str) for kind in get_args(hint))
+    return "" if get_args(hint) and plain else "a record, which only Python can give"
+
+
+@contextmanager
+def owned(of: str) -> Iterator[None]:
+    """Around code that may be a user's: whatever it raises ends in one line."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"{of}: {error if isinstance(error, ValueError) else words(error)}") from error

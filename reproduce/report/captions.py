@@ -1,0 +1,51 @@
+"""What stands under a figure: a caption to take into a paper, and the stamp of the picture that is looked at here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from reproduce.declare import Artifact, Printed, Sheet
+from reproduce.report import entries, figures
+from reproduce.report.code import function
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from reproduce.report.histories import Histories
+
+
+def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
+    """The sentences of a caption, without the title: scale and stand-ins, seeds, what the marks mean, what is the
+    paper's, what was not run."""
+    note = artifact.stamp
+    if not isinstance(note, str):
+        note = function(artifact.paper, note)(histories)
+    same = entries.comparable(artifact, histories.scale)
+    low, high = histories.seeds_each
+    seeds = f"{low} to {high} seeds." if low != high else f"{high} seed{'s' if high != 1 else ''}." if high else ""
+    crossed = any(line.get_gid() == "diverged" for ax in fig.axes for line in ax.get_lines())
+    cross = "Cross: from here on a seed has no value (diverged)." if crossed else ""
+    scale = entries.scale_line(histories.scale, histories.substitutes, same)
+    gaps = [" ".join(text.split()) for text in figures.texts(fig, "absent")]
+    return [s for s in (scale, seeds, cross, note, printed(artifact, fig), *gaps) if s]
+
+
+def printed(artifact: Artifact, fig: Figure) -> str:
+    """What the caption says of the paper's numbers; "" for a figure that the paper does not have."""
+    wanted: Sequence[Printed] = artifact.draw.printed if isinstance(artifact.draw, Sheet) else ()
+    if not wanted:
+        return "The paper prints no numbers for this figure." if artifact.name.startswith("fig") else ""
+    sources = " and ".join(dict.fromkeys(each.source for each in wanted))
+    drawn = [a for ax in fig.axes for a in (*ax.get_lines(), *ax.patches) if a.get_gid() == "printed"]
+    if drawn:
+        return f"Open marks: the paper's numbers ({sources})."
+    return f"The paper's numbers ({sources}) are of other settings than those drawn here."
+
+
+def stamp(sentences: Sequence[str], commits: Sequence[str]) -> str:
+    """The stamp of a picture: the caption and the commits of its results."""
+    if not commits:
+        return " ".join(sentences)
+    some = ", ".join(commits[:3]) + (f" and {len(commits) - 3} more" if len(commits) > 3 else "")
+    return " ".join([*sentences, f"Results of commit{'s' * (len(commits) > 1)} {some}."])

@@ -1,0 +1,123 @@
+"""Looks: what a series is drawn with, the same in every figure of every paper.
+
+    of       series -> its look: the one that is registered here, or one beside it for a variant
+    ordered  a look each for sizes and other quantities in order: a sequential map, dark to light
+    GREY     targets, limits and other references
+
+What a paper proposes is a broad solid blue line below the others, so that lines that coincide with it stay visible. A
+variant (`fedavg_prox_sgd`) has the colour of its algorithm or a shade of it. Colours alone cannot tell all series apart
+in greyscale and for everybody's eyes: line style and marker are the second channel (`tests/test_looks.py` says how).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+BLUE, INDIGO, SKY = "#0072B2", "#332288", "#56B4E9"
+VERMILLION, RUST, SAND, BARK, ROSE = "#D55E00", "#8C2D04", "#F2A45F", "#3B0F00", "#E0457B"
+GREEN, FOREST, OLIVE = "#009E73", "#0B5D1E", "#8A8A1E"
+ORANGE, GOLD, PURPLE, WINE, BLACK = "#E69F00", "#A87800", "#CC79A7", "#882255", "#000000"
+GREY, DARK = "#808080", "#404040"
+"""Of references, and of what is neither a series nor a reference."""
+DASHES: Mapping[str, Any] = {
+    "solid": "-", "dashed": (0, (5, 1.6)), "dotted": (0, (1, 1.3)), "dashdot": (0, (5, 1.4, 1, 1.4)),
+    "long": (0, (8, 2.4)), "dashdotdot": (0, (4, 1.3, 1, 1.3, 1, 1.3)),
+}  # fmt: skip
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d")
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one series is drawn; `dashes` is a name of `DASHES`."""
+
+    color: str
+    dashes: str
+    marker: str
+    first: bool = False
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """Keyword arguments for `Axes.plot` of a line without markers."""
+        wide = {"linewidth": 2.2, "zorder": 2.3} if self.first else {"linewidth": 1.1, "zorder": 2.5}
+        return {"color": self.color, "linestyle": DASHES[self.dashes], **wide}
+
+    @property
+    def plot(self) -> dict[str, Any]:
+        """Keyword arguments for `Axes.plot` of a line with markers."""
+        edge = {"markeredgecolor": "white", "markeredgewidth": 0.35}
+        return {**self.line, "marker": self.marker, **edge}
+
+
+PROPOSED = Look(BLUE, "solid", "o", first=True)
+FEDAVG = Look(VERMILLION, "dashed", "s")
+LOOKS: Mapping[str, Look] = {
+    **dict.fromkeys(("fedacs", "fedacs_sgd", "fedagrac", "fiarse", "defedavg_iid", "proposed"), PROPOSED),
+    "defedavg_niid": Look(INDIGO, "solid", "D", first=True),
+    "fedavg": FEDAVG, "fedavg_sgd": FEDAVG,
+    "fedavg_prox_sgd": Look(RUST, "dashdot", "^"), "fedavg_decay_sgd": Look(SAND, "dotted", "h"),
+    "fedavg_momentum_sgd": Look(BARK, "long", "v"), "fedavg_fading_sgd": Look(ROSE, "dashdotdot", "P"),
+    "fedavg_lr_n10": Look(RUST, "long", "<"),
+    "fednova": Look(PURPLE, "dotted", "D"), "fedprox": Look(ORANGE, "long", "v"),
+    "scaffold": Look(GREEN, "dashdot", "^"), "fedlin": Look(OLIVE, "dashdotdot", "P"),
+    "fedacg": Look(SKY, "dashdotdot", "p"), "moon": Look(BLACK, "dashdot", "X"),
+    "ca_fedavg": Look(FOREST, "dashdot", "v"), "fedvarp": Look(GOLD, "long", "<"),
+    "fedau": Look(SKY, "dashdotdot", ">"), "os": Look(BLACK, "dotted", "X"),
+    "favano": Look(GREEN, "dashdot", "h"), "asysg": Look(PURPLE, "dotted", "p"), "fedbuff": Look(ORANGE, "long", "d"),
+    "heterofl": Look(WINE, "dashed", "P"), "fedrolex": Look(GREEN, "dashdot", "<"),
+    "scalefl": Look(PURPLE, "dotted", "v"), "fjord": Look(ORANGE, "long", "X"),
+    "pruning_greedy": Look(SKY, "dashdotdot", "s"),
+    "previous": Look(WINE, "dashed", "v"), "average": Look(GREEN, "dashdot", "D"),
+    "continuous": Look(ORANGE, "long", "<"), "random_pilot": Look(BLACK, "dotted", "P"),
+    "fedagrac_avg": Look(BLACK, "dashed", "^"), "fedagrac_first": Look(OLIVE, "long", "s"),
+    "fedagrac_reverse": Look(WINE, "dotted", "D"), "fedagrac_single": Look(SKY, "dashdotdot", "<"),
+    "fedagrac_full": Look(OLIVE, "long", "X"), "fedagrac_eq4": Look(FOREST, "dashdot", "P"),
+}  # fmt: skip
+
+
+def base(name: str) -> str:
+    """The registered name that `name` is, or is a variant of: the longest that it begins with; or ""."""
+    found = [known for known in LOOKS if name == known or name.startswith(f"{known}_")]
+    return max(found, key=len, default="")
+
+
+def of(series: Iterable[object]) -> dict[str, Look]:
+    """A look for each of the `series` of a picture.
+
+    A variant without a look of its own has the colour of its algorithm, a name that nobody registered is black; both
+    with a line style and a marker that the other series have not, as long as there are some.
+    """
+    names = list(dict.fromkeys(map(str, series)))
+    looks = {name: LOOKS[name] for name in names if name in LOOKS}
+    for name in names:
+        if name not in looks:
+            near = LOOKS.get(base(name), Look(BLACK, "dashed", "o"))
+            dashes = _spare([d for d in DASHES if d != "solid"], [look.dashes for look in looks.values()])
+            marker = _spare(MARKERS, [look.marker for look in looks.values()])
+            looks[name] = Look(near.color, dashes, marker)
+    return {name: looks[name] for name in names}
+
+
+def _spare(choices: Sequence[str], taken: Sequence[str]) -> str:
+    """The first choice that was taken least often."""
+    return min(choices, key=taken.count)
+
+
+def ramp(count: int) -> list[str]:
+    """`count` colours in order, dark to light, that are in order in greyscale and for colour-blind eyes, too."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    places = [0.45] if count == 1 else [0.9 * i / (count - 1) for i in range(count)]
+    return [to_hex(colormaps["cividis"](place)) for place in places]
+
+
+def ordered(series: Sequence[object]) -> dict[str, Look]:
+    """A look for each of the `series`, which are in order: sizes, numbers of clients, versions."""
+    names = list(dict.fromkeys(map(str, series)))
+    dashes = list(DASHES)
+    return {
+        name: Look(color, dashes[i % len(dashes)], MARKERS[i % len(MARKERS)])
+        for i, (name, color) in enumerate(zip(names, ramp(len(names)), strict=True))
+    }

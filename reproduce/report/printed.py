@@ -1,0 +1,109 @@
+"""The paper's printed numbers in a picture: open marks in the colours of their series (`declare.Printed`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reproduce.declare import Artifact, Printed, Window
+from reproduce.report import looks
+from reproduce.report.measuring import rounds_of
+from reproduce.report.tables import canonical, reported
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from reproduce.experiment import Experiment
+    from reproduce.report.histories import Histories
+
+MARK = "printed in the paper"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One printed number: its series, from where to where on the x axis, at which height; `bound`: a lower bound."""
+
+    series: str
+    x: tuple[float, float]
+    y: float
+    bound: bool = False
+
+
+def draw(ax: Axes, all_: Iterable[Printed], artifact: Artifact, here: Histories, labels: Mapping[str, Any]) -> None:
+    """Put the paper's numbers that belong to these labels into the axes."""
+    found = [mark for each in all_ for mark in marks(each, artifact, here.experiments, labels)]
+    styles = looks.of([*(m.series for m in found)])
+    for mark in found:
+        if ax.get_images():
+            _outline(ax, mark)
+        else:
+            ax.plot(mark.x, [mark.y, mark.y], **_open(styles[mark.series].color, mark), zorder=5, gid="printed")
+    if found and not ax.get_images():
+        ax.plot([], [], label=MARK, **_open(looks.DARK, found[0]))
+
+
+def _open(color: str, mark: Mark) -> dict[str, Any]:
+    """Keyword arguments for `Axes.plot`: a circle, or an arrow for a lower bound, or a bar; white inside."""
+    from matplotlib.patheffects import Normal, Stroke
+
+    if mark.x[0] == mark.x[1]:
+        shape = {"marker": ">" if mark.bound else "o", "markersize": 5.5, "markeredgewidth": 1.1}
+        return {**shape, "color": color, "markerfacecolor": "white", "linestyle": "none"}
+    edge = [Stroke(linewidth=3.6, foreground=color), Normal()]
+    return {"color": "white", "linewidth": 1.6, "solid_capstyle": "butt", "path_effects": edge}
+
+
+def marks(
+    each: Printed, artifact: Artifact, experiments: Sequence[Experiment], labels: Mapping[str, Any]
+) -> Iterator[Mark]:
+    """The marks of `each` in axes with these labels and experiments."""
+    known = [{**e.labels, **labels} for e in experiments]
+    if not each.table:
+        if any(_agree(own, each.only) for own in known):
+            yield Mark("", _span(each.x, {}, known[0], None), _place(each.y, {}, known[0]))
+        return
+    rows = reported(artifact.paper, each.table)
+    assert rows is not None, f"{artifact.id}: the paper's {each.table} has no reported numbers"
+    rows = rows[(rows["metric"] == each.metric) & rows["paper"].notna()]
+    needed = {where for where in (each.x, each.y) if isinstance(where, str) and where != "value"}
+    for row in rows.to_dict("records"):
+        setting = {str(k): v for k, v in row.items() if k != "metric" and not str(k).startswith("paper")}
+        if not all(canonical(setting[k]) == canonical(v) for k, v in each.only.items()):
+            continue
+        free = {k: v for k, v in setting.items() if k not in each.only}
+        for e, own in zip(experiments, known, strict=True):
+            if needed <= own.keys() and _agree(own, {k: v for k, v in free.items() if k in own}):
+                values = {**setting, "value": row["paper"]}
+                x, y = _span(each.x, values, own, e), _place(each.y, values, own)
+                yield Mark(str(setting[each.series]), x, y, bool(row["paper_censored"]))
+                break
+
+
+def _agree(own: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    return all(k in own and canonical(own[k]) == canonical(v) for k, v in wanted.items())
+
+
+def _place(where: str | float, row: Mapping[str, Any], own: Mapping[str, Any]) -> float:
+    return float(where if not isinstance(where, str) else row[where] if where in row else own[where])
+
+
+def _span(where: Any, row: Mapping[str, Any], own: Mapping[str, Any], e: Experiment | None) -> tuple[float, float]:
+    if isinstance(where, Window):
+        assert e is not None
+        return rounds_of(where, e, str(row["transition"]))
+    if isinstance(where, tuple):
+        return where
+    place = _place(where, row, own)
+    return place, place
+
+
+def _outline(ax: Axes, mark: Mark) -> None:
+    """A frame around the box of a heat map whose tick labels are the mark's numbers, if there is one."""
+    from matplotlib.patches import Rectangle
+
+    columns, rows = ([canonical(t.get_text()) for t in ticks] for ticks in (ax.get_xticklabels(), ax.get_yticklabels()))
+    if canonical(mark.x[0]) in columns and canonical(mark.y) in rows:
+        j, i = columns.index(canonical(mark.x[0])), rows.index(canonical(mark.y))
+        frame: dict[str, Any] = {"fill": False, "edgecolor": looks.VERMILLION, "linewidth": 1.8, "gid": "printed"}
+        ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, label="best pair in the paper", zorder=4, **frame))

@@ -1,0 +1,235 @@
+"""What people get wrong on the command line: settings, names, numbers, places to write to. One row an input.
+
+A row is tried in a folder with a finished table of smoke scale (`tests/test_inputs.py`); damaged files are in
+`inputs_damage.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+TABLE = "fedagrac/table1"
+JOB = "table1-lr"
+TRAIN = ("train", "smoke", "fedagrac", JOB)
+RENDER = ("render", "smoke", TABLE)
+
+
+def nothing(folder: Path) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Bad:
+    """One input. name: what is wrong. command: its words. says: what the error must contain. prepare: done in the
+    folder before; patch: likewise, for what is declared. full: the disk takes no byte more. status: the exit status."""
+
+    name: str
+    command: tuple[str, ...]
+    says: str
+    prepare: Callable[[Path], object] = nothing
+    env: Mapping[str, str] = field(default_factory=dict)
+    full: bool = False
+    patch: Callable[[Path, pytest.MonkeyPatch], object] | None = None
+    status: int = 2
+
+    def __str__(self) -> str:
+        command = " ".join(word[:20] for word in self.command)
+        return f"{self.name}: {command}".encode("unicode_escape").decode()
+
+
+# --- what lies in the way ---------------------------------------------------------------------------------------------
+
+
+def file(name: str) -> Callable[[Path], object]:
+    return lambda folder: _clear(folder / name).write_text("in the way")
+
+
+def folder(name: str) -> Callable[[Path], object]:
+    return lambda here: _clear(here / name).mkdir()
+
+
+def link(name: str, target: str) -> Callable[[Path], object]:
+    return lambda folder: _clear(folder / name).symlink_to(target)
+
+
+def pipe(name: str) -> Callable[[Path], object]:
+    return lambda folder: os.mkfifo(_clear(folder / name))
+
+
+def _clear(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir() and not path.is_symlink():
+        path.rename(path.with_name(f"{path.name} before"))
+    else:
+        path.unlink(missing_ok=True)
+    return path
+
+
+NEVER = "/proc/nothing"
+"""Where not even root can write."""
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+def outputs() -> Iterator[Bad]:
+    """Places for `-o` that cannot be written to: said before any training or simulation."""
+    for command, ending in ((TRAIN, ".parquet"), (("schedule", "fedavg"), ".png"), (("schedule", "fedavg"), ".pdf")):
+        for name, output, says, prepare in (
+            ("a folder", f"there{ending}", "it is a folder; name a file", folder(f"there{ending}")),
+            ("under a file", f"there/a{ending}", "name a file in a folder", file("there")),
+            ("deep under a file", f"there/a/b/c{ending}", "name a file in a folder", file("there")),
+            ("a name too long", "x" * 300 + ending, "File name too long", nothing),
+            ("a path too long", f"{'d/' * 3000}a{ending}", "File name too long", nothing),
+            ("a loop", f"loop/a{ending}", "name a file in a folder", link("loop", "loop")),
+            ("a link to nowhere", f"there/a{ending}", "name a file in a folder", link("there", NEVER)),
+            ("not writable", f"{NEVER}{ending}", "name a file in a folder", nothing),
+            ("a folder of the kernel", f"/sys/a{ending}", "name a file in a folder", nothing),
+            ("a pipe", f"pipe{ending}", "it is a device or a pipe", pipe(f"pipe{ending}")),
+            ("a name with NUL", f"a\0b{ending}", "null", nothing),
+        ):
+            yield Bad(f"-o is {name} ({ending})", (*command, "-o", output), says, prepare)
+        yield Bad(f"the disk is full ({ending})", (*command, "-o", f"a{ending}"), "no space left", full=True)
+    yield Bad("-o is empty", (*TRAIN, "-o", ""), "it is a folder")
+    yield Bad("-o is this folder", (*TRAIN, "-o", "."), "it is a folder")
+    yield Bad("-o is the root", (*TRAIN, "-o", "/"), "it is a folder")
+    for output in ("", "a", "a.jpg", "a.png.txt", "."):
+        yield Bad("-o is no picture", ("schedule", "fedavg", "-o", output), "pictures are .png or .pdf")
+
+
+def places() -> Iterator[Bad]:
+    """Folders of the project that cannot be written to."""
+    wanted = {
+        TRAIN: ("results", "results/smoke", "results/smoke/fedagrac"),
+        RENDER: ("tables", "tables/smoke", "results/smoke/cells"),
+        ("report", "smoke"): ("report", "report/smoke"),
+    }
+    for command, names in wanted.items():
+        for name in names:
+            yield Bad(f"{name} is a file", command, "cannot write", file(name))
+            yield Bad(f"{name} is a loop", command, "cannot write", link(name, Path(name).name))
+            yield Bad(f"{name} is not writable", command, "cannot write", link(name, NEVER))
+    for command in (TRAIN, RENDER, ("report", "smoke")):
+        yield Bad("the disk is full", command, "no space left", full=True)
+    stem = TABLE.replace("/", "_")
+    for name in (f"tables/smoke/{stem}.{e}" for e in ("md", "csv", "tex")):
+        yield Bad(f"{name} is a folder", RENDER, "it is a folder", folder(name))
+    for name in (f"results/smoke/cells/{stem}.csv", f"results/smoke/cells/{stem}.json"):
+        yield Bad(f"{name} is a folder", RENDER, "it is a folder", folder(name))
+    yield Bad("the page is a folder", ("report", "smoke"), "it is a folder", folder("report/smoke/index.html"))
+    yield Bad(
+        "the record of replays is a folder", ("replay", "smoke"), "replay.csv", folder("results/smoke/replay.csv")
+    )
+    yield Bad("findings in a folder without README", ("findings",), "No such file")
+
+
+def settings() -> Iterator[Bad]:
+    """Variables that make no sense, for commands that read them."""
+    readers = TRAIN, ("plan", "fedagrac", "--scale", "smoke"), ("data",)
+    numbers = {
+        "THREADS": ("", "0", "-1", "x", "1.5", "1e3", "nan", "1025", "9" * 30),
+        "CHECKPOINT": ("", "x", "-1", "nan", "inf", "-inf", "1e999"),
+        "DEVICE": ("", "tpu", "CUDA", "cpu "),
+        "PRECISION": ("", "half", "fp16", "tf32"),
+    }
+    for name, values in numbers.items():
+        for i, value in enumerate(values):
+            yield Bad(f"{name}={value}", readers[i % 3], f"REPRODUCE_{name}=", env={f"REPRODUCE_{name}": value})
+    for i, value in enumerate(
+        ("", "x", "0,x", "0,,1", "0,1,", "1.5", "-1", f"{2**32}", "9" * 40, "0,0", "7,8,7", "0 1")
+    ):
+        yield Bad(f"SEEDS={value}", readers[i % 2], "REPRODUCE_SEEDS=", env={"REPRODUCE_SEEDS": value})
+    for value in ("", "x", "-1", "nan", "-inf"):
+        yield Bad(f"BUDGET={value}", readers[1], "REPRODUCE_BUDGET=", env={"REPRODUCE_BUDGET": value})
+    yield Bad("ISA=avx1024", TRAIN, "did you mean avx512", env={"REPRODUCE_ISA": "avx1024"})
+    yield Bad("CC with an open quote", TRAIN, "CC=", env={"CC": "'gcc"})
+    for name in ("STORE", "DATA"):
+        for command in readers:
+            for what, value, prepare in (
+                ("a file", "there", file("there")),
+                ("a loop", "there", link("there", "there")),
+                ("empty", "", nothing),
+                ("under a file", "there/store", file("there")),
+                ("a name too long", "x" * 300, nothing),
+                ("a device", "/dev/null", nothing),
+            ):
+                variable = f"REPRODUCE_{name}"
+                yield Bad(f"{name} is {what}", command, f"{variable}=", prepare, {variable: value})
+    for command in (TRAIN, ("plan", "fedagrac", "--scale", "smoke", "--calibrate")):
+        yield Bad("STORE is not writable", command, "cannot write", env={"REPRODUCE_STORE": NEVER})
+
+
+def names() -> Iterator[Bad]:
+    """Names that are not there, everywhere where a name is asked for; the near ones are suggested."""
+    slots: tuple[tuple[tuple[str, ...], str, str], ...] = (
+        (("list", "--scale", "{}"), "scale", "papre"),
+        (("plan", "fedagrac", "--scale", "{}"), "scale", "smok"),
+        (("schedule", "defedavg/fig2", "--scale", "{}"), "scale", "reducd"),
+        (("train", "{}", "fedagrac", JOB), "scale", "smke"),
+        (("replay", "{}"), "scale", "papr"),
+        (("render", "{}", TABLE), "scale", "smoek"),
+        (("verify", "{}"), "scale", "paperr"),
+        (("report", "{}"), "scale", "Smoke"),
+        (("plan", "{}"), "", "fedasc"),
+        (("replay", "smoke", "{}"), "", "dynamic-init"),
+        (("schedule", "{}"), "", "defedavg_idd"),
+        (("train", "smoke", "{}", JOB), "paper", "fedagarc"),
+        (("train", "smoke", "fedagrac", "{}"), "job", "table1lr"),
+        (("render", "smoke", "{}"), "artifact", "fedagrac/tabel1"),
+        (("data", "get", "{}"), "data set", "mnits"),
+        (("{}",), "command", "trian"),
+    )
+    others = ("", "..", "../../etc/passwd", "fedagrac/../fedagrac/table1", "two\nlines", "ü", "x" * 5000, "a\0b", "*")
+    for command, kind, typo in slots:
+        yield Bad("a typo", tuple(w.format(typo) for w in command), "did you mean")
+        for other in others:
+            yield Bad(f"unknown name {other[:30]}", tuple(w.format(other) for w in command), f"unknown {kind}")
+
+
+def numbers() -> Iterator[Bad]:
+    """Numbers out of range, and words that are none."""
+    own = ("schedule", "fedavg")
+    for option, values in {
+        "--seed": ("-1", f"{2**32}", f"{2**70}", "x", "1.5"),
+        "--clients": ("0", "-5", "x", "nan"),
+        "--n": ("0", "-1", "x"),
+        "--steps": ("0", "-1", "x"),
+        "--step": ("-1", "nan", "inf", "x"),
+        "--upload": ("-1", "nan", "inf"),
+        "--download": ("-1", "nan", "inf"),
+        "--aggregations": ("0", "-1", "x"),
+        "--horizon": ("-1", "nan", "x"),
+        "--option": ("junk", "nothing=1", "=", ""),
+    }.items():
+        for value in values:
+            yield Bad(f"{option} {value}", (*own, f"{option}={value}"), "")
+    for low, high in (("5", "1"), ("nan", "1"), ("0", "1"), ("1", "inf"), ("x", "1")):
+        yield Bad("--slowdown", (*own, "--slowdown", low, high), "")
+    for option, value in (("rounds", "0"), ("rounds", "-3"), ("rounds", "x"), ("minutes", "0"), ("minutes", "-1"),
+                          ("minutes", "nan"), ("minutes", "soon")):  # fmt: skip
+        yield Bad(f"--{option} {value}", ("replay", "smoke", f"--{option}={value}"), option.rstrip("s"))
+
+
+def arguments() -> Iterator[Bad]:
+    """Words that are missing, too many, or unknown."""
+    for command in (
+        (), ("--scale",), ("list", "--scale"), ("list", "more"), ("plan", "fedagrac", "more"), ("schedule",),
+        ("plan", "--calibrate", "--no-calibrate"), ("data", "fetch", "mnist"), ("data", "get"), ("train", "smoke"),
+        ("train",), ("train", "smoke", "fedagrac"), (*TRAIN, "-o"), (*TRAIN, "--threads", "2"), ("replay",),
+        ("render",), ("render", "smoke"), ("render", "smoke", TABLE, "more"), ("verify",), ("report",),
+        ("verify", "smoke", "--json", "--markdown"), ("verify", "smoke", "--jsn"), ("findings", "now"),
+        ("schedule", "fedavg", "--slowdown", "1"),
+    ):  # fmt: skip
+        yield Bad("wrong words", command, "")
+    yield Bad("an embedded set", ("data", "get", "digits"), "nothing to get")
+    yield Bad("no schedule", ("schedule", "fedacs/fig7"), "has a schedule")
+    yield Bad("data that is nowhere", ("train", "reduced", "fedacs", "image-blobs"), "unknown job")
+    yield Bad("the set is missing", ("train", "paper", "fedagrac", "fig4-lr-async--fedagrac"), "data set a9a")
+
+
+ROWS = tuple(row for rows in (outputs, places, settings, names, numbers, arguments) for row in rows())

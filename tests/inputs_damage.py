@@ -1,0 +1,333 @@
+"""Damaged, cut, doubled, foreign files: results, cells, tables, checkpoints, claims, data. One row an input."""
+
+from __future__ import annotations
+
+import io
+import json
+import lzma
+import pickle
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from inputs import JOB, NEVER, RENDER, TRAIN, Bad, folder
+from pyarrow import parquet
+
+from reproduce import plan
+from reproduce.problems.data import checksums
+from reproduce.problems.sources import SOURCES
+from reproduce.verdicts import scoreboard
+from reproduce.verdicts.claims import load_claims
+
+RESULT = f"results/smoke/fedagrac/{JOB}.parquet"
+OTHER = "results/smoke/fedagrac/table1-cnn2.parquet"
+CELLS = "results/smoke/cells/fedagrac_table1.csv"
+DELETE = "delete it and run again"
+
+Prepare = Callable[[Path], object]
+
+
+def content(name: str, change: Callable[[bytes], bytes]) -> Prepare:
+    """Other bytes in a file."""
+
+    def prepare(here: Path) -> None:
+        path = here / name
+        path.write_bytes(change(path.read_bytes() if path.exists() else b""))
+
+    return prepare
+
+
+def flipped(part: float) -> Callable[[bytes], bytes]:
+    """With one bit changed, at a part of its length."""
+
+    def change(data: bytes) -> bytes:
+        at = int(part * len(data))
+        return data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :]
+
+    return change
+
+
+def table(change: Callable[[pa.Table], pa.Table], note: Callable[[Any], Any] = lambda note: note) -> Prepare:
+    """Other rows in a results file, under the same provenance or another one."""
+
+    def prepare(here: Path) -> None:
+        found = parquet.read_table(here / RESULT)
+        said = json.dumps(note(json.loads(found.schema.metadata[b"provenance"]))).encode()
+        parquet.write_table(change(found).replace_schema_metadata({b"provenance": said}), here / RESULT)
+
+    return prepare
+
+
+def _values(found: pa.Table, values: Any) -> pa.Table:
+    return found.set_column(found.schema.get_field_index("value"), "value", pa.array(values))
+
+
+def results() -> Iterator[Bad]:
+    """A results file that is not what was written: rendering names it."""
+    rows: dict[str, Prepare] = {
+        "empty": content(RESULT, lambda data: b""),
+        "cut in half": content(RESULT, lambda data: data[: len(data) // 2]),
+        "without its last byte": content(RESULT, lambda data: data[:-1]),
+        "longer": content(RESULT, lambda data: data + b"more"),
+        "text": content(RESULT, lambda data: b"seed,value\n0,1\n"),
+        "zeros": content(RESULT, lambda data: bytes(len(data))),
+        "half of its rows": table(lambda t: t.slice(0, t.num_rows // 2)),
+        "no rows": table(lambda t: t.slice(0, 0)),
+        "every row twice": table(lambda t: pa.concat_tables([t, t])),
+        "rows in reverse": table(lambda t: t.take(list(range(t.num_rows))[::-1])),
+        "all NaN": table(lambda t: _values(t, np.full(t.num_rows, np.nan))),
+        "one value changed": table(lambda t: _values(t, t["value"].to_numpy() + np.eye(1, t.num_rows)[0])),
+        "a column less": table(lambda t: t.drop_columns(["round"])),
+        "a column more": table(lambda t: t.append_column("more", t["value"])),
+        "a column renamed": table(lambda t: t.rename_columns([c.replace("metric", "metrics") for c in t.column_names])),
+        "other types": table(lambda t: _values(t, t["value"].cast(pa.float32()))),
+        "a provenance of nothing": table(lambda t: t, lambda note: {}),
+        "a provenance that is a list": table(lambda t: t, lambda note: [note]),
+        "a provenance without a checksum": table(lambda t: t, lambda note: {**note, "content": ""}),
+        "another checksum": table(lambda t: t, lambda note: {**note, "content": "0" * 32}),
+    }
+    rows |= {f"a bit changed at {part:.2f}": content(RESULT, flipped(part)) for part in (0.02, 0.05, 0.99999)}
+    for name, prepare in rows.items():
+        yield Bad(f"a result, {name}", RENDER, DELETE, prepare)
+    yield Bad("a result that is a folder", RENDER, RESULT, folder(RESULT))
+    for name, text in {"text": "hello", "other columns": "job,result\na,b\n", "bytes": "\0\1\2"}.items():
+        prepare = content("results/smoke/replay.csv", lambda data, text=text: text.encode())
+        yield Bad(f"a record of replays, {name}", ("replay", "smoke"), "not a record of replays", _and(_older, prepare))
+    page = content("tables/smoke/fedagrac_table1.md", lambda data: b"")
+    yield Bad("an empty table", ("report", "smoke"), "not a table as it was rendered", page)
+    for name, data in {"bytes": b"## T\n\xff\xfe", "half": b"## T\n\n| a | b |\n| :--- |\n| 1 |\n"}.items():
+        prepare = content("tables/smoke/fedagrac_table1.md", lambda _, data=data: data)
+        yield Bad(f"a table, {name}", ("report", "smoke"), "not a table as it was rendered", prepare)
+
+
+def _older(here: Path) -> None:
+    """The result becomes one of older code, which is looked up in the record of replays."""
+    table(lambda t: t, lambda note: {**note, "code": "0" * 16})(here)
+
+
+def _and(*steps: Prepare) -> Prepare:
+    return lambda here: [step(here) for step in steps]
+
+
+def checkpoints() -> Iterator[Bad]:
+    """A checkpoint that is not whole, or of something else: nothing is taken over."""
+
+    def put(write: Callable[[Path], object]) -> Prepare:
+        def prepare(here: Path) -> None:
+            digest = plan.digest("smoke", "fedagrac", JOB)
+            path = here.parent / f"store/checkpoints/smoke-fedagrac-{JOB}-{digest}.pt"
+            path.parent.mkdir(parents=True)
+            write(path)
+
+        return prepare
+
+    def of_another(path: Path) -> None:
+        from reproduce.engine.checkpoint import pack
+
+        path.write_bytes(pack({"states": [("another run", {})], "note": {}}))
+
+    for name, write in {
+        "empty": lambda path: path.write_bytes(b""),
+        "text": lambda path: path.write_text("hello\n" * 100),
+        "a pickle": lambda path: path.write_bytes(pickle.dumps({"states": []})),
+        "of another run": of_another,
+        "a wrong checksum": lambda path: path.write_bytes(b"reproduce checkpoint 2 " + b"0" * 64 + b"\nrest"),
+        "of an older version": lambda path: path.write_bytes(b"reproduce checkpoint 1 " + b"0" * 64 + b"\nrest"),
+        "a folder": lambda path: path.mkdir(),
+        "a loop": lambda path: path.symlink_to(path.name),
+    }.items():
+        yield Bad(f"a checkpoint, {name}", TRAIN, "delete it to train from the start", put(write))
+
+
+# --- claims -----------------------------------------------------------------------------------------------------------
+
+METRICS = b"metrics: {acc: {unit: points, better: higher, text: accuracy}}"
+HEAD = f"""paper: fedagrac
+{METRICS.decode()}
+artifacts: {{table1: {{columns: {{n: [1, 2]}}, algorithms: [a, b], metrics: [acc]}}}}
+claims:
+"""
+CLAIM = {
+    "id": "one", "artifact": "table1", "statement": "a is better", "where": "section 1", "kind": "ordering",
+    "scales": "[smoke]", "check": "{metric: acc, better: a, than: [b]}",
+}  # fmt: skip
+
+
+def claim(**change: str) -> bytes:
+    items = {**CLAIM, **change}
+    return (HEAD + "- {" + ", ".join(f"{k}: {v}" for k, v in items.items()) + "}\n").encode()
+
+
+def claims() -> Iterator[Bad]:
+    """Claims that cannot be judged, or not read."""
+
+    def put(data: bytes) -> Callable[[Path, pytest.MonkeyPatch], object]:
+        def patch(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+            path = here.parent / "claims.yaml"
+            path.write_bytes(data)
+            monkeypatch.setattr(scoreboard, "claims_files", lambda: [load_claims(path)])
+
+        return patch
+
+    lead = "{{metric: acc, better: a, than: [b], {}}}"
+    isit = "{{metric: acc, is: {}}}"
+    checks = {
+        **{f"margin {v}": lead.format(f"margin: {v}") for v in (".nan", "wide", "true", "{ratio: 0}", "{ratio: -2}",
+                                                                "{ratio: .nan}", "{ratio: x}", "{factor: 2}")},
+        **{f"within {v}": f"{{metric: acc, equal: [a, b], within: {v}}}" for v in (".nan", "near", "[1, 2]")},
+        **{f"is {v}": isit.format(v) for v in ("'>= nan'", "[.nan, 1]", "[2, 1]", "[1]", "'about 3'", "{one_of: []}",
+                                               "{one_of: [.nan]}", "'> x'", "[a, b]")},
+        **{f"quantifier {v}": lead.format(f"quantifier: {v}") for v in ("{fraction: .nan}", "{fraction: 2}", "most",
+                                                                      "{fraction: -1}", "{}", "{count: [2, 1]}",
+                                                                      "{count: x}", "{count: 1, fraction: 1}")},
+        "null": "null", "a list": "[1]", "empty": "{}", "two forms": "{metric: acc, better: a, than: [b], is: '> 0'}",
+        "direction up": lead.format("direction: up"), "for null": lead.format("for: [n]"),
+    }  # fmt: skip
+    for name, check in checks.items():
+        yield Bad(f"a claim, check {name}", ("verify", "smoke"), "claims.yaml", patch=put(claim(check=check)))
+    for key, values in {
+        "statement": ("null", "''", "3", "[a]"), "id": ("null", "''"), "where": ("null",), "kind": ("null", "guess"),
+        "scales": ("[]", "null", "[large]", "smoke", "[smoke, smoke]"), "artifact": ("null", "tabel1"),
+        "at": ("[1]", "{large: {}}"), "printed": ("perhaps",), "readings": ("null", "{about: x, under: {a: {}}}"),
+        "unknown": ("1",),
+    }.items():  # fmt: skip
+        for value in values:
+            data = claim(**{key: value})
+            yield Bad(f"a claim, {key}: {value}", ("verify", "smoke"), "claims.yaml", patch=put(data))
+    for name, data in {
+        "empty": b"", "a list": b"- 1\n", "a word": b"claims", "open": b"claims: [", "a tab": b"paper:\n\t- x\n",
+        "Latin-1": claim(statement="'\xfc'").decode().encode("latin-1"), "UTF-16": claim().decode().encode("utf-16"),
+        "a key twice": claim() + b"paper: again\n", "a key of a claim twice": claim(kind="ordering, id: two"),
+        "an object": b"paper: !!python/object/apply:os.system ['true']\n", "no claims": HEAD.encode(),
+        "the id twice": claim() + claim()[len(HEAD) :], "a control character": b"paper: \x01\n",
+        "metrics null": claim().replace(METRICS, b"metrics: null"),
+        "deep": b"claims: " + b"[" * 5000 + b"\n", "an unknown key": claim() + b"more: 1\n",
+    }.items():  # fmt: skip
+        yield Bad(f"claims, {name}", ("verify", "smoke"), "claims.yaml", patch=put(data))
+
+
+# --- data sets of one's own -------------------------------------------------------------------------------------------
+
+
+def _bring(name: str, files: dict[str, bytes], train: int = 2, test: int = 2) -> Callable[..., object]:
+    """Files with side files in the data folder, for a small set of that name."""
+
+    def patch(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(SOURCES, name, replace(SOURCES[name], train=train, test=test, decoded={}))
+        for path, data in files.items():
+            target = here.parent / "data" / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+            side = target.with_name(f"{target.name}.sha256")
+            if side.name not in {Path(p).name for p in files} and target.suffix != ".sha256":
+                side.write_text(checksums(target)[0].removeprefix("sha256:") + "  x\n")
+
+    return patch
+
+
+def _npz(**change: Any) -> bytes:
+    images = np.arange(2 * 28 * 28, dtype=np.uint8).reshape(2, 28, 28)
+    arrays = {"train_x": images, "train_y": [0, 1], "test_x": images, "test_y": [1, 0], **change}
+    stream = io.BytesIO()
+    np.savez(stream, **{k: np.asarray(v) for k, v in arrays.items() if v is not None})
+    return stream.getvalue()
+
+
+def _claiming(shape: tuple[int, ...], dtype: str = "|u1") -> bytes:
+    """An archive whose train_x says that it has this shape."""
+    stream = io.BytesIO(_npz(train_x=None))
+    with zipfile.ZipFile(stream, "a") as archive:
+        header = io.BytesIO()
+        np.lib.format.write_array_header_1_0(header, {"descr": dtype, "fortran_order": False, "shape": shape})
+        archive.writestr("train_x.npy", header.getvalue() + bytes(100))
+    return stream.getvalue()
+
+
+def data() -> Iterator[Bad]:
+    """Data of one's own, vouched for by side files: what is not a data set is refused before it is used."""
+    good = "-1 3:1\n+1 1:0.5\n"
+    lines = {
+        "NaN": "-1 3:nan\n+1 1:1\n", "infinity": "-1 3:1\n+1 1:inf\n", "labels all equal": "-1 3:1\n-1 1:1\n",
+        "feature 0": "-1 0:1\n+1 1:1\n", "feature 124": "-1 124:1\n+1 1:1\n", "a label 2": "2 1:1\n+1 1:1\n",
+        "a word": "-1 word\n+1 1:1\n", "a row more": good + "+1 1:1\n", "a row less": "-1 3:1\n", "no rows": "",
+    }  # fmt: skip
+    for name, text in lines.items():
+        files = {"a9a/a9a": text.encode(), "a9a/a9a.t": good.encode()}
+        yield Bad(f"a9a, {name}", ("data", "get", "a9a"), "cannot be decoded", patch=_bring("a9a", files))
+    whole = lzma.compress(good.encode())
+    for name, packed in {"cut": whole[:-9], "no xz": b"-1 3:1\n", "bytes": lzma.compress(b"\xff\xfe\n")}.items():
+        files = {"a9a/a9a.xz": packed, "a9a/a9a.t.xz": whole}
+        yield Bad(f"a9a.xz, {name}", ("data", "get", "a9a"), "cannot be decoded", patch=_bring("a9a", files))
+    images = np.zeros((2, 28, 28), np.uint8)
+    for name, archive in {
+        "empty": b"", "text": b"hello", "cut": _npz()[:-100], "10 TB": _claiming((10**10, 1000)),
+        "more than a machine has": _claiming((2**62,)), "a negative shape": _claiming((-2, 28, 28)),
+        "pickles": _npz(train_y=np.array([{}, {}], object)), "a class": _claiming((2, 28, 28), "|O"),
+        "floats": _npz(train_x=images.astype(float)), "NaN": _npz(train_x=np.full((2, 28, 28), np.nan)),
+        "labels all equal": _npz(train_y=[1, 1]), "test labels all equal": _npz(test_y=[1, 1]),
+        "a label 10": _npz(train_y=[0, 10]), "a label -1": _npz(test_y=[-1, 1]),
+        "labels in words": _npz(train_y=["a", "b"]),
+        "no labels": _npz(train_y=None), "other images": _npz(train_x=np.zeros((2, 32, 32), np.uint8)),
+        "fewer labels": _npz(train_y=[1]), "a row more": _npz(train_x=np.zeros((3, 28, 28), np.uint8)),
+    }.items():  # fmt: skip
+        files = {"mnist/mnist.npz": archive}
+        yield Bad(f"mnist.npz, {name}", ("data", "get", "mnist"), "mnist/mnist.npz", patch=_bring("mnist", files))
+    for name, side in {"empty": b"", "bytes": b"\xff" * 99, "of another file": b"0" * 64, "a word": b"yes"}.items():
+        files = {"mnist/mnist.npz": _npz(), "mnist/mnist.npz.sha256": side}
+        yield Bad(f"side file, {name}", ("data", "get", "mnist"), "has checksum", patch=_bring("mnist", files))
+    news = b'"1","T","x"\n"2","T","y"\n'
+    for name, text in {"no text": b'"1"\n"2"\n', "class 9": b'"9","T"\n"1","T"\n', "class 0": b'"0","T"\n"1","T"\n',
+                       "a word": b'"one","T"\n"1","T"\n', "Latin-1": b'"1","\xfc"\n"2","T"\n', "empty": b"",
+                       "all of a class": b'"1","T"\n"1","T"\n'}.items():  # fmt: skip
+        files = {"ag_news/train.csv": text, "ag_news/test.csv": news}
+        yield Bad(f"ag_news, {name}", ("data", "get", "ag_news"), "cannot be decoded", patch=_bring("ag_news", files))
+
+    def unkeepable(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        _bring("mnist", {"mnist/mnist.npz": _npz()})(here, monkeypatch)
+        monkeypatch.setenv("REPRODUCE_STORE", NEVER)
+
+    yield Bad("a store that is not writable", ("data", "get", "mnist"), "cannot be written", patch=unkeepable)
+
+
+# --- left out, and said so --------------------------------------------------------------------------------------------
+
+
+def seen() -> Iterator[Bad]:
+    """Files that are refused while the rest is made; `says` stands in the output, or on the page."""
+    foreign = _and(lambda here: shutil.copy(here / OTHER, here / RESULT))
+    seeds = table(lambda t: t, lambda note: {**note, "seeds": [7, 8]})
+    declared = table(lambda t: t, lambda note: {**note, "experiments": note["experiments"][:1]})
+    for name, prepare, says in (
+        ("another job's result", foreign, "of another job (smoke/fedagrac/table1-cnn2)"),
+        ("other seeds", seeds, "of other seeds (7, 8)"),
+        ("another declaration", declared, "of another declaration"),
+    ):
+        for command in (RENDER, ("verify", "smoke"), ("report", "smoke")):
+            yield Bad(name, command, says, prepare)
+    damaged = content(RESULT, lambda data: data[:-9])
+    changed = "is not what its record says"
+    for command in (("verify", "smoke"), ("report", "smoke")):
+        yield Bad("a damaged result", command, "not a complete results file", damaged)
+        for name, prepare, says in (
+            ("a cell changed", content(CELLS, flipped(0.9)), changed),
+            ("cells doubled", content(CELLS, lambda data: data + data), changed),
+            ("cells cut", content(CELLS, lambda data: data[: len(data) // 2]), changed),
+            ("cells empty", content(CELLS, lambda data: b""), changed),
+            ("cells in bytes", content(CELLS, lambda data: b"\xff\xfe\0" * 9), changed),
+            ("cells all NaN", content(CELLS, lambda data: data.replace(b"0", b"nan")), changed),
+            ("no record", lambda here: (here / CELLS).with_suffix(".json").unlink(), "has no record"),
+            ("a record of nothing", content(CELLS.replace("csv", "json"), lambda data: b"{"), "cannot be read"),
+            ("a record that is a list", content(CELLS.replace("csv", "json"), lambda data: b"[]"), changed),
+            ("a record in bytes", content(CELLS.replace("csv", "json"), lambda data: b"\xff"), "cannot be read"),
+        ):
+            yield Bad(name, command, says, prepare)
+
+
+ROWS = tuple(row for rows in (results, checkpoints, claims, data) for row in rows())
+SEEN = tuple(seen())

@@ -1,0 +1,144 @@
+"""All that people get wrong: exit status 2, one line that begins with "error:", nothing half-written, no traceback.
+
+The rows are in `inputs.py` and `inputs_damage.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import inputs
+import inputs_damage
+import pytest
+from inputs import RENDER, TABLE, Bad
+
+from reproduce import plan, results
+from reproduce.__main__ import COMMANDS, main
+from reproduce.verdicts import scoreboard
+from reproduce.verdicts.claims import load_claims
+
+ROWS = (*inputs.ROWS, *inputs_damage.ROWS)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a table was trained and rendered."""
+    folder, before = tmp_path_factory.mktemp("finished"), Path.cwd()
+    os.chdir(folder)
+    try:
+        for job in plan.artifact_jobs("smoke", TABLE):
+            assert main(("train", job.scale, job.paper, job.name)) == 0
+        assert main(RENDER) == 0
+    finally:
+        os.chdir(before)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def claims(tmp_path_factory: pytest.TempPathFactory) -> object:
+    """One claim: all of the papers' take seconds."""
+    file = tmp_path_factory.mktemp("claims") / "claims.yaml"
+    file.write_bytes(inputs_damage.claim())
+    return [load_claims(file)]
+
+
+@pytest.fixture
+def place(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claims: object) -> Path:
+    """A copy of it to work in."""
+    folder = shutil.copytree(finished, tmp_path / "here")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(scoreboard, "claims_files", lambda: claims)
+    monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("REPRODUCE_DATA", str(tmp_path / "data"))
+    results._provenance.cache_clear()
+    return folder
+
+
+@contextmanager
+def full_disk(on: bool) -> Iterator[None]:
+    """No file may get longer than nothing: a refusal of the operating system, as of a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if on:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """What lies in a folder, through no link."""
+    return {
+        str(Path(base, name).relative_to(folder)): Path(base, name).read_bytes()
+        for base, _, names in os.walk(folder)
+        for name in names
+        if Path(base, name).is_file() and not Path(base, name).is_symlink()
+    }
+
+
+@pytest.mark.parametrize("bad", ROWS, ids=str)
+def test_what_people_get_wrong_ends_in_one_line(
+    bad: Bad, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in bad.env.items():
+        monkeypatch.setenv(name, value)
+    bad.prepare(place)
+    if bad.patch:
+        bad.patch(place, monkeypatch)
+    before = files(place)
+    with full_disk(bad.full):
+        status = main(bad.command)
+    said = capsys.readouterr().err.splitlines()
+    errors = [line for line in said if line.startswith("error:")]
+    assert status == bad.status, said
+    assert len(errors) == 1, said
+    assert bad.says in errors[0]
+    assert not [line for line in said if "Traceback" in line or "error in the program" in line]
+    assert files(place) == before
+
+
+def test_the_table_is_as_long_as_it_is_said_to_be() -> None:
+    assert len(ROWS) >= 249
+    assert not [name for name, n in Counter(map(str, ROWS)).items() if n > 1 and "wrong words" not in name]
+
+
+@pytest.mark.parametrize("seen", inputs_damage.SEEN, ids=str)
+def test_what_is_refused_without_an_error_is_named(seen: Bad, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Results and cells of something else are left out: what is made says so."""
+    seen.prepare(place)
+    assert main(seen.command) == 0
+    said = capsys.readouterr().out
+    page = place / "report/smoke/index.html"
+    assert seen.says in (page.read_text() if seen.command[0] == "report" else said)
+
+
+@pytest.mark.parametrize("module", COMMANDS, ids=lambda m: m.NAME)
+def test_an_interrupt_is_a_line(
+    module: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "run", interrupted)
+    words = {"list": "", "plan": "", "data": "", "findings": "", "schedule": "fedavg", "render": "smoke x/y"}
+    words |= {"train": "smoke x y", "replay": "smoke", "verify": "smoke", "report": "smoke"}
+    name = module.NAME  # type: ignore[attr-defined]
+    assert main((name, *words[name].split())) == 130
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_an_output_that_takes_nothing_is_a_line() -> None:
+    with open("/dev/full", "w") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "reproduce", "list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert run.returncode == 2
+    assert run.stderr == "error: the output: No space left on device\n"

@@ -1,0 +1,264 @@
+"""Any algorithm on any benchmark: what fits, what is trained, what stands in the table, what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import pkgutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import own_algorithms
+import pandas as pd
+import pytest
+from own_algorithms import OWN
+from runs import run
+from scipy import stats
+
+import reproduce.algorithms
+from reproduce import closure, plan, results, training
+from reproduce.__main__ import main
+from reproduce.algorithms.asynchronous import Asynchronous
+from reproduce.algorithms.base import FedAvg, WeightedDraws
+from reproduce.algorithms.calibration import Calibrated
+from reproduce.algorithms.narrower import Narrower
+from reproduce.algorithms.submodels import Submodels
+from reproduce.errors import UserError
+from reproduce.experiment import PARTS, code
+from reproduce.play import play, summary
+from reproduce.play.benchmarks import ALIASES, find, reason
+from reproduce.play.match import FACTORS, Match, joined
+from reproduce.play.names import NAMES
+from reproduce.play.specs import Spec, parse
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return own_algorithms.folder(tmp_path, monkeypatch)
+
+
+def named() -> set[type]:
+    return {n.cls for n in NAMES.values()}
+
+
+# --- names and benchmarks ---------------------------------------------------------------------------------------------
+
+
+def test_every_algorithm_of_the_package_has_a_name() -> None:
+    for module in pkgutil.iter_modules(reproduce.algorithms.__path__, "reproduce.algorithms."):
+        importlib.import_module(module.name)
+    found, stack = set(), [FedAvg]
+    while stack:
+        found.add(stack[-1])
+        stack += stack.pop().__subclasses__()
+    own = {c for c in found if c.__module__.startswith("reproduce.")}
+    assert own - {Calibrated, Submodels, Narrower} == named()
+
+
+@pytest.mark.parametrize("scale", ["smoke", "reduced"])
+@pytest.mark.parametrize("alias", ALIASES)
+def test_the_reference_is_the_declared_one_but_for_an_end_at_a_target(alias: str, scale: str) -> None:
+    benchmark = find(alias, scale)
+    played, declared = benchmark.experiment(Spec(benchmark.reference)), benchmark.own[benchmark.reference]
+    for part in PARTS[:3]:
+        assert getattr(played, part) == getattr(declared, part)
+    if getattr(declared.clock, "until", None) is None:
+        assert played.clock == declared.clock
+    else:
+        assert played.clock == replace(declared.clock, until=None, least=0, train_view="", horizon=declared.clock.least)
+    (panel,) = (j.panel for j in plan.jobs(scale) if f"{j.paper}/{j.panel.name}" == benchmark.panel)
+    assert declared in panel.experiments
+
+
+def test_what_an_algorithm_takes_over() -> None:
+    static, sessions, steps = (find(a, "reduced") for a in ("fedacs-static", "sessions", "fedagrac-steps"))
+    assert static.experiment(Spec("fedacs")).algorithm == static.own["fedacs"].algorithm, "as declared, calibrated"
+    assert static.experiment(parse("fedacs(lr=1)")).algorithm == replace(static.own["fedacs"].algorithm, lr=1.0)
+    prox = sessions.experiment(parse("fedprox(mu=0.5)")).algorithm
+    assert (prox.mu, prox.momentum, prox.lr) == (0.5, 0.9, 0.0025)
+    assert type(sessions.experiment(Spec("scaffold")).algorithm).__name__ == "Scaffold", "not what the panel calls so"
+    assert steps.experiment(Spec("fedacs")).algorithm.participation == WeightedDraws(10)
+    assert steps.experiment(parse("os(draws=3)")).algorithm.participation == WeightedDraws(3)
+    assert steps.experiment(parse("fedagrac(lam=0.7)")).algorithm.calibration.value == 0.7
+    timed = find("virtual-time", "reduced")
+    assert type(timed.experiment(Spec("fedbuff")).clock.policy).__name__ == "FedBuffPolicy"
+    assert timed.experiment(parse("defedavg_niid(variant='hold')")).clock.policy.variant == "hold"
+    assert timed.experiment(Spec("defedavg_iid")).clock.policy.n == 10
+    assert isinstance(timed.experiment(Spec("fedavg")).algorithm, Asynchronous)
+
+
+def test_a_panel_with_several_settings_asks_for_one() -> None:
+    with pytest.raises(UserError, match=r"several settings \(k_variance = 0 or 1 or 2; k_mode = "):
+        find("fedagrac/table6", "smoke")
+    assert find("fedagrac/table6:k_variance=2,k_mode=fixed", "smoke").template.labels["k_variance"] == 2
+
+
+def test_pairs_that_cannot_work_say_why() -> None:
+    def why(algorithm: str, alias: str) -> str:
+        return reason(Spec(algorithm), find(alias, "smoke"))
+
+    assert why("fedprox", "virtual-time") == "FedProx has rounds; the event clock needs an asynchronous rule"
+    assert why("fedbuff", "sessions") == "Asynchronous is a rule of the event clock and has no rounds"
+    assert why("scalefl", "fedacs-static") == "ScaleFL needs a network with exits, and a ConvNet has none"
+    assert why("scaffold", "capacities") == "Scaffold trains the whole model, but some clients hold only a part"
+    assert "weighted draws are from all 8 clients" in why("fedacs", "sessions")
+    assert not why("scalefl", "capacities")
+    assert "has no network for `contrast`" in reason(Spec("moon"), find("fedacs/fig7-static", "smoke"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alias", [*ALIASES, "fedacs/fig7-static", "fedagrac/fig1"])
+def test_every_pair_that_is_not_refused_runs(alias: str) -> None:
+    """The promise of `play --matrix`, to the end of the run; and every run has its score."""
+    benchmark = find(alias, "smoke")
+    experiments = [benchmark.experiment(Spec(name)) for name in NAMES if not reason(Spec(name), benchmark)]
+    for played in run(experiments):
+        assert played.state["status"] == "ok", played.experiment.labels
+        assert any(metric == benchmark.metric[0] for _, _, metric, _, _ in played.state["history"])
+    assert len(experiments) >= 5
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def test_scores_intervals_and_files_are_those_of_the_runs(folder: Path) -> None:
+    """Against the histories of the same cohort, played without files, and scipy's intervals."""
+    frame = play(["fednova", "fedprox(mu=2)"], on="fedagrac-steps", scale="smoke", seeds=(3, 1, 2))
+    benchmark = find("fedagrac-steps", "smoke")
+    specs = [Spec("fedavg"), Spec("fednova"), parse("fedprox(mu=2)")]
+    runs = iter(run([benchmark.experiment(s) for s in specs], seeds=(3, 1, 2)))
+    for spec in specs:
+        for seed in (3, 1, 2):
+            history = [v for _, _, metric, _, v in next(runs).state["history"] if metric == "accuracy"]
+            mine = frame[(frame["algorithm"] == spec.text) & (frame["seed"] == seed)]
+            assert mine["value"].item() == pytest.approx(history[-1], rel=1e-12), "six evaluations: the last"
+    value = frame.set_index(["algorithm", "seed"])["value"].unstack()
+    assert (frame["difference"] == frame["value"] - frame["seed"].map(value.loc["fedavg"])).all()
+    table = summary(frame).set_index("algorithm")
+    for name in ("fednova", "fedprox(mu=2)"):
+        if np.ptp(value.loc[name] - value.loc["fedavg"]) > 1e-9:
+            t = stats.ttest_rel(value.loc[name], value.loc["fedavg"]).confidence_interval(0.95)
+            assert table.loc[name, ["difference_low", "difference_high"]].tolist() == pytest.approx([t.low, t.high])
+    assert table.loc["fedprox(mu=2)", "difference_low"] < 0, "the test tests something"
+    means = value.mean(axis=1)
+    assert table["rank"].to_dict() == means.rank(ascending=False, method="min").to_dict()
+
+
+def test_windows() -> None:
+    assert find("sessions", "smoke").window(61) == 20, "two groups of clients, ten rounds each"
+    assert [find("fedacs-static", "smoke").window(n) for n in (1, 10, 11, 61)] == [1, 1, 2, 7]
+
+
+def test_models_of_several_sizes_count_alike(folder: Path) -> None:
+    frame = play("fiarse", on="capacities", scale="smoke", seeds=(0,))
+    (played,) = run([find("capacities", "smoke").experiment(Spec("fiarse"))])
+    last = max(r for r, *_ in played.state["history"])
+    sizes = [v for r, _, metric, _, v in played.state["history"] if metric == "accuracy" and r == last]
+    assert len(sizes) == 5
+    assert frame["value"].iloc[-1] == pytest.approx(np.mean(sizes), rel=1e-5)
+
+
+def test_a_quadratic_is_judged_by_its_distance(folder: Path) -> None:
+    frame = play("fednova", on="fedacs/fig7-static", scale="smoke", seeds=(0, 1))
+    assert set(frame["metric"]) == {"distance"}
+    table = summary(frame).set_index("algorithm")
+    better = table["mean"].idxmin()
+    assert table.loc[better, "rank"] == 1
+
+
+# --- training ---------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_trained_twice_and_a_changed_class_alone_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["fednova", "mine:Slow"]
+    first = play(asked, on="fedagrac-steps", scale="smoke", seeds=(0,))
+    assert "3 of 3 results to train, 3 runs in 2 cohorts" in capsys.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "train", lambda job: pytest.fail("trained again"))
+        pd.testing.assert_frame_equal(play(asked, on="fedagrac-steps", scale="smoke", seeds=(0,)), first)
+    capsys.readouterr()
+    (folder / "mine.py").write_text(OWN.replace("FACTOR * self", "2 * FACTOR * self"))
+    changed = play(asked, on="fedagrac-steps", scale="smoke", seeds=(0,))
+    assert "1 of 3 results to train" in capsys.readouterr().err
+    pd.testing.assert_frame_equal(changed[:2], first[:2])
+    files = sorted(Path("results/smoke/play").iterdir())
+    assert len(files) == 3
+    notes = [results.provenance(f) for f in files]
+    assert [len(n["experiments"]) for n in notes] == [1, 1, 1]
+    (own,) = (n["experiments"][0] for n in notes if "files" in n["experiments"][0])
+    assert own["algorithm"]["type"] == "mine:Slow"
+    sums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in own["files"]}
+    assert own["files"] == sums
+    assert set(sums) == {"mine.py", "helper.py"}
+
+
+def test_own_code_is_in_the_digest_and_comments_are_not(folder: Path) -> None:
+    def digest() -> str:
+        return code([find("fedagrac-steps", "smoke").experiment(parse("mine:Slow"))])
+
+    before = digest()
+    assert before == digest()
+    (folder / "mine.py").write_text(OWN + "\n# a remark\n")
+    assert before == digest()
+    (folder / "helper.py").write_text("FACTOR = 3.0\n")
+    assert before != digest()
+    assert sys.modules["mine"].FACTOR == 3.0, "what runs is what the digest says"
+    (folder / "helper.py").write_text("FACTOR = 1.0\n")
+    (folder / "mine.py").write_text(OWN.replace("share: float = 0.5\n    steps", "share: float = 0.25\n    steps"))
+    assert before != digest()
+    assert "reproduce.algorithms.fednova" in closure.packaged(frozenset({folder / "mine.py"}))
+
+
+def test_a_class_that_fails_has_its_own_line_and_the_others_their_bits(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = play("fednova", on="fedagrac-steps", scale="smoke", seeds=(0, 1))
+    for file in Path("results/smoke/play").iterdir():
+        file.unlink()
+    asked = ["mine:Raises", "fednova", "mine:Diverges"]
+    frame = play(asked, on="fedagrac-steps", scale="smoke", seeds=(0, 1))
+    mine = frame[frame["algorithm"].isin(["fedavg", "fednova"])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(mine, alone)
+    said = "ZeroDivisionError: division by zero (mine.py, line"
+    assert frame.set_index("algorithm").loc["mine:Raises", "status"].str.contains(said, regex=False).all()
+    assert f"mine:Raises on fedagrac-steps failed: {said}" in capsys.readouterr().err
+    assert frame.set_index(["algorithm", "seed"])["status"]["mine:Diverges"].to_dict() == {0: "ok", 1: "diverged"}
+    table = summary(frame).set_index("algorithm")
+    assert table.loc["mine:Diverges", "status"] == "diverged (1 of 2)"
+    assert table.loc[["mine:Raises", "mine:Diverges"], ["mean", "low", "rank"]].isna().all(axis=None)
+    assert main(["play", *asked, "--on", "fedagrac-steps", "--scale", "smoke", "--seeds", "0,1", "-o", "out/all"]) == 0
+    shown = capsys.readouterr().out
+    assert said in shown
+    assert "diverged (1 of 2)" in shown
+    assert {f.name for f in Path("out").iterdir()} == {"all.md", "all.csv", "all.png", "all.pdf"}
+
+
+def test_what_a_kill_left_of_a_cohort_is_divided_and_not_trained_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    match = Match([Spec("fednova")], [find("fedagrac-steps", "smoke")], (0,))
+    whole = joined([j for e in match.entries if (j := match.reported(e))])
+    training.train(whole)
+    monkeypatch.setattr(training, "train", lambda job: pytest.fail("trained again"))
+    match.train()
+    assert len(match.frame()) == 2
+    assert not Path(whole.output).exists()
+
+
+def test_tuning_takes_the_best_of_five_rates_on_seeds_that_are_not_reported(folder: Path) -> None:
+    frame = play("fednova", on="fedacs/fig7-static", scale="smoke", seeds=(0, 1), tune=True)
+    for algorithm, rows in frame.groupby("algorithm"):
+        base = find("fedacs/fig7-static", "smoke").experiment(Spec(str(algorithm))).algorithm.lr
+        tried = {}
+        for factor in FACTORS:
+            given = f"{algorithm}(lr={base * factor:.12g})"
+            runs = play(given, on="fedacs/fig7-static", scale="smoke", seeds=(1000, 1001))
+            tried[base * factor] = runs[runs["algorithm"] == given]["value"].mean()
+        assert rows["lr"].unique() == pytest.approx([min(tried, key=lambda lr: tried[lr])])
+        assert rows["edge"].all() == (rows["lr"].iloc[0] / base == pytest.approx(10) or False)
+    with pytest.raises(UserError, match="must not be reported"):
+        play("fednova", on="sessions", scale="smoke", seeds=(0, 1000), tune=True)

@@ -1,0 +1,121 @@
+"""Playing with wrong input: one clear line, status 2, nothing trained; and what `play` shows without training."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import own_algorithms
+import pytest
+
+from reproduce import plan
+from reproduce.__main__ import main
+from reproduce.commands.play import seeds
+from reproduce.play.benchmarks import ALIASES
+from reproduce.play.names import NAMES
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return own_algorithms.folder(tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "words"),
+    [
+        ("fedporx", "unknown algorithm 'fedporx'; did you mean fedprox"),
+        ("fedprox(nu=1)", "unknown option of fedprox(nu=1) 'nu'; did you mean mu"),
+        ("fedprox(mu='high')", "mu is a number, not 'high'"),
+        ("fedprox(mu=True)", "mu is a number, not True"),
+        ("fedprox(mu=-1)", "FedProx needs a finite mu >= 0"),
+        ("fedprox(lr=0)", "the learning rate lr must be positive"),
+        ("fedprox(lr=1e999)", "lr is a number, not inf"),
+        ("fedprox(mu=__import__('os'))", "options are name=value"),
+        ("fedprox(0.1)", "options are name=value"),
+        ("fedprox(**{})", "options are name=value"),
+        ("fedprox(mu=1", "names no algorithm: write NAME"),
+        ("fedprox(participation=3)", "participation is a record, which only Python can give"),
+        ("fedagrac(scheme='last')", "scheme is one of 'fedagrac', 'avg', 'first', 'reverse', not 'last'"),
+        ("fedagrac(lam='a')", "lam is a number, not 'a'"),
+        ("os(draws=0)", "draws is a whole number from 1, not 0"),
+        ("fedbuff", "fedbuff cannot run on fedagrac-steps: Asynchronous is a rule of the event clock"),
+        ("mine:Slwo", "unknown algorithm of mine.py 'Slwo'; did you mean Slow"),
+        ("mine:Plain", "mine:Plain is no algorithm: it must inherit from"),
+        ("mine:FACTOR", "mine:FACTOR is no algorithm"),
+        ("mine:Forgotten", "needs @dataclass(frozen=True) above it"),
+        ("mine:Picky", "mine:Picky cannot run on fedagrac-steps: I like no problem"),
+        ("mine:Slow(steps=1.5)", "steps is a whole number, not 1.5"),
+        ("mine:Slow(word=1)", "word is a word in quotes, not 1"),
+        ("mime:Slow", "unknown module 'mime'; did you mean mine"),
+        ("broken:A", "broken.py cannot be imported: SyntaxError"),
+        ("leaves:A", "leaves.py cannot be imported: SystemExit: 3 (leaves.py, line 1)"),
+        ("json:A", "json.py has the name of a module that is in use"),
+    ],
+)
+def test_a_wrong_algorithm_is_one_line(
+    folder: Path, algorithm: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "broken.py").write_text("class A(:\n")
+    (folder / "leaves.py").write_text("raise SystemExit(3)\n")
+    (folder / "json.py").write_text("class A: pass\n")
+    assert main(["play", "fednova", algorithm, "--on", "fedagrac-steps", "--scale", "smoke"]) == 2
+    said = capsys.readouterr()
+    assert words in said.err
+    assert said.err.startswith("error: ")
+    assert said.err.count("\n") == 1
+    assert not said.out
+    assert not Path("results").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("fednova --on fedacs-statik --scale smoke", "unknown benchmark 'fedacs-statik'; did you mean fedacs-static"),
+        ("fednova --on fedacs/nothing --scale smoke", "unknown benchmark 'fedacs/nothing'"),
+        ("fednova --on sessions --scale tiny", "unknown scale 'tiny'"),
+        ("fednova --on sessions --scale paper", "sessions is at smoke and reduced scale"),
+        ("fednova --on fedagrac/fig1:model=x --scale smoke", "the panel has instance, algorithm"),
+        ("fednova --on fedagrac/fig1:instance=x --scale smoke", "no experiment of the panel has these labels"),
+        ("fednova --on sessions --scale smoke --seeds 4-0", "seeds '4-0': use different numbers"),
+        ("fednova --on sessions --scale smoke --seeds 1,1", "seeds '1,1': use different numbers"),
+        ("fednova --on sessions --scale smoke --seeds one", "seeds 'one': use whole numbers and ranges"),
+        ("fednova --on sessions --scale smoke --tune --tuning-seeds 0", "must not be reported"),
+        ("--on sessions --scale smoke", "name an algorithm and a benchmark"),
+        ("fednova --scale smoke", "name an algorithm and a benchmark"),
+        ("fednova --on sessions", "mnist: "),
+        ("fednova --on sessions --scale smoke -o /proc/x", "cannot write"),
+    ],
+)
+def test_wrong_words_are_one_line(
+    folder: Path, arguments: str, words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPRODUCE_DATA", str(folder / "nowhere"))
+    plan._available.cache_clear()
+    assert main(["play", *arguments.split()]) == 2
+    said = capsys.readouterr()
+    assert words in said.err
+    assert said.err.count("\n") == 1
+    assert not said.out
+    plan._available.cache_clear()
+
+
+def test_lists_and_the_matrix(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["play", "--list", "--scale", "smoke", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [f["benchmark"] for f in found] == list(ALIASES)
+    assert all(f["clients"] > 1 and f["samples"] > 0 for f in found)
+    assert main(["play", "--matrix", "--scale", "smoke", "--json"]) == 0
+    pairs = json.loads(capsys.readouterr().out)
+    assert len(pairs) == len(NAMES) * len(ALIASES)
+    assert all(p["runs"] != bool(p["reason"]) for p in pairs)
+    assert main(["play", "--matrix", "mine:Slow", "scalefl", "--scale", "smoke"]) == 0
+    shown = capsys.readouterr().out
+    assert "(1) it trains the whole model, but some clients hold only a part" in shown
+    assert shown.count("it needs a network with exits") == 2, "of a ConvNet, and of a Softmax"
+    assert main(["play", "--list", "--scale", "smoke"]) == 0
+    assert "gaussian-n4-o00-a03" in capsys.readouterr().out
+
+
+def test_seeds() -> None:
+    assert seeds("0-2,7") == (0, 1, 2, 7)
+    assert seeds("5") == (5,)

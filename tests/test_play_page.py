@@ -1,0 +1,80 @@
+"""docs/play.md: its class, its command and its Python in a folder that has nothing else; the grid through Snakemake."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "play.md").read_text(encoding="utf-8")
+OWN, SCRIPT = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.M | re.S)
+COMMAND, OTHERS = re.findall(r"^```sh\n(.*?)^```$", PAGE, flags=re.M | re.S)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("empty")
+    name, text = re.fullmatch(r"# (\S+)\n(.*)", OWN, flags=re.S).groups()
+    (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "REPRODUCE_STORE": str(folder / "store")}
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.mark.slow
+def test_a_strangers_class_has_its_row_with_intervals_on_two_benchmarks(folder: Path) -> None:
+    assert len(OWN.splitlines()) <= 35
+    words = shlex.split(COMMAND)
+    said = run(folder, *words[1:])
+    lines = [line for line in said.stdout.splitlines() if "FedSlow" in line]
+    assert [line.split()[0] for line in lines] == ["fedagrac-steps", "sessions"]
+    assert all(" to " in line and line.endswith("ok") for line in lines)
+    assert "6 of 6 results to train, 18 runs in 4 cohorts" in said.stderr
+    assert {f.name for f in folder.glob("slow.*")} == {"slow.md", "slow.csv", "slow.png", "slow.pdf"}
+    frame = pd.read_csv(folder / "slow.csv")
+    assert len(frame) == 2 * 3 * 3
+    again = run(folder, "-c", SCRIPT)
+    assert "6 results are there and hold; nothing to train" in again.stderr
+    assert again.stdout.count("FedSlow(fade=0.9)") == 2
+
+
+def test_the_other_commands_of_the_page_exist() -> None:
+    from reproduce.__main__ import parser
+
+    for line in OTHERS.splitlines():
+        assert parser().parse_args(shlex.split(line.partition("#")[0])[3:]).command == "play"
+
+
+@pytest.mark.slow
+def test_a_grid_of_plays_is_a_target_of_the_workflow(tmp_path: Path) -> None:
+    for name in ("Snakefile", "config", "profiles"):
+        (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, tmp_path / name)
+    config = tmp_path / "config/config.yaml"
+    text = config.read_text(encoding="utf-8").replace("scale: paper", "scale: smoke")
+    text = text.replace("algorithms: null", 'algorithms: [fednova, "fedprox(mu=0.5)"]').replace(
+        "seeds: 0-4", "seeds: 0-1"
+    )
+    config.write_text(re.sub(r"benchmarks: .*", "benchmarks: [fedagrac-steps, fedagrac/fig1]", text), encoding="utf-8")
+    snakemake = ("-m", "snakemake", "plays", "-c1")
+    run(tmp_path, *snakemake)
+    table = (tmp_path / "play/smoke/fedagrac/fig1.md").read_text(encoding="utf-8")
+    assert "| fedprox(mu=0.5) | " in table
+    assert (tmp_path / "play/smoke/fedagrac-steps.png").stat().st_size > 10_000
+    assert "Nothing to be done" in str(run(tmp_path, *snakemake, "-n"))
+    config.write_text(config.read_text(encoding="utf-8").replace("0.5", "0.25"), encoding="utf-8")
+    assert "Nothing to be done" not in str(run(tmp_path, *snakemake, "-n"))
