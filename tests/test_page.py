@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from reproduce import papers, plan
+from reproduce import papers, plan, seal
 from reproduce.declare import Artifact, Code, no_panels
 from reproduce.page import contents, forest, pictures
 from reproduce.page.markdown import to_html
@@ -122,6 +123,7 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
     cells.parent.mkdir(parents=True)
     rows = ["fedacs,0,final_accuracy,70", "fedacs,1,final_accuracy,72", "fedavg,0,final_accuracy,60"]
     cells.write_text("\n".join(["algorithm,seed,metric,value", *rows]) + "\n")
+    cells.with_suffix(".json").write_text(json.dumps({"cells": seal.of_file(cells)}))
     measured = {"measured": lead(2.25), "printed": lead(4.0, low=4.0, high=4.0, exact=True, n=0)}
     verdicts = [
         verdict("fig1", "reproduced", 1.25, interval=(0.5, 2.0), n=5, rests_on="stand-in data", **measured),
