@@ -201,6 +201,6 @@ def _shown(match: Match, args: argparse.Namespace) -> None:
         named = args.output.with_name
         write_text(named(args.output.name + ".md"), shown.markdown(match, frame))
         write_text(named(args.output.name + ".csv"), frame.to_csv(index=False, lineterminator="\n"))
-        figures.save(shown.figure(match, frame), args.output)
+        figures.save(shown.figure(match, frame), args.output, shown.stamp_text(match))
         if not args.json:
             print(f"written: {args.output}.md, .csv, .png, .pdf")

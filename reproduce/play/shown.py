@@ -10,6 +10,7 @@ import pandas as pd
 from reproduce.play.match import FACTORS, Match
 from reproduce.play.scores import summary
 from reproduce.report import figures
+from reproduce.report.entries import scale_line
 from reproduce.results import stamp
 from reproduce.results import standing as standing_of
 
@@ -136,11 +137,13 @@ def _substitute(benchmark: Benchmark) -> str:
 def figure(match: Match, frame: pd.DataFrame) -> Figure:
     """One benchmark: the curves. Several: a heat map of the differences to the reference."""
     with figures.style():
-        fig = _curves(match) if len(match.benchmarks) == 1 else _heat(match, summary(frame))
-        benchmark = match.benchmarks[0]
-        said = tuple(dict.fromkeys(b.substitute for b in match.benchmarks if b.substitute))
-        figures.stamp(fig, benchmark.scale, said, (len(match.seeds),) * 2)
-    return fig
+        return _curves(match) if len(match.benchmarks) == 1 else _heat(match, summary(frame))
+
+
+def stamp_text(match: Match) -> str:
+    """What stands under a picture: scale, stand-ins, seeds."""
+    said = tuple(dict.fromkeys(b.substitute for b in match.benchmarks if b.substitute))
+    return f"{scale_line(match.benchmarks[0].scale, said)} Seeds: {len(match.seeds)}."
 
 
 def _curves(match: Match) -> Figure:
