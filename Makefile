@@ -10,11 +10,15 @@ TORCH := $(shell grep ^torch== constraints.txt)
 TORCH_INDEX ?=
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: smoke test lint types unit format clean
+.PHONY: smoke site test lint types unit format clean
 
 smoke: $(VENV)/workflow.stamp
 	$(BIN)/snakemake smoke --cores $(CORES) --quiet rules
 	@echo "Written: figures/smoke/ tables/smoke/ report/smoke/index.html"
+
+# The pages of all scales and the documents, for a web server.
+site: $(VENV)/workflow.stamp
+	$(BIN)/python -m reproduce report --site site
 
 test: lint types smoke unit
 
@@ -46,4 +50,4 @@ $(VENV)/dev.stamp: $(VENV)/workflow.stamp
 	@touch $@
 
 clean:
-	rm -rf .snakemake .reproduce logs figures/smoke tables/smoke results/smoke report
+	rm -rf .snakemake .reproduce logs figures/smoke tables/smoke results/smoke report site

@@ -3,7 +3,7 @@ import sys
 from pathlib import Path
 from snakemake.utils import min_version, validate
 
-from reproduce import due, files, plan
+from reproduce import due, files, plan, watch
 
 min_version("9.20")
 
@@ -18,6 +18,7 @@ validate(config, "config/config.schema.yaml")
 os.environ.update(plan.environment(config), REPRODUCE_WORKFLOW=str(os.getpid()))  # a training ends with its workflow
 PYTHON = sys.executable
 TRAINS = set()
+watch.follow(workflow, TRAINS, config["threads"])
 # A table has no picture, whatever it is called; one that does not exist is named as one.
 TABLES = [f"{a.paper}_{a.name}" for a in plan.artifacts() if a.kind == "table"]
 TABLE = rf"(?:{'|'.join(TABLES)}|[a-z_]+_table[a-z0-9]*)\."

@@ -21,6 +21,8 @@ TEMPLATES = Path("docs/findings/templates")
 """That of README.md is for what stands there between `<!-- results -->` and `<!-- end of results -->`; its coverage,
 and the settings in docs/papers, stand between like lines."""
 
+FINDING = "<!--finding-->"
+
 
 def pages(root: Path = Path()) -> dict[Path, str]:
     """Page -> what it should hold. UserError for a template that asks for what is not there."""
@@ -49,6 +51,26 @@ def pages(root: Path = Path()) -> dict[Path, str]:
     for paper in PAPERS:
         page = root / f"docs/papers/{paper}.md"
         found[page] = _between(page, {f"settings {s}": settings_table(paper, s) for s in ("paper", "reduced")})
+    return found
+
+
+def sentences(root: Path = Path()) -> dict[str, list[str]]:
+    """Paper -> what we found, in a few sentences (Markdown), read from the rendered pages; none where these are not.
+
+    They are what stands before `<!--finding-->` in a paragraph or list item of the paper's page; a paper without a page
+    has its results in README.md.
+    """
+    found = {}
+    for paper in PAPERS:
+        page = root / f"docs/findings/{paper}.md"
+        if page.is_file():
+            blocks = re.split(r"\n\s*\n|\n(?=- )", page.read_text(encoding="utf-8"))
+            marked = [block.partition(FINDING) for block in blocks]
+            found[paper] = [" ".join(before.split()).removeprefix("- ") for before, mark, _ in marked if mark]
+        elif (root / "README.md").is_file():
+            lines = (root / "README.md").read_text(encoding="utf-8").splitlines()
+            rows = [line.strip("| ").split(" | ") for line in lines if line.startswith(f"| {paper} |")]
+            found[paper] = [f"{row[1]}: {row[-1]}." for row in rows if len(row) == 5]
     return found
 
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import Any
+
+COLOURS = {"red": 31, "green": 32, "yellow": 33, "magenta": 35, "grey": 90, "bold": 1}
+WIDTH = 80
+"""Columns of running text, where the terminal has as many."""
 
 
 def print_json(value: Any) -> None:
@@ -36,7 +42,25 @@ def table(
 
 
 def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
+    """Names lose their middle, because their ends tell them apart; texts lose their end."""
+    if len(text) <= width:
+        return text
+    end = 0 if " " in text else (width - 1) // 2
+    return text[: width - 1 - end] + "…" + text[len(text) - end :]
+
+
+def paint(text: str, colour: str) -> str:
+    """`text` in a colour of `COLOURS`, where the output is a terminal that has colours and nobody set NO_COLOR."""
+    plain = not sys.stdout.isatty() or os.environ.get("TERM") == "dumb" or "NO_COLOR" in os.environ
+    return text if plain else f"\033[{COLOURS[colour]}m{text}\033[0m"
+
+
+def fill(text: str, indent: str = "") -> str:
+    """`text` in lines of `WIDTH` columns, or those of the terminal if it has fewer, each after `indent`."""
+    width = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
+    return textwrap.fill(
+        text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def short(number: float) -> str:

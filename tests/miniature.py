@@ -112,7 +112,7 @@ def render(artifact, scale, root, sources, standing):
 }
 
 HEAD = """
-from reproduce.declare import Artifact
+from reproduce.declare import Artifact, Code
 from reproduce.experiment import Experiment, Panel
 from reproduce.problems.records import Record, Toy
 

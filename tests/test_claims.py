@@ -17,10 +17,11 @@ from runs import sealed
 from reproduce.declare import printed
 from reproduce.errors import UserError
 from reproduce.papers import artifacts
+from reproduce.verdicts import markdown
 from reproduce.verdicts.checks import canon, merged
 from reproduce.verdicts.claims import ClaimsFile, Contents, claims_files, load_claims
 from reproduce.verdicts.document import render_demands
-from reproduce.verdicts.scoreboard import Tally, paper_numbers, render_scoreboard, scoreboard, to_json
+from reproduce.verdicts.scoreboard import Tally, paper_numbers, scoreboard, to_json
 from reproduce.verdicts.verdict import VERDICTS
 
 ROOT = Path(__file__).parent.parent
@@ -309,15 +310,20 @@ def test_scoreboard_as_data(tmp_path: Path) -> None:
     assert (three["verdict"], three["interval"], three["reason"]) == ("not run", None, "meant for scale smoke")
 
 
-def test_scoreboard_for_people(tmp_path: Path) -> None:
-    found = [Tally("toy", 7, 1, 1)]
-    lines = [" ".join(line.split()) for line in render_scoreboard(toy_board(tmp_path), found).splitlines()]
-    assert lines[0] == "1 of the papers' 7 tables and figures are part of this package; 1 have numbers at this scale."
-    assert "paper tables and figures made run claims " + " ".join(VERDICTS) in lines
-    assert "toy 7 1 1 3 1 1 0 0 1" in lines
-    assert "closed form or simulation 2 1 1 0 0" in lines
-    assert "reproduced closed form or simulation one +4 points 4 to 4 fails a ahead of b: lead 4" in lines
-    assert "not run, meant for scale smoke: three" in lines
+def test_scoreboard_as_markdown(tmp_path: Path) -> None:
+    lines = markdown.scoreboard("paper", toy_board(tmp_path), [Tally("toy", 7, 1, 1)]).splitlines()
+    assert lines[0] == "# Verdicts at paper scale"
+    assert "1 of the papers' 7 tables and figures are part of this package; 1 have numbers at this scale." in lines
+    assert f"| paper | figures and tables | made | with numbers | claims | {' | '.join(VERDICTS)} |" in lines
+    assert "| toy | 7 | 1 | 1 | 3 | 1 | 1 | 0 | 0 | 1 |" in lines
+    assert "| closed form or simulation | 2 | 1 | 1 | 0 | 0 |" in lines
+    row = next(line for line in lines if "`one`" in line).split(" | ")
+    assert row[0] == "| ✓ reproduced<br>closed form or simulation"
+    assert row[2:5] == ["a ahead of b: lead 4 points", "more than 0 points", "a ahead of b: lead −1 points"]
+    assert row[5].endswith("fails on the paper's own numbers |")
+    assert "- Not run, meant for scale smoke: `three`" in lines
+    tables = [line for line in lines if line.startswith("|")]
+    assert {line.replace("\\|", "").count("|") for line in tables} == {11, 7}, "cells of a table match its head"
 
 
 def test_cells_that_lack_something_say_what() -> None:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import miniature
 import pytest
 from miniature import reproduce
 
-from reproduce.text import duration, short, table
+from reproduce.__main__ import main
+from reproduce.text import duration, paint, short, table
+from reproduce.verdicts.scoreboard import Verdict
+from reproduce.verdicts.verdict import Measured
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +44,7 @@ def test_list_for_programs(project: Path) -> None:
         "title": "Title of fig2",
         "panels": 2,
         "runs": 12,
+        "made": False,
     }
     assert found[0] == first
     assert found[4]["runs"] == 0
@@ -48,8 +55,17 @@ def test_list_for_people_is_aligned(project: Path) -> None:
     coverage, empty, *lines = reproduce(project, "list").stdout.splitlines()
     assert coverage.startswith("5 of 70 figures and tables")
     assert not empty
-    assert lines[0].split() == ["ARTIFACT", "KIND", "PANELS", "RUNS", "TITLE"]
+    assert lines[0].split() == ["ARTIFACT", "PANELS", "RUNS", "MADE", "TITLE"]
     assert {line.index("Title of") for line in lines[1:]} == {lines[0].index("TITLE")}
+
+
+def test_list_of_a_paper_says_what_is_made(tmp_path: Path) -> None:
+    project = miniature.build(tmp_path)
+    (project / "figures/smoke").mkdir(parents=True)
+    (project / "figures/smoke/fedacs_fig2.pdf").touch()
+    lines = reproduce(project, "list", "fedacs", "--scale", "smoke").stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["fedacs/fig2", "fedacs/fig10", "fedacs/fig11", "fedacs/table1"]
+    assert [line.split()[3] for line in lines[1:]] == ["yes", "no", "no", "no"]
 
 
 def test_a_new_artifact_is_found_by_its_declaration(tmp_path: Path) -> None:
@@ -72,9 +88,15 @@ def test_plan_for_programs_and_for_people(project: Path) -> None:
     assert [(j["state"], j["done"]) for j in states] == [("missing", False), ("missing", False)]
     assert "over the budget of 2 h a job" in reproduce(project, "plan", "fedacs/fig11", REPRODUCE_BUDGET="2").stdout
     text = reproduce(project, "plan", "fedacs").stdout
-    assert "own--fed-acs" in text
+    lines = [line.split() for line in text.splitlines()]
+    assert lines[0] == ["ARTIFACT", "JOBS", "DUE", "TIME", "FLOPS", "STATE"]
+    assert lines[1] == ["fedacs/fig2", "4", "4", "2", "min", "4G", "4", "ready"]
+    assert lines[2][0] == "fedacs/fig10"
+    assert " ".join(lines[2][-5:]) == "2 ready, 2 needs svhn"
+    assert "own--fed-acs" not in text
     assert "8 jobs, 24 runs; 2 jobs lack their data; 0 results" in text
     assert "estimate for the 6 to train: 6GFLOP, 1 d 16 h on one core" in text
+    assert "own--fed-acs" in reproduce(project, "plan", "fedacs", "--jobs").stdout
 
 
 def test_train_and_render_write_where_the_workflow_expects_it(tmp_path: Path) -> None:
@@ -108,6 +130,10 @@ def test_a_bug_in_training_is_one_line_and_a_traceback_on_demand(project: Path) 
         ("plan --scale papre", "unknown scale 'papre'; did you mean paper"),
         ("list --scale tiny", "unknown scale 'tiny'; known: paper, reduced, smoke"),
         ("verify tiny", "unknown scale 'tiny'; known: paper, reduced, smoke"),
+        ("verify smoke fedasc", "unknown paper 'fedasc'; did you mean fedacs"),
+        ("list fedasc", "unknown paper 'fedasc'; did you mean fedacs"),
+        ("report smoke --site x", "a site has the pages of all scales: leave SCALE out"),
+        ("report --site x", "run this where README.md and results/ are"),
         ("report tiny", "unknown scale 'tiny'; known: paper, reduced, smoke"),
         ("train smoke fedacs onw", "unknown job of fedacs at scale smoke 'onw'; did you mean own"),
         ("train paper fedacs own--fedavgg", "did you mean own--fedavg"),
@@ -172,6 +198,55 @@ def test_table_is_aligned_and_cut_to_the_width() -> None:
     narrow = table(["ID", "RUNS", "TITLE"], rows, right=["RUNS"], width=32)
     assert max(map(len, narrow)) == 32
     assert narrow[1] == "fedacs/fig2     7  A title that…"
+    jobs = table(["JOB"], [["fashion-mnist-alpha01--fedavg"], ["fashion-mnist-alpha02--fednova"]], width=16)
+    assert jobs[1:] == ["fashion-…-fedavg", "fashion-…fednova"], "the ends of names tell them apart"
+
+
+def test_colour_is_for_terminals_that_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert paint("word", "red") == "word"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert paint("word", "red") == "\033[31mword\033[0m"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert paint("word", "red") == "word"
+
+
+def claim(name: str, verdict: str, **more: Any) -> Verdict:
+    given = {"effect": None, "unit": "", "interval": None, "n": 0, "reason": "no cells of a/b", "paper_numbers": "na"}
+    return Verdict(**(given | {"id": name, "artifact": "fedacs/fig1", "statement": "S.", "verdict": verdict} | more))
+
+
+def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    number = Measured("lead", "percent", "fedacs ahead of fedavg " * 5, 2.0, 1.0, 3.0, (1.5, math.inf), False, False, 3)
+    board = [
+        claim("fedacs/a", "reproduced", measured=number, rests_on="quadratics", reason="many words " * 20),
+        claim("fedacs/b", "not run"),
+        claim("fedacs/c", "contradicted", measured=number, rests_on="quadratics"),
+        claim("fiarse/d", "not run", artifact="fiarse/fig1", reason="meant for scale paper"),
+    ]
+    monkeypatch.setattr("reproduce.verdicts.scoreboard.scoreboard", lambda scale: board)
+
+    def printed(*arguments: str) -> list[str]:
+        assert main(["verify", "smoke", *arguments]) == 0
+        return str(capsys.readouterr().out).splitlines()
+
+    lines = printed()
+    heads = [line for line in lines if re.match(r"\S.*: \d+$", line)]
+    assert heads == ["contradicted: 1", "reproduced: 1", "not run: 2"]
+    assert max(map(len, lines)) <= 80
+    text = " ".join(" ".join(lines).split())
+    assert "lead 2 points (1 to 3), 3 seeds; required: at least 1.5 points" in text
+    assert "FedACS ahead of FedAvg" in text
+    assert "fedacs/b" not in text
+    assert "1 no cells yet, 1 meant for scale paper" in text
+    assert "many words" not in text
+    whole = printed("fedacs", "--only", "reproduced")
+    assert "many words many words" in " ".join(whole)
+    assert '    "S."' in whole
+    assert "fedacs/c" not in " ".join(whole)
+    assert "  fiarse/d" in printed("fiarse", "--only", "not run")
+    assert [v["id"] for v in json.loads("\n".join(printed("fiarse/fig1", "--json")))] == ["fiarse/d"]
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_every_file_that_the_page_names_exists(project: Path) -> None:
     ("name", "file"),
     [
         ("NAMES", "reproduce/report/names.py"),
-        ("FIXED", "reproduce/report/figures.py"),
+        ("LOOKS", "reproduce/report/looks.py"),
         ("UNUSED", "tests/test_closure.py"),
         ("class Source", "reproduce/problems/sources.py"),
         ("class Trace", "reproduce/engine/compiled.py"),

@@ -1,18 +1,26 @@
-"""The report's page: tables, figures, claims and the scoreboard in one well-formed HTML file."""
+"""The report's page: everything that is known is on it, in one well-formed file that asks no other host."""
 
 from __future__ import annotations
 
+import base64
+import io
+import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
-from reproduce import papers, plan
-from reproduce.commands import report
-from reproduce.commands.markdown import to_html
-from reproduce.declare import Artifact, no_panels
+from reproduce import papers, plan, seal
+from reproduce.declare import Artifact, Code, no_panels
+from reproduce.page import contents, forest, pictures
+from reproduce.page.markdown import to_html
+from reproduce.page.page import page
 from reproduce.verdicts.scoreboard import Tally, Verdict
+from reproduce.verdicts.verdict import Measured
 
 TABLE = r"""## Accuracy \* of all
 
@@ -25,13 +33,15 @@ smoke scale: digits for <CIFAR>.
 
 - a note
 - another
+
+<!--a comment-->
 """
 
 
 class Outline(HTMLParser):
     """Checks that tags nest, and collects texts by tag and all attributes."""
 
-    VOID = ("br", "img", "meta", "link")
+    VOID = ("br", "img", "meta", "link", "input")
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -47,6 +57,9 @@ class Outline(HTMLParser):
         if tag not in self.VOID:
             self.open.append(tag)
 
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, name, value) for name, value in attrs]
+
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
@@ -54,24 +67,28 @@ class Outline(HTMLParser):
         if self.open and data.strip():
             self.texts.setdefault(self.open[-1], []).append(data.strip())
 
+    def values(self, tag: str, name: str) -> list[str]:
+        return [str(value) for t, n, value in self.attributes if (t, n) == (tag, name)]
+
 
 def test_markdown_becomes_html() -> None:
-    page = Outline(to_html(TABLE, top=2))
-    assert page.texts["h3"] == ["Accuracy * of all"]
-    assert page.texts["p"] == ["smoke scale: digits for <CIFAR>."]
-    assert page.texts["th"] == ["Algorithm", "α 0.1", "α 0.5"]
-    assert page.texts["td"] == ["FedAvg | x", "71.2 ± 0.3", "(70.1) +1.1", "FedACS", "< 1"]
-    assert page.texts["strong"] == ["80.0"]
-    assert page.texts["code"] == ["not run"]
-    assert page.texts["li"] == ["a note", "another"]
-    assert sum(a == ("td", "class", "n") for a in page.attributes) == 4
+    found = Outline(to_html(TABLE, top=2))
+    assert found.texts["h3"] == ["Accuracy * of all"]
+    assert found.texts["p"] == ["smoke scale: digits for <CIFAR>."]
+    assert found.texts["th"] == ["Algorithm", "α 0.1", "α 0.5", "FedAvg | x", "FedACS"]
+    assert found.values("th", "scope") == ["col"] * 3 + ["row"] * 2
+    assert found.texts["td"] == ["71.2 ± 0.3", "(70.1) +1.1", "< 1"]
+    assert (found.texts["strong"], found.texts["code"]) == (["80.0"], ["not run"])
+    assert found.texts["li"] == ["a note", "another"]
+    assert found.values("td", "class") == ["n"] * 4
+    assert "comment" not in to_html(TABLE)
 
 
 @pytest.fixture
-def _two_artifacts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _few_artifacts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = tuple(
-        Artifact("fedacs", name, f"Title of <{name}>", no_panels, cells=lambda histories: None)  # type: ignore
-        for name in ("fig1", "fig2", "table1")
+        Artifact("fedacs", name, f"Title of <{name}>", no_panels, cells=lambda histories: None, draw=draw)
+        for name, draw in (("fig1", Code("pictures:draw")), ("fig2", Code("pictures:draw")), ("table1", None))
     )
     monkeypatch.setattr(plan, "artifacts", lambda: found)
     monkeypatch.setattr(papers, "artifacts", lambda: found)
@@ -79,49 +96,135 @@ def _two_artifacts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def verdict(name: str, verdict: str, effect: float | None = None, **more: Any) -> Verdict:
-    fields = {"unit": "points", "interval": None, "n": 0, "reason": "", "paper_numbers": "na"} | more
-    return Verdict(f"fedacs/{name}_claim", f"fedacs/{name}", f"A < B in {name}", verdict, effect, **fields)
+    fields = {"unit": "percent", "interval": None, "n": 0, "reason": "", "paper_numbers": "na"} | more
+    return Verdict(f"fedacs/{name}_{verdict}", f"fedacs/{name}", f"A < B in {name}", verdict, effect, **fields)
 
 
-@pytest.mark.usefixtures("_two_artifacts")
+def lead(value: float, **change: Any) -> Measured:
+    given = {"what": "lead", "unit": "percent", "setting": "fedacs ahead of fedavg", "value": value, "low": 1.5}
+    given |= {"high": 3.0, "region": (1.0, np.inf), "strict": False, "exact": False, "n": 5}
+    return Measured(**(given | change))
+
+
+def picture(file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    noise = np.random.default_rng(0).integers(0, 255, (40, 60, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(file)
+
+
+@pytest.mark.usefixtures("_few_artifacts")
 def test_page_shows_what_was_made_and_names_what_was_not() -> None:
-    Path("figures/smoke").mkdir(parents=True)
+    picture(Path("figures/smoke/fedacs_fig1.png"))
     Path("figures/smoke/fedacs_fig1.pdf").touch()
-    Path("figures/smoke/fedacs_fig1.png").write_bytes(b"picture")
+    Path("figures/smoke/fedacs_fig1.txt").write_text("Title. Made of <digits>.\n")
     Path("tables/smoke").mkdir(parents=True)
     Path("tables/smoke/fedacs_table1.md").write_text(TABLE)
+    cells = Path("results/smoke/cells/fedacs_fig1.csv")
+    cells.parent.mkdir(parents=True)
+    rows = ["fedacs,0,final_accuracy,70", "fedacs,1,final_accuracy,72", "fedavg,0,final_accuracy,60"]
+    cells.write_text("\n".join(["algorithm,seed,metric,value", *rows]) + "\n")
+    cells.with_suffix(".json").write_text(json.dumps({"cells": seal.of_file(cells)}))
+    measured = {"measured": lead(2.25), "printed": lead(4.0, low=4.0, high=4.0, exact=True, n=0)}
     verdicts = [
-        verdict("fig1", "reproduced", 1.23456, interval=(0.5, 2.0), n=5, rests_on="stand-in data"),
+        verdict("fig1", "reproduced", 1.25, interval=(0.5, 2.0), n=5, rests_on="stand-in data", **measured),
         verdict("table1", "contradicted", -3.0),
         verdict("table1", "not run"),
     ]
-    text = report.page("smoke", verdicts, [Tally("fedacs", 15, 12, 3)])
-    page = Outline(text)
-    assert page.texts["h3"] == ["fig1: Title of <fig1>", "fig2: Title of <fig2>", "table1: Title of <table1>"]
-    assert ("img", "src", "data:image/png;base64,cGljdHVyZQ==") in page.attributes
-    assert page.texts["code"] == ["snakemake figures/smoke/fedacs_fig2.pdf --cores 2", "not run"]
-    assert page.texts["span"] == ["reproduced", "stand-in data", "contradicted", "not run"]
-    assert (
-        "12 of the papers' 15 tables and figures are part of this package; 3 have numbers at this scale."
-        in (page.texts["p"])
-    )
-    assert "On stand-in data: 1 reproduced, 0 contradicted, 0 depends, 0 inconclusive." in page.texts["p"]
-    first = [page.texts["th"].index(name) for name in ("judged", "tables and figures", "made", "run", "claims")]
-    assert first == sorted(first)
-    assert "A < B in fig1" in page.texts["td"]
-    assert "0.5 to 2" in page.texts["td"]
-    assert "1.23 points" in page.texts["td"]
-    targets = {value for tag, name, value in page.attributes if name == "id"}
-    links = {value for tag, name, value in page.attributes if tag == "a" and name == "href" and value}
-    assert {link.removeprefix("#") for link in links if link.startswith("#")} <= targets
-    assert all(
-        (Path("report/smoke") / link).resolve().is_file() for link in links if ".csv" not in link and "#" not in link
-    )
-    assert "http" not in text
+    text = page("smoke", verdicts, [Tally("fedacs", 15, 12, 3)], others=("paper",))
+    found = Outline(text)
+    assert [t.split(": ", 1)[1] for t in found.texts["h3"]] == [f"Title of <{n}>" for n in ("fig1", "fig2", "table1")]
+    assert found.texts["figcaption"] == ["Title. Made of <digits>."]
+    assert found.values("img", "alt") == ["Title of <fig1>. final accuracy, means over seeds: FedACS 71; FedAvg 60."]
+    assert "snakemake figures/smoke/fedacs_fig2.pdf --cores 2" in found.texts["code"]
+    assert found.values("li", "data-verdict") == ["reproduced", "contradicted", "not run"]
+    said = "FedACS ahead of FedAvg: lead 2.25 points (1.5 to 3), 5 seeds"
+    assert found.texts["dd"][:4] == [
+        said,
+        "at least 1 points",
+        "+1.25 points (0.5 to 2)",
+        said.split(":")[0] + ": lead 4 points",
+    ]
+    assert "12 of 15 figures and tables, 3 with numbers" in found.texts["span"]
+    assert "On stand-in data: 1 reproduced, 0 contradicted, 0 depends, 0 inconclusive." in found.texts["p"]
+    ids = [value for _, name, value in found.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    links = found.values("a", "href")
+    assert {link.removeprefix("#") for link in links if link.startswith("#")} <= set(ids)
+    named = [link for link in links if not link.startswith(("#", "http"))]
+    assert "../paper/index.html" in named
+    assert "../../results/smoke/cells/fedacs_fig1.csv" in named
+    assert all(re.search(r"reproduce/papers|figures/smoke|tables/smoke|cells|paper/index", link) for link in named)
 
 
-def test_counts_of_the_scoreboard() -> None:
-    assert report.count([verdict("a", "reproduced"), verdict("b", "reproduced"), verdict("c", "not run")]) == {
-        "reproduced": 2,
-        "not run": 1,
-    }
+@pytest.mark.usefixtures("_few_artifacts")
+def test_a_claim_about_nothing_is_not_lost() -> None:
+    with pytest.raises(ValueError, match="artifacts that are not there: fedacs/fig9"):
+        page("smoke", [verdict("fig9", "not run")], [])
+
+
+def test_pictures_keep_their_pixels_in_few_colours(tmp_path: Path) -> None:
+    image = Image.new("RGB", (300, 200), "white")
+    image.paste((0, 114, 178), (50, 60, 120, 90))
+    image.save(tmp_path / "p.png")
+    kind, _, data = pictures.embedded(tmp_path / "p.png").partition(";base64,")
+    assert kind == "data:image/webp"
+    again = Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB")
+    assert np.array_equal(np.asarray(again), np.asarray(image))
+    lines = np.full((400, 600, 3), 255, np.uint8)
+    colours = [(0, 114, 178), (213, 94, 0), (0, 158, 115), (204, 121, 167), (230, 159, 0), (86, 180, 233), (0, 0, 0)]
+    for i, colour in enumerate(colours):  # each line with the shades of its edges, as text and curves have them
+        for shade in range(1, 40):
+            lines[50 * i + shade % 7, :] = 255 - (255 - np.array(colour)) * shade // 40
+        lines[50 * i + 10 : 50 * i + 13] = colour
+    Image.fromarray(lines).save(tmp_path / "lines.png")
+    data = pictures.embedded(tmp_path / "lines.png").partition(",")[2]
+    few = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
+    for i, colour in enumerate(colours):
+        assert np.abs(few[50 * i + 11, 5].astype(int) - colour).max() < 30, "lines keep their hues"
+    picture(tmp_path / "noise.png")
+    data = pictures.embedded(tmp_path / "noise.png").partition(",")[2]
+    few = Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB")
+    assert len(few.getcolors() or ()) <= pictures.COLOURS
+
+
+def places(svg: str, kind: str) -> list[float]:
+    return [float(x) for x in re.findall(rf'class="{kind}" (?:cx|x1|x)="([-\d.]+)"', svg)]
+
+
+def test_the_drawing_of_an_effect_puts_numbers_in_their_order() -> None:
+    svg = forest.forest(lead(2.25), lead(4.0, low=4.0, high=4.0))
+    (bound,), (ours,), (theirs,) = places(svg, "bound"), places(svg, "ours"), places(svg, "theirs")
+    low, *_, high = sorted(places(svg, "ci"))
+    assert bound < low < ours < high < theirs
+    assert places(svg, "zone") == [bound]
+    assert 'role="img"' in svg
+    assert "lead 2.25 points (1.5 to 3), 5 seeds; required: at least 1 points; paper: 4 points" in svg
+    alone = forest.forest(lead(2.0, low=None, high=None, n=1))
+    assert not places(alone, "ci")
+    assert "no interval" in alone
+    assert not places(forest.forest(lead(2.0), lead(4.0, what="ratio", unit="")), "theirs"), "another kind of number"
+
+
+def test_ratios_are_drawn_in_logarithms() -> None:
+    svg = forest.forest(lead(2.0, what="ratio", unit="", low=1.0, high=4.0, region=(1.0, np.inf)))
+    low, high, ours = min(places(svg, "ci")), max(places(svg, "ci")), places(svg, "ours")[0]
+    assert ours == pytest.approx((low + high) / 2, abs=0.2)
+    unbounded = forest.forest(lead(2.0, low=-np.inf, high=3.0))
+    assert "<path" in unbounded
+    assert "nan" not in unbounded + forest.forest(lead(0.0, low=0.0, high=0.0, region=(0.0, 0.0)))
+
+
+@pytest.mark.parametrize("paper", papers.PAPERS)
+def test_every_paper_has_a_title_a_link_and_findings(paper: str) -> None:
+    from reproduce import findings
+
+    name, title, link = contents.described(paper)
+    assert name
+    assert len(title.split()) > 2
+    assert link.startswith("https://arxiv.org/abs/")
+    template = Path(f"docs/findings/templates/{paper}.md")
+    if template.is_file():
+        assert template.read_text(encoding="utf-8").count(findings.FINDING) == 3
+    sentences = findings.sentences()[paper]
+    assert 1 <= len(sentences) <= 3
+    assert all(s.endswith((".", ").")) for s in sentences)

@@ -137,7 +137,7 @@ def test_the_command_confirms_records_skips_and_names(
     edit(job.output, code="0" * 16)
     assert results.standing(job).state == "older"
     assert main(["replay", "smoke", "--minutes", "1e-9"]) == 0
-    assert "replayed 0, 1 left: the time was over; 1 result: 1 older" in capsys.readouterr().out
+    assert "replayed 0, 1 left when the time was up; 1 result: 1 older" in capsys.readouterr().out
     assert main(["replay", "smoke", "fedagrac/fig1"]) == 0
     assert "replayed 1; 1 result: 1 confirmed" in capsys.readouterr().out
     line = results.replays("smoke")["fedagrac/fig1"]

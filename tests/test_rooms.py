@@ -26,7 +26,8 @@ ROOMS = (
     ("results",),
     ("plan", "quotes"),
     ("training",),
-    ("due", "findings", "play"),
+    ("due", "findings", "play", "watch"),
+    ("page",),
     ("commands",),
     ("__main__",),
 )

@@ -315,7 +315,7 @@ def test_a_replay_that_agrees_means_drawing_only(project: Path) -> None:
         ask += "line = dict.fromkeys(results.REPLAY, '') | {'job': 'fedacs/' + job.name, 'result': 'today'}\n"
         ask += "results.record_replay('smoke', line | {'agrees': 'yes', 'asked': '2', 'code': code(job.experiments)})\n"
     subprocess.run([sys.executable, "-c", ask], cwd=copy, env=miniature.environment(copy), check=True)
-    run = snakemake(copy, *both, "-c2")
+    run = snakemake(copy, *both, "-c2", "-p")
     assert "rule train" not in text(run)
     assert "rule figure" in text(run)
     assert "rule table" in text(run)
@@ -334,7 +334,7 @@ def test_other_seeds_are_trained_in_a_clone(project: Path) -> None:
 def test_results_that_were_replaced_are_drawn_again(project: Path) -> None:
     assert snakemake(project, FIG2, "-c2").returncode == 0
     miniature.edit_provenance(project / "results/smoke/fedacs/own.parquet", date="later", git="c0ffee+")
-    run = snakemake(project, FIG2, "-c2")
+    run = snakemake(project, FIG2, "-c2", "-p")
     assert "rule train" not in text(run)
     assert "1 of 2 results of uncommitted code" in (project / FIG2).read_text()
     assert "Nothing to be done" in text(snakemake(project, FIG2, "-n"))

@@ -34,6 +34,8 @@ class ScaleFL(Narrower):
         return True
 
     def check(self, problem: Any, system: Any) -> None:
+        if problem.model is not None and not problem.model.exits:
+            raise ValueError(f"ScaleFL needs a network with exits, and a {type(problem.model).__name__} has none")
         super().check(problem, system)
         unknown = set(system.capacity.sizes) - {size for size, _, _ in self.levels}
         if unknown:

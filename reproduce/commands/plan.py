@@ -1,4 +1,7 @@
-"""Show the jobs of a scale, what they cost, what their results are worth and what cannot run here.
+"""Show what the tables and figures of a scale cost, what their results are worth and what cannot run here.
+
+A line an artifact, or with `--jobs` a line a job, under the name that `train` takes. Artifacts may share jobs: those
+count with each, and once in the total.
 
 Times are estimates for one core of this machine, measured when `plan` is first used (some seconds) and kept in the
 store; the last line says where they come from. A job whose data set is not in the data folder is left out of the
@@ -10,11 +13,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from reproduce.errors import UserError
-from reproduce.text import duration, print_json, print_table, short
+from reproduce.text import duration, fill, print_json, print_table, short
 
 if TYPE_CHECKING:
     from reproduce.plan import Job
@@ -25,6 +29,7 @@ NAME = "plan"
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", help="a paper (fedacs) or an artifact (fedacs/fig6); default: all")
     parser.add_argument("--scale", default="paper", help="smoke, reduced or paper (default)")
+    parser.add_argument("--jobs", action="store_true", help="list the jobs")
     parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
     measuring = parser.add_mutually_exclusive_group()
     measuring.add_argument("--calibrate", action="store_true", help="measure this machine again first")
@@ -36,12 +41,44 @@ def run(args: argparse.Namespace) -> None:
 
     wanted = {a.id for a in plan.select(args.target)}
     jobs = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts)]
-    plan.allowed_hours()  # what is set wrong is said before a measurement
+    plan.allowed_hours()  # a wrong setting is reported before anything is measured
     if not args.no_calibrate:
         learn(again=args.calibrate)
     if args.json:
         print_json([describe(j) for j in jobs])
         return
+    (_print_jobs if args.jobs else _print_artifacts)(jobs, wanted)
+    able = [j for j in jobs if not plan.missing(j) and not results.standing(j).holds]
+    lacking = sum(bool(plan.missing(j)) and not results.standing(j).usable for j in jobs)
+    seconds, flops = [plan.cost(j).seconds for j in able], sum(plan.cost(j).flops for j in able)
+    print()
+    runs = sum(j.runs for j in jobs)
+    print(fill(f"{len(jobs)} jobs, {runs} runs; {lacking} jobs lack their data; {results.tally(jobs)}"))
+    total = f"{short(flops)}FLOP, {duration(sum(seconds))} on one core{busy(seconds)}"
+    print(fill(f"estimate for the {len(able)} to train: {total}"))
+    corrected = sum(plan.correction(j) != 1 for j in jobs)
+    print(fill(f"times: {plan.rates().source}; {corrected} jobs corrected by finished ones"))
+
+
+def _print_artifacts(jobs: Sequence[Job], wanted: Collection[str]) -> None:
+    from reproduce import plan, results
+    from reproduce.papers import artifacts
+
+    rows = []
+    for name in (a.id for a in artifacts() if a.id in wanted):
+        mine = [j for j in jobs if name in j.artifacts]
+        due = [j for j in mine if not results.standing(j).holds]
+        costs = [plan.cost(j) for j in due]
+        needs = [duration(sum(c.seconds for c in costs)), short(sum(c.flops for c in costs))] if due else ["", ""]
+        states = Counter(map(state, mine)).most_common()
+        said = ", ".join(f"{count} {text}" for text, count in states) or "nothing to train"
+        rows.append([name, str(len(mine)), str(len(due)), *needs, said])
+    print_table(["ARTIFACT", "JOBS", "DUE", "TIME", "FLOPS", "STATE"], rows, right=("JOBS", "DUE", "TIME", "FLOPS"))
+
+
+def _print_jobs(jobs: Sequence[Job], wanted: Collection[str]) -> None:
+    from reproduce import plan
+
     header = ["PAPER", "JOB", "EXPERIMENTS", "SEEDS", "SAMPLES", "FLOPS", "TIME", "STATE"]
     rows = []
     for j in jobs:
@@ -49,16 +86,6 @@ def run(args: argparse.Namespace) -> None:
         counts = [str(len(j.experiments)), str(len(j.panel.seeds)), short(cost.samples), short(cost.flops)]
         rows.append([j.paper, j.name, *counts, duration(cost.seconds), state(j)])
     print_table(header, rows, right=("EXPERIMENTS", "SEEDS", "SAMPLES", "FLOPS", "TIME"))
-    able = [j for j in jobs if not plan.missing(j) and not results.standing(j).holds]
-    lacking = sum(bool(plan.missing(j)) and not results.standing(j).usable for j in jobs)
-    seconds, flops = [plan.cost(j).seconds for j in able], sum(plan.cost(j).flops for j in able)
-    print(
-        f"\n{len(jobs)} jobs, {sum(j.runs for j in jobs)} runs; {lacking} jobs lack their data; {results.tally(jobs)}"
-    )
-    total = f"{short(flops)}FLOP, {duration(sum(seconds))} on one core{busy(seconds)}"
-    print(f"estimate for the {len(able)} to train: {total}")
-    corrected = sum(plan.correction(j) != 1 for j in jobs)
-    print(f"times: {plan.rates().source}; {corrected} jobs corrected by finished ones")
 
 
 def learn(again: bool) -> None:

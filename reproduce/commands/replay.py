@@ -65,7 +65,8 @@ def run(args: argparse.Namespace) -> None:
     if rows:
         header = ["JOB", "SEEDS", "ROUNDS", "ROWS", "DEVIATION", "TOLERANCE", "AGREES", "WHERE"]
         print_table(header, rows, right=("ROUNDS", "ROWS", "DEVIATION", "TOLERANCE"))
-    print(f"replayed {len(rows)}" + (f", {late} left: the time was over" if late else "") + f"; {results.tally(found)}")
+    left = f", {late} left when the time was up" if late else ""
+    print(f"replayed {len(rows)}{left}; {results.tally(found)}")
     differing = [f"{j.paper}/{j.name}" for j in found if results.standing(j).code == "differs"]
     if differing:
         failed.append(f"today's code gives other numbers for {', '.join(differing)}: train again")

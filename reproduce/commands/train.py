@@ -1,4 +1,4 @@
-"""Train one job and write its results file; the workflow calls this, and it needs neither Snakemake nor matplotlib."""
+"""Train one job and write its results file, as the workflow does; this needs neither Snakemake nor matplotlib."""
 
 from __future__ import annotations
 

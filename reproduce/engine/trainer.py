@@ -51,7 +51,7 @@ class Trainer:
 
     strategy: forces one way of computing (tests and benchmarks). precision: see `settings.PRECISIONS`.
     graphs: run the strategies that can be captured as steps on fixed buffers; None: on CUDA, where they are captured.
-    `used` says how was computed, for the provenance.
+    `used` says how it was computed, for the provenance.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ def _cut(order: list[int], size: int, key: Callable[[int], object] | None) -> It
 
 
 def _by_owner(owners: list[int], row: Tensor, rows: Rows) -> Iterator[tuple[int, Tensor, Rows]]:
-    """(owner, his row numbers, his rows) of a chunk whose slots belong to `owners`."""
+    """(owner, its row numbers, its rows) of a chunk whose slots belong to `owners`."""
     if len(set(owners)) == 1:
         yield owners[0], row, rows
         return

@@ -67,7 +67,7 @@ def coverage_table() -> str:
         numbers = (len(c.printed), len(c.declared), len(c.made("paper")), len(c.made("reduced")))
         missing = ", ".join(c.missing) or "-"
         lines.append(f"| [{c.paper}](docs/papers/{c.paper}.md) | " + " | ".join(map(str, numbers)) + f" | {missing} |")
-    rest = "An artifact counts as having numbers if some of its panels do; which, its caption and the paper's page say."
+    rest = "An artifact counts as having numbers if some of its panels do; its caption and the paper's page say which."
     return "\n".join([*lines, "", rest])
 
 

@@ -85,7 +85,7 @@ def _one_metric(check: Mapping[str, Any], frame: pd.DataFrame, sign: int) -> tup
             what = "ratio" if log else "difference"
             over = spec.get("over", "algorithm")
             left, right = (_operand(frame, over, spec[key], sign, missing, ratios) for key in ("of", second))
-            frame = _cross(left, right, log, check.get("unpaired", ()), missing, "/" if log else " - ")
+            frame = _cross(left, right, log, check.get("unpaired", ()), missing, " to " if log else " minus ")
             ratios = log
     found, region = _FORMS[form_of(check)](check, frame, sign, ratios)
     found.missing[:0] = missing
@@ -136,7 +136,7 @@ def _equal(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: boo
     items = check["equal"]
     within, log = bound(check, "within")
     pairs = [(a, b) for i, a in enumerate(items) for b in items[i + 1 :]]
-    rows, missing = _pairs(check, frame, sign, pairs, log, ratios, " - ")
+    rows, missing = _pairs(check, frame, sign, pairs, log, ratios, " minus ")
     return Evidence(rows, "ratio" if log else "difference", log, missing), Region(-within, within)
 
 

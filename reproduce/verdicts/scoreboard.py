@@ -10,7 +10,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,12 +25,10 @@ from reproduce.verdicts.checks import listed, parts
 from reproduce.verdicts.claims import PRINTED, Claim, ClaimsFile, claims_files
 from reproduce.verdicts.observations import read_cells
 from reproduce.verdicts.scope import EMPIRICAL, GROUNDS
-from reproduce.verdicts.verdict import VERDICTS, Outcome, evaluate, under_readings
+from reproduce.verdicts.verdict import VERDICTS, Measured, Outcome, evaluate, under_readings
 
 if TYPE_CHECKING:
     import pandas as pd
-
-HEADER = ("verdict", "rests on", "claim", "effect", "95 % interval", "seeds", "printed", "why")
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,8 @@ class Verdict:
 
     effect, interval, unit, n: see `verdicts.Outcome`. rests_on: one of `scope.GROUNDS`, "" if not run. covers: of how
     many of the paper's settings it speaks. paper_numbers: whether the claim holds on the paper's own printed numbers:
-    holds, fails, or na (nothing printed that the check could read).
+    holds, fails, or na (nothing printed that the check could read). measured, printed: the deciding number of our runs,
+    and that of the numbers that the paper prints.
     """
 
     id: str
@@ -56,6 +55,8 @@ class Verdict:
     note: str = ""
     rests_on: str = ""
     covers: str = ""
+    measured: Measured | None = None
+    printed: Measured | None = None
 
 
 @dataclass(frozen=True)
@@ -113,58 +114,17 @@ def paper_numbers(claim: Claim, file: ClaimsFile) -> Outcome:
     return _Shelf(file, Path()).on_printed(claim)
 
 
-def render_scoreboard(verdicts: Iterable[Verdict], found: Sequence[Tally] = ()) -> str:
-    """The scoreboard as plain text: coverage, verdicts by what they rest on and by paper, then a table per paper; what
-    did not run is gathered by its reason."""
-    verdicts = list(verdicts)
-    by_paper: dict[str, list[Verdict]] = {}
-    for v in verdicts:
-        by_paper.setdefault(v.id.split("/")[0], []).append(v)
-    of = {c.paper: c for c in found}
-    totals: list[tuple[str, ...]] = [("paper", "tables and figures", "made", "run", "claims", *VERDICTS)]
-    for paper, mine in by_paper.items():
-        counts = Counter(v.verdict for v in mine)
-        exists = (str(of[paper].has), str(of[paper].made), str(of[paper].run)) if paper in of else ("", "", "")
-        totals.append((paper, *exists, str(len(mine)), *(str(counts[name]) for name in VERDICTS)))
-    lines = [*headline(found, verdicts), "", *_columns(totals), ""]
-    lines += _columns([("rests on", "judged", *VERDICTS[:-1]), *by_ground(verdicts)])
-    for paper, mine in by_paper.items():
-        lines += ["", paper, "-" * len(paper)]
-        rows = [_row(v) for v in sorted(mine, key=lambda v: VERDICTS.index(v.verdict)) if v.verdict != "not run"]
-        if rows:
-            lines += _columns([HEADER, *rows])
-        idle: dict[str, list[str]] = {}
-        for v in mine:
-            if v.verdict == "not run":
-                idle.setdefault(v.reason, []).append(v.id.split("/", 1)[1])
-        lines += [f"not run, {reason}: {', '.join(names)}" for reason, names in idle.items()]
-    return "\n".join(lines) + "\n"
-
-
-def _row(v: Verdict) -> tuple[str, ...]:
-    effect = "" if v.effect is None else f"{v.effect:+.3g} {v.unit}"
-    interval = "" if v.interval is None else f"{v.interval[0]:.3g} to {v.interval[1]:.3g}"
-    printed = "" if v.paper_numbers == "na" else v.paper_numbers
-    why = "; ".join(filter(None, [v.covers, v.reason]))
-    return (v.verdict, v.rests_on, v.id.split("/", 1)[1], effect, interval, str(v.n or ""), printed, why)
-
-
-def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
 def to_json(verdicts: Iterable[Verdict]) -> str:
     """A JSON list of objects; null for what is unknown, and for an end of an interval that is not bounded."""
+    return json.dumps([_finite(asdict(v)) for v in verdicts], indent=2, allow_nan=False)
 
-    def finite(value: float | None) -> float | None:
-        return value if value is not None and math.isfinite(value) else None
 
-    rows = []
-    for v in verdicts:
-        interval = None if v.interval is None else [finite(end) for end in v.interval]
-        rows.append({**v.__dict__, "effect": finite(v.effect), "interval": interval})
-    return json.dumps(rows, indent=2, allow_nan=False)
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class _Shelf:
@@ -268,8 +228,7 @@ def _rests_on(claim: Claim, scale: str) -> str:
 
 
 def _verdict(claim: Claim, scale: str, shelf: _Shelf) -> Verdict:
-    outcome = shelf.outcome(claim, scale)
-    printed = {"reproduced": "holds", "contradicted": "fails"}.get(shelf.on_printed(claim).verdict, "na")
+    outcome, printed = shelf.outcome(claim, scale), shelf.on_printed(claim)
     judged = outcome.verdict != "not run"
     return Verdict(
         claim.id,
@@ -281,9 +240,11 @@ def _verdict(claim: Claim, scale: str, shelf: _Shelf) -> Verdict:
         outcome.interval,
         outcome.n,
         outcome.reason,
-        printed,
+        {"reproduced": "holds", "contradicted": "fails"}.get(printed.verdict, "na"),
         claim.expected,
         claim.note,
         _rests_on(claim, scale) if judged else "",
         shelf.covers(claim, scale) if judged and not claim.construction else "",
+        outcome.measured,
+        printed.measured,
     )

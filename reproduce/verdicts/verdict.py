@@ -29,12 +29,33 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True)
+class Measured:
+    """The deciding number, before a margin is taken off, and the region where the claim wants it; ratios as ratios.
+
+    what: lead, ratio, difference, value, ...; unit: that of the metric. setting: which of several, "" if there is one.
+    low, high: the 95 % interval, None if unknown. exact: the number needs no interval. strict: the region's ends do
+    not belong to it.
+    """
+
+    what: str
+    unit: str
+    setting: str
+    value: float
+    low: float | None
+    high: float | None
+    region: tuple[float, float]
+    strict: bool
+    exact: bool
+    n: int
+
+
+@dataclass(frozen=True)
 class Outcome:
     """A verdict with its evidence.
 
     effect: by how much the deciding number lies inside (positive) or outside (negative) the region that the claim
     demands, so a margin is already taken off; in `unit`. interval: its 95 % interval, None if unknown (too few seeds).
-    n: number of seeds, 0 for a number that needs none.
+    n: number of seeds, 0 for a number that needs none. measured: the deciding number itself.
     """
 
     verdict: str
@@ -43,6 +64,7 @@ class Outcome:
     interval: tuple[float, float] | None = None
     n: int = 0
     reason: str = ""
+    measured: Measured | None = None
 
 
 def evaluate(
@@ -157,9 +179,28 @@ def _decide(found: Evidence, region: Region, unit: str, check: Mapping[str, Any]
     j = deciding.says
     interval = None if j.slack_low is None or j.slack_high is None else (j.slack_low, j.slack_high)
     result = {"for": "reproduced", "against": "contradicted", "open": "inconclusive"}[verdict]
-    return Outcome(
-        result, None if math.isnan(j.slack) else j.slack, unit, interval, j.n, "; ".join(filter(None, words))
-    )
+    effect = None if math.isnan(j.slack) else j.slack
+    why = "; ".join(filter(None, words))
+    return Outcome(result, effect, unit, interval, j.n, why, _measured(deciding, found, name, unit))
+
+
+def _measured(u: _Unit, found: Evidence, name: str, unit: str) -> Measured | None:
+    """The number of a setting; None if nothing is known of it."""
+    j, what = u.says, name if name in ("fraction", "count") else found.what
+    if math.isnan(j.value):
+        return None
+
+    def back(value: float) -> float:
+        return _exp(value) if found.log and what == found.what else value
+
+    low, high = (None if end is None else back(end) for end in (j.low, j.high))
+    region = (back(u.region.low), back(u.region.high))
+    unit = "" if unit == "log ratio" else unit
+    return Measured(what, unit, u.name, back(j.value), low, high, region, u.region.strict, not u.random, j.n)
+
+
+def _exp(value: float) -> float:
+    return math.exp(value) if value < 700 else INF
 
 
 def _step(rows: pd.DataFrame) -> float:

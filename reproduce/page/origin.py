@@ -1,0 +1,95 @@
+"""Where an artifact comes from: its results, what they cost, the files behind it and the command that makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reproduce import plan, results
+from reproduce.declare import Artifact
+from reproduce.experiment import PACKAGE
+from reproduce.text import duration, short
+
+CODE = {
+    "runs.py": "configuration", "artifacts.py": "declaration", "measures.py": "measures", "pictures.py": "pictures",
+    "claims.yaml": "claims",
+}  # fmt: skip
+"""The files of a paper: name -> what it says."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """facts: (name, text) each; links: (text, path in the repository) of files that are there; command: in a shell."""
+
+    facts: tuple[tuple[str, str], ...]
+    links: tuple[tuple[str, str], ...]
+    command: str
+
+
+def origin(artifact: Artifact, scale: str) -> Origin:
+    """Of an artifact as it is made at a scale."""
+    first = plan.outputs(scale, artifact.id)[0]
+    return Origin(tuple(_facts(artifact, scale)), tuple(_links(artifact, scale)), f"snakemake {first} --cores 2")
+
+
+def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
+    jobs = plan.artifact_jobs(scale, artifact.id)
+    used = [j for j in jobs if results.standing(j).usable]
+    if not jobs:
+        yield "Results", "nothing is trained: computed when it is drawn"
+    if not used:
+        return
+    notes = [results.provenance(j.output) for j in used]
+    yield "Results", f"{results.tally(jobs)}, of {len(jobs)} jobs" if len(used) < len(jobs) else results.tally(jobs)
+    yield "Commit", _several(n["git"] for n in notes)
+    yield "Seeds", _run({s for n in notes for s in n["seeds"]})
+    yield "Device", _several(_device(n) for n in notes)
+    yield "Precision", _several(results.precision(n) for n in notes)
+    seconds, flops = (sum(float(n.get(k) or 0) for n in notes) for k in ("seconds", "flops"))
+    cost = [f"{duration(seconds)} ({seconds:,.0f} s)" if seconds else "", f"{short(flops)}FLOP" if flops else ""]
+    yield "Training", ", ".join(filter(None, cost))
+    days = sorted({str(n["date"])[:10] for n in notes})
+    yield "Made", days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+
+
+def _device(note: dict[str, Any]) -> str:
+    threads = note.get("threads")
+    return str(note.get("device", "cpu")).upper() + (f", {threads} thread{'s' * (threads != 1)}" if threads else "")
+
+
+def _several(values: Iterable[str]) -> str:
+    found = list(dict.fromkeys(map(str, values)))
+    return ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else "")
+
+
+def _run(seeds: set[int]) -> str:
+    found = sorted(seeds)
+    whole = found == list(range(found[0], found[-1] + 1)) and len(found) > 2
+    return f"{found[0]} to {found[-1]}" if whole else ", ".join(map(str, found))
+
+
+def _links(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
+    files: Sequence[str] = plan.outputs(scale, artifact.id)
+    named = [(_kind(f), f) for f in files if not f.endswith(".json")]
+    code = {
+        "runs.py": "configuration",
+        "artifacts.py": "declaration",
+        "measures.py": "measures",
+        "pictures.py": "picture",
+    }
+    if artifact.kind == "table":
+        del code["pictures.py"]
+    own = [(text, f"reproduce/papers/{artifact.paper}/{name}") for name, text in code.items()]
+    own += [("claims", f"reproduce/papers/{artifact.paper}/claims.yaml")]
+    printed = f"reproduce/papers/{artifact.paper}/reported/{artifact.name}.csv"
+    for text, path in [*named, ("the paper's numbers", printed), *own]:
+        if Path(path).is_file() or (PACKAGE.parent / path).is_file():
+            yield text, path
+
+
+def _kind(file: str) -> str:
+    if "/cells/" in file:
+        return "cells per seed (CSV)"
+    return {".md": "Markdown", ".txt": "caption", ".tex": "LaTeX"}.get(Path(file).suffix, Path(file).suffix[1:].upper())

@@ -1,0 +1,38 @@
+"""The page of a scale: one HTML file, with the figures, the style and a script inside it, that asks no other host."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from reproduce.verdicts.scoreboard import Tally, Verdict
+
+FOLDER = Path(__file__).parent
+
+
+def page(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally], others: Sequence[str] = ()) -> str:
+    """The page as HTML. others: scales whose pages lie beside this one."""
+    from jinja2 import Environment, FileSystemLoader
+
+    from reproduce import due, plan, results
+    from reproduce.page.contents import contents
+    from reproduce.verdicts.scoreboard import by_ground, headline
+    from reproduce.verdicts.verdict import VERDICTS
+
+    environment = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["css"] = lambda verdict: verdict.replace(" ", "-")
+    return environment.get_template("page.html").render(
+        scale=scale,
+        papers=contents(scale, verdicts, found),
+        total=dict(Counter(v.verdict for v in verdicts)),
+        results=results.tally(plan.jobs(scale)),
+        headline=headline(found, verdicts),
+        refused=due.refused(scale),
+        grounds=by_ground(verdicts),
+        verdicts=VERDICTS,
+        others=others,
+        base="../../",
+        style=(FOLDER / "page.css").read_text(encoding="utf-8"),
+        script=(FOLDER / "page.js").read_text(encoding="utf-8"),
+    )

@@ -1,0 +1,88 @@
+"""Verdicts in words: numbers with their units, names as they are printed, differences of percent as points."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+from reproduce.report.names import NAMES, pretty
+from reproduce.verdicts.scoreboard import Verdict
+from reproduce.verdicts.verdict import Measured
+
+_WORD = re.compile(r"(?<![\w/.])[a-zA-Z][a-zA-Z0-9]*(?:_[a-zA-Z0-9]+)*(?![\w/])")
+
+
+def number(value: float) -> str:
+    """Three digits, thousands in groups, a true minus sign."""
+    if math.isinf(value):
+        return "unbounded" if value > 0 else "−unbounded"
+    text = f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"
+    return text.replace("-", "−")
+
+
+def amount(value: float, unit: str, what: str = "difference") -> str:
+    """A number with its unit: a difference of percentages is in points."""
+    named = {"percent": " %" if what in ("value", "best value") else " points", "": ""}
+    return number(value) + named.get(unit, f" {unit}")
+
+
+def slack(v: Verdict) -> str:
+    """By how much the deciding number is inside (or outside) what the claim demands; of a ratio, the factor."""
+    if v.effect is None:
+        return ""
+    if v.unit == "log ratio":
+        return f"×{number(_factor(v.effect))}"
+    return ("+" if v.effect > 0 else "") + amount(v.effect, v.unit)
+
+
+def slack_interval(v: Verdict) -> str:
+    """The interval of `slack`, without the unit."""
+    if v.interval is None:
+        return ""
+    ends = [f"×{number(_factor(end))}" if v.unit == "log ratio" else number(end) for end in v.interval]
+    return f"{ends[0]} to {ends[1]}"
+
+
+def measured(m: Measured) -> str:
+    """ "lead 2.03 points (1.88 to 2.17), 3 seeds"."""
+    said = f"{m.what} {amount(m.value, m.unit, m.what)}"
+    if m.low is not None and m.high is not None and m.low != m.high:
+        said += f" ({number(m.low)} to {number(m.high)})"
+    elif not m.exact:
+        said += ", no interval"
+    return said + (f", {m.n} seed{'s' * (m.n > 1)}" if m.n else "")
+
+
+def required(m: Measured) -> str:
+    """What the claim requires of the number: "at least 2 points"."""
+    low, high = m.region
+    least, most = (amount(end, m.unit, m.what) for end in (low, high))
+    if low == high:
+        return f"exactly {least}"
+    bounded = [math.isfinite(low) and not (low == 0 and m.what == "ratio"), math.isfinite(high)]
+    if all(bounded):
+        return f"{number(low)} to {most}"
+    if bounded[0]:
+        return f"{'more than' if m.strict else 'at least'} {least}"
+    return f"{'less than' if m.strict else 'at most'} {most}" if bounded[1] else ""
+
+
+def named(text: str, names: Mapping[str, str] | None = None) -> str:
+    """`text` with the names of settings, metrics and algorithms as they are printed; paths and claims stay."""
+    found = _WORD.sub(lambda match: _name(match[0], names or {}), text)
+    found = re.sub(r"\b(?:dataset|model) (?=[A-Z])", "", found)
+    return re.sub(r"(?<=\S) - (?=\w)", " − ", re.sub(r"(?<=[ (])-(?=[\d.])", "−", found))
+
+
+def _name(token: str, names: Mapping[str, str]) -> str:
+    if token not in names and token not in NAMES and "_" not in token:
+        return token
+    text = pretty(token, names)
+    if text == token.replace("_", " "):
+        text = " ".join(NAMES.get(part, part) for part in token.split("_"))
+    return text[:1].lower() + text[1:] if token not in names and re.fullmatch(r"[A-Z][a-z]+( [a-z]+)*", text) else text
+
+
+def _factor(log: float) -> float:
+    return math.exp(log) if log < 700 else math.inf

@@ -1,0 +1,78 @@
+"""Verdicts in words: what people read of an effect, and what they never read: identifiers and logarithms."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+
+from reproduce.papers import artifacts
+from reproduce.verdicts import words
+from reproduce.verdicts.scoreboard import Verdict, scoreboard
+from reproduce.verdicts.verdict import Measured
+
+NAMES = {a.id: a.names for a in artifacts()}
+
+
+def effect(value: float, unit: str, interval: tuple[float, float] | None = None) -> Verdict:
+    return Verdict("p/c", "p/fig1", "", "reproduced", value, unit, interval, 3, "", "na")
+
+
+def lead(value: float, region: tuple[float, float], **change: object) -> Measured:
+    given = {"what": "lead", "unit": "percent", "setting": "", "value": value, "low": 1.0, "high": 3.0}
+    return Measured(**(given | {"region": region, "strict": False, "exact": False, "n": 3} | change))  # type: ignore
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said", "ends"),
+    [
+        (effect(2.345, "percent", (1.0, 3.5)), "+2.35 points", "1 to 3.5"),
+        (effect(-0.5, "s"), "−0.5 s", ""),
+        (effect(math.log(1.5), "log ratio", (math.log(0.5), math.inf)), "×1.5", "×0.5 to ×unbounded"),
+        (effect(12345.6, "rounds"), "+12,346 rounds", ""),
+    ],
+)
+def test_an_effect_has_a_unit_that_people_know(verdict: Verdict, said: str, ends: str) -> None:
+    assert (words.slack(verdict), words.slack_interval(verdict)) == (said, ends)
+
+
+def test_a_measured_number_and_what_is_demanded_of_it() -> None:
+    assert words.measured(lead(2.0, (1.5, math.inf))) == "lead 2 points (1 to 3), 3 seeds"
+    assert words.measured(lead(2.0, (0, 1), low=None, high=None, n=1)) == "lead 2 points, no interval, 1 seed"
+    assert words.measured(lead(2.0, (0, 1), low=2.0, high=2.0, n=0, exact=True)) == "lead 2 points"
+    assert words.measured(lead(80.0, (0, 1), what="value")).startswith("value 80 %")
+    assert words.required(lead(2.0, (1.5, math.inf))) == "at least 1.5 points"
+    assert words.required(lead(2.0, (0.0, math.inf), strict=True)) == "more than 0 points"
+    assert words.required(lead(2.0, (-math.inf, 3.0))) == "at most 3 points"
+    assert words.required(lead(2.0, (-1.0, 1.0))) == "−1 to 1 points"
+    assert words.required(lead(2.0, (0.0, 0.5), what="ratio", unit="")) == "at most 0.5"
+
+
+def test_names_are_those_of_print_and_paths_stay() -> None:
+    said = words.named("no rows with dataset = fashion_mnist; fedacs - fednova: -0.3, n 10", {"fedacs": "FedACS*"})
+    assert said == "no rows with dataset = Fashion-MNIST; FedACS* − FedNova: −0.3, n 10"
+    path = "dynamic_init/table1 (render it first)"
+    assert words.named(f"no cells of {path}") == f"no cells of {path}"
+
+
+@pytest.mark.parametrize("scale", ["paper", "reduced"])
+def test_the_evidence_of_the_committed_verdicts_has_no_identifiers(scale: str) -> None:
+    for v in (v for v in scoreboard(scale) if v.verdict != "not run"):
+        said = words.named(f"{v.covers}; {v.reason}", NAMES[v.artifact])
+        assert not re.search(r"\w_\w", said), (v.id, said)
+        assert not re.search(r"\b(fedavg|fednova|mnist|iid)\b|log ratio", said), (v.id, said)
+        assert v.measured is None or "nan" not in words.measured(v.measured) + words.required(v.measured)
+
+
+@pytest.mark.parametrize("scale", ["paper", "reduced"])
+def test_the_measured_number_agrees_with_the_effect(scale: str) -> None:
+    """The distance of the deciding number from the end of its region is the effect, in logarithms for ratios."""
+    for v in scoreboard(scale):
+        if v.measured is None or v.effect is None or not math.isfinite(v.effect):
+            continue
+        m = v.measured
+        scaled = math.log if v.unit == "log ratio" else float
+        low, high = (scaled(e) if e > 0 or scaled is float else -math.inf for e in m.region)
+        value = scaled(m.value)
+        assert min(value - low, high - value) == pytest.approx(v.effect, abs=1e-9), v.id
