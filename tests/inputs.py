@@ -227,7 +227,7 @@ def arguments() -> Iterator[Bad]:
         (), ("--scale",), ("list", "--scale"), ("list", "more"), ("plan", "fedagrac", "more"), ("schedule",),
         ("plan", "--calibrate", "--no-calibrate"), ("data", "fetch", "mnist"), ("data", "get"), ("train", "smoke"),
         ("train",), ("train", "smoke", "fedagrac"), (*TRAIN, "-o"), (*TRAIN, "--threads", "2"), ("replay",),
-        ("render",), ("render", "smoke"), ("render", "smoke", TABLE, "more"), ("verify",), ("report",),
+        ("render",), ("render", "smoke"), ("render", "smoke", TABLE, "more"), ("verify",),
         ("verify", "smoke", "--json", "--markdown"), ("verify", "smoke", "--jsn"), ("findings", "now"),
         ("schedule", "fedavg", "--slowdown", "1"),
     ):  # fmt: skip

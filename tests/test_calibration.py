@@ -31,7 +31,6 @@ from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Shuffled
-from reproduce.problems.exits import EarlyExits
 from reproduce.problems.models import Model, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import Settings
@@ -115,9 +114,9 @@ def declared() -> Iterator[tuple[Model, tuple[int, ...]]]:
     found = {}
     for scale in ("smoke", "reduced", "paper"):
         for problem in (e.problem for j in plan.jobs(scale) for e in j.experiments):
-            if problem.model and not isinstance(problem.model, EarlyExits):  # which train with their exits only
+            if problem.model and not problem.model.exits:  # which train with their exits only
                 # Where stored weights are declared, random ones do as well.
-                random = {"init": "random"} if getattr(problem.model, "init", "") == "imagenet" else {}
+                random = {"init": "random"} if getattr(problem.model, "init", "random") != "random" else {}
                 found[replace(problem.model, **random)] = problem.sample.shape
     yield from found.items()
 

@@ -281,7 +281,7 @@ def test_differences_are_undone_exactly() -> None:
 def test_cifar_archive_of_differences_and_its_note(place: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     (place.data / "cifar10").mkdir(parents=True)
     zeros = {"train_x_d": np.zeros((5, 3, 32, 32), np.uint8), "test_x_d": np.ones((4, 3, 32, 32), np.uint8)}
-    labels = {"train_y": np.zeros(5, np.uint8), "test_y": np.zeros(4, np.uint8)}
+    labels = {"train_y": np.arange(5, dtype=np.uint8), "test_y": np.arange(4, dtype=np.uint8)}
     np.savez(place.data / "cifar10" / "cifar10.npz", **zeros, **labels, lossy_train_idx=[1, 2], lossy_test_idx=[0])
     declare(monkeypatch, "cifar10", known(place, "cifar10/cifar10.npz"), "read_npz", 5, 4)
     data = load("cifar10", place)
@@ -317,7 +317,7 @@ def test_news_subset_and_complete_set(place: Settings, monkeypatch: pytest.Monke
     (folder / "train_subset.csv.xz").write_bytes(lzma.compress(b'"3","A ""b"" c"\n"1","D"\n'))
     (folder / "test.csv.xz").write_bytes(lzma.compress('"4","Title","Some é\\text, more"\n'.encode()))
     subset = Files("read_news", known(place, "ag_news/train_subset.csv.xz", "ag_news/test.csv.xz"))
-    (folder / "train.csv").write_text('"1","T","x"\n' * 3)
+    (folder / "train.csv").write_text('"1","T","x"\n' * 2 + '"2","T","x"\n')
     (folder / "test.csv").write_text('"2","T","y"\n')
     complete = Files("read_news", known(place, "ag_news/train.csv", "ag_news/test.csv"))
     for name, layout, rows in (("ag_news", complete, 3), ("ag_news_subset", subset, 2)):

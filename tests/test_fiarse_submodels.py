@@ -88,7 +88,7 @@ def test_amplification_factor(tasks: Tasks) -> None:
     masks.rule = FIARSE().rule()
     y = torch.tensor([[1e-9, 0.05, 0.1, 0.2, 0.3, 1e6], [0.0, 0.05, 0.1, 0.2, 0.3, 1e6]], dtype=torch.float64)
     masks.t = [torch.tensor([[0.1], [0.0]], dtype=torch.float64)]
-    masks.masks = [torch.ones_like(y)]
+    masks.masks, masks.all = [torch.ones_like(y)], [False]
     factor = masks.gradient([-y], [torch.ones_like(y)])[0]
     assert ((factor >= 1) & (factor <= 1.5 + 1e-15)).all()
     expected = [1 + 2 * a * 0.1 / (a + 0.1) ** 2 for a in y[0].tolist()]

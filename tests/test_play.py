@@ -101,7 +101,7 @@ def test_pairs_that_cannot_work_say_why() -> None:
 
     assert why("fedprox", "virtual-time") == "FedProx has rounds; the event clock needs an asynchronous rule"
     assert why("fedbuff", "sessions") == "Asynchronous is a rule of the event clock and has no rounds"
-    assert why("scalefl", "fedacs-static") == "ScaleFL has no level of size 1.0 or more"
+    assert why("scalefl", "fedacs-static") == "ScaleFL needs a network with exits, and a ConvNet has none"
     assert why("scaffold", "capacities") == "Scaffold trains the whole model, but some clients hold only a part"
     assert "weighted draws are from all 8 clients" in why("fedacs", "sessions")
     assert not why("scalefl", "capacities")

@@ -111,7 +111,7 @@ def test_lists_and_the_matrix(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["play", "--matrix", "mine:Slow", "scalefl", "--scale", "smoke"]) == 0
     shown = capsys.readouterr().out
     assert "(1) it trains the whole model, but some clients hold only a part" in shown
-    assert "it has no level of size 1.0 or more" in shown
+    assert "it needs a network with exits, and a ConvNet has none" in shown
     assert main(["play", "--list", "--scale", "smoke"]) == 0
     assert "gaussian-n4-o00-a03" in capsys.readouterr().out
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -227,16 +227,16 @@ def test_the_caption_is_beside_the_pdf_and_not_in_it(tmp_path: Path, monkeypatch
     saved: dict[str, list[str]] = {}
     save = Figure.savefig
 
-    def watched(fig: Figure, file: Path, **options: Any) -> None:
-        saved[file.suffix] = [t.get_text().replace("\n", " ") for t in fig.texts]
+    def watched(fig: Figure, file: BinaryIO, **options: Any) -> None:
+        saved[options["format"]] = [t.get_text().replace("\n", " ") for t in fig.texts]
         save(fig, file, **options)
 
     monkeypatch.setattr(Figure, "savefig", watched)
     files = render(artifact(stamp="Bands: 5 % & more."), "reduced", tmp_path, [("c", None, "needs svhn")])
     whole = "Reduced scale; the same as at paper scale. Bands: 5 % & more."
-    assert saved[".pdf"] == ["Not run, needs svhn: c."]
-    assert saved[".png"][0] == saved[".pdf"][0]
-    assert saved[".png"][1].startswith(whole)
+    assert saved["pdf"] == ["Not run, needs svhn: c."]
+    assert saved["png"][0] == saved["pdf"][0]
+    assert saved["png"][1].startswith(whole)
     text, tex = files[3].read_text(), files[4].read_text()
     assert text.startswith(f"A figure. {whole} The paper prints no numbers for this figure.")
     assert text.endswith(" Not run, needs svhn: c.\n")

@@ -235,7 +235,7 @@ def test_a_folder_with_a_space_in_its_path(tmp_path: Path) -> None:
     run = snakemake(project, FIG2, "tables/smoke/fedacs_table1.md", "-c2")
     assert run.returncode == 0, text(run)
     calls = [line for line in snakefile.read_text().splitlines() if "-m reproduce" in line]
-    assert len(calls) == 4
+    assert len(calls) == 5
     assert all("{PYTHON:q} -m reproduce" in line for line in calls)
 
 
@@ -389,5 +389,5 @@ def test_a_results_file_is_a_target_that_trains(project: Path) -> None:
     assert "Nothing to be done" in text(snakemake(copy, target, "-n"))
     change_code(copy)
     run = text(snakemake(copy, target, "-c2"))
-    assert "rule train" in run
+    assert "1 of 1 done" in run
     assert "To train: 1 job, about 1 d 16 h on one core" in run

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> None:
 
     if args.site and args.scale:
         raise UserError("a site has the pages of all scales: leave SCALE out")
-    scale = plan.check_scale(args.scale or "paper")
+    scale = plan.check_scale("paper" if args.scale is None else args.scale)
     path = args.site / "index.html" if args.site else Path("report", scale, "index.html")
     files.check_writable(path)
     if args.site:

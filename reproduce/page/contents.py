@@ -159,7 +159,10 @@ def item(artifact: Artifact, scale: str, verdicts: Iterable[Verdict]) -> Item:
 def _table(file: Path, name: str) -> str:
     """A rendered table without its title, which is the heading on the page already."""
     try:
-        return to_html(file.read_text(encoding="utf-8").split("\n", 1)[1], top=2)
+        html = to_html(file.read_text(encoding="utf-8").split("\n", 1)[1], top=2)
+        if "<table" not in html:
+            raise ValueError("there is no table in it")
+        return html
     except (ValueError, IndexError) as error:
         raise UserError(f"{file}: not a table as it was rendered; render {name} again") from error
 
