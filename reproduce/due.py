@@ -200,8 +200,9 @@ def play_words(config: Mapping[str, Any]) -> str:
 
 
 def play_files(config: Mapping[str, Any]) -> list[str]:
-    """The tables of all benchmarks of the configuration, at its scale."""
-    return [f"play/{config['scale']}/{benchmark}.md" for benchmark in config["play"]["benchmarks"]]
+    """The tables of all benchmarks of the configuration."""
+    asked = config["play"]
+    return [f"play/{asked['scale']}/{benchmark}.md" for benchmark in asked["benchmarks"]]
 
 
 def play_marker(scale: str, benchmark: str, config: Mapping[str, Any]) -> str:

@@ -48,6 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--matrix", action="store_true", help="show which algorithms fit which benchmarks; train nothing"
     )
     asked.add_argument("--cost", action="store_true", help="show what it would cost; train nothing")
+    asked.add_argument("--finished", action="store_true", help="show what is trained; train nothing")
     parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="NAME", help="also write NAME.md, NAME.csv, NAME.png, .pdf"
@@ -77,7 +78,8 @@ def run(args: argparse.Namespace) -> None:
                 "name an algorithm and a benchmark: play ALGORITHM --on BENCHMARK (`play --list` shows them)"
             )
         match = _match(args, specs, benchmarks)
-        match.check()
+        if not args.finished:
+            match.check()
         files = (
             [args.output.with_name(args.output.name + s) for s in (".md", ".csv", ".png", ".pdf")]
             if args.output
@@ -85,9 +87,10 @@ def run(args: argparse.Namespace) -> None:
         )
         for file in files:
             check_writable(file)
-        print(match.cost(), file=sys.stderr)
+        if not args.finished:
+            print(match.cost(), file=sys.stderr)
         if not args.cost:
-            match.train()
+            (match.take if args.finished else match.train)()
             _shown(match, args)
 
 
@@ -162,9 +165,10 @@ def describe(b: Benchmark) -> dict[str, Any]:
 
 
 def _matrix(specs: list[Spec], benchmarks: list[Benchmark], json: bool) -> None:
+    from reproduce.play.across import impersonal
     from reproduce.play.benchmarks import reason
 
-    found = [(s.text, b.name, _short(s, reason(s, b))) for s in specs for b in benchmarks]
+    found = [(s.text, b.name, impersonal(s.text, reason(s, b))) for s in specs for b in benchmarks]
     if json:
         print_json([{"algorithm": a, "benchmark": b, "runs": not why, "reason": why} for a, b, why in found])
         return
@@ -173,14 +177,6 @@ def _matrix(specs: list[Spec], benchmarks: list[Benchmark], json: bool) -> None:
     rows = [[s.text, *(cells[s.text, b.name] for b in benchmarks)] for s in specs]
     print_table(["ALGORITHM", *(b.name for b in benchmarks)], rows)
     print("".join(f"\n({n}) {why}" for why, n in numbers.items()) or "\nall of them fit")
-
-
-def _short(spec: Spec, reason: str) -> str:
-    """The reason with "it" for the algorithm, so that equal reasons are said once."""
-    from reproduce.play.names import NAMES
-
-    cls = spec.cls or (NAMES[spec.name].cls if spec.name in NAMES else None)
-    return re.sub(rf"^{cls.__name__}\b", "it", reason) if cls else reason
 
 
 def _shown(match: Match, args: argparse.Namespace) -> None:

@@ -37,7 +37,7 @@ TUNING_SEEDS = (1000, 1001)
 @dataclass
 class Entry:
     """One algorithm on one benchmark. refused: why it cannot run; failed: what its own code raised. edge: the rate is
-    the smallest or the largest of its grid."""
+    the smallest or the largest of its grid. untrained: something of it is not there, and nothing was to be trained."""
 
     benchmark: Benchmark
     spec: Spec
@@ -45,6 +45,7 @@ class Entry:
     refused: str = ""
     failed: str = ""
     edge: bool = False
+    untrained: bool = False
 
     @property
     def own(self) -> bool:
@@ -103,7 +104,7 @@ class Match:
 
     def reported(self, entry: Entry) -> Job | None:
         """The job whose numbers are shown; None if there is none."""
-        if entry.experiment is None or entry.failed:
+        if entry.experiment is None or entry.failed or entry.untrained:
             return None
         return job(entry, self.seeds, entry.experiment)
 
@@ -152,6 +153,14 @@ class Match:
                 self._choose(entry)
         self._train((e, j) for e in self.entries if (j := self.reported(e)) is not None)
 
+    def take(self) -> None:
+        """Take what was trained before, of older code too, and train nothing."""
+        for entry in filter(lambda e: e.experiment is not None, self.entries):
+            entry.untrained = not _there(self.grid(entry))
+            if not entry.untrained:
+                self._choose(entry)
+                entry.untrained = not _there(filter(None, [self.reported(entry)]))
+
     def _train(self, jobs: Iterable[tuple[Entry, Job]]) -> None:
         due = [(e, j) for e, j in jobs if not results.standing(j).holds]
         for entries, members in self.groups(due):
@@ -189,7 +198,7 @@ class Match:
 
     def frame(self) -> pd.DataFrame:
         """One row per benchmark, algorithm and seed: benchmark, scale, algorithm, lr, seed, metric, value, difference
-        (to the reference, same seed), status ("ok", "diverged", "failed: ...", "refused: ..."), edge.
+        (to the reference, same seed), status ("ok", "diverged", "failed: ...", "refused: ...", "not trained"), edge.
 
         The value is a mean over a run's last evaluations (`Benchmark.window`), over the sizes where a model has
         several; NaN where there is none.
@@ -205,11 +214,12 @@ class Match:
     def _rows(self, entry: Entry) -> pd.DataFrame:
         j = self.reported(entry)
         if j is None:
-            status = f"refused: {entry.refused}" if entry.refused else f"failed: {entry.failed}"
+            said = {"refused": entry.refused, "failed": entry.failed}
+            status = next((f"{word}: {why}" for word, why in said.items() if why), "not trained")
             rows = pd.DataFrame({"seed": self.seeds, "value": math.nan, "status": status})
         else:
             rows = scores.of(j, entry.benchmark)
-        lr = math.nan if entry.experiment is None else float(entry.experiment.algorithm.lr)
+        lr = math.nan if entry.experiment is None or entry.untrained else float(entry.experiment.algorithm.lr)
         named = {"benchmark": entry.benchmark.name, "scale": entry.benchmark.scale, "algorithm": entry.spec.text}
         return rows.assign(**named, lr=lr, metric=entry.benchmark.metric[0], edge=entry.edge)
 
@@ -232,6 +242,11 @@ def job(entry: Entry, seeds: tuple[int, ...], experiment: Experiment) -> Job:
     name = f"{entry.benchmark.slug}--{word}-{hashlib.sha256(told.encode()).hexdigest()[:10]}"
     said = f"benchmark of {entry.benchmark.panel}"
     return Job(entry.benchmark.scale, "play", name, Panel(name, (experiment,), seeds, said), (experiment,), ())
+
+
+def _there(jobs: Iterable[Job]) -> bool:
+    """Are all of their results there?"""
+    return all(results.standing(j).usable for j in jobs)
 
 
 def joined(jobs: Sequence[Job]) -> Job:
