@@ -86,8 +86,8 @@ def markdown(found: pd.DataFrame) -> list[str]:
     units = {"accuracy": "accuracy (%)", "distance": "distance to the optimum"}
     measured = " or ".join(units[m] for m in dict.fromkeys(found["metric"]))
     said = [
-        f"Mean {measured} with its 95 % interval, rank; what diverged or failed has the last rank. Mean ranks are over so"
-        " many benchmarks; only those over the same ones can be compared."
+        f"Mean {measured} with its 95 % interval, rank; what diverged or failed has the last rank. Mean ranks are over"
+        " so many benchmarks; only those over the same ones can be compared."
     ]
     if any(c["edge"] for c in matrix.cells.values()):
         said.append(f"{EDGE} The best rate is the first or the last of its grid: another one may be better.")

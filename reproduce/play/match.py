@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,10 +119,14 @@ class Match:
             members.append(j)
         return list(found.values())
 
+    def _jobs(self) -> list[tuple[Entry, Job]]:
+        """The grids, and the reported seeds at today's rates."""
+        found = [(e, j) for e in self.entries for j in self.grid(e)]
+        return found + [(e, j) for e in self.entries if (j := self.reported(e)) is not None]
+
     def cost(self) -> str:
         """One line: what is to be trained, tuning included, and how long that takes on one core."""
-        jobs = [(e, j) for e in self.entries for j in self.grid(e)]
-        jobs += [(e, j) for e in self.entries if (j := self.reported(e)) is not None]
+        jobs = self._jobs()
         due = [(e, j) for e, j in jobs if not results.standing(j).holds]
         costs = [plan.cost(joined(members)) for _, members in self.groups(due)]
         if not costs:
@@ -147,11 +152,14 @@ class Match:
     def train(self) -> None:
         """Train what does not hold: the grids, then the reported seeds at the rates that won."""
         self.check()
+        start, due = time.perf_counter(), sum(not results.standing(j).holds for _, j in self._jobs())
         if self.tune:
             self._train((e, j) for e in self.entries for j in self.grid(e))
             for entry in self.entries:
                 self._choose(entry)
         self._train((e, j) for e in self.entries if (j := self.reported(e)) is not None)
+        if due:
+            print(f"trained in {duration(time.perf_counter() - start)}", file=sys.stderr)
 
     def take(self) -> None:
         """Take what was trained before, of older code too, and train nothing."""
