@@ -196,7 +196,8 @@ def play_words(config: Mapping[str, Any]) -> str:
     benchmark and the scale."""
     asked = config["play"]
     words = ["--all"] if asked["algorithms"] is None else list(asked["algorithms"])
-    return shlex.join([*words, "--seeds", str(asked["seeds"]), *(["--tune"] if asked["tune"] else [])])
+    tuned = ["--tune", "--grid", ",".join(map(str, asked["grid"]))] if asked["tune"] else []
+    return shlex.join([*words, "--seeds", str(asked["seeds"]), *tuned])
 
 
 def play_files(config: Mapping[str, Any]) -> list[str]:

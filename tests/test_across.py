@@ -16,6 +16,8 @@ from scipy import stats
 
 from reproduce import findings, quotes, results, training
 from reproduce.__main__ import main
+from reproduce.commands.play import seeds
+from reproduce.files import read_yaml
 from reproduce.play import across, play, summary
 from reproduce.play.across import COLOURS, Matrix, told
 from reproduce.play.benchmarks import ALIASES, find
@@ -232,8 +234,13 @@ def test_the_page_can_be_written_whatever_came_out(case: str, tmp_path: Path, mo
 
 @pytest.fixture
 def matrix(monkeypatch: pytest.MonkeyPatch) -> Match:
+    """As `snakemake across` makes it, by the committed configuration."""
     monkeypatch.chdir(ROOT)
-    found = Match([Spec(n) for n in NAMES], [find(a, "reduced") for a in ALIASES], tune=True, lenient=True)
+    asked = read_yaml(Path("config/config.yaml"))["play"]
+    assert asked["benchmarks"] == list(ALIASES)
+    specs, benchmarks = [Spec(n) for n in NAMES], [find(a, asked["scale"]) for a in ALIASES]
+    grid = tuple(map(float, asked["grid"]))
+    found = Match(specs, benchmarks, seeds(asked["seeds"]), asked["tune"], lenient=True, factors=grid)
     found.take()
     return found
 

@@ -42,6 +42,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tuning-seeds", default="1000,1001", metavar="SEEDS", help="to choose on (default: 1000,1001)"
     )
+    parser.add_argument(
+        "--grid",
+        default="0.1,0.3,1,3,10",
+        metavar="FACTORS",
+        help="of each one's rate, to try (default: 0.1,0.3,1,3,10)",
+    )
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--list", action="store_true", help="show the benchmarks with size and cost; train nothing")
     asked.add_argument(
@@ -110,6 +116,14 @@ def seeds(text: str) -> tuple[int, ...]:
     return tuple(found)
 
 
+def grid(text: str) -> tuple[float, ...]:
+    """The numbers of "0.1,1,10"; UserError for what is none."""
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise UserError(f"grid '{text}': use numbers and commas, such as 0.1,1,10") from None
+
+
 def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchmark]) -> Match:
     from reproduce.play.match import Match
     from reproduce.play.specs import Spec, parse
@@ -120,8 +134,8 @@ def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchma
         specs = [*(Spec(label) for label in benchmarks[0].own), *specs]
     against = parse(args.against) if args.against else None
     return Match(
-        specs, benchmarks, seeds(args.seeds), args.tune, seeds(args.tuning_seeds), against, lenient=args.all
-    )  # fmt: skip
+        specs, benchmarks, seeds(args.seeds), args.tune, seeds(args.tuning_seeds), against, args.all, grid(args.grid)
+    )
 
 
 def _list(benchmarks: list[Benchmark], json: bool) -> None:

@@ -30,7 +30,7 @@ from reproduce.settings import settings
 from reproduce.text import duration, short
 
 FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)
-"""The grid of rates around the one that an algorithm has untuned: the same number of points for all."""
+"""Multiples of the rate that an algorithm has untuned: all have a grid of as many points."""
 TUNING_SEEDS = (1000, 1001)
 """Seeds on which rates are chosen; they are never reported."""
 
@@ -59,7 +59,7 @@ class Match:
     """Algorithms on benchmarks with the reported seeds; on each benchmark, `against` (default: its own FedAvg) comes
     first, and all others are compared with it.
 
-    lenient: an algorithm that does not fit a benchmark is a line of the table, and no error.
+    factors: the grid. lenient: an algorithm that does not fit a benchmark is a line of the table, and no error.
     Raises UserError for what cannot be, before anything is trained.
     """
 
@@ -70,11 +70,14 @@ class Match:
     tuning_seeds: tuple[int, ...] = TUNING_SEEDS
     against: Spec | None = None
     lenient: bool = False
+    factors: tuple[float, ...] = FACTORS
     entries: list[Entry] = field(init=False)
 
     def __post_init__(self) -> None:
         if self.tune and set(self.seeds) & set(self.tuning_seeds):
             raise UserError("the seeds on which rates are chosen must not be reported: use others")
+        if sorted({f for f in self.factors if 0 < f < math.inf}) != list(self.factors) or not self.factors:
+            raise UserError("a grid has different positive numbers, in ascending order, such as 0.1,1,10")
         self.entries = [
             self._entry(benchmark, spec)
             for benchmark in self.benchmarks
@@ -100,7 +103,7 @@ class Match:
         if not self.tune or entry.experiment is None:
             return []
         middle = entry.experiment.algorithm.lr
-        rates = [float(f"{factor * middle:.12g}") for factor in FACTORS]
+        rates = [float(f"{factor * middle:.12g}") for factor in self.factors]
         return [job(entry, self.tuning_seeds, entry.benchmark.experiment(entry.spec, lr)) for lr in rates]
 
     def reported(self, entry: Entry) -> Job | None:
@@ -195,7 +198,8 @@ class Match:
         sign = -1 if entry.benchmark.metric[0] == "distance" else 1
         means = [scores.of(j, entry.benchmark)["value"].mean(skipna=False) for j in grid]
         worth = [-math.inf if math.isnan(m) else sign * m for m in means]
-        best = max(range(len(grid)), key=lambda i: (worth[i], -abs(i - len(grid) // 2)))
+        middle = min(range(len(grid)), key=lambda i: abs(math.log(self.factors[i])))
+        best = max(range(len(grid)), key=lambda i: (worth[i], -abs(i - middle)))
         if worth[best] == -math.inf:
             entry.failed = "diverged at every rate of its grid"
             return

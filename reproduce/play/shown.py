@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from reproduce.play import across
-from reproduce.play.match import FACTORS, Match
+from reproduce.play.match import Match
 from reproduce.play.numbers import number, span, table
 from reproduce.play.scores import summary
 from reproduce.report import figures
@@ -67,9 +67,9 @@ def notes(match: Match) -> list[str]:
         "of several sizes are evaluated, their mean. 95 % t-intervals over seeds; differences are paired by seed.",
     ]
     if match.tune:
-        grid = ", ".join(f"{f:g}" for f in FACTORS)
+        grid = ", ".join(f"{f:g}" for f in match.factors)
         found.append(
-            f"Rates: the best of {len(FACTORS)} ({grid} times the declared one) on seeds "
+            f"Rates: the best of {len(match.factors)} ({grid} times the declared one) on seeds "
             f"{', '.join(map(str, match.tuning_seeds))}, by the same number on the same test data."
         )
     refused = sum(bool(e.refused) for e in match.entries)
