@@ -157,6 +157,28 @@ rule plays:
     localrule: True
 
 
+rule across:
+    input:
+        f"play/{config['play']['scale']}/across.md",
+    localrule: True
+
+
+rule play_across:
+    input:
+        lambda w: due.play_files(config),
+    output:
+        multiext("play/{scale}/across", ".md", ".csv", ".png", ".pdf"),
+    log:
+        "logs/play/{scale}/across.log",
+    localrule: True
+    params:
+        asked=due.play_words(config),
+        on=" ".join(config["play"]["benchmarks"]),
+    shell:
+        "{PYTHON:q} -m reproduce play {params.asked} --on {params.on} --scale {wildcards.scale} --finished"
+        " -o play/{wildcards.scale}/across > {log} 2>&1"
+
+
 rule play:
     input:
         lambda w: due.play_marker(w.scale, w.benchmark, config),
@@ -165,7 +187,7 @@ rule play:
     log:
         "logs/play/{scale}/{benchmark}.log",
     wildcard_constraints:
-        benchmark="[a-z0-9_/-]+",
+        benchmark="(?!across\\.)[a-z0-9_/-]+",
     threads: config["threads"]
     resources:
         gpu=plan.gpus(),

@@ -1,7 +1,7 @@
 """`python -m benchmarks [NAME ...] [--isa LEVEL] [--kills N]`: measures the engine and prints Markdown tables.
 
 Without a name everything but `fig4`, `choice`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan`, `peers`,
-`schedules`, `events`, `roberta` and `faults`.
+`schedules`, `events`, `roberta`, `play` and `faults`.
 
 --isa LEVEL: as on a machine with no more than these instructions; torch and the peers are held to them as well.
 
@@ -9,6 +9,7 @@ works       every model against the naive loop, share of the machine's matrix-pr
 seeds       five seeds of logistic regression in one cohort against one
 sweep       42 sweep points in one cohort against one after another
 fig4        the same for the logistic map of fedagrac/fig4, whole runs (needs a9a)
+play        every algorithm at every rate of a play in one cohort against one after another (needs Fashion-MNIST)
 width       a HeteroFL client of width 1/8 against full width
 overhead    a whole job against its pure training steps
 memory      peak memory of 100 clients of ResNet-18
@@ -38,7 +39,7 @@ from collections.abc import Callable
 import numpy
 import torch
 
-from benchmarks import choice, cohorts, faults, gpu, planned, precision, schedules, smoke, start, texts, whole
+from benchmarks import choice, cohorts, faults, gpu, planned, plays, precision, schedules, smoke, start, texts, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
 from reproduce.engine import library
@@ -89,6 +90,7 @@ COMMANDS: dict[str, Callable[..., object]] = {
     "seeds": cohorts.seeds,
     "sweep": cohorts.sweep,
     "fig4": cohorts.fig4,
+    "play": plays.plays,
     "width": cohorts.width,
     "overhead": whole.overhead,
     "memory": whole.memory,
