@@ -131,7 +131,8 @@ def heat(found: pd.DataFrame) -> Figure:
         ax.text(len(matrix.benchmarks), i, matrix.ranks[i], ha="center", va="center", fontsize=6)
     _frame(ax, matrix)
     bar = fig.colorbar(colours, ax=ax, pad=0.01, aspect=30, ticks=BORDERS[1:-1])
-    bar.set_label("difference to the reference, in halves of its own 95 % interval", fontsize=7)
+    label = "difference to the reference, in halves of its own 95 % interval"
+    bar.set_label("\n".join(textwrap.wrap(label, max(20, 5 * len(matrix.algorithms)))), fontsize=7)
     bar.outline.set_visible(False)
     return fig
 
@@ -148,7 +149,7 @@ def _box(ax: Axes, matrix: Matrix, cell: Cell, at: tuple[int, int], colours: Any
         text = matrix.number(cell)
     elif state == "ok":
         reference = cell["algorithm"] == matrix.references[cell["benchmark"]]
-        text = (_short(cell["mean"]) if reference else _short(cell["difference"], sign=True)) + rank
+        text = (_short(cell, "mean") if reference else _short(cell, "difference", "+")) + rank
         strength = told(cell)
         face = "white" if math.isnan(strength) else colours.to_rgba(strength)
     hatch = {"refused": "/////", "diverged": "xxxxx", "failed": "xxxxx"}.get(state, "")
@@ -173,11 +174,11 @@ def told(cell: Cell) -> float:
     return sign * min(max(gap / half, BORDERS[0] * 0.999), BORDERS[-1] * 0.999)
 
 
-def _short(value: float, sign: bool = False) -> str:
-    text = number(value) if 0 < abs(value) < 0.05 else f"{value:.1f}".replace("-", "−")
-    if value == 0 or abs(value) < 1e-9:
-        return "0.0"
-    return f"+{text}" if sign and value > 0 else text
+def _short(cell: Cell, name: str, sign: str = "") -> str:
+    """The number `name` of a cell in a box: percentages and points to a tenth."""
+    value = round(cell[name], 9) + 0.0
+    text = f"{value:{sign if value else ''}{'.1f' if cell['metric'] == 'accuracy' else '.3g'}}"
+    return text.replace("-", "−")
 
 
 def _frame(ax: Axes, matrix: Matrix) -> None:
