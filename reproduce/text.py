@@ -20,19 +20,31 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=1, allow_nan=False))
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = ()) -> None:
-    """Print `rows` under `header`, the columns named in `right` flush right; a terminal's width is kept to."""
+def print_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = (), whole: Sequence[str] = ()
+) -> None:
+    """Print `rows` under `header`, the columns named in `right` flush right; a terminal's width is kept to by cutting
+    columns, but not those named in `whole`: what one types."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    print("\n".join(table(header, rows, right, width)))
+    print("\n".join(table(header, rows, right, width, whole)))
 
 
 def table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = (), width: int | None = None
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Sequence[str] = (),
+    width: int | None = None,
+    whole: Sequence[str] = (),
 ) -> list[str]:
-    """The lines of an aligned table; with a `width`, the widest columns are cut (with an ellipsis) until it fits."""
+    """The lines of an aligned table; with a `width`, the widest columns are cut (with an ellipsis) until it fits, those
+    in `whole` not."""
     widths = [max(len(cell) for cell in column) for column in zip(header, *rows, strict=True)]
-    while width is not None and sum(widths) + 2 * (len(widths) - 1) > width and max(widths) > 8:
-        widths[widths.index(max(widths))] -= 1
+    cut = [i for i, name in enumerate(header) if name not in whole]
+    while width is not None and cut and sum(widths) + 2 * (len(widths) - 1) > width:
+        widest = max(cut, key=lambda i: widths[i])
+        if widths[widest] <= 8:
+            break
+        widths[widest] -= 1
     lines = []
     for row in (header, *rows):
         cells = [_cut(cell, w) for cell, w in zip(row, widths, strict=True)]

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from matplotlib.colors import to_rgb
 from PIL import Image
 
 from reproduce import papers, plan, seal
@@ -19,6 +21,7 @@ from reproduce.declare import Artifact, Code, no_panels
 from reproduce.page import contents, forest, pictures
 from reproduce.page.markdown import to_html
 from reproduce.page.page import page
+from reproduce.report import figures, looks
 from reproduce.verdicts.scoreboard import Tally, Verdict
 from reproduce.verdicts.verdict import Measured
 
@@ -168,8 +171,10 @@ def test_pictures_keep_their_pixels_in_few_colours(tmp_path: Path) -> None:
     image.save(tmp_path / "p.png")
     kind, _, data = pictures.embedded(tmp_path / "p.png").partition(";base64,")
     assert kind == "data:image/webp"
-    again = Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB")
-    assert np.array_equal(np.asarray(again), np.asarray(image))
+    again = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
+    assert again.shape == (150, 225, 3), "three quarters of 300 x 200"
+    assert tuple(again[0, 0]) == (255, 255, 255), "white stays white"
+    assert tuple(again[55, 60]) == (0, 114, 178)
     lines = np.full((400, 600, 3), 255, np.uint8)
     colours = [(0, 114, 178), (213, 94, 0), (0, 158, 115), (204, 121, 167), (230, 159, 0), (86, 180, 233), (0, 0, 0)]
     for i, colour in enumerate(colours):  # each line with the shades of its edges, as text and curves have them
@@ -180,11 +185,34 @@ def test_pictures_keep_their_pixels_in_few_colours(tmp_path: Path) -> None:
     data = pictures.embedded(tmp_path / "lines.png").partition(",")[2]
     few = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
     for i, colour in enumerate(colours):
-        assert np.abs(few[50 * i + 11, 5].astype(int) - colour).max() < 30, "lines keep their hues"
+        line = few[round(0.75 * (50 * i + 11.5) - 0.5), 5].astype(int)
+        assert np.abs(line - colour).max() < 60, "lines keep their hues"
     picture(tmp_path / "noise.png")
     data = pictures.embedded(tmp_path / "noise.png").partition(",")[2]
     few = Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB")
     assert len(few.getcolors() or ()) <= pictures.COLOURS
+
+
+def test_pictures_keep_their_bands_and_lose_their_stamp(tmp_path: Path) -> None:
+    fig, axes = figures.sheet(1, 2)
+    at = np.arange(60)
+    colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]
+    for ax in axes.flat:
+        for i, colour in enumerate(colours):
+            level = {seed: 10 * i + 0.1 * at + bend for seed, bend in enumerate((-3.0, 0.0, 3.0))}
+            rows = pd.concat(pd.DataFrame({"seed": s, "round": at, "value": v}) for s, v in level.items())
+            look = {"a": looks.Look(colour, "solid", "o")}
+            figures.curves(ax, rows.assign(algorithm="a"), styles=look)
+    _, png = figures.save(fig, tmp_path / "p", "a stamp of some words. " * 30)
+    with Image.open(png) as whole:
+        height, stamp = whole.height, int(whole.info[figures.STAMPED])
+    few = Image.open(io.BytesIO(base64.b64decode(pictures.embedded(png).partition(",")[2]))).convert("RGB")
+    assert stamp > 60
+    assert few.height == round(pictures.SHRUNK * (height - stamp))
+    found = np.array([colour for _, colour in few.getcolors() or ()], dtype=int)
+    for colour in colours:  # a band is its line at 16 % on white
+        band = 255 - 0.16 * (255 - 255 * np.array(to_rgb(colour)))
+        assert np.abs(found - band).max(axis=1).min() < 12, colour
 
 
 def places(svg: str, kind: str) -> list[float]:

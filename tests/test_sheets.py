@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,27 @@ def test_every_combination_of_labels_has_its_axes_its_title_and_its_rows() -> No
         assert here.frame["point"].isna().all(), "without the runs of the grid"
         assert here.experiments == (experiment(model, kind, None),)
         assert (len(here.frame), len(row)) == (12, 2)
+
+
+def test_an_axes_that_lacks_a_series_says_so() -> None:
+    """Where one looks for it: in the order of the picture, or in the legend because another axes has it."""
+    others = tuple(
+        Panel(panel.name, (*panel.experiments, replace(e, labels={**e.labels, "algorithm": "fednova"})), panel.seeds)
+        for panel in PANELS
+        for e in panel.experiments
+    )
+    found = histories()
+    frame = found.frame[(found.frame["model"] == "cnn") | (found.frame["step_async"] == 1)]
+    both = pd.concat([frame, frame[frame["model"] == "cnn"].assign(algorithm="fednova")])
+    every = tuple(e for p in others for e in p.experiments)
+    partial = replace(found, frame=both, experiments=every, missing=(("lr-1", "no results yet"), ("lr-0", "later")))
+    picture = Curves(("model", "step_async"), "{model}, {step_async}", only={"point": (None,)})
+    fig = drawing.draw(replace(artifact(picture), panels=lambda scale: others), partial, pd.DataFrame())
+    assert figures.texts(fig, "absent") == [
+        "Not run, later: LR, equal. Not run, no results yet: LR, unequal (FedNova)."
+    ]
+    fig = drawing.draw(artifact(replace(picture, order=("fedavg",))), found, pd.DataFrame())
+    assert not figures.texts(fig, "absent")
 
 
 def test_a_combination_may_have_several_axes() -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce.errors import UserError
-from reproduce.text import duration, print_json, print_table, short
+from reproduce.text import duration, fill, print_json, print_table
 
 if TYPE_CHECKING:
     from reproduce.play.benchmarks import Benchmark
@@ -144,13 +144,17 @@ def _list(benchmarks: list[Benchmark], json: bool) -> None:
         print_json(found)
         return
     shows: dict[str, Callable[[Any], str]] = {
-        "benchmark": str, "panel": str, "clock": str.lower, "data": str, "model": str, "clients": str,
-        "parameters": short, "rate": "{:g}".format, "samples": short, "flops": short, "seconds": duration,
+        "benchmark": str, "clock": str.lower, "data": str, "model": str, "clients": str, "seconds": duration,
+        "panel": str,
     }  # fmt: skip
     header = [name.upper() for name in shows]
     rows = [[show(f[name]) for name, show in shows.items()] for f in found]
-    print_table(header, rows, right=header[5:])
-    print("\nof one run of the reference, on one core; any declared panel is a benchmark too, as PAPER/PANEL")
+    print_table(header, rows, right=("CLIENTS", "SECONDS"), whole=("BENCHMARK", "DATA"))
+    note = (
+        "Seconds are of one run of the reference on one core; `--json` also has parameters, learning rate, samples and "
+        "FLOPs. Any declared panel is a benchmark too, as PAPER/PANEL."
+    )
+    print(f"\n{fill(note)}")
 
 
 def describe(b: Benchmark) -> dict[str, Any]:

@@ -84,5 +84,5 @@ def entry(v: Verdict, whole: bool) -> list[str]:
         texts.append(words.named("; ".join(filter(None, [v.covers, v.reason])), names))
     if whole:
         paper = {"holds": "holds on the numbers that the paper prints", "fails": "fails on the paper's own numbers"}
-        texts = [f'"{v.statement}"', *texts, paper.get(v.paper_numbers, ""), v.note]
+        texts = [f'"{v.statement}"', *texts, paper.get(v.paper_numbers, ""), words.named(v.note, names)]
     return lines + [fill(text, "    ") for text in texts if text]

@@ -55,7 +55,8 @@ class Judged:
         v = self.verdict
         own = {"holds": "Holds on the numbers that the paper prints.", "fails": "Fails on the paper's own numbers."}
         evidence = "; ".join(filter(None, [v.covers, self._reason()]))
-        return [text for text in (words.named(evidence, self.names), own.get(v.paper_numbers, ""), v.note) if text]
+        said = (words.named(evidence, self.names), own.get(v.paper_numbers, ""), words.named(v.note, self.names))
+        return [text for text in said if text]
 
     def _reason(self) -> str:
         """The reason without the deciding number, where that is shown by itself and the reason is of one check."""

@@ -16,19 +16,24 @@ if TYPE_CHECKING:
 
 
 def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
-    """The sentences of a caption, without the title: scale and stand-ins, seeds, what the marks mean, what is the
-    paper's, what was not run."""
+    """The sentences of a caption, without the title and the `gaps`: scale and stand-ins, seeds, what the marks mean,
+    what is the paper's. Where nothing is drawn, the first of them."""
+    scale = entries.scale_line(histories.scale, histories.substitutes, entries.comparable(artifact, histories.scale))
+    if not any(ax.get_visible() for ax in fig.axes):
+        return [scale]
     note = artifact.stamp
     if not isinstance(note, str):
         note = function(artifact.paper, note)(histories)
-    same = entries.comparable(artifact, histories.scale)
     low, high = histories.seeds_each
     seeds = f"{low} to {high} seeds." if low != high else f"{high} seed{'s' if high != 1 else ''}." if high else ""
     crossed = any(line.get_gid() == "diverged" for ax in fig.axes for line in ax.get_lines())
     cross = "Cross: from here on a seed has no value (diverged)." if crossed else ""
-    scale = entries.scale_line(histories.scale, histories.substitutes, same)
-    gaps = [" ".join(text.split()) for text in figures.texts(fig, "absent")]
-    return [s for s in (scale, seeds, cross, note, printed(artifact, fig), *gaps) if s]
+    return [s for s in (scale, seeds, cross, note, printed(artifact, fig)) if s]
+
+
+def gaps(fig: Figure) -> list[str]:
+    """What was not run, as the picture says it."""
+    return [" ".join(text.split()) for text in figures.texts(fig, "absent")]
 
 
 def printed(artifact: Artifact, fig: Figure) -> str:

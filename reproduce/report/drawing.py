@@ -35,7 +35,7 @@ def draw(artifact: Artifact, histories: Histories, cells: pd.DataFrame) -> Figur
 
 def nothing(artifact: Artifact, reason: str) -> Figure:
     """The picture of an artifact without any results: a line that says so."""
-    fig, axes = figures.sheet(width=ALONE, height=0.3)
+    fig, axes = figures.sheet(width=ALONE, height=0.15)
     axes[0, 0].set_visible(False)
     figures.absent(fig, {artifact.title: reason})
     return fig
@@ -43,7 +43,7 @@ def nothing(artifact: Artifact, reason: str) -> Figure:
 
 def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.DataFrame) -> Figure:
     """One axes, or block of axes, per combination of the labels that was run; a line of text names the others."""
-    parts, reasons = _parts(picture, artifact, histories)
+    parts, reasons, lost = _parts(picture, artifact, histories)
     if not parts:
         return nothing(artifact, "; ".join(dict.fromkeys(reasons.values())) or "no results")
     across = min(picture.across or len(parts), len(parts))
@@ -61,6 +61,11 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
     for ax in blocks[len(parts) :].flat:
         ax.set_visible(False)
     _label(axes, picture.ylabel)
+    shown = {text for ax in fig.axes for text in ax.get_legend_handles_labels()[1]}
+    shown |= {pretty(name, artifact.names) for name in picture.order} if isinstance(picture, Curves) else set()
+    for title, names in lost.items():
+        if gone := [name for name in names if name in shown]:
+            reasons[f"{title} ({', '.join(gone)})"] = names[gone[0]]
     figures.absent(fig, reasons)
     figures.legend(fig, picture.legend or None)
     return fig
@@ -68,19 +73,29 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
 
 def _parts(
     picture: Sheet, artifact: Artifact, histories: Histories
-) -> tuple[list[tuple[str, dict[str, Any], Histories]], dict[str, str]]:
-    """(title, labels, histories) of every combination with results; title -> reason of those without."""
-    parts, reasons = [], {}
+) -> tuple[list[tuple[str, dict[str, Any], Histories]], dict[str, str], dict[str, dict[str, str]]]:
+    """(title, labels, histories) of every combination with results; title -> reason of those without; of those with
+    results, title -> algorithm without results -> reason."""
+    parts, reasons, lost = [], {}, {}
     for i, (values, panel) in enumerate(_places(picture, artifact, histories.scale).items()):
         labels = dict(zip(picture.axes, values, strict=True))
         shown = {k: pretty(v, artifact.names) for k, v in labels.items()}
         title = picture.title.format(letter=chr(ord("a") + i), **shown)
         here = _of(histories, labels, picture)
+        name, why = title or ", ".join(shown.values()), histories.reason(panel) or "no results"
         if here.frame.empty:
-            reasons[title or ", ".join(shown.values())] = histories.reason(panel) or "no results"
+            reasons[name] = why
         else:
             parts.append((title, labels, here))
-    return parts, reasons
+            lost[name] = dict.fromkeys(_lost(here, artifact), why)
+    return parts, reasons, lost
+
+
+def _lost(here: Histories, artifact: Artifact) -> list[str]:
+    """The algorithms of an axes that have no results."""
+    declared = dict.fromkeys(str(e.labels["algorithm"]) for e in here.experiments if "algorithm" in e.labels)
+    found = set(here.frame["algorithm"].astype(str)) if "algorithm" in here.frame else set(declared)
+    return [pretty(name, artifact.names) for name in declared if name not in found]
 
 
 def _places(picture: Sheet, artifact: Artifact, scale: str) -> dict[tuple[Any, ...], str]:

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FULL, HALF = 7.0, 3.4
+STAMPED = "Stamp"
 TEXT = 6.5
 
 RC: Mapping[str, Any] = {
@@ -134,6 +135,17 @@ def reference(ax: Axes, value: float, label: str = "", dashes: str = "dotted", u
     """A thin grey line across the axes at `value`: a target, a limit, the beginning of a session."""
     draw = ax.axvline if upright else ax.axhline
     draw(value, color=GREY, linewidth=0.9, linestyle=looks.DASHES[dashes], zorder=1.2, label=label or None)
+
+
+def plain_log(ax: Axes, which: Literal["x", "y"]) -> None:
+    """A logarithmic `which` axis with plain numbers at 1, 2 and 5 times powers of ten."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    ax.set(**{f"{which}scale": "log"})
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter("{x:g}")
 
 
 def dots(
@@ -261,7 +273,8 @@ def stamp(fig: Figure, text: str) -> None:
 
 def save(fig: Figure, path: Path, text: str = "") -> list[Path]:
     """Write `path`.pdf (TrueType fonts embedded) and, with `text` as its stamp, `path`.png (200 dpi), without dates, so
-    that equal figures give equal files; returns both paths. `path` has no ending."""
+    that equal figures give equal files; returns both paths. `path` has no ending. The PNG says in its field `STAMPED`
+    how many of its lowest pixels are the stamp."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     FigureCanvasAgg(fig)
@@ -269,9 +282,12 @@ def save(fig: Figure, path: Path, text: str = "") -> list[Path]:
     with style():
         undated = {"CreationDate": None, "Creator": None, "Producer": None}
         files.write(pdf, lambda file: fig.savefig(file, format="pdf", metadata=undated))
+        about: dict[str, str | None] = {"Software": None}
         if text:
+            before = fig.get_figheight()
             stamp(fig, text)
-        files.write(png, lambda file: fig.savefig(file, format="png", metadata={"Software": None}))
+            about[STAMPED] = str(round((fig.get_figheight() - before) * RC["savefig.dpi"]))
+        files.write(png, lambda file: fig.savefig(file, format="png", metadata=about))
     return [pdf, png]
 
 
@@ -299,7 +315,7 @@ def _grid(frame: pd.DataFrame, x: str, y: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _below(fig: Figure, name: str, text: str, size: float, line: float, color: str) -> None:
     """A text of the whole width below the panels."""
-    wrapped = textwrap.wrap(text, int(fig.get_figwidth() * 117 / size))
+    wrapped = textwrap.wrap(text, int(fig.get_figwidth() * 124 / size), break_on_hyphens=False)
     look: dict[str, Any] = {"fontsize": size, "color": color, "va": "bottom", "linespacing": 1.15, "gid": name}
     fig.text(0.01, 0, "\n".join(wrapped), **look)
     _reserve(fig, name, len(wrapped) * line + 0.06)

@@ -38,20 +38,21 @@ def draw(ax: Axes, all_: Iterable[Printed], artifact: Artifact, here: Histories,
         if ax.get_images():
             _outline(ax, mark)
         else:
-            ax.plot(mark.x, [mark.y, mark.y], **_open(styles[mark.series].color, mark), zorder=5, gid="printed")
+            ax.plot(mark.x, [mark.y, mark.y], **_open(styles[mark.series].color, mark), gid="printed")
     if found and not ax.get_images():
         ax.plot([], [], label=MARK, **_open(looks.DARK, found[0]))
 
 
 def _open(color: str, mark: Mark) -> dict[str, Any]:
-    """Keyword arguments for `Axes.plot`: a circle, or an arrow for a lower bound, or a bar; white inside."""
+    """Keyword arguments for `Axes.plot`: a circle, or an arrow for a lower bound, or a bar; white inside. Bars lie
+    below the lines, which they would hide where they agree with them."""
     from matplotlib.patheffects import Normal, Stroke
 
     if mark.x[0] == mark.x[1]:
-        shape = {"marker": ">" if mark.bound else "o", "markersize": 5.5, "markeredgewidth": 1.1}
+        shape = {"marker": ">" if mark.bound else "o", "markersize": 5.5, "markeredgewidth": 1.1, "zorder": 5}
         return {**shape, "color": color, "markerfacecolor": "white", "linestyle": "none"}
     edge = [Stroke(linewidth=3.6, foreground=color), Normal()]
-    return {"color": "white", "linewidth": 1.6, "solid_capstyle": "butt", "path_effects": edge}
+    return {"color": "white", "linewidth": 1.6, "solid_capstyle": "butt", "path_effects": edge, "zorder": 1.8}
 
 
 def marks(

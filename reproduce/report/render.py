@@ -115,7 +115,7 @@ def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem:
         sentences = captions.caption(artifact, histories, fig)
         commits = list(dict.fromkeys(str(r["git"]) for r in histories.provenance if r.get("git")))
         written = figures.save(fig, stem, captions.stamp(sentences, commits))
-    text = " ".join([artifact.title.rstrip(".") + ".", *sentences])
+    text = " ".join([artifact.title.rstrip(".") + ".", *sentences, *captions.gaps(fig)])
     texts = {".txt": text, ".tex": tex(text)}
     return written + [files.write_text(stem.with_name(stem.name + k), f"{v}\n") for k, v in texts.items()]
 

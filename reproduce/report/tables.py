@@ -151,6 +151,8 @@ def build(
     compared = entries.summary(shown, style.names) if same and not ours else []
     doubts = [f"{entries.DOUBTED} {doubt.why}" for doubt in artifact.doubts if not ours]
     notes = [*style.notes(list(places.values()), gaps=not ours), *differing, *compared, *doubts, *artifact.notes]
+    if frame.empty:
+        notes = [f"{entries.DASH} not run: {reason({})}.", *notes]
     caption = entries.caption(scale, substitutes, shown, same, style.equal and not ours)
     extra = ["paper_censored", *(c for c in ("text", "paper_text") if frame["text"].astype(bool).any())]
     tidy = frame[[*_settings(frame), *MEASURED, *extra]]
@@ -268,7 +270,8 @@ def _merge(artifact: Artifact, cells: pd.DataFrame, paper: pd.DataFrame | None) 
 def _complete(artifact: Artifact, ours: pd.DataFrame, paper: pd.DataFrame, theirs: list[str]) -> pd.DataFrame:
     """`ours` with the paper's settings that our cells do not have, where the others determine them."""
     if not len(ours):
-        return ours.assign(**{c: "" for c in theirs if c not in ours})
+        layout = [*artifact.rows, *artifact.columns]
+        return ours.assign(**{c: "" for c in [*theirs, *layout] if c not in ours})
     shared = [c for c in theirs if c in ours and c != "metric"]
     keys = paper[shared].map(canonical).agg("\x1f".join, axis=1) if len(paper) else paper.index.to_series()
     for column in [c for c in theirs if c not in ours]:

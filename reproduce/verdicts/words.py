@@ -22,7 +22,9 @@ def number(value: float) -> str:
 
 
 def amount(value: float, unit: str, what: str = "difference") -> str:
-    """A number with its unit: a difference of percentages is in points."""
+    """A number with its unit: a difference of percentages is in points, a correlation has none."""
+    if what == "correlation":
+        return number(value)
     named = {"percent": " %" if what in ("value", "best value") else " points", "": ""}
     return number(value) + named.get(unit, f" {unit}")
 
@@ -33,7 +35,8 @@ def slack(v: Verdict) -> str:
         return ""
     if v.unit == "log ratio":
         return f"×{number(_factor(v.effect))}"
-    return ("+" if v.effect > 0 else "") + amount(v.effect, v.unit)
+    what = "correlation" if v.measured and v.measured.what == "correlation" else "difference"
+    return ("+" if v.effect > 0 else "") + amount(v.effect, v.unit, what)
 
 
 def slack_interval(v: Verdict) -> str:

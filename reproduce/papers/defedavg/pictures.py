@@ -136,7 +136,8 @@ def variants(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     order = list(dict.fromkeys(_family(name)[0] for name in names))
     figures.dots(ax, rows, row="algorithm", rows=names, series="base", order=order, names=NAMES)
     ax.tick_params(axis="y", labelsize=6)
-    ax.set(xscale="log", xlabel="virtual seconds to the target")
+    figures.plain_log(ax, "x")
+    ax.set_xlabel("virtual seconds to the target")
 
 
 def _family(name: str) -> tuple[str, int, str]:

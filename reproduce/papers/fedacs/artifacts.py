@@ -40,7 +40,8 @@ TABLE3_NAMES = {
     "metric": "Item", "all": "All", "architecture_code": "Architecture", "parameter_count": "Parameters",
     "global_rounds": "Rounds", "conv_kernel": "Convolution kernel", "conv_stride": "Convolution stride",
     "conv_padding": "Convolution padding", "maxpool_kernel": "Max-pooling kernel",
-    "maxpool_stride": "Max-pooling stride", "cross_entropy": "cross-entropy",
+    "maxpool_stride": "Max-pooling stride", "cross_entropy": "cross-entropy", "network": "Network", "loss": "Loss",
+    "batch_size": "Batch size", "dropout_probability": "Dropout probability",
 }  # fmt: skip
 TABLE2 = {
     "assumption_no": "Assumption", "condition_text": "Condition", "reference_numbers": "References",
@@ -204,7 +205,7 @@ ARTIFACTS = (
         ),
         columns=("system", "calibrate"),
         stamp="Lines: mean over seeds of the distance of single runs, which the noise of sampling keeps above that of "
-        "their mean. Grey dashes: distance of the limit in closed form, of the algorithms named below it. The upper "
+        "their mean. Grey dashes: distance of the limit in closed form, of the algorithms named beside it. The upper "
         "row is the paper's figure, whose caption gives one rate for "
         "all; the lower row, with the calibration of appendix I.2, is an addition of this package.",
     ),

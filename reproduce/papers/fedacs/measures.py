@@ -242,7 +242,7 @@ def accuracies(histories: Histories, names: Mapping[str, str]) -> str:
     out = [
         "### Final accuracy (%)",
         "",
-        "| NetworkSetting | Target | Algorithm | All classes | Slow clients' | Fast clients' |",
+        "| Setting | Target | Algorithm | All classes | Slow clients' | Fast clients' |",
         "| :--- | ---: | :--- | ---: | ---: | ---: |",
     ]
     for labels, rows in found.groupby([*SETTING, "algorithm"], sort=False):

@@ -10,7 +10,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import LogLocator, NullLocator
 
 from reproduce.experiment import Experiment
 from reproduce.papers.fedacs import closed_form, measures
@@ -57,15 +56,8 @@ def settings_of_fig4(histories: Histories) -> str:
 
 def log_distance(ax: Axes, rows: pd.DataFrame, low: float = np.inf, high: float = 0.0) -> None:
     """A logarithmic y axis around the values of the rows, from `low` to `high` at least."""
-    log_axis(ax, min(0.9 * rows["value"].min(), low), max(1.1 * rows["value"].max(), high))
-
-
-def log_axis(ax: Axes, low: float, high: float) -> None:
-    """A logarithmic y axis with plain numbers at 1, 2 and 5 times powers of ten."""
-    ax.set(yscale="log", ylim=(low, high))
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.yaxis.set_minor_locator(NullLocator())
-    ax.yaxis.set_major_formatter("{x:g}")
+    figures.plain_log(ax, "y")
+    ax.set_ylim(min(0.9 * rows["value"].min(), low), max(1.1 * rows["value"].max(), high))
 
 
 def convergence(axes: np.ndarray, histories: Histories, cells: pd.DataFrame, order: tuple[str, ...]) -> None:
@@ -78,8 +70,8 @@ def convergence(axes: np.ndarray, histories: Histories, cells: pd.DataFrame, ord
         ax.set_title(f"{system} system, {title}")
         here = rows[rows["calibrate"] == calibrated]
         figures.curves(ax, here, order=order, band=None)
-        log_axis(ax, 0.004, 0.8)
-        ax.set(xlabel="round", ylabel=DISTANCE)
+        figures.plain_log(ax, "y")
+        ax.set(ylim=(0.004, 0.8), xlabel="round" if ax is axes.flat[-1] else "", ylabel=DISTANCE)
         for name, text in GROUPS.items():
             e: Any = measures.declared(histories, system=system, algorithm=name)
             distance = float(np.linalg.norm(closed_form.limit(e, calibrated) - e.problem.optimum()))
@@ -118,7 +110,7 @@ def clients(histories: Histories, cells: pd.DataFrame, systems: Mapping[str, Sys
 def schematic(
     histories: Histories, cells: pd.DataFrame, paths: tuple[tuple[str, str], ...], sampling: bool = False
 ) -> Figure:
-    """Figs. 2, 3, 5: paths (algorithm, label) in the plane; the arrows are those of the first. sampling: the title says
+    """Figs. 2, 3, 5: paths (algorithm, label) in the plane; the arrows are those of the first. sampling: a text says
     how FedACS draws the clients (eq. 15)."""
     fig, axes = figures.sheet(1, 1, width=4.6, height=3.5)
     ax = axes[0, 0]
@@ -131,7 +123,8 @@ def schematic(
     if sampling:
         steps, success = closed_form.draws(histories.experiments[0].system, 3)
         p = 1 / (success[0] * steps[0])
-        ax.set_title(f"FedACS draws the clients with p = ({', '.join(f'{q:.3f}' for q in p / p.sum())})")
+        text = f"FedACS draws the clients\nwith p = ({', '.join(f'{q:.3f}' for q in p / p.sum())})"
+        ax.text(4.75, 1.3, text, ha="right", va="center", fontsize=6.5, color=styles["fedacs"].color)
     figures.legend(fig)
     return fig
 
@@ -149,8 +142,8 @@ def ground(ax: Axes, e: Any, short: bool = False) -> None:
         ax.annotate(text, tuple(point), fontsize=size, color="#404040", **place)
     start = np.array(e.problem.start)
     ax.plot(*start, marker="o", color="white", markeredgecolor="black", markersize=4, linestyle="none", zorder=4)
-    ax.annotate("start", start + np.array([-0.12, 0.0]), ha="right", va="center", fontsize=size)
-    star: Any = {"marker": "*", "color": "black", "markersize": 6 if short else 10, "linestyle": "none", "zorder": 5}
+    ax.annotate("start", tuple(start), (0, 4), textcoords="offset points", ha="center", va="bottom", fontsize=size)
+    star: Any = {"marker": "*", "color": "black", "markersize": 6 if short else 10, "linestyle": "none", "zorder": 7}
     ax.plot(*e.problem.optimum(), label="optimum $X^*$", **star)
     ax.set(xlim=(-0.45, 4.85), ylim=(-0.55, 3.55), xlabel="$x_1$", ylabel="$x_2$", aspect="equal")
 
@@ -176,8 +169,12 @@ def _pulls(ax: Axes, e: Experiment, color: str) -> None:
     for weight, point in zip(weights, problem.minima(), strict=True):
         way = (point - end) / np.linalg.norm(point - end)
         ax.annotate("", tuple(end + 2.2 * weight * way), tuple(end), arrowprops=arrow)
-        ax.annotate(f"{weight:.2f}", tuple(end + (2.2 * weight + 0.17) * way), fontsize=6.5, color=color, ha="center",
-                    va="center", bbox={"fc": "white", "ec": "none", "pad": 0.4, "alpha": 0.8}, zorder=7)  # fmt: skip
+        tip = end + 2.2 * weight * way
+        beyond = tip + 0.17 * way
+        if np.linalg.norm(beyond - point) < 0.3:  # would cover the client, or what is written there
+            beyond = tip + 0.3 * np.array([way[1], -way[0]])
+        ax.annotate(f"{weight:.2f}", tuple(beyond), fontsize=6.5, color=color, ha="center", va="center",
+                    bbox={"fc": "white", "ec": "none", "pad": 0.4, "alpha": 0.8}, zorder=7)  # fmt: skip
 
 
 def points_in_the_plane(histories: Histories, cells: pd.DataFrame, algorithms: tuple[str, ...]) -> Figure:
@@ -256,7 +253,8 @@ def _dots(ax: Axes, rows: pd.DataFrame, histories: Histories, label: bool) -> No
     asked = [e.labels for e in histories.experiments if e.labels["dataset"] != "quadratic"]
     choices = list(dict.fromkeys((str(labels["question"]), str(labels["answer"])) for labels in asked))
     rows = rows.assign(choice=pd.Series(zip(rows["question"], rows["answer"], strict=True), rows.index, dtype=object))
-    texts = {c: f"{c[0]}: {c[1]}".removeprefix("default: ") if label else "" for c in choices}
+    said = {c: f"{c[0]}: {c[1]}".removeprefix("default: ").replace(" x", " ×") for c in choices}
+    texts = said if label else dict.fromkeys(choices, "")
     figures.dots(ax, rows, row="choice", rows=choices, order=tuple(GROUPS), texts=texts)
     default = rows[rows["choice"] == choices[0]].groupby("algorithm")["value"].mean()
     for name, look in looks.of(GROUPS).items():

@@ -190,7 +190,8 @@ ARTIFACTS = (
             fill=Code("pictures:readings", {"names": READINGS, "levels": ("fedavg", "fednova")}),
         ),
         names={
-            "uniform": "all data", "uniform_part": f"{runs.SHARE:.0%} of the data: passes per round as in the paper",
+            "uniform": "all data",
+            "uniform_part": f"{100 * runs.SHARE:.0f} % of the data: passes per round as in the paper",
         },
         stamp="Mean over seeds, from least to greatest. Published code: the first gradient is the mean until the "
         "client's pass over its data ends within the round, and fast clients keep their mean gradient. Not a figure of "

@@ -63,7 +63,7 @@ def over_lambda(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     groups = cells[cells["metric"] == "accuracy_at_last_round"].groupby("lambda", sort=False)["value"]
     mean, low, high = (groups.agg(how) for how in ("mean", "min", "max"))
     names = [str(name) for name in mean.index]
-    line = looks.of(["fedagrac"])["fedagrac"]
+    line, rising = looks.of(["fedagrac", "fedagrac_increase"]).values()
     constant = [i for i, name in enumerate(names) if name != "increase"]
     places = list(range(len(names))) if len(constant) < len(names) else [float(name) for name in names]
     whiskers = [(mean - low).fillna(0), (high - mean).fillna(0)]
@@ -71,7 +71,7 @@ def over_lambda(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     ax.plot([places[i] for i in constant], mean.iloc[constant], label="FedaGrac, constant λ", **line.plot)
     if len(constant) < len(names):
         rest = [i for i in range(len(names)) if i not in constant]
-        look: dict[str, Any] = {"marker": "D", "linestyle": "none", "color": looks.VERMILLION, "zorder": 3}
+        look: dict[str, Any] = {"marker": rising.marker, "linestyle": "none", "color": rising.color, "zorder": 3}
         ax.plot([places[i] for i in rest], mean.iloc[rest], label="FedaGrac, λ that increases", **look)
         ax.set_xticks(places, names)
     for x, lost, of in zip(places, groups.size() - groups.count(), groups.size(), strict=True):
@@ -89,12 +89,11 @@ def schemes(ax: Axes, histories: Histories, cells: pd.DataFrame, smooth: Mapping
     """
     rows = histories.frame[(histories.frame["metric"] == "accuracy") & histories.frame["algorithm"].isin(SCHEMES)]
     rows = rows[rows["round"] > 0]
-    names = {name: name.replace("fedagrac", "FedaGrac").replace("_", "-") for name in SCHEMES}
     for name, look in looks.of(SCHEMES).items():
         raw = rows[rows["algorithm"] == name].groupby("round")["value"].mean()
         ax.plot(raw.index, raw, color=look.color, linewidth=0.4, alpha=0.4, zorder=1.4)
     smoothed = metrics.smooth(rows, smooth[histories.scale])
-    figures.curves(ax, smoothed, order=SCHEMES, names=names, markers=6)
+    figures.curves(ax, smoothed, order=SCHEMES, markers=6)
     # The first rounds climb steeply and would hide what the curves do later.
     late = smoothed.loc[smoothed["round"] >= rows["round"].max() // 10, "value"]
     ax.set_ylim(late.quantile(0.02) - 1, late.max() + 1)
