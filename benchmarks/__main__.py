@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME ...] [--isa LEVEL] [--kills N]`: measures the engine and prints Markdown tables.
+"""`python -m benchmarks [NAME ...] [--isa LEVEL] [--kills N] [--seed N]`: measures the engine, prints Markdown tables.
 
 Without a name everything but `fig4`, `choice`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan`, `peers`,
 `schedules`, `events`, `roberta`, `play` and `faults`.
@@ -20,7 +20,7 @@ smoke       where the time of `make smoke` goes
 precision   ResNet-18 in bfloat16 against float32
 gpu         every strategy for every model on CUDA, checked against the reference (docs/gpu.md)
 gpu-dry     the same script on the CPU with tiny models
-faults      kills of every kind against all smoke jobs, `--kills N` of them (200)
+faults      kills of every kind against all smoke jobs, `--kills N` of them (200), drawn from `--seed N` (0)
 plan        planned against measured seconds of short jobs of every kind
 schedules   100,000 clients and 10,000,000 updates of every policy, Table I of defedavg; peak memory
 events      training by replay of a schedule against job by job; models kept, and the bound
@@ -134,6 +134,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--isa")
     parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("-h", "--help", action="store_true")
     args = parser.parse_args(arguments)
     if args.help:
@@ -155,7 +156,7 @@ def main(arguments: list[str]) -> int:
     print(f"Compiled code: {', '.join(library.how().values())}")
     for name in args.names or DEFAULT:
         print(f"\n## {name}\n\n{(COMMANDS[name].__doc__ or '').splitlines()[0]}\n", flush=True)
-        COMMANDS[name](*([args.kills] if name == "faults" else []))
+        COMMANDS[name](*([args.kills, args.seed] if name == "faults" else []))
     return 0
 
 
