@@ -1,21 +1,17 @@
-import os
 import sys
 from pathlib import Path
-from snakemake.utils import min_version, validate
+from snakemake.utils import min_version
 
-from reproduce import due, files, plan, watch
+from reproduce import configuration, due, plan, watch
 
 min_version("9.20")
-
-
-files.read_yaml(Path("config/config.yaml"))  # of two equal keys Snakemake would take the last
+configuration.read(Path("config/config.yaml"))
 
 
 configfile: "config/config.yaml"
 
 
-validate(config, "config/config.schema.yaml")
-os.environ.update(plan.environment(config), REPRODUCE_WORKFLOW=str(os.getpid()))  # a training ends with its workflow
+configuration.apply(config, Path("config/config.schema.yaml"))
 PYTHON = sys.executable
 TRAINS = set()
 watch.follow(workflow, TRAINS, config["threads"])
@@ -40,15 +36,18 @@ def question(wildcards):
     return wildcards.scale, f"{wildcards.paper}/{wildcards.name}", due.budget(workflow.dag_settings.targets)
 
 
+@configuration.one_line()
 def results(wildcards):
     due.announce(*question(wildcards))
     return [job.output for job in due.training(*question(wildcards))[0]]
 
 
+@configuration.one_line()
 def marker(wildcards):
     return due.render_marker(*question(wildcards))
 
 
+@configuration.one_line()
 def again(wildcards):
     TRAINS.update(due.to_train(wildcards.scale, wildcards.paper, wildcards.job))
     return due.train_marker(wildcards.scale, wildcards.paper, wildcards.job)
@@ -157,6 +156,28 @@ rule plays:
     localrule: True
 
 
+rule across:
+    input:
+        f"play/{config['play']['scale']}/across.md",
+    localrule: True
+
+
+rule play_across:
+    input:
+        lambda w: due.play_files(config),
+    output:
+        multiext("play/{scale}/across", ".md", ".csv", ".png", ".pdf"),
+    log:
+        "logs/play/{scale}/across.log",
+    localrule: True
+    params:
+        asked=due.play_words(config),
+        on=" ".join(config["play"]["benchmarks"]),
+    shell:
+        "{PYTHON:q} -m reproduce play {params.asked} --on {params.on} --scale {wildcards.scale} --finished"
+        " -o play/{wildcards.scale}/across > {log} 2>&1"
+
+
 rule play:
     input:
         lambda w: due.play_marker(w.scale, w.benchmark, config),
@@ -165,7 +186,7 @@ rule play:
     log:
         "logs/play/{scale}/{benchmark}.log",
     wildcard_constraints:
-        benchmark="[a-z0-9_/-]+",
+        benchmark="(?!across\\.)[a-z0-9_/-]+",
     threads: config["threads"]
     resources:
         gpu=plan.gpus(),

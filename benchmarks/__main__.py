@@ -1,7 +1,7 @@
-"""`python -m benchmarks [NAME ...] [--isa LEVEL] [--kills N]`: measures the engine and prints Markdown tables.
+"""`python -m benchmarks [NAME ...] [--isa LEVEL] [--kills N] [--seed N]`: measures the engine, prints Markdown tables.
 
 Without a name everything but `fig4`, `choice`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan`, `peers`,
-`schedules`, `events`, `roberta` and `faults`.
+`schedules`, `events`, `roberta`, `play` and `faults`.
 
 --isa LEVEL: as on a machine with no more than these instructions; torch and the peers are held to them as well.
 
@@ -9,6 +9,7 @@ works       every model against the naive loop, share of the machine's matrix-pr
 seeds       five seeds of logistic regression in one cohort against one
 sweep       42 sweep points in one cohort against one after another
 fig4        the same for the logistic map of fedagrac/fig4, whole runs (needs a9a)
+play        every algorithm at every rate of a play in one cohort against one after another (needs Fashion-MNIST)
 width       a HeteroFL client of width 1/8 against full width
 overhead    a whole job against its pure training steps
 memory      peak memory of 100 clients of ResNet-18
@@ -19,7 +20,7 @@ smoke       where the time of `make smoke` goes
 precision   ResNet-18 in bfloat16 against float32
 gpu         every strategy for every model on CUDA, checked against the reference (docs/gpu.md)
 gpu-dry     the same script on the CPU with tiny models
-faults      kills of every kind against all smoke jobs, `--kills N` of them (200)
+faults      kills of every kind against all smoke jobs, `--kills N` of them (200), drawn from `--seed N` (0)
 plan        planned against measured seconds of short jobs of every kind
 schedules   100,000 clients and 10,000,000 updates of every policy, Table I of defedavg; peak memory
 events      training by replay of a schedule against job by job; models kept, and the bound
@@ -38,7 +39,7 @@ from collections.abc import Callable
 import numpy
 import torch
 
-from benchmarks import choice, cohorts, faults, gpu, planned, precision, schedules, smoke, start, texts, whole
+from benchmarks import choice, cohorts, faults, gpu, planned, plays, precision, schedules, smoke, start, texts, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
 from reproduce.engine import library
@@ -89,6 +90,7 @@ COMMANDS: dict[str, Callable[..., object]] = {
     "seeds": cohorts.seeds,
     "sweep": cohorts.sweep,
     "fig4": cohorts.fig4,
+    "play": plays.plays,
     "width": cohorts.width,
     "overhead": whole.overhead,
     "memory": whole.memory,
@@ -132,6 +134,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--isa")
     parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("-h", "--help", action="store_true")
     args = parser.parse_args(arguments)
     if args.help:
@@ -153,7 +156,7 @@ def main(arguments: list[str]) -> int:
     print(f"Compiled code: {', '.join(library.how().values())}")
     for name in args.names or DEFAULT:
         print(f"\n## {name}\n\n{(COMMANDS[name].__doc__ or '').splitlines()[0]}\n", flush=True)
-        COMMANDS[name](*([args.kills] if name == "faults" else []))
+        COMMANDS[name](*([args.kills, args.seed] if name == "faults" else []))
     return 0
 
 

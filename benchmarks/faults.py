@@ -33,9 +33,9 @@ from reproduce.errors import Stopped, UserError
 from reproduce.plan import Job
 
 KINDS = ("kill -9", "kill -9 between batches", "kill -9 in a write", "SIGTERM", "full disk")
-COLUMNS = ("jobs", *KINDS, "lives", "two at once", "changed jobs", "half files")
+COLUMNS = ("jobs", *KINDS, "lives", "resumed", "two at once", "changed jobs", "half files")
 LIVES = 4
-"""Disturbed lives of a job, at least, before it may end in peace."""
+"""Disturbed lives of a job, at least, before it may end in peace; more only if each has two batches to itself."""
 SPACE = 256
 """Megabytes of the file system in memory that becomes full."""
 EXPECTED = {"SIGTERM": 128 + signal.SIGTERM, "full disk": 2}
@@ -44,11 +44,13 @@ EXPECTED = {"SIGTERM": 128 + signal.SIGTERM, "full disk": 2}
 
 @dataclass(frozen=True)
 class Whole:
-    """An undisturbed job: checksum of its rows, batches of requests, seconds of processor time."""
+    """An undisturbed job: checksum of its rows, batches of requests, seconds of processor time, and those of them that
+    pass before the first batch."""
 
     content: str
     batches: int
     seconds: float
+    start: float
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,11 @@ def faults(kills: int = 200, seed: int = 0, moments: bool = True) -> Counter[str
     which no seed repeats.
     """
     kinds = KINDS if moments else KINDS[1:]
-    chance, counted = random.Random(seed), Counter(dict.fromkeys(COLUMNS, 0))
+    chance, clocks = random.Random(seed), defaultdict[str, Counter[str]](Counter)
     wholes: dict[str, Whole] = {}
 
     def ended() -> int:
-        return sum(counted[kind] for kind in kinds)
+        return sum(counted[kind] for counted in clocks.values() for kind in kinds)
 
     with _disk() as (folder, small):
         jobs = _jobs()[: max(1, kills // LIVES)]
@@ -83,21 +85,27 @@ def faults(kills: int = 200, seed: int = 0, moments: bool = True) -> Counter[str
             while ended() < kills:
                 for job in jobs[: max(1, math.ceil((kills - ended()) / lives))]:
                     _warm(job)
+                    counted = clocks[_clocks(job)]
+                    counted["jobs"] += job.output not in wholes
                     whole = wholes[job.output] = wholes.get(job.output) or _undisturbed(job, folder)
-                    most = min(lives, kills - ended())
+                    most = min(lives, max(LIVES, whole.batches // 2), kills - ended())
                     _disturb(job, folder, small, chance, kinds, whole, most, counted)
-                    counted["jobs"] = len(wholes)
                     print(f"{ended():,} of {kills:,}: {job.paper}/{job.name}", file=sys.stderr, flush=True)
         finally:  # what was counted is said also if it is stopped
             full = "a full file system in memory" if small else "a limit to the size of files"
             print(f"{ended():,} lives ended early; a full disk is {full}.\n")
-            print("| " + " | ".join(counted) + " |\n|" + " ---: |" * len(counted))
-            print("| " + " | ".join(f"{n:,}" for n in counted.values()) + " |", flush=True)
-    return counted
+            total = sum(clocks.values(), Counter())
+            print("| clock | " + " | ".join(COLUMNS) + " |\n| --- |" + " ---: |" * len(COLUMNS))
+            for name, counted in (*sorted(clocks.items()), ("all", total)):
+                print(f"| {name} | " + " | ".join(f"{counted[column]:,}" for column in COLUMNS) + " |", flush=True)
+    return total
 
 
 def _warm(job: Job) -> None:
     """What every process finds out about files that do not change, once for all lives: digests, versions, libraries."""
+    import pandas  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
+
     from reproduce.engine import library, train
     from reproduce.experiment import code
 
@@ -110,9 +118,13 @@ def _jobs() -> list[Job]:
     """The smoke jobs: the cheapest of each paper and clock, then the second of each, and so on."""
     groups = defaultdict(list)
     for job in sorted(plan.jobs("smoke"), key=lambda j: plan.cost(j).seconds):
-        groups[job.paper, *sorted({type(e.clock).__name__ for e in job.experiments})].append(job)
+        groups[job.paper, _clocks(job)].append(job)
     ranked = [(rank, name, job) for name, group in sorted(groups.items()) for rank, job in enumerate(group)]
     return [job for *_, job in sorted(ranked, key=lambda r: r[:2])]
+
+
+def _clocks(job: Job) -> str:
+    return ", ".join(sorted({type(e.clock).__name__ for e in job.experiments}))
 
 
 @contextmanager
@@ -134,11 +146,12 @@ def _undisturbed(job: Job, folder: Path) -> Whole:
     place = folder / "undisturbed"
     shutil.rmtree(place, ignore_errors=True)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if status := _wait(_life(job, place, 0.02, lambda: _count_batches(place / "batches"))):
+    if status := _wait(_life(job, place, 0.02, lambda: _count_batches(place))):
         raise RuntimeError(f"{job.paper}/{job.name} ends with status {status} although nobody disturbs it")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Whole(_content(place / "result.parquet"), int((place / "batches").stat().st_size), seconds)
+    start = float((place / "start").read_text())
+    return Whole(_content(place / "result.parquet"), int((place / "batches").stat().st_size), seconds, start)
 
 
 def _disturb(
@@ -157,10 +170,10 @@ def _disturb(
     interval = 0.0 if whole.batches < 300 else 0.02
     for _ in range(lives):
         share = chance.uniform(0, 2 / (lives + 1))
-        fate = Fate(
-            chance.choice(kinds), 1 + int(share * whole.batches), chance.randint(1, 4), chance.random(),
-            share * whole.seconds,
-        )  # fmt: skip
+        moment = chance.random() * (whole.start + 2 / (lives + 1) * (whole.seconds - whole.start))
+        kind, batch = chance.choice(kinds), 1 + int(share * whole.batches)
+        fate = Fate(kind, batch, chance.randint(1, 4), chance.random(), moment)
+        counted["resumed"] += _begun(place)
         process = _life(job, place, interval, lambda fate=fate: _trap(fate, place / "ballast" if small else None))
         status = _wait(process, fate.seconds if fate.kind == "kill -9" else math.inf)
         (place / "ballast").unlink(missing_ok=True)
@@ -171,6 +184,7 @@ def _disturb(
         if status != EXPECTED.get(fate.kind, -signal.SIGKILL):
             raise RuntimeError(f"{job.paper}/{job.name} ends with status {status} by {fate}")
         counted[fate.kind] += 1
+    counted["resumed"] += _begun(place)
     last = [_life(job, place, interval, lambda: None) for _ in range(chance.randint(1, 2))]
     if any(_wait(process) for process in last):
         raise RuntimeError(f"{job.paper}/{job.name} does not go on after its lives")
@@ -218,6 +232,11 @@ def _wait(process: int, seconds: float = math.inf) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
+def _begun(place: Path) -> bool:
+    """Does the next life find a checkpoint?"""
+    return any(place.glob("store/checkpoints/*.pt"))
+
+
 def _half_files(place: Path) -> int:
     """Files under their final names that are not whole."""
     from reproduce import results
@@ -243,10 +262,16 @@ def _content(result: Path) -> str:
 # --- inside a life ----------------------------------------------------------------------------------------------------
 
 
-def _count_batches(path: Path) -> None:
-    """A byte for every batch of requests."""
-    file = path.open("ab", buffering=0)
-    _at_batches(lambda: file.write(b"."))
+def _count_batches(place: Path) -> None:
+    """A byte for every batch of requests, and the processor time before the first."""
+    file, begun = (place / "batches").open("ab", buffering=0), time.process_time()
+
+    def count() -> None:
+        if not file.tell():
+            (place / "start").write_text(str(time.process_time() - begun))
+        file.write(b".")
+
+    _at_batches(count)
 
 
 def _trap(fate: Fate, ballast: Path | None) -> None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from reproduce.commands import data, findings, list_, plan, play, render, replay, report, schedule, train, verify
-from reproduce.errors import Stopped, UserError, unknown
+INTERRUPTED = "interrupted; what was finished is kept, and so is the latest checkpoint"
+
+try:  # Ctrl-C may come while the program is read
+    import argparse
+
+    from reproduce.commands import data, findings, list_, plan, play, render, replay, report, schedule, train, verify
+    from reproduce.errors import Stopped, UserError, unknown
+except KeyboardInterrupt:
+    print(INTERRUPTED, file=sys.stderr)
+    sys.exit(130)
 
 COMMANDS = (list_, plan, play, schedule, data, train, replay, render, verify, report, findings)
 
@@ -58,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Stopped as stopped:
         return _failed(str(stopped), 128 + stopped.number)
     except KeyboardInterrupt:
-        return _failed("interrupted; what was finished is kept, and so is the latest checkpoint", 130)
+        return _failed(INTERRUPTED, 130)
     except BrokenPipeError:  # the reader of a pipe left early (`... | head`)
         _leave_stdout()
     except OSError as error:

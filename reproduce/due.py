@@ -196,12 +196,14 @@ def play_words(config: Mapping[str, Any]) -> str:
     benchmark and the scale."""
     asked = config["play"]
     words = ["--all"] if asked["algorithms"] is None else list(asked["algorithms"])
-    return shlex.join([*words, "--seeds", str(asked["seeds"]), *(["--tune"] if asked["tune"] else [])])
+    tuned = ["--tune", "--grid", ",".join(map(str, asked["grid"]))] if asked["tune"] else []
+    return shlex.join([*words, "--seeds", str(asked["seeds"]), *tuned])
 
 
 def play_files(config: Mapping[str, Any]) -> list[str]:
-    """The tables of all benchmarks of the configuration, at its scale."""
-    return [f"play/{config['scale']}/{benchmark}.md" for benchmark in config["play"]["benchmarks"]]
+    """The tables of all benchmarks of the configuration."""
+    asked = config["play"]
+    return [f"play/{asked['scale']}/{benchmark}.md" for benchmark in asked["benchmarks"]]
 
 
 def play_marker(scale: str, benchmark: str, config: Mapping[str, Any]) -> str:

@@ -26,23 +26,9 @@ FINDING = "<!--finding-->"
 
 def pages(root: Path = Path()) -> dict[Path, str]:
     """Page -> what it should hold. UserError for a template that asks for what is not there."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
-
-    environment = Environment(
-        loader=FileSystemLoader(root / TEMPLATES),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {f.__name__: f for f in FUNCTIONS}
-    environment.globals["coverage"] = {c.paper: c for c in coverage()}
     found = {}
     for template in sorted((root / TEMPLATES).glob("*.md")):
-        try:
-            text = reflow(environment.get_template(template.name).render())
-        except TemplateError as error:
-            raise UserError(f"{TEMPLATES / template.name}: {error}") from None
+        text = rendered(template)
         if template.name == "README.md":
             blocks = {"coverage": coverage_table(), "claims": claims_table(root), "results": text}
             found[root / "README.md"] = _between(root / "README.md", blocks)
@@ -52,6 +38,25 @@ def pages(root: Path = Path()) -> dict[Path, str]:
         page = root / f"docs/papers/{paper}.md"
         found[page] = _between(page, {f"settings {s}": settings_table(paper, s) for s in ("paper", "reduced")})
     return found
+
+
+def rendered(template: Path) -> str:
+    """A template's text with the numbers of the working directory. UserError if it asks for what is not there."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+
+    environment = Environment(
+        loader=FileSystemLoader(template.parent),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {f.__name__: f for f in FUNCTIONS}
+    environment.globals["coverage"] = {c.paper: c for c in coverage()}
+    try:
+        return reflow(environment.get_template(template.name).render())
+    except TemplateError as error:
+        raise UserError(f"{TEMPLATES / template.name}: {error}") from None
 
 
 def sentences(root: Path = Path()) -> dict[str, list[str]]:

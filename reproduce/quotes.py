@@ -80,6 +80,11 @@ def cells(artifact: str) -> Cells:
     return _read(path)
 
 
+def played(name: str) -> Cells:
+    """The rows that `python -m reproduce play ... -o play/reduced/across` wrote, of "reduced/across"."""
+    return _read(Path(f"play/{name}.csv"))
+
+
 def printed(artifact: str) -> Cells:
     """The numbers that a paper prints, of "fedacs/table1"."""
     paper, _, name = artifact.partition("/")
@@ -88,13 +93,64 @@ def printed(artifact: str) -> Cells:
 
 def lead(a: Cells, b: Cells, digits: int = 1) -> str:
     """Mean of a - b, seed by seed, with the 95 % t-interval: "9.4 (4.5 to 14.4)"."""
+    mean, low, high = _gap(a, b)
+    return f"{mean:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})".replace("-", "−")
+
+
+def _gap(a: Cells, b: Cells) -> tuple[float, float, float]:
+    """Mean of a - b, seed by seed, and its 95 % t-interval."""
     from reproduce.verdicts.intervals import t_interval
 
     gaps = (a.seeds - b.seeds).dropna()
     if len(gaps) != len(a.seeds) or len(gaps) != len(b.seeds) or len(gaps) < 2:
         raise UserError(f"{a.name} and {b.name}: a lead needs the same seeds, two at least, without divergence")
-    low, high = t_interval(list(gaps))
-    return f"{gaps.mean():.{digits}f} ({low:.{digits}f} to {high:.{digits}f})".replace("-", "−")
+    return (float(gaps.mean()), *t_interval(list(gaps)))
+
+
+OUTCOMES = ("ahead", "not told apart", "equal", "behind", "diverged", "failed", "not trained", "refused")
+
+
+def outcome(a: Cells, b: Cells) -> str:
+    """How a stands to b on the same seeds of a play, one of `OUTCOMES`: by the 95 % t-interval of the difference, equal
+    where the seeds agree but for rounding; or why one of them has no numbers."""
+    states = {str(s).partition(":")[0] for c in (a, b) for s in c.rows["status"]}
+    for word in ("refused", "not trained", "failed", "diverged"):
+        if word in states:
+            return word
+    _, low, high = _gap(a, b)
+    if (a.seeds - b.seeds).abs().max() <= 1e-9 * a.seeds.abs().max():
+        return "equal"
+    low, high = (low, high) if _sign(a) > 0 else (-high, -low)
+    return "ahead" if low > 0 else "behind" if high < 0 else "not told apart"
+
+
+def outcomes(a: Cells, b: Cells, over: str) -> dict[str, list[str]]:
+    """Outcome -> values of the column `over`, of all values that a has: how a stands to b there."""
+    found: dict[str, list[str]] = {word: [] for word in OUTCOMES}
+    for value in dict.fromkeys(a.rows[over]):
+        found[outcome(a(**{over: value}), b(**{over: value}))].append(value)
+    return found
+
+
+def told(a: Cells, b: Cells, digits: int = 1) -> str:
+    """The outcome with the difference: "ahead: 9.4 (4.5 to 14.4)"."""
+    found = outcome(a, b)
+    return f"{found}: {lead(a, b, digits)}" if found in ("ahead", "not told apart", "behind") else found
+
+
+def leaders(c: Cells) -> list[str]:
+    """The algorithm of the best mean on a benchmark, then those not told apart from it; [] if nothing was trained."""
+    fine = [str(name) for name, mine in c.rows.groupby("algorithm", sort=False) if (mine["status"] == "ok").all()]
+    if not fine:
+        return []
+    best = max(fine, key=lambda name: _sign(c) * c(algorithm=name).seeds.mean())
+    like = (name for name in fine if outcome(c(algorithm=name), c(algorithm=best)) in ("not told apart", "equal"))
+    return [best, *(name for name in like if name != best)]
+
+
+def _sign(c: Cells) -> int:
+    """1 where more is better, -1 for distances."""
+    return -1 if set(c.rows["metric"]) == {"distance"} else 1
 
 
 def share(a: Cells, b: Cells, digits: int = 2) -> str:
@@ -208,5 +264,8 @@ def _key(value: Any) -> Any:
         return str(value)
 
 
-FUNCTIONS = (cells, printed, lead, share, rmse, common, off, unlike, multiples, behind, apart, panel, minutes, total)
+FUNCTIONS = (
+    *(cells, printed, lead, share, rmse, common, off, unlike, multiples, behind, apart, panel, minutes, total),
+    *(played, outcome, outcomes, told, leaders),
+)
 """What templates can call."""

@@ -208,14 +208,17 @@ def numbers() -> Iterator[Bad]:
         "--step": ("-1", "nan", "inf", "x"),
         "--upload": ("-1", "nan", "inf"),
         "--download": ("-1", "nan", "inf"),
-        "--aggregations": ("0", "-1", "x"),
-        "--horizon": ("-1", "nan", "x"),
+        "--aggregations": ("0", "-1", "x", "999999999999"),
+        "--horizon": ("-1", "nan", "x", "inf", "1e308"),
         "--option": ("junk", "nothing=1", "=", ""),
     }.items():
         for value in values:
             yield Bad(f"{option} {value}", (*own, f"{option}={value}"), "")
     for low, high in (("5", "1"), ("nan", "1"), ("0", "1"), ("1", "inf"), ("x", "1")):
         yield Bad("--slowdown", (*own, "--slowdown", low, high), "")
+    for options in ("mu=[1]", "mu={}", "mu={1: [2]}", "mu=(1, [2])", "mu=nan", "mu=1e999", "1", "**{}"):
+        words = (PLAY[0], f"fedprox({options})", *PLAY[2:])
+        yield Bad(f"fedprox({options})", words, "is a number" if "999" in options else "options are name=value")
     for option, value in (("rounds", "0"), ("rounds", "-3"), ("rounds", "x"), ("minutes", "0"), ("minutes", "-1"),
                           ("minutes", "nan"), ("minutes", "soon")):  # fmt: skip
         yield Bad(f"--{option} {value}", ("replay", "smoke", f"--{option}={value}"), option.rstrip("s"))

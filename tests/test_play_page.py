@@ -65,9 +65,11 @@ def test_a_grid_of_plays_is_a_target_of_the_workflow(tmp_path: Path) -> None:
     for name in ("Snakefile", "config", "profiles"):
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, tmp_path / name)
     config = tmp_path / "config/config.yaml"
-    text = config.read_text(encoding="utf-8").replace("scale: paper", "scale: smoke")
-    text = text.replace("algorithms: null", 'algorithms: [fednova, "fedprox(mu=0.5)"]').replace(
-        "seeds: 0-4", "seeds: 0-1"
+    text = config.read_text(encoding="utf-8").replace("scale: reduced", "scale: smoke")
+    text = (
+        text.replace("algorithms: null", 'algorithms: [fednova, "fedprox(mu=0.5)"]')
+        .replace("seeds: 0-4", "seeds: 0-1")
+        .replace("tune: true", "tune: false")
     )
     config.write_text(re.sub(r"benchmarks: .*", "benchmarks: [fedagrac-steps, fedagrac/fig1]", text), encoding="utf-8")
     snakemake = ("-m", "snakemake", "plays", "-c1")
@@ -76,5 +78,10 @@ def test_a_grid_of_plays_is_a_target_of_the_workflow(tmp_path: Path) -> None:
     assert "| fedprox(mu=0.5) | " in table
     assert (tmp_path / "play/smoke/fedagrac-steps.png").stat().st_size > 10_000
     assert "Nothing to be done" in str(run(tmp_path, *snakemake, "-n"))
+    run(tmp_path, "-m", "snakemake", "across", "-c1")
+    assert (
+        "| algorithm | fedagrac-steps | fedagrac/fig1 | mean rank |" in (tmp_path / "play/smoke/across.md").read_text()
+    )
+    assert (tmp_path / "play/smoke/across.png").stat().st_size > 10_000
     config.write_text(config.read_text(encoding="utf-8").replace("0.5", "0.25"), encoding="utf-8")
     assert "Nothing to be done" not in str(run(tmp_path, *snakemake, "-n"))

@@ -26,7 +26,7 @@ ROOMS = (
     ("results",),
     ("plan", "quotes"),
     ("training",),
-    ("due", "findings", "play", "watch"),
+    ("configuration", "due", "findings", "play", "watch"),
     ("page",),
     ("commands",),
     ("__main__",),

@@ -278,6 +278,15 @@ def test_a_diverged_run_ends_and_says_so() -> None:
     assert list(values(run, "accuracy")) == [0]
 
 
+def test_a_fingerprint_that_diverged_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its distances are not numbers; the sessions before have their results."""
+    monkeypatch.setattr(Proposed, "_distance", lambda *_: math.nan)
+    run, _ = play(FedAvg(LR, momentum=MOMENTUM), Proposed(), Tasks(settings()))
+    assert run.state["status"] == "diverged"
+    assert run.state["round"] == (P + 1) * T
+    assert len(values(run, "accuracy")) == T + 1
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -129,6 +129,8 @@ class Sessions:
             session, t = divmod(state["round"], self.rounds)
             if state["opened"] < session:
                 yield from self._open(env, algorithm, state, session)
+                if state["status"] != "ok":
+                    return
             now = self._now(env, algorithm, session, state["round"], self.rate(algorithm.lr, t), state["steps_done"])
             before = state["x"]
             yield from algorithm.round(env, state, now)
@@ -178,6 +180,9 @@ class Sessions:
             state["x"] = state["random"]
         elif session > self.pilots and state["stored"]:
             mixture["alpha"] = self.start.weights(len(state["stored"]), mixture.get("distance", np.empty(0)))
+            if not np.isfinite(mixture["alpha"]).all():  # a fingerprint diverged, though no session did
+                state["status"] = "diverged"
+                return
             state["x"] = mixed(mixture["alpha"], state["stored"])
         for metric, values in mixture.items():
             for z, value in enumerate(values, start=session - len(values)):

@@ -42,12 +42,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tuning-seeds", default="1000,1001", metavar="SEEDS", help="to choose on (default: 1000,1001)"
     )
+    parser.add_argument(
+        "--grid",
+        default="0.1,0.3,1,3,10",
+        metavar="FACTORS",
+        help="of each one's rate, to try (default: 0.1,0.3,1,3,10)",
+    )
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--list", action="store_true", help="show the benchmarks with size and cost; train nothing")
     asked.add_argument(
         "--matrix", action="store_true", help="show which algorithms fit which benchmarks; train nothing"
     )
     asked.add_argument("--cost", action="store_true", help="show what it would cost; train nothing")
+    asked.add_argument("--finished", action="store_true", help="show what is trained; train nothing")
     parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="NAME", help="also write NAME.md, NAME.csv, NAME.png, .pdf"
@@ -77,7 +84,8 @@ def run(args: argparse.Namespace) -> None:
                 "name an algorithm and a benchmark: play ALGORITHM --on BENCHMARK (`play --list` shows them)"
             )
         match = _match(args, specs, benchmarks)
-        match.check()
+        if not args.finished:
+            match.check()
         files = (
             [args.output.with_name(args.output.name + s) for s in (".md", ".csv", ".png", ".pdf")]
             if args.output
@@ -85,9 +93,10 @@ def run(args: argparse.Namespace) -> None:
         )
         for file in files:
             check_writable(file)
-        print(match.cost(), file=sys.stderr)
+        if not args.finished:
+            print(match.cost(), file=sys.stderr)
         if not args.cost:
-            match.train()
+            (match.take if args.finished else match.train)()
             _shown(match, args)
 
 
@@ -107,6 +116,14 @@ def seeds(text: str) -> tuple[int, ...]:
     return tuple(found)
 
 
+def grid(text: str) -> tuple[float, ...]:
+    """The numbers of "0.1,1,10"; UserError for what is none."""
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise UserError(f"grid '{text}': use numbers and commas, such as 0.1,1,10") from None
+
+
 def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchmark]) -> Match:
     from reproduce.play.match import Match
     from reproduce.play.specs import Spec, parse
@@ -117,8 +134,8 @@ def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchma
         specs = [*(Spec(label) for label in benchmarks[0].own), *specs]
     against = parse(args.against) if args.against else None
     return Match(
-        specs, benchmarks, seeds(args.seeds), args.tune, seeds(args.tuning_seeds), against, lenient=args.all
-    )  # fmt: skip
+        specs, benchmarks, seeds(args.seeds), args.tune, seeds(args.tuning_seeds), against, args.all, grid(args.grid)
+    )
 
 
 def _list(benchmarks: list[Benchmark], json: bool) -> None:
@@ -166,9 +183,10 @@ def describe(b: Benchmark) -> dict[str, Any]:
 
 
 def _matrix(specs: list[Spec], benchmarks: list[Benchmark], json: bool) -> None:
+    from reproduce.play.across import impersonal
     from reproduce.play.benchmarks import reason
 
-    found = [(s.text, b.name, _short(s, reason(s, b))) for s in specs for b in benchmarks]
+    found = [(s.text, b.name, impersonal(s.text, reason(s, b))) for s in specs for b in benchmarks]
     if json:
         print_json([{"algorithm": a, "benchmark": b, "runs": not why, "reason": why} for a, b, why in found])
         return
@@ -177,14 +195,6 @@ def _matrix(specs: list[Spec], benchmarks: list[Benchmark], json: bool) -> None:
     rows = [[s.text, *(cells[s.text, b.name] for b in benchmarks)] for s in specs]
     print_table(["ALGORITHM", *(b.name for b in benchmarks)], rows)
     print("".join(f"\n({n}) {why}" for why, n in numbers.items()) or "\nall of them fit")
-
-
-def _short(spec: Spec, reason: str) -> str:
-    """The reason with "it" for the algorithm, so that equal reasons are said once."""
-    from reproduce.play.names import NAMES
-
-    cls = spec.cls or (NAMES[spec.name].cls if spec.name in NAMES else None)
-    return re.sub(rf"^{cls.__name__}\b", "it", reason) if cls else reason
 
 
 def _shown(match: Match, args: argparse.Namespace) -> None:

@@ -31,6 +31,9 @@ COLUMNS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "concurrency_mean": ("AT WORK", "{:.4g}".format), "clients_never_heard": ("SILENT", "{:.0f}".format),
 }  # fmt: skip
 
+MOST = 10**8
+"""Aggregations, or jobs of the fastest client until the horizon, beyond which a number is a slip."""
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", help="an artifact (defedavg/fig2) or a policy (fedavg, defedavg_iid, fedbuff, ...)")
@@ -63,6 +66,8 @@ def run(args: argparse.Namespace) -> None:
         files.check_writable(args.output)
     try:
         wanted = list(_declared(args) if "/" in args.target else _own(args))
+        for _, timed, length in wanted:
+            _check_length(timed, *length)
         found = [(name, timed, summarise(timed, args.seed, *length)) for name, timed, length in wanted]
     except ValueError as error:
         raise UserError(str(error)) from error
@@ -131,6 +136,14 @@ def _option(policy: Any, text: str) -> tuple[str, Any]:
         return name, type(default)(value)
     except ValueError as error:
         raise UserError(f"--option {text}: a number is needed") from error
+
+
+def _check_length(timed: Schedule, aggregations: int | None, horizon: float | None) -> None:
+    job = timed.pace.download + timed.steps * timed.pace.step + timed.pace.upload
+    if (aggregations or 0) > MOST:
+        raise UserError(f"--aggregations {aggregations}: use {MOST:,} at most")
+    if (horizon or 0) > MOST * job:
+        raise UserError(f"--horizon {horizon:g}: use {MOST * job:g} at most, {MOST:,} jobs of the fastest client")
 
 
 def _length(

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from reproduce.play.benchmarks import find
-from reproduce.play.match import Match
+from reproduce.play.match import FACTORS, Match
 from reproduce.play.scores import summary
 from reproduce.play.specs import parse
 
@@ -35,12 +35,14 @@ def play(
     seeds: Iterable[int] = range(5),
     tune: bool = False,
     against: str = "",
+    grid: Iterable[float] = FACTORS,
 ) -> pd.DataFrame:
     """Train algorithms on benchmarks and return one row per benchmark, algorithm and seed.
 
     algorithms: names with options ("fedprox(mu=0.01)"), or classes of files in the working directory
     ("my_module:FedSlow(lr=0.1)"). on: aliases of `python -m reproduce play --list`, or panels ("fedacs/mnist-static").
     tune: first choose every algorithm's rate from a grid of equal size, on seeds that are not reported.
+    grid: what its own rate is multiplied with for that, in ascending order.
     against: what the others are compared with on the same seeds; "": the benchmark's FedAvg.
 
     Columns: benchmark, scale, algorithm, lr, seed, metric, value (mean of the last evaluations; NaN if there is none),
@@ -59,6 +61,7 @@ def play(
         tuple(seeds),
         tune,
         against=parse(against) if against else None,
+        factors=tuple(grid),
     )
     match.check()
     print(match.cost(), file=sys.stderr)

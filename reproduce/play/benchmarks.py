@@ -32,6 +32,10 @@ ALIASES: Mapping[str, Mapping[str, str]] = {
         "smoke": "dynamic_init/gaussian-n4-o00-a03:init_scheme=previous",
         "reduced": "dynamic_init/mnist-n10-o00-a03:init_scheme=previous",
     },
+    "sessions-proposed": {
+        "smoke": "dynamic_init/gaussian-n4-o00-a03:init_scheme=proposed",
+        "reduced": "dynamic_init/mnist-n10-o00-a03:init_scheme=proposed",
+    },
     "capacities": {"smoke": "fiarse/five-image-blobs", "reduced": "fiarse/five-fashion-mnist"},
     "virtual-time": {"smoke": "defedavg/gaussian-noniid-n3", "reduced": "defedavg/fashion-mnist-noniid-n10"},
 }

@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +30,7 @@ from reproduce.settings import settings
 from reproduce.text import duration, short
 
 FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)
-"""The grid of rates around the one that an algorithm has untuned: the same number of points for all."""
+"""Multiples of the rate that an algorithm has untuned: all have a grid of as many points."""
 TUNING_SEEDS = (1000, 1001)
 """Seeds on which rates are chosen; they are never reported."""
 
@@ -37,7 +38,7 @@ TUNING_SEEDS = (1000, 1001)
 @dataclass
 class Entry:
     """One algorithm on one benchmark. refused: why it cannot run; failed: what its own code raised. edge: the rate is
-    the smallest or the largest of its grid."""
+    the smallest or the largest of its grid. untrained: something of it is not there, and nothing was to be trained."""
 
     benchmark: Benchmark
     spec: Spec
@@ -45,6 +46,7 @@ class Entry:
     refused: str = ""
     failed: str = ""
     edge: bool = False
+    untrained: bool = False
 
     @property
     def own(self) -> bool:
@@ -57,7 +59,7 @@ class Match:
     """Algorithms on benchmarks with the reported seeds; on each benchmark, `against` (default: its own FedAvg) comes
     first, and all others are compared with it.
 
-    lenient: an algorithm that does not fit a benchmark is a line of the table, and no error.
+    factors: the grid. lenient: an algorithm that does not fit a benchmark is a line of the table, and no error.
     Raises UserError for what cannot be, before anything is trained.
     """
 
@@ -68,11 +70,14 @@ class Match:
     tuning_seeds: tuple[int, ...] = TUNING_SEEDS
     against: Spec | None = None
     lenient: bool = False
+    factors: tuple[float, ...] = FACTORS
     entries: list[Entry] = field(init=False)
 
     def __post_init__(self) -> None:
         if self.tune and set(self.seeds) & set(self.tuning_seeds):
             raise UserError("the seeds on which rates are chosen must not be reported: use others")
+        if sorted({f for f in self.factors if 0 < f < math.inf}) != list(self.factors) or not self.factors:
+            raise UserError("a grid has different positive numbers, in ascending order, such as 0.1,1,10")
         self.entries = [
             self._entry(benchmark, spec)
             for benchmark in self.benchmarks
@@ -98,12 +103,12 @@ class Match:
         if not self.tune or entry.experiment is None:
             return []
         middle = entry.experiment.algorithm.lr
-        rates = [float(f"{factor * middle:.12g}") for factor in FACTORS]
+        rates = [float(f"{factor * middle:.12g}") for factor in self.factors]
         return [job(entry, self.tuning_seeds, entry.benchmark.experiment(entry.spec, lr)) for lr in rates]
 
     def reported(self, entry: Entry) -> Job | None:
         """The job whose numbers are shown; None if there is none."""
-        if entry.experiment is None or entry.failed:
+        if entry.experiment is None or entry.failed or entry.untrained:
             return None
         return job(entry, self.seeds, entry.experiment)
 
@@ -117,10 +122,14 @@ class Match:
             members.append(j)
         return list(found.values())
 
+    def _jobs(self) -> list[tuple[Entry, Job]]:
+        """The grids, and the reported seeds at today's rates."""
+        found = [(e, j) for e in self.entries for j in self.grid(e)]
+        return found + [(e, j) for e in self.entries if (j := self.reported(e)) is not None]
+
     def cost(self) -> str:
         """One line: what is to be trained, tuning included, and how long that takes on one core."""
-        jobs = [(e, j) for e in self.entries for j in self.grid(e)]
-        jobs += [(e, j) for e in self.entries if (j := self.reported(e)) is not None]
+        jobs = self._jobs()
         due = [(e, j) for e, j in jobs if not results.standing(j).holds]
         costs = [plan.cost(joined(members)) for _, members in self.groups(due)]
         if not costs:
@@ -146,11 +155,22 @@ class Match:
     def train(self) -> None:
         """Train what does not hold: the grids, then the reported seeds at the rates that won."""
         self.check()
+        start, due = time.perf_counter(), sum(not results.standing(j).holds for _, j in self._jobs())
         if self.tune:
             self._train((e, j) for e in self.entries for j in self.grid(e))
             for entry in self.entries:
                 self._choose(entry)
         self._train((e, j) for e in self.entries if (j := self.reported(e)) is not None)
+        if due:
+            print(f"trained in {duration(time.perf_counter() - start)}", file=sys.stderr)
+
+    def take(self) -> None:
+        """Take what was trained before, of older code too, and train nothing."""
+        for entry in filter(lambda e: e.experiment is not None, self.entries):
+            entry.untrained = not _there(self.grid(entry))
+            if not entry.untrained:
+                self._choose(entry)
+                entry.untrained = not _there(filter(None, [self.reported(entry)]))
 
     def _train(self, jobs: Iterable[tuple[Entry, Job]]) -> None:
         due = [(e, j) for e, j in jobs if not results.standing(j).holds]
@@ -178,7 +198,8 @@ class Match:
         sign = -1 if entry.benchmark.metric[0] == "distance" else 1
         means = [scores.of(j, entry.benchmark)["value"].mean(skipna=False) for j in grid]
         worth = [-math.inf if math.isnan(m) else sign * m for m in means]
-        best = max(range(len(grid)), key=lambda i: (worth[i], -abs(i - len(grid) // 2)))
+        middle = min(range(len(grid)), key=lambda i: abs(math.log(self.factors[i])))
+        best = max(range(len(grid)), key=lambda i: (worth[i], -abs(i - middle)))
         if worth[best] == -math.inf:
             entry.failed = "diverged at every rate of its grid"
             return
@@ -189,7 +210,7 @@ class Match:
 
     def frame(self) -> pd.DataFrame:
         """One row per benchmark, algorithm and seed: benchmark, scale, algorithm, lr, seed, metric, value, difference
-        (to the reference, same seed), status ("ok", "diverged", "failed: ...", "refused: ..."), edge.
+        (to the reference, same seed), status ("ok", "diverged", "failed: ...", "refused: ...", "not trained"), edge.
 
         The value is a mean over a run's last evaluations (`Benchmark.window`), over the sizes where a model has
         several; NaN where there is none.
@@ -205,11 +226,12 @@ class Match:
     def _rows(self, entry: Entry) -> pd.DataFrame:
         j = self.reported(entry)
         if j is None:
-            status = f"refused: {entry.refused}" if entry.refused else f"failed: {entry.failed}"
+            said = {"refused": entry.refused, "failed": entry.failed}
+            status = next((f"{word}: {why}" for word, why in said.items() if why), "not trained")
             rows = pd.DataFrame({"seed": self.seeds, "value": math.nan, "status": status})
         else:
             rows = scores.of(j, entry.benchmark)
-        lr = math.nan if entry.experiment is None else float(entry.experiment.algorithm.lr)
+        lr = math.nan if entry.experiment is None or entry.untrained else float(entry.experiment.algorithm.lr)
         named = {"benchmark": entry.benchmark.name, "scale": entry.benchmark.scale, "algorithm": entry.spec.text}
         return rows.assign(**named, lr=lr, metric=entry.benchmark.metric[0], edge=entry.edge)
 
@@ -232,6 +254,11 @@ def job(entry: Entry, seeds: tuple[int, ...], experiment: Experiment) -> Job:
     name = f"{entry.benchmark.slug}--{word}-{hashlib.sha256(told.encode()).hexdigest()[:10]}"
     said = f"benchmark of {entry.benchmark.panel}"
     return Job(entry.benchmark.scale, "play", name, Panel(name, (experiment,), seeds, said), (experiment,), ())
+
+
+def _there(jobs: Iterable[Job]) -> bool:
+    """Are all of their results there?"""
+    return all(results.standing(j).usable for j in jobs)
 
 
 def joined(jobs: Sequence[Job]) -> Job:

@@ -59,7 +59,8 @@ def _options(text: str, arguments: str) -> tuple[tuple[str, Any], ...]:
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
             raise ValueError
         found = [(str(k.arg or ""), ast.literal_eval(k.value)) for k in call.keywords]
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        hash(tuple(found))  # lists are no plain values
+    except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError) as error:
         raise UserError(f"'{text}': options are name=value, with plain numbers, words in quotes, True or False") from (
             error
         )

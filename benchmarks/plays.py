@@ -1,0 +1,57 @@
+"""What one cohort is worth to a matrix of plays: all algorithms and rates of a benchmark together, and one by one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from reproduce.engine.cohort import Cohort, prepare
+from reproduce.engine.cost import estimate_together
+from reproduce.engine.task import Tasks
+from reproduce.engine.trainer import Trainer
+from reproduce.experiment import Experiment
+from reproduce.play.benchmarks import Benchmark, find, reason
+from reproduce.play.match import FACTORS
+from reproduce.play.names import NAMES
+from reproduce.play.specs import Spec
+from reproduce.settings import settings
+from reproduce.text import short
+
+PARTS = (("fedacs-static", 2, FACTORS), ("fedagrac-steps", 1, FACTORS[2:3]))
+"""Benchmark, rounds of it, multiples of every algorithm's rate."""
+
+
+def plays() -> None:
+    """All algorithms that fit, a few rounds: one cohort against one after another, in CPU seconds of one thread."""
+    print("| benchmark | rounds | runs | samples | FLOP | one cohort, s | one by one, s | ratio |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for name, rounds, factors in PARTS:
+        part = list(points(find(name, "reduced"), rounds, factors))
+        cost, (together, apart) = estimate_together(part, (0,)), times(part)
+        counts = f"{rounds} | {len(part)} | {short(cost.samples)} | {short(cost.flops)}"
+        print(f"| {name} | {counts} | {together:.1f} | {apart:.1f} | {apart / together:.2f} |", flush=True)
+
+
+def points(benchmark: Benchmark, rounds: int, factors: Sequence[float]) -> Iterator[Experiment]:
+    """All algorithms that fit at these multiples of their rates, over so many rounds."""
+    for spec in map(Spec, NAMES):
+        if not reason(spec, benchmark):
+            middle = benchmark.experiment(spec).algorithm.lr
+            for factor in factors:
+                point = benchmark.experiment(spec, middle * factor)
+                yield replace(point, clock=replace(point.clock, rounds=rounds))
+
+
+def times(experiments: Sequence[Experiment]) -> tuple[float, float]:
+    """CPU seconds, which other programs cannot change much, of all in one cohort, and of one after another; data and
+    kernels are there before."""
+    tasks, trainer = Tasks(settings()), Trainer(1)
+
+    def train(some: Sequence[Experiment]) -> float:
+        start = time.process_time()
+        Cohort(prepare(some, [0], tasks), trainer).run()
+        return time.process_time() - start
+
+    train(experiments[:2])
+    return train(experiments), sum(train([e]) for e in experiments)

@@ -1,0 +1,200 @@
+"""All algorithms on all benchmarks: one table, one heat map, both made from a `summary`.
+
+In it, the first algorithm of each benchmark is the one that the others are compared with.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pandas as pd
+
+from reproduce.play.names import NAMES
+from reproduce.play.numbers import number, span, table
+from reproduce.report import figures
+from reproduce.report.looks import BLUE, DARK, GREY, SKY, VERMILLION
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TRAINED = ("ok", "diverged", "failed")
+EDGE = "†"
+BORDERS = (-9.0, -3.0, -1.0, 1.0, 3.0, 9.0)
+"""Of the colours, in half-widths of the difference's own interval: between -1 and 1 that has zero in it."""
+COLOURS = (VERMILLION, "#F6BC94", "#F2F2F2", SKY, BLUE)
+LIGHT = "#b0b0b0"
+Cell: TypeAlias = Mapping[Any, Any]
+"""A row of `Matrix.cells`."""
+
+
+class Matrix:
+    """The rows of a `summary` by algorithm and benchmark.
+
+    cells: rows with `state` ("ok", "diverged", "failed", "refused", "not trained"), `edge` and `place`, the rank among
+    what was trained: whoever diverged or failed comes last. algorithms: those on more benchmarks first, then by their
+    mean place. reasons: why pairs do not fit -> the number of the reason.
+    """
+
+    def __init__(self, found: pd.DataFrame) -> None:
+        state = found["status"].str.extract(r"^(\w+(?: trained)?)", expand=False)
+        signed = found["mean"].where(found["metric"] == "distance", -found["mean"])
+        place = signed.groupby(found["benchmark"].where(state.isin(TRAINED))).rank(method="min", na_option="bottom")
+        rows = found.assign(state=state, place=place, edge=found["status"].str.contains("edge of its grid"))
+        self.cells = {(c["algorithm"], c["benchmark"]): c for c in rows.to_dict("records")}
+        self.benchmarks = list(dict.fromkeys(found["benchmark"]))
+        self.references = {b: str(mine["algorithm"].iloc[0]) for b, mine in found.groupby("benchmark", sort=False)}
+        places = rows.groupby("algorithm", sort=False)["place"].agg(["count", "mean"]).reset_index()
+        places = places.sort_values(["count", "mean"], ascending=[False, True], kind="stable")
+        self.algorithms = list(places["algorithm"])
+        self.ranks = [f"{m:.1f} of {n}" if n else "" for m, n in zip(places["mean"], places["count"], strict=True)]
+        refused = [self.cells.get((a, b)) for a in self.algorithms for b in self.benchmarks]
+        whys = [why(c) for c in refused if c and c["state"] == "refused"]
+        self.reasons: Mapping[str, int] = {text: i for i, text in enumerate(dict.fromkeys(whys), start=1)}
+
+    def number(self, cell: Cell) -> str:
+        """That of the reason why a pair does not fit, in brackets."""
+        return f"({self.reasons[why(cell)]})"
+
+
+def why(cell: Cell) -> str:
+    """The reason why a pair does not fit."""
+    return impersonal(cell["algorithm"], cell["status"].partition(": ")[2])
+
+
+def impersonal(algorithm: str, reason: str) -> str:
+    """The reason with "it" for the algorithm, so that equal reasons are said once."""
+    name = algorithm.partition("(")[0]
+    cls = NAMES[name].cls.__name__ if name in NAMES else name.partition(":")[2]
+    return re.sub(rf"^({cls or name}|{re.escape(name)})\b", "it", reason)
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+def markdown(found: pd.DataFrame) -> list[str]:
+    """Lines: the table of means, intervals and ranks, and what its marks mean."""
+    matrix = Matrix(found)
+    lines = []
+    for algorithm, rank in zip(matrix.algorithms, matrix.ranks, strict=True):
+        cells = [matrix.cells.get((algorithm, b)) for b in matrix.benchmarks]
+        lines.append([algorithm, *(_entry(matrix, c) if c else "" for c in cells), rank])
+    units = {"accuracy": "accuracy (%)", "distance": "distance to the optimum"}
+    measured = " or ".join(units[m] for m in dict.fromkeys(found["metric"]))
+    said = [
+        f"Mean {measured} with its 95 % interval, rank; what diverged or failed has the last rank. Mean ranks are over"
+        " so many benchmarks; only those over the same ones can be compared."
+    ]
+    if any(c["edge"] for c in matrix.cells.values()):
+        said.append(f"{EDGE} The best rate is the first or the last of its grid: another one may be better.")
+    said += [f"({number}) {reason}." for reason, number in matrix.reasons.items()]
+    return [*table(["algorithm", *matrix.benchmarks, "mean rank"], lines), "", *(f"- {line}" for line in said)]
+
+
+def _entry(matrix: Matrix, cell: Cell) -> str:
+    if cell["state"] == "refused":
+        return f"no {matrix.number(cell)}"
+    if cell["state"] == "not trained":
+        return "not trained"
+    interval = span(cell["low"], cell["high"])
+    mean = number(cell["mean"]) + (f" ({interval})" if interval else "")
+    said = mean if cell["state"] == "ok" else cell["status"].partition(":")[0].partition(";")[0]
+    return f"{said}, {cell['place']:.0f}{EDGE * cell['edge']}"
+
+
+# --- the picture ------------------------------------------------------------------------------------------------------
+
+
+def heat(found: pd.DataFrame) -> Figure:
+    """A box for each pair: the difference to the benchmark's reference and the rank; the reference itself has its mean.
+
+    Coloured by the difference over half of its own interval, which is comparable between benchmarks: grey where the two
+    are not told apart. Pairs that do not fit are hatched, with the number of the reason; what diverged or failed is
+    hatched crosswise.
+    """
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+
+    matrix = Matrix(found)
+    colours = ScalarMappable(BoundaryNorm(BORDERS, len(COLOURS)), ListedColormap(COLOURS))
+    fig, axes = figures.sheet(height=0.165 * len(matrix.algorithms) + 1.1)
+    ax = axes[0, 0]
+    for i, algorithm in enumerate(matrix.algorithms):
+        for j, benchmark in enumerate(matrix.benchmarks):
+            cell = matrix.cells.get((algorithm, benchmark))
+            if cell is not None:
+                _box(ax, matrix, cell, (j, i), colours)
+        ax.text(len(matrix.benchmarks), i, matrix.ranks[i], ha="center", va="center", fontsize=6)
+    _frame(ax, matrix)
+    bar = fig.colorbar(colours, ax=ax, pad=0.01, aspect=30, ticks=BORDERS[1:-1])
+    label = "difference to the reference, in halves of its own 95 % interval"
+    bar.set_label("\n".join(textwrap.wrap(label, max(20, 5 * len(matrix.algorithms)))), fontsize=7)
+    bar.outline.set_visible(False)
+    return fig
+
+
+def _box(ax: Axes, matrix: Matrix, cell: Cell, at: tuple[int, int], colours: Any) -> None:
+    """One pair, at (column, row)."""
+    from matplotlib.patches import Rectangle
+
+    state, corner = cell["state"], (at[0] - 0.5, at[1] - 0.5)
+    rank = f" ({cell['place']:.0f}{EDGE * cell['edge']})" if state in TRAINED else ""
+    face, strength = "white", 0.0
+    text = {"diverged": f"div.{rank}", "failed": f"failed{rank}"}.get(state, str(state))
+    if state == "refused":
+        text = matrix.number(cell)
+    elif state == "ok":
+        reference = cell["algorithm"] == matrix.references[cell["benchmark"]]
+        text = (_short(cell, "mean") if reference else _short(cell, "difference", "+")) + rank
+        strength = told(cell)
+        face = "white" if math.isnan(strength) else colours.to_rgba(strength)
+    hatch = {"refused": "/////", "diverged": "xxxxx", "failed": "xxxxx"}.get(state, "")
+    look: dict[str, Any] = {"facecolor": face, "hatch": hatch, "edgecolor": LIGHT if hatch else "white"}
+    ax.add_patch(Rectangle(corner, 1, 1, linewidth=0.5, **look))
+    behind = {"fc": "white", "ec": "none", "pad": 0.6} if hatch else None
+    ink = "white" if strength > BORDERS[-2] else "black" if state in TRAINED else GREY
+    ax.text(*at, text, ha="center", va="center", fontsize=6, color=ink, bbox=behind, gid=state)
+
+
+def told(cell: Cell) -> float:
+    """The difference over half of its interval, positive where the algorithm is the better one.
+
+    0 where the seeds agree but for rounding; NaN where there is no interval (one seed).
+    """
+    gap, half = cell["difference"], (cell["difference_high"] - cell["difference_low"]) / 2
+    sign = -1 if cell["metric"] == "distance" else 1
+    if cell["seeds"] > 1 and math.isnan(half):
+        half = 1.0 if abs(gap) <= 1e-9 * max(1.0, abs(cell["mean"])) else 0.0
+    if half == 0:
+        return sign * math.copysign(BORDERS[-1], gap) * 0.999
+    return sign * min(max(gap / half, BORDERS[0] * 0.999), BORDERS[-1] * 0.999)
+
+
+def _short(cell: Cell, name: str, sign: str = "") -> str:
+    """The number `name` of a cell in a box: percentages and points to a tenth."""
+    value = round(cell[name], 9) + 0.0
+    text = f"{value:{sign if value else ''}{'.1f' if cell['metric'] == 'accuracy' else '.3g'}}"
+    return text.replace("-", "−")
+
+
+def _frame(ax: Axes, matrix: Matrix) -> None:
+    """Names around the boxes, and below them what the numbers in brackets mean."""
+    columns, rows = len(matrix.benchmarks), len(matrix.algorithms)
+    ax.set(xlim=(-0.5, columns + 0.5), ylim=(rows - 0.5, -0.5))
+    heads = ["\n".join(textwrap.wrap(b, 11)) + f"\n({matrix.references[b]})" for b in matrix.benchmarks]
+    ax.set_xticks(range(columns + 1), [*heads, "mean rank,\nof how many"], fontsize=6.5)
+    ax.set_yticks(range(rows), matrix.algorithms)
+    ax.xaxis.tick_top()
+    ax.grid(visible=False)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    said = ["In the boxes: minus the reference, which is named above; its own mean; the rank in brackets."]
+    if any(c["edge"] for c in matrix.cells.values()):
+        said.append(f"{EDGE} the best rate is the first or the last of its grid.")
+    if matrix.reasons:
+        said.append("Hatched: " + "; ".join(f"({number}) {reason}" for reason, number in matrix.reasons.items()) + ".")
+    ax.set_xlabel("\n".join(textwrap.wrap(" ".join(said), 118)), fontsize=6.5, color=DARK)

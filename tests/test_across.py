@@ -1,0 +1,263 @@
+"""All algorithms on all benchmarks: the table, the picture, the sentences about it, and what of it is committed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import own_algorithms
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgba
+from matplotlib.patches import Rectangle
+from scipy import stats
+
+from reproduce import findings, quotes, results, training
+from reproduce.__main__ import main
+from reproduce.commands.play import seeds
+from reproduce.files import read_yaml
+from reproduce.play import across, play, summary
+from reproduce.play.across import COLOURS, Matrix, told
+from reproduce.play.benchmarks import ALIASES, find
+from reproduce.play.match import Match
+from reproduce.play.names import NAMES
+from reproduce.play.specs import Spec
+from reproduce.quotes import Cells, leaders, outcome, outcomes
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / findings.TEMPLATES / "across.md"
+BASE = np.array([50.0, 52.0, 51.0, 49.0, 53.0])
+NOISE = np.array([0.1, -0.2, 0.3, -0.1, 0.0])
+
+
+def runs(values: Mapping[tuple[str, str], object], edge: tuple[str, ...] = ()) -> pd.DataFrame:
+    """What `play` returns, for (benchmark, algorithm) -> a value per seed, or a status; the first is the reference."""
+    rows, base = [], {}
+    for (benchmark, algorithm), given in values.items():
+        numbers = np.full(5, np.nan) if isinstance(given, str) else np.asarray(given, float)
+        base.setdefault(benchmark, numbers)
+        for seed, value in enumerate(numbers):
+            status = given if isinstance(given, str) else "diverged" if np.isnan(value) else "ok"
+            rows.append((benchmark, "reduced", algorithm, 0.1, seed, "accuracy", value, value - base[benchmark][seed],
+                         status, algorithm in edge))  # fmt: skip
+    names = ("benchmark", "scale", "algorithm", "lr", "seed", "metric", "value", "difference", "status", "edge")
+    return pd.DataFrame(rows, columns=names)
+
+
+ONE_LOST = BASE.copy()
+ONE_LOST[3] = np.nan
+MIXED = {
+    ("a", "fedavg"): BASE, ("a", "fedprox"): BASE + 2 + NOISE, ("a", "fednova"): BASE + NOISE, ("a", "moon"): ONE_LOST,
+    ("a", "fedacs"): BASE - 2 + NOISE, ("a", "fedbuff"): "refused: Asynchronous has no rounds",
+    ("b", "fedavg"): BASE, ("b", "fedprox"): BASE + 1e-13, ("b", "fednova"): BASE - 1 + NOISE, ("b", "moon"): BASE + 3,
+    ("b", "fedacs"): "refused: FedACS needs all", ("b", "fedbuff"): "refused: Asynchronous has no rounds",
+    **{("c", name): "not trained" for name in ("fedavg", "fedprox", "fednova", "moon", "fedacs")},
+    ("c", "fedbuff"): "refused: Asynchronous has no rounds",
+}  # fmt: skip
+
+
+# --- table and picture ------------------------------------------------------------------------------------------------
+
+
+def test_the_table_ranks_what_was_trained_and_says_why_the_rest_is_not_there() -> None:
+    lines = across.markdown(summary(runs(MIXED, edge=("fednova",))))
+    assert lines[0] == "| algorithm | a | b | c | mean rank |"
+    cut = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[2:8]]
+    rows = {algorithm: cells for algorithm, *cells in cut}
+    assert list(rows) == ["fedprox", "fedavg", "fednova", "moon", "fedacs", "fedbuff"]
+    t = stats.t.interval(0.95, 4, BASE.mean(), stats.sem(BASE))
+    mean = f"51.00 ({t[0]:.2f} to {t[1]:.2f}), 3"
+    assert rows["fedavg"] == [mean, mean, "not trained", "3.0 of 2"]
+    assert [cell.rpartition(", ")[2] for cell in rows["fednova"]] == ["2†", "4†", "not trained", "3.0 of 2"]
+    assert rows["moon"][0] == "diverged (1 of 5), 5", "whoever diverged comes last"
+    assert rows["moon"][3] == "3.0 of 2"
+    assert rows["fedacs"][1:] == ["no (1)", "not trained", "4.0 of 1"]
+    assert rows["fedbuff"] == ["no (2)", "no (2)", "no (2)", ""]
+    assert "- (1) it needs all." in lines
+    assert "- (2) it has no rounds." in lines
+    assert any(line.startswith("- † ") for line in lines)
+
+
+def test_the_order_of_those_on_as_many_benchmarks_is_that_of_their_mean_rank() -> None:
+    matrix = Matrix(summary(runs(MIXED)))
+    assert matrix.algorithms[0] == "fedprox"
+    assert matrix.ranks == ["1.5 of 2", "3.0 of 2", "3.0 of 2", "3.0 of 2", "4.0 of 1", ""]
+
+
+def test_colours_are_differences_in_halves_of_their_own_interval() -> None:
+    cells = Matrix(summary(runs(MIXED))).cells
+    gaps = 2 + NOISE
+    t = stats.ttest_1samp(gaps, 0).confidence_interval(0.95)
+    expected = gaps.mean() / ((t.high - t.low) / 2)
+    assert told(cells["fedprox", "a"]) == pytest.approx(min(expected, 8.991))
+    assert abs(told(cells["fednova", "a"])) < 1, "zero is in the interval"
+    assert told(cells["fedacs", "a"]) < -1
+    assert told(cells["fedprox", "b"]) == pytest.approx(0, abs=1e-9), "equal but for rounding"
+    distance = cells["fedprox", "a"] | {"metric": "distance"}
+    assert told(distance) == -told(cells["fedprox", "a"]), "of distances, less is better"
+    one = summary(runs({("a", "x"): BASE[:1], ("a", "y"): BASE[:1] + 1}))
+    assert math.isnan(told(Matrix(one).cells["y", "a"])), "one seed has no interval"
+
+
+def test_every_pair_has_its_box() -> None:
+    found = summary(runs(MIXED, edge=("fednova",)))
+    figure = across.heat(found)
+    ax = figure.axes[0]
+    texts = {t.get_position(): (t.get_text(), t.get_gid()) for t in ax.texts if t.get_gid()}
+    matrix = Matrix(found)
+    assert len(texts) == len(matrix.cells) == 18
+    at = {(a, b): texts[j, i] for i, a in enumerate(matrix.algorithms) for j, b in enumerate(matrix.benchmarks)}
+    assert at["fedavg", "a"] == ("51.0 (3)", "ok"), "the reference has its mean"
+    assert at["fedprox", "a"] == ("+2.0 (1)", "ok")
+    assert at["fednova", "b"] == ("−1.0 (4†)", "ok")
+    assert at["fedprox", "b"][0].startswith("0.0 (")
+    assert at["moon", "a"] == ("div. (5)", "diverged")
+    assert at["fedbuff", "a"] == ("(2)", "refused")
+    assert at["moon", "c"] == ("not trained", "not trained")
+    boxes = {(b.get_x() + 0.5, b.get_y() + 0.5): b for b in ax.patches if isinstance(b, Rectangle)}
+    hatches = {place: boxes[place].get_hatch() for place in texts}
+    states = {place: gid for place, (_, gid) in texts.items()}
+    assert {place for place, gid in states.items() if gid == "refused"} == {
+        p for p, h in hatches.items() if h == "/////"
+    }
+    assert {place for place, gid in states.items() if gid == "diverged"} == {
+        p for p, h in hatches.items() if h == "xxxxx"
+    }
+    row = matrix.algorithms.index
+    assert boxes[0, row("fedprox")].get_facecolor() == to_rgba(COLOURS[-1])
+    assert boxes[0, row("fednova")].get_facecolor() == to_rgba(COLOURS[2])
+    assert boxes[0, row("fedacs")].get_facecolor() == to_rgba(COLOURS[0])
+    assert "(1) it needs all; (2) it has no rounds." in ax.get_xlabel().replace("\n", " ")
+
+
+# --- what is finished -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return own_algorithms.folder(tmp_path, monkeypatch)
+
+
+def test_what_is_finished_is_shown_and_nothing_is_trained(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tuned = play("fednova", on="fedacs/fig7-static", scale="smoke", seeds=(0, 1), tune=True)
+    monkeypatch.setattr(training, "train", lambda job: pytest.fail("trained"))
+    benchmarks = [find(name, "smoke") for name in ("fedacs/fig7-static", "fedagrac/fig1")]
+
+    def taken() -> pd.DataFrame:
+        match = Match([Spec("fednova"), Spec("fedacs")], benchmarks[:1], (0, 1), tune=True)
+        match.take()
+        return match.frame()
+
+    frame = taken()
+    pd.testing.assert_frame_equal(frame[frame["algorithm"] != "fedacs"].reset_index(drop=True), tuned)
+    mine = frame[frame["algorithm"] == "fedacs"]
+    assert mine["status"].tolist() == ["not trained"] * 2
+    assert mine[["value", "lr", "difference"]].isna().all(axis=None)
+    words = "play fednova --on fedacs/fig7-static fedagrac/fig1 --scale smoke --seeds 0,1 --tune --finished -o out/all"
+    capsys.readouterr()
+    assert main(words.split()) == 0
+    shown = capsys.readouterr()
+    assert "Not all of fedagrac/fig1 is trained" in shown.out
+    assert not shown.err
+    assert "| fednova | " in Path("out/all.md").read_text()
+    assert "\nNot trained.\n" in Path("out/all.md").read_text()
+    for e in Match([Spec("fednova")], benchmarks[:1], (0, 1), tune=True).entries:
+        if e.spec.name == "fednova":
+            grid = Match([], benchmarks[:1], (0, 1), tune=True).grid(e)
+            Path(grid[0].output).unlink()
+    assert set(taken().set_index("algorithm")["status"]["fednova"]) == {"not trained"}, "a rate was not tried"
+
+
+# --- sentences --------------------------------------------------------------------------------------------------------
+
+
+def cells(values: Mapping[tuple[str, str], object]) -> Cells:
+    frame = runs(values)
+    return Cells(frame.astype({"edge": str}), "toy")
+
+
+def test_outcomes_are_those_of_the_paired_interval() -> None:
+    c = cells(MIXED)
+    for name in ("fedprox", "fednova", "fedacs"):
+        a, b = c(benchmark="a", algorithm=name), c(benchmark="a", algorithm="fedavg")
+        t = stats.ttest_rel(a.seeds, b.seeds).confidence_interval(0.95)
+        assert outcome(a, b) == ("ahead" if t.low > 0 else "behind" if t.high < 0 else "not told apart")
+    assert outcomes(c(algorithm="fedprox"), c(algorithm="fedavg"), "benchmark") == {
+        "ahead": ["a"], "not told apart": [], "equal": ["b"], "behind": [], "diverged": [], "failed": [],
+        "not trained": ["c"], "refused": [],
+    }  # fmt: skip
+    assert outcome(c(benchmark="a", algorithm="moon"), c(benchmark="a", algorithm="fedavg")) == "diverged"
+    assert outcome(c(benchmark="a", algorithm="fedbuff"), c(benchmark="a", algorithm="moon")) == "refused"
+    assert quotes.told(c(benchmark="a", algorithm="fedprox"), c(benchmark="a", algorithm="fedavg")).startswith(
+        "ahead: 2.0 ("
+    )
+    assert quotes.told(c(benchmark="c", algorithm="fedprox"), c(benchmark="c", algorithm="fedavg")) == "not trained"
+    far = Cells(c.rows.assign(metric="distance"), "toy")
+    assert outcome(far(benchmark="a", algorithm="fedprox"), far(benchmark="a", algorithm="fedavg")) == "behind"
+
+
+def test_leaders_are_the_best_and_those_not_told_apart_from_it() -> None:
+    c = cells({**MIXED, ("a", "scaffold"): BASE + 2 - NOISE})
+    assert set(leaders(c(benchmark="a"))) == {"fedprox", "scaffold"}
+    assert leaders(c(benchmark="a"))[0] == "fedprox", "moon diverged"
+    assert leaders(c(benchmark="c")) == []
+
+
+def committed() -> pd.DataFrame:
+    return pd.read_csv(ROOT / "play/reduced/across.csv")
+
+
+@pytest.mark.parametrize("case", ["as committed", "not trained", "diverged", "random"])
+def test_the_page_can_be_written_whatever_came_out(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = committed()
+    runs = ~frame["status"].str.startswith("refused")
+    rng = np.random.default_rng(0)
+    if case != "as committed":
+        frame.loc[runs, "status"] = "ok" if case == "random" else case
+        frame.loc[runs, "value"] = rng.normal(50, 5, runs.sum()) if case == "random" else math.nan
+    (tmp_path / "play/reduced").mkdir(parents=True)
+    frame.to_csv(tmp_path / "play/reduced/across.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    text = findings.rendered(PAGE)
+    assert text.count(findings.FINDING) == PAGE.read_text(encoding="utf-8").count(findings.FINDING) == 3
+    c = quotes.played("reduced/across")
+    pair = c(algorithm="fedacs", benchmark="fedacs-static"), c(algorithm="fedavg", benchmark="fedacs-static")
+    assert f"| FedACS minus FedAvg | {quotes.told(*pair)} |" in text
+
+
+# --- what is committed ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def matrix(monkeypatch: pytest.MonkeyPatch) -> Match:
+    """As `snakemake across` makes it, by the committed configuration."""
+    monkeypatch.chdir(ROOT)
+    asked = read_yaml(Path("config/config.yaml"))["play"]
+    assert asked["benchmarks"] == list(ALIASES)
+    specs, benchmarks = [Spec(n) for n in NAMES], [find(a, asked["scale"]) for a in ALIASES]
+    grid = tuple(map(float, asked["grid"]))
+    found = Match(specs, benchmarks, seeds(asked["seeds"]), asked["tune"], lenient=True, factors=grid)
+    found.take()
+    return found
+
+
+@pytest.mark.slow
+def test_the_committed_matrix_is_that_of_the_committed_results(matrix: Match) -> None:
+    """`python -m reproduce play --all --tune --finished -o play/reduced/across` makes it again."""
+    pd.testing.assert_frame_equal(matrix.frame().reset_index(drop=True), committed(), check_dtype=False, rtol=1e-9)
+    found = summary(matrix.frame())
+    text = (ROOT / "play/reduced/across.md").read_text(encoding="utf-8")
+    assert "\n".join(across.markdown(found)) in text
+
+
+@pytest.mark.slow
+def test_every_committed_play_is_of_the_matrix(matrix: Match) -> None:
+    jobs = [j for e in matrix.entries for j in [*matrix.grid(e), matrix.reported(e)] if j is not None]
+    known = {j.output: j for j in jobs}
+    there = {str(f) for f in Path("results/reduced/play").glob("*.parquet")}
+    assert there <= set(known)
+    assert all(results.standing(known[f]).usable for f in there)
