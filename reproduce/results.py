@@ -154,7 +154,7 @@ def _provenance(path: Path, modified: int, size: int) -> dict[str, Any]:
     except (pa.ArrowException, OSError, ValueError):
         return {}
     whole = isinstance(note, dict) and {"experiments", "seeds", "git", "date", "content"} <= set(note)
-    return note if whole and note["content"] == seal.of_table(table) else {}
+    return note if whole and seal.kept(table) and note["content"] == seal.of_table(table) else {}
 
 
 # --- replays ----------------------------------------------------------------------------------------------------------

@@ -35,6 +35,18 @@ def of_table(table: pa.Table) -> str:
     return found.hexdigest()[:32]
 
 
+def of_note(note: bytes) -> bytes:
+    """SHA-256 (32 hex digits) of a provenance as it is written, beside which it lies under the key `seal`."""
+    return hashlib.sha256(note).hexdigest()[:32].encode()
+
+
+def kept(table: pa.Table) -> bool:
+    """Is the provenance of a table as it was written? That of a file from before it had a checksum is taken for it."""
+    metadata = table.schema.metadata or {}
+    note = metadata.get(b"provenance", b"")
+    return bool(metadata.get(b"seal", of_note(note)) == of_note(note))
+
+
 def of_file(path: Path) -> str:
     """SHA-256 (32 hex digits) of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:32]

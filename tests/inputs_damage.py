@@ -92,6 +92,8 @@ def results() -> Iterator[Bad]:
         "a provenance without a checksum": table(lambda t: t, lambda note: {**note, "content": ""}),
         "another checksum": table(lambda t: t, lambda note: {**note, "content": "0" * 32}),
     }
+    other = content(RESULT, lambda data: data.replace(b'"peak_memory"', b'"peek_memory"'))
+    rows["a word of the provenance changed"] = other
     rows |= {f"a bit changed at {part:.2f}": content(RESULT, flipped(part)) for part in (0.02, 0.05, 0.99999)}
     for name, prepare in rows.items():
         yield Bad(f"a result, {name}", RENDER, DELETE, prepare)

@@ -105,9 +105,19 @@ def test_a_planted_pickle_is_not_executed(saved: Path, monkeypatch: pytest.Monke
     signed = [_signed(pickle.dumps(Planted())), _signed(_saved(Planted())), *(_signed(_saved(v)) for v in by_hand)]
     for data in (pickle.dumps(Planted()), *signed):
         saved.write_bytes(data)
-        with pytest.raises(UserError, match="delete it to train from the start"):
+        with pytest.raises(UserError, match="delete it to train from the start") as refused:
             Checkpoint(saved, runs).restore()
+        assert "weights_only" not in str(refused.value), "torch's advice would execute it"
     assert not Path("planted").exists()
+
+
+@pytest.mark.parametrize("note", [{"isa": "sse2"}, ["isa"], None, 3])
+def test_a_note_that_lacks_something_is_refused(saved: Path, note: object) -> None:
+    saved.write_bytes(pack({**unpack(saved.read_bytes()), "note": note}))
+    runs = fresh([experiment(0.1), experiment(0.2)])
+    with pytest.raises(UserError, match="delete it to train from the start"):
+        Checkpoint(saved, runs).restore()
+    assert all(not r.state for r in runs)
 
 
 def _signed(body: bytes) -> bytes:

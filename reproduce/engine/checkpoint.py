@@ -56,6 +56,9 @@ class Checkpoint:
             raise _unreadable(self.path, error.strerror or error) from error
         try:
             content = unpack(data)
+            said = content["note"]
+            if not {"isa", "strategies", "shared", "cpu", "process", "memory"} <= set(said) and said:
+                raise ValueError("its note is not whole")
             for run, (of, state) in zip(self.runs, content["states"], strict=True):
                 if of != identity(run):
                     raise ValueError("it is of other runs")
@@ -65,7 +68,7 @@ class Checkpoint:
                     raise ValueError("a state in it is not whole")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise _unreadable(self.path, error) from error
-        self.said = content["note"]
+        self.said = said
         for run, (_, state) in zip(self.runs, content["states"], strict=True):
             run.state.clear()
             run.state.update(to_device(state, run.env.task.device))
@@ -118,8 +121,8 @@ def unpack(data: bytes) -> Any:
         with warnings.catch_warnings(action="ignore"):  # what torch finds odd is refused below, in one line
             found = torch.load(io.BytesIO(body), weights_only=True, map_location="cpu")
         return _deep(json.loads(found["tree"]), found["tensors"])
-    except Exception as error:  # torch raises whatever it likes on bytes that somebody wrote by hand
-        raise ValueError(str(error).partition("\n")[0]) from error
+    except Exception as error:  # torch raises whatever it likes on bytes that somebody wrote by hand, and bad advice
+        raise ValueError(f"there is more in it than tensors and text: {type(error).__name__}") from error
 
 
 def _flat(value: Any, tensors: list[torch.Tensor], seen: dict[int, int]) -> Any:

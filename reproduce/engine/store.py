@@ -54,7 +54,8 @@ def _write(path: Path, frame: pd.DataFrame, provenance: Mapping[str, Any]) -> No
 
     table = pa.Table.from_pandas(frame, preserve_index=False)
     note = json.dumps(_finite({**provenance, "content": seal.of_table(table)}), sort_keys=True).encode()
-    table = table.replace_schema_metadata({**(table.schema.metadata or {}), b"provenance": note})
+    said = {b"provenance": note, b"seal": seal.of_note(note)}
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), **said})
     files.write(path, lambda file: pq.write_table(table, file, compression="zstd"))
 
 

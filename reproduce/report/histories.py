@@ -165,6 +165,6 @@ def _read(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
         record = json.loads((table.schema.metadata or {}).get(b"provenance", b"{}"))
     except ValueError as error:
         raise UserError(f"{path}: results file with unreadable provenance; delete it and run again") from error
-    if not isinstance(record, dict) or record.get("content") != seal.of_table(table):
+    if not isinstance(record, dict) or record.get("content") != seal.of_table(table) or not seal.kept(table):
         raise UserError(f"{path}: the results are not those that were written; delete it and run again")
     return table.to_pandas(), record
