@@ -272,3 +272,11 @@ def test_list_of_the_real_papers() -> None:
         [sys.executable, "-m", "reproduce", "list", "--json"], capture_output=True, text=True, check=True
     )
     assert {f["paper"] for f in json.loads(run.stdout)} == {"fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg"}
+
+
+def test_what_one_types_is_not_cut() -> None:
+    rows = [["fedacs-dynamic", "fedacs/fashion-mnist-dynamic", "1 s"]]
+    lines = table(["BENCHMARK", "PANEL", "SECONDS"], rows, ("SECONDS",), 40, ("BENCHMARK",))
+    assert max(map(len, lines)) == 40
+    assert "fedacs-dynamic " in lines[1]
+    assert "…" in lines[1]

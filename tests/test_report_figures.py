@@ -252,8 +252,23 @@ def test_the_stamp_names_the_commits() -> None:
 def test_a_figure_without_any_results_says_so(tmp_path: Path) -> None:
     panel = Panel("c", (Experiment({}, Nothing(), None, None, Unplayed()),), (0,))
     files = render(artifact(panels=lambda scale: (panel,)), "smoke", tmp_path, [("c", None, "needs svhn")])
-    assert "Not run, needs svhn: A figure." in files[3].read_text()
+    said = files[3].read_text()
+    assert said.count("Not run, needs svhn: A figure.") == 1
+    assert "Lines" not in said, "no word of marks where there are none"
+    assert "other settings" not in said
     assert files[2].stat().st_size > 1000
+
+
+def test_a_logarithmic_axis_has_plain_numbers() -> None:
+    fig, axes = figures.sheet()
+    ax = axes[0, 0]
+    ax.plot([13, 130], [1, 2])
+    figures.plain_log(ax, "x")
+    fig.draw_without_rendering()
+    low, high = ax.get_xlim()
+    ticks = [t.get_text() for t in ax.get_xticklabels() if low <= t.get_position()[0] <= high]
+    assert ticks == ["20", "50", "100"]
+    assert not list(ax.xaxis.get_minorticklocs())
 
 
 def test_a_figure_needs_a_draw_function(tmp_path: Path) -> None:

@@ -389,3 +389,10 @@ class TestFormats:
         assert lines[0] == head
         assert float(lines[1].split(",")[2]) == pd.Series([0.1, 0.2, 0.4]).mean()
         assert len(lines) == 2
+
+
+def test_a_table_without_any_numbers_says_why() -> None:
+    """Also one whose rows nobody but our cells would name."""
+    made = artifact(pd.DataFrame(), rows=("algorithm", "slice"))
+    text = formats.markdown(tables.build(made, pd.DataFrame(), None, "paper", reason=lambda settings: "no results yet"))
+    assert "not run: no results yet." in text

@@ -142,7 +142,7 @@ def _check_length(timed: Schedule, aggregations: int | None, horizon: float | No
     job = timed.pace.download + timed.steps * timed.pace.step + timed.pace.upload
     if (aggregations or 0) > MOST:
         raise UserError(f"--aggregations {aggregations}: use {MOST:,} at most")
-    if (horizon or 0) > MOST * job:
+    if MOST * job < (horizon or 0) < math.inf:
         raise UserError(f"--horizon {horizon:g}: use {MOST * job:g} at most, {MOST:,} jobs of the fastest client")
 
 

@@ -315,7 +315,7 @@ def _grid(frame: pd.DataFrame, x: str, y: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _below(fig: Figure, name: str, text: str, size: float, line: float, color: str) -> None:
     """A text of the whole width below the panels."""
-    wrapped = textwrap.wrap(text, int(fig.get_figwidth() * 124 / size), break_on_hyphens=False)
+    wrapped = textwrap.wrap(text, int(fig.get_figwidth() * 117 / size), break_on_hyphens=False)
     look: dict[str, Any] = {"fontsize": size, "color": color, "va": "bottom", "linespacing": 1.15, "gid": name}
     fig.text(0.01, 0, "\n".join(wrapped), **look)
     _reserve(fig, name, len(wrapped) * line + 0.06)
