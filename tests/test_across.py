@@ -240,14 +240,13 @@ def matrix(monkeypatch: pytest.MonkeyPatch) -> Match:
     assert asked["benchmarks"] == list(ALIASES)
     specs, benchmarks = [Spec(n) for n in NAMES], [find(a, asked["scale"]) for a in ALIASES]
     grid = tuple(map(float, asked["grid"]))
-    found = Match(specs, benchmarks, seeds(asked["seeds"]), asked["tune"], lenient=True, factors=grid)
-    found.take()
-    return found
+    return Match(specs, benchmarks, seeds(asked["seeds"]), asked["tune"], lenient=True, factors=grid)
 
 
 @pytest.mark.slow
 def test_the_committed_matrix_is_that_of_the_committed_results(matrix: Match) -> None:
     """`python -m reproduce play --all --tune --finished -o play/reduced/across` makes it again."""
+    matrix.take()
     pd.testing.assert_frame_equal(matrix.frame().reset_index(drop=True), committed(), check_dtype=False, rtol=1e-9)
     found = summary(matrix.frame())
     text = (ROOT / "play/reduced/across.md").read_text(encoding="utf-8")
@@ -256,8 +255,9 @@ def test_the_committed_matrix_is_that_of_the_committed_results(matrix: Match) ->
 
 @pytest.mark.slow
 def test_every_committed_play_is_of_the_matrix(matrix: Match) -> None:
-    jobs = [j for e in matrix.entries for j in [*matrix.grid(e), matrix.reported(e)] if j is not None]
-    known = {j.output: j for j in jobs}
+    tried = [j for e in matrix.entries for j in matrix.grid(e)]
+    matrix.take()
+    known = {j.output: j for j in [*tried, *filter(None, map(matrix.reported, matrix.entries))]}
     there = {str(f) for f in Path("results/reduced/play").glob("*.parquet")}
     assert there <= set(known)
     assert all(results.standing(known[f]).usable for f in there)
