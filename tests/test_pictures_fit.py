@@ -1,4 +1,4 @@
-"""Pictures of the committed results at their final size: nothing is cut off, no text lies on another or on a mark."""
+"""Words in pictures: none is cut off, none lies on another, and none covers a client that it does not name."""
 
 from __future__ import annotations
 
