@@ -194,7 +194,9 @@ def of_variants(histories: Histories) -> pd.DataFrame:
     """`time_to_target_s` and `rounds_to_target` of Table I's column, its variants, and the best rates of the grid."""
     cells = to_target(histories)
     tuned = cells["algorithm"].str.startswith("tuned_")
-    parts = [cells[~tuned].drop(columns=["global_lr", "local_lr"], errors="ignore")]
+    if "global_lr" not in cells:  # no grid was run: the points of it that Table I has as well are none
+        return cells[~tuned]
+    parts = [cells[~tuned].drop(columns=["global_lr", "local_lr"])]
     for _, points in cells[tuned].groupby([*COLUMNS, "algorithm"], sort=False):
         parts.append(_best(points, histories.frame))
     return pd.concat(parts, ignore_index=True)

@@ -160,8 +160,8 @@ def small(data: SessionData, rate: Rate, stands_for: str = "") -> SessionData:
 SMALL10, SMALL100 = small(CIFAR10, (0.05, 0.5)), small(CIFAR100, (0.05, 0.5))
 SMALL_NEWS = replace(
     NEWS, source="ag_news_subset", tokenizer="hashed", test_samples=2000, model=FastText(width=32), rounds=20,
-    # At a rate of 0.5 no word's vector moves within 20 rounds. SCAFFOLD's rate is its server's step as well, and FedProx
-    # with a weight of 1 diverges from a rate of 2 on.
+    # At a rate of 0.5 no word moves within 20 rounds. SCAFFOLD's rate is its server's step as well, and FedProx,
+    # its weight being 1, diverges from a rate of 2 on.
     rate=(5.0, 0.2), rates={"scaffold": (1.0, 0.2), "fedprox": (1.0, 0.2)},
     substitute="15,171 of the 120,000 news, vectors of 32, 10 or 20 clients and 20 rounds per session",
 )  # fmt: skip
