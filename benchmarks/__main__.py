@@ -39,7 +39,7 @@ from collections.abc import Callable
 import numpy
 import torch
 
-from benchmarks import choice, cohorts, faults, gpu, planned, plays, precision, schedules, smoke, start, texts, whole
+from benchmarks import choice, cohorts, faults, gpu, planned, precision, schedules, smoke, start, texts, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
 from reproduce.engine import library
@@ -85,12 +85,19 @@ def peers() -> None:
     print(table())
 
 
+def plays() -> None:
+    """`benchmarks.plays`, which needs pandas; a GPU's machine may be without."""
+    from benchmarks import plays
+
+    plays.plays()
+
+
 COMMANDS: dict[str, Callable[..., object]] = {
     "works": works,
     "seeds": cohorts.seeds,
     "sweep": cohorts.sweep,
     "fig4": cohorts.fig4,
-    "play": plays.plays,
+    "play": plays,
     "width": cohorts.width,
     "overhead": whole.overhead,
     "memory": whole.memory,
