@@ -117,6 +117,8 @@ def _part(
 ) -> Outcome:
     try:
         found, region, unit = evidence(check, cells, metrics)
+        if found.rows.empty:
+            raise NotRun("no setting has all the numbers that it needs")
     except NotRun as reason:
         return Outcome("not run", reason=str(reason))
     if check.get("is") != "absent":
