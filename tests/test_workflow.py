@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -243,7 +244,7 @@ def test_a_folder_with_a_space_in_its_path(tmp_path: Path) -> None:
     project = miniature.build(tmp_path / "my clones" / "of $HOME & 'quotes'")
     python = project / "bin dir/python"
     python.parent.mkdir()
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
     python.chmod(0o755)
     snakefile = project / "Snakefile"
     snakefile.write_text(snakefile.read_text().replace("PYTHON = sys.executable", f"PYTHON = {str(python)!r}"))
