@@ -212,6 +212,18 @@ def test_cells_of_the_variants(smoke: dict[str, Path]) -> None:
     assert set(numbers[numbers["metric"] == "tuned_local_lr"]["algorithm"]).isdisjoint({"tuned_asysg"})
 
 
+def test_rates_are_chosen_from_a_whole_grid_only(smoke: dict[str, Path]) -> None:
+    """Where a point of it is not there, no rate is the best."""
+    whole = histories("sensitivity", smoke)
+    frame = whole.frame
+    grid = frame[(frame["algorithm"] == "tuned_defedavg_iid")]
+    point = (grid[["global_lr", "local_lr"]] == grid[["global_lr", "local_lr"]].iloc[0]).all(axis=1)
+    numbers = numbers_of("sensitivity", replace(whole, frame=frame.drop(index=grid.index[point])))
+    assert "tuned_defedavg_iid" in set(numbers_of("sensitivity", whole)["algorithm"])
+    assert "tuned_defedavg_iid" not in set(numbers["algorithm"])
+    assert "tuned_fedavg" in set(numbers["algorithm"])
+
+
 def test_every_variant_differs_from_its_algorithm_in_what_it_says() -> None:
     """And is one of the options that the gaps name: each of them changes the schedule or the rule."""
     for panel in variants.sensitivity_panels("reduced"):

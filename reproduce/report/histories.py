@@ -142,7 +142,7 @@ def _of_experiments(
         found = stored(e, records)
         source = None if found is None else named.get(_name(found[0]["experiments"][found[1]]["labels"], labels))
         if source is not None:
-            copies.append(frame[run == source].assign(**{c: e.labels.get(c) for c in labels}))
+            copies.append(frame[run == source].assign(**dict.fromkeys(labels) | dict(e.labels)))
     return pd.concat([frame[run.isin(own)], *copies], ignore_index=True)
 
 

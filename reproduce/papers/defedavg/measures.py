@@ -194,12 +194,18 @@ def of_variants(histories: Histories) -> pd.DataFrame:
     """`time_to_target_s` and `rounds_to_target` of Table I's column, its variants, and the best rates of the grid."""
     cells = to_target(histories)
     tuned = cells["algorithm"].str.startswith("tuned_")
-    if "global_lr" not in cells:  # no grid was run: the points of it that Table I has as well are none
-        return cells[~tuned]
-    parts = [cells[~tuned].drop(columns=["global_lr", "local_lr"])]
+    parts = [cells[~tuned].drop(columns=["global_lr", "local_lr"], errors="ignore")]
     for _, points in cells[tuned].groupby([*COLUMNS, "algorithm"], sort=False):
-        parts.append(_best(points, histories.frame))
+        if _whole(points, histories):
+            parts.append(_best(points, histories.frame))
     return pd.concat(parts, ignore_index=True)
+
+
+def _whole(points: pd.DataFrame, histories: Histories) -> bool:
+    """Are all points of the grid there? Those that Table I has as well come without it, and are none by themselves."""
+    told = points.iloc[0]
+    asked = [e for e in histories.experiments if all(e.labels[c] == told[c] for c in [*COLUMNS, "algorithm"])]
+    return len(points[["global_lr", "local_lr"]].drop_duplicates()) == len(asked)
 
 
 def _best(points: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
