@@ -98,7 +98,6 @@ REFUSED: list[tuple[str, tuple[Any, Any, Any, Any]]] = [
     ("cannot be divided over 2 capacities", (replace(RESNET, clients=1), PARTS, FIARSE(), ROUNDS)),
     ("work is given for 3 clients, not for 4", (NET, System(PerClient((1, 2, 3))), FedAvg(), ROUNDS)),
     ("given for 3 clients, not", (NET, System(Steps(1), PerClientLink((0.1, 0.2, 0.3))), FedAvg(), ROUNDS)),
-    ("weighted draws are from all 4 clients", (NET, SYSTEM, FedAvg(participation=WeightedDraws(2)), SESSIONS)),
     ("no 3 distinct clients among the 2", (NET, SYSTEM, FedAvg(participation=DistinctClients(3)), SESSIONS)),
     ("no 5 distinct clients among the 4", (NET, SYSTEM, FedAvg(participation=DistinctClients(5)), ROUNDS)),
     ("has no classes", (TOY, SYSTEM, FedAvg(), Rounds(2, by_class=True))),

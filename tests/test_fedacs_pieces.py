@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from reproduce.algorithms.base import DistinctClients, Full, Now, WeightedDraws
+from reproduce.algorithms.fedacs import FedACS
 from reproduce.algorithms.os_sampling import OptimalSampling
 from reproduce.engine.requests import Gradient
 from reproduce.engine.rule import Rule
@@ -94,6 +95,34 @@ def test_schemes_draw_with_these_weights() -> None:
     for name in ("is", "us", "full"):
         np.testing.assert_allclose(totals[name], W, atol=0.012)
     np.testing.assert_allclose(totals["p"], p, atol=0.012)
+
+
+def test_draws_are_among_the_members_by_their_share_of_the_objective() -> None:
+    """Clients 1, 3 and 4 of six are there; the others' steps and links, which would end FedACS, do not matter."""
+    here, there = env(), np.array([1, 3, 4])
+    here.weights = np.array([0.1, 0.2, 0.1, 0.3, 0.1, 0.2])
+    norm, success = np.array([0.0, 2.0, 0.0, 1.0, 4.0, 0.0]), np.array([1.0, 0.5, 0.0, 1.0, 1.0, 1.0])
+    zeros, totals = np.zeros(M, dtype=np.int64), {name: np.zeros(M) for name in ("w", "fedacs", "os")}
+    gradients = torch.tensor([[3.0, 4.0, 0.0], [0.0, 1.0, 0.0], [2.0, 0.0, 0.0]], dtype=torch.float64)
+    rounds = 4000
+    for r in range(rounds):
+        now = Now(r, there, zeros, norm, success, np.ones(M, dtype=bool), zeros)
+        probing = OptimalSampling(0.1, DRAWS)
+        asking = probing.probe(here, {"x": torch.zeros(D)}, now)
+        assert next(asking).clients.tolist() == there.tolist()
+        with pytest.raises(StopIteration) as told:
+            asking.send(gradients)
+        for name, cohort in (
+            ("w", DRAWS.draw(here, now)),
+            ("fedacs", FedACS(0.1, DRAWS).choose(here, now, None)),
+            ("os", probing.choose(here, now, told.value.value)),
+        ):
+            assert set(cohort.ids) <= set(there)
+            totals[name][cohort.ids] += cohort.weight / rounds
+    w = np.array([0.2, 0.3, 0.1]) / 0.6
+    p = w / (norm * success)[there]
+    for name, expected in {"w": w, "fedacs": p / p.sum(), "os": w}.items():
+        np.testing.assert_allclose(totals[name][there], expected, atol=0.02)
 
 
 def test_probing_uses_the_declared_batch() -> None:

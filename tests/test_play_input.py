@@ -72,6 +72,10 @@ def test_a_wrong_algorithm_is_one_line(
     [
         ("fednova --on fedacs-statik --scale smoke", "unknown benchmark 'fedacs-statik'; did you mean fedacs-static"),
         ("fednova --on fedacs/nothing --scale smoke", "unknown benchmark 'fedacs/nothing'"),
+        ("fednova --on fedacs/image-blobs-static@0 --scale smoke", "after @ comes a number of rounds, here 1 to"),
+        ("fednova --on fedacs/image-blobs-static@9999 --scale smoke", "after @ comes a number of rounds, here 1 to"),
+        ("fednova --on fedacs/image-blobs-static@ --scale smoke", "after @ comes a number of rounds, here 1 to"),
+        ("fedavg --on defedavg/gaussian-noniid-n3@5 --scale smoke", "its clock is not that of rounds"),
         ("fednova --on sessions --scale tiny", "unknown scale 'tiny'"),
         ("fednova --on sessions --scale paper", "sessions is at smoke and reduced scale"),
         ("fednova --on fedagrac/fig1:model=x --scale smoke", "the panel has instance, algorithm"),
@@ -114,7 +118,7 @@ def test_lists_and_the_matrix(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert all(p["runs"] != bool(p["reason"]) for p in pairs)
     assert main(["play", "--matrix", "mine:Slow", "scalefl", "--scale", "smoke"]) == 0
     shown = capsys.readouterr().out
-    assert "(1) it trains the whole model, but some clients hold only a part" in shown
+    assert "(1) it has rounds; the event clock needs an asynchronous rule" in shown
     assert "it needs a network with exits, and a ConvNet has none" in shown
     assert main(["play", "--list", "--scale", "smoke"]) == 0
     assert "gaussian-n4-o00-a03" in capsys.readouterr().out

@@ -54,6 +54,15 @@ class Participants:
     weight: Floats
 
 
+def objective(env: Env, now: Now) -> Floats:
+    """The weights w [N] of the members in their objective, which sum to one; 0 for who is not there."""
+    if len(now.members) == env.clients:
+        return env.weights
+    w = np.zeros(env.clients)
+    w[now.members] = env.weights[now.members]
+    return w / w.sum()
+
+
 class Participation(Protocol):
     """A scheme of client sampling: which clients, with which aggregation weights."""
 
@@ -77,16 +86,16 @@ class Full:
 
 @dataclass(frozen=True)
 class WeightedDraws:
-    """k draws with replacement from p (default w); a client drawn n_m times trains once and weighs n_m / k."""
+    """k draws with replacement from p [N] (default: `objective`, the members' w); a client drawn n_m times trains once
+    and weighs n_m / k."""
 
     k: int
 
     def check(self, members: int, clients: int) -> None:
-        if members < clients:
-            raise ValueError(f"weighted draws are from all {clients} clients, but only {members} are there in a round")
+        """Always possible."""
 
     def draw(self, env: Env, now: Now, p: Floats | None = None) -> Participants:
-        p = env.weights if p is None else p
+        p = objective(env, now) if p is None else p
         drawn = rng("sampling", env.seed, now.round).choice(env.clients, size=self.k, p=p)
         ids, multiplicity = np.unique(drawn, return_counts=True)
         return Participants(ids, multiplicity / self.k)

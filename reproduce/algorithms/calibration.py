@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Now, Participants, State, observe
+from reproduce.algorithms.base import FedAvg, Now, Participants, State, objective, observe
 from reproduce.engine.requests import Train, Trained
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ class Calibrated(FedAvg):
 
 def fedavg_length(env: Env, now: Now) -> float:
     """sum w s A, the expected length of FedAvg's step per unit rate (eq. 111)."""
-    return float((env.weights * now.success * now.norm).sum())
+    return float((objective(env, now) * now.success * now.norm).sum())
 
 
 def reliable_length(env: Env, now: Now) -> float:
     """sum w A, that of an algorithm which makes up for lost updates (eqs. 113, 115)."""
-    return float((env.weights * now.norm).sum())
+    return float((objective(env, now) * now.norm).sum())

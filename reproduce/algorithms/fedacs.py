@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reproduce.algorithms.base import Floats, Now, Participants
+import numpy as np
+
+from reproduce.algorithms.base import Floats, Now, Participants, objective
 from reproduce.algorithms.calibration import Calibrated
 
 if TYPE_CHECKING:
@@ -27,7 +29,9 @@ class FedACS(Calibrated):
         return float(1 / self._needs(env, now).sum())
 
     def _needs(self, env: Env, now: Now) -> Floats:
-        reach = now.success * now.norm
+        w, reach = objective(env, now)[now.members], (now.success * now.norm)[now.members]
         if (reach <= 0).any():
             raise ValueError("FedACS needs clients that do at least one step and are heard with positive probability")
-        return env.weights / reach
+        needs = np.zeros(env.clients)
+        needs[now.members] = w / reach
+        return needs

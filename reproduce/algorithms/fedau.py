@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Now, Participants, State
+from reproduce.algorithms.base import FedAvg, Now, Participants, State, objective
 from reproduce.engine.requests import Train, Trained
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class FedAU(FedAvg):
     def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
         total, count = state["interval_sum"], state["intervals"]
         mean = np.where(count > 0, total / np.maximum(count, 1), 1.0)
-        weight = (env.weights * mean * now.arrived)[cohort.ids]
+        weight = (objective(env, now) * mean * now.arrived)[cohort.ids]
         return replace(super().local(env, state, now, cohort), weights=env.tensor(weight[None, :]))
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from reproduce.algorithms.base import Now, Participants, State
+from reproduce.algorithms.base import Now, Participants, State, objective
 from reproduce.algorithms.calibration import Calibrated, reliable_length
 from reproduce.engine.requests import Trained
 
@@ -43,7 +43,7 @@ class FedVARP(Calibrated):
         if self.variant == "paper":
             step = env.tensor(cohort.weight) @ filled[cohort.ids]
         else:
-            step = env.tensor(env.weights) @ memory
+            step = env.tensor(objective(env, now)) @ memory
             if len(received):
                 step = step + (new - memory[received]).mean(0)
         state["x"] = state["x"] + self.server_lr * self.factors(env, state, now)[1] * step

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Floats, Full, Now, Participants, State
+from reproduce.algorithms.base import FedAvg, Floats, Full, Now, Participants, State, objective
 from reproduce.engine.requests import Gradient, Request, Trained
 from reproduce.streams import rng
 
@@ -32,13 +32,16 @@ class OptimalSampling(FedAvg):
 
     def probe(self, env: Env, state: State, now: Now) -> Generator[Request, Any, Any]:
         gradients = yield Gradient(clients=now.members, x=state["x"], round=now.round, batch=self.probe_batch)
-        return gradients.norm(dim=1).cpu().numpy().astype(np.float64)
+        norms = np.zeros(env.clients)
+        norms[now.members] = gradients.norm(dim=1).cpu().numpy().astype(np.float64)
+        return norms
 
     def choose(self, env: Env, now: Now, probe: Any) -> Participants:
-        p = env.weights * np.maximum(probe, FLOOR)
+        w = objective(env, now)
+        p = w * np.maximum(probe, FLOOR)
         p = p / p.sum()
         cohort = self.participation.draw(env, now, p)
-        return Participants(cohort.ids, cohort.weight * env.weights[cohort.ids] / p[cohort.ids])
+        return Participants(cohort.ids, cohort.weight * w[cohort.ids] / p[cohort.ids])
 
 
 @dataclass(frozen=True)

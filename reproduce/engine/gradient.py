@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 def mean_gradient(task: ClassificationTask, client: int, request: Gradient) -> Tensor:
     """[P]: evaluation-mode gradient on the client's whole data, or on one random batch of `request.batch`."""
-    arena = task.arena
+    arena, model = task.arena, request.model or task.problem.model
+    layout = arena.layout_of(model)
     index = task.indices[client]
     if request.batch and request.batch < len(index):
         stream = rng("probe", task.seed, request.round, client)
@@ -29,7 +30,7 @@ def mean_gradient(task: ClassificationTask, client: int, request: Gradient) -> T
             where = torch.from_numpy(np.ascontiguousarray(part)).to(arena.device)
             leaf = request.x.detach().clone().requires_grad_()
             ops = One()
-            logits = task.problem.model.forward(ops, arena.layout.named(leaf), ops.images(arena.train_x[where]))
+            logits = model.forward(ops, layout.named(leaf), ops.images(arena.train_x[where]))
             loss = torch.nn.functional.cross_entropy(logits, arena.train_y[where], reduction="sum")
             total += torch.autograd.grad(loss, leaf)[0]
     return total / len(index)

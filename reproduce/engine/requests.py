@@ -101,12 +101,16 @@ class Trained:
 
 @dataclass
 class Gradient:
-    """Mean loss gradients [C, P] of clients at x [P], evaluation mode: full data, or one batch (`batch` > 0)."""
+    """Mean loss gradients [C, P] of clients at x [P], evaluation mode: full data, or one batch (`batch` > 0).
+
+    model: submodel that x belongs to, instead of the task's.
+    """
 
     clients: Ints
     x: Tensor
     round: int
     batch: int = 0
+    model: Model | None = None
 
 
 @dataclass

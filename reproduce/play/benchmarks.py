@@ -16,13 +16,16 @@ from reproduce import plan
 from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.algorithms.fedagrac import Constant
+from reproduce.algorithms.sliced import Sliced, rates
 from reproduce.clocks.events import Events
+from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
 from reproduce.errors import UserError, unknown
 from reproduce.experiment import Experiment, Label, Panel
 from reproduce.papers import PAPERS, artifacts
 from reproduce.play.names import NAMES, Named
 from reproduce.play.specs import Spec, checked, fields, owned
+from reproduce.systems import System
 
 ALIASES: Mapping[str, Mapping[str, str]] = {
     "fedacs-static": {"smoke": "fedacs/image-blobs-static", "reduced": "fedacs/fashion-mnist-static"},
@@ -36,12 +39,10 @@ ALIASES: Mapping[str, Mapping[str, str]] = {
         "smoke": "dynamic_init/gaussian-n4-o00-a03:init_scheme=proposed",
         "reduced": "dynamic_init/mnist-n10-o00-a03:init_scheme=proposed",
     },
-    "capacities": {"smoke": "fiarse/five-image-blobs", "reduced": "fiarse/five-fashion-mnist"},
+    "capacities": {"smoke": "fiarse/five-image-blobs", "reduced": "fiarse/five-fashion-mnist@20"},
     "virtual-time": {"smoke": "defedavg/gaussian-noniid-n3", "reduced": "defedavg/fashion-mnist-noniid-n10"},
 }
-"""Alias -> scale -> paper/panel, and labels where a panel has several settings."""
-COMMON = ("lr", "participation", "server_lr", "momentum")
-"""What every algorithm takes over from the benchmark's, unless it is given."""
+"""Alias -> scale -> paper/panel; labels where a panel has several settings; how many rounds, if fewer than it has."""
 
 
 class Refused(UserError):
@@ -101,7 +102,7 @@ class Benchmark:
         labels: dict[str, Label] = {"benchmark": self.name, "algorithm": spec.text, "lr": float(algorithm.lr)}
         try:
             with owned(spec.text):
-                return Experiment(labels, base.problem, base.system, algorithm, _whole(clock))
+                return Experiment(labels, base.problem, base.system, _fitted(algorithm, base.system), _whole(clock))
         except UserError as error:
             if isinstance(error.__cause__, ValueError):
                 raise Refused(spec.text, self.name, str(error.__cause__)) from error
@@ -120,13 +121,19 @@ class Benchmark:
         named = NAMES[spec.name] if spec.cls is None else Named(spec.cls)
         clock, rest = self._policed(self._clock(named), {**named.options, **options}, spec.text)
         cls = Asynchronous if isinstance(clock, Events) and named.cls is FedAvg and named.policy else named.cls
-        common = {name: getattr(self.template.algorithm, name) for name in COMMON}
+        common = rates(self.template.algorithm)  # what every algorithm takes over, unless it is given
         if named.draws and not isinstance(common["participation"], WeightedDraws):
-            problem: Any = self.template.problem
-            common["participation"] = WeightedDraws(getattr(common["participation"], "k", problem.clients))
+            common["participation"] = WeightedDraws(getattr(common["participation"], "k", self._present))
         given = _given(cls, rest, spec.text)
         with owned(spec.text):
             return self.template, cls(**{**common, **given}), clock
+
+    @property
+    def _present(self) -> int:
+        """How many clients there are in a round."""
+        problem: Any = self.template.problem
+        clock = self.template.clock
+        return min(clock.membership.sizes) if isinstance(clock, Sessions) else int(problem.clients)
 
     def _declared(self, name: str) -> Experiment | None:
         """The panel's own experiment of that label, unless the name stands for another class."""
@@ -176,6 +183,14 @@ def _count(of: str, name: str, value: Any) -> int:
     return value
 
 
+def _fitted(algorithm: FedAvg, system: Any) -> FedAvg:
+    """The algorithm in parts, if clients hold parts and it does not know what to do with them."""
+    whole = not isinstance(system, System) or system.capacity.sizes == (1.0,)
+    if whole or algorithm.trains_parts or isinstance(algorithm, Asynchronous):
+        return algorithm
+    return Sliced.of(algorithm)
+
+
 def _whole(clock: Any) -> Any:
     """The clock without an end at a target: all runs of a benchmark are equally long."""
     if isinstance(clock, Events):
@@ -197,21 +212,35 @@ def reason(spec: Spec, benchmark: Benchmark) -> str:
 
 
 def find(name: str, scale: str) -> Benchmark:
-    """The benchmark of an alias, or of a panel: "fedacs/mnist-static", "fedagrac/table6:k_variance=2,k_mode=fixed".
+    """The benchmark of an alias, or of a panel: "fedacs/mnist-static", "fedagrac/table6:k_variance=2,k_mode=fixed";
+    with "@20" at the end the first 20 rounds of it.
 
-    Raises UserError for an unknown scale, alias, panel or label, and for a panel with several settings.
+    Raises UserError for an unknown scale, alias, panel or label, for a panel with several settings or fewer rounds.
     """
     known = ALIASES.get(name, {})
     if known and plan.check_scale(scale) not in known:
         raise UserError(f"{name} is at {' and '.join(known)} scale; at {scale} scale name a panel, PAPER/PANEL")
-    where, _, wanted = known.get(scale, name).partition(":")
+    whole, short, rounds = known.get(scale, name).partition("@")
+    where, _, wanted = whole.partition(":")
     panels = _panels(where.partition("/")[0], plan.check_scale(scale))
     if where not in panels:
         raise unknown("benchmark", name, [*ALIASES, *panels])
     experiments = [e for e in panels[where].experiments if _has(e, wanted, name)]
     if not experiments:
         raise UserError(f"{name}: no experiment of the panel has these labels")
-    return replace(_of(name, scale, where, experiments), substitute=panels[where].substitute)
+    found = replace(_of(name, scale, where, experiments), substitute=panels[where].substitute)
+    return _shortened(found, rounds) if short else found
+
+
+def _shortened(benchmark: Benchmark, rounds: str) -> Benchmark:
+    """The benchmark with fewer rounds. Raises UserError if it has no more, or none at all."""
+    clock = benchmark.template.clock
+    if not isinstance(clock, Rounds) or not rounds.isdecimal() or not 0 < int(rounds) <= clock.rounds:
+        most = f"1 to {clock.rounds}" if isinstance(clock, Rounds) else "nothing: its clock is not that of rounds"
+        raise UserError(f"{benchmark.name}: after @ comes a number of rounds, here {most}")
+    own = {n: replace(e, clock=replace(e.clock, rounds=int(rounds))) for n, e in benchmark.own.items()}
+    said = f"the first {rounds} of {clock.rounds} rounds"
+    return replace(benchmark, own=own, substitute="; ".join(filter(None, [benchmark.substitute, said])))
 
 
 def _of(name: str, scale: str, panel: str, experiments: list[Experiment]) -> Benchmark:
