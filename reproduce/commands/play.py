@@ -44,9 +44,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--grid",
-        default="0.1,0.3,1,3,10",
         metavar="FACTORS",
-        help="of each one's rate, to try (default: 0.1,0.3,1,3,10)",
+        help="of each one's rate, to try, such as 0.1,1,10 (default: eight from 0.03 to 100)",
     )
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--list", action="store_true", help="show the benchmarks with size and cost; train nothing")
@@ -125,7 +124,7 @@ def grid(text: str) -> tuple[float, ...]:
 
 
 def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchmark]) -> Match:
-    from reproduce.play.match import Match
+    from reproduce.play.match import FACTORS, Match
     from reproduce.play.specs import Spec, parse
 
     if args.own:
@@ -133,9 +132,8 @@ def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchma
             raise UserError("--own is for one benchmark: each has other algorithms")
         specs = [*(Spec(label) for label in benchmarks[0].own), *specs]
     against = parse(args.against) if args.against else None
-    return Match(
-        specs, benchmarks, seeds(args.seeds), args.tune, seeds(args.tuning_seeds), against, args.all, grid(args.grid)
-    )
+    reported, tuning, factors = seeds(args.seeds), seeds(args.tuning_seeds), grid(args.grid) if args.grid else FACTORS
+    return Match(specs, benchmarks, reported, args.tune, tuning, against, args.all, factors)
 
 
 def _list(benchmarks: list[Benchmark], json: bool) -> None:
