@@ -13,7 +13,7 @@ from runs import run
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.engine.checkpoint import Checkpoint, pack, unpack
+from reproduce.engine.checkpoint import Checkpoint, pack, put, unpack
 from reproduce.engine.cohort import Run, prepare
 from reproduce.engine.task import Tasks
 from reproduce.errors import UserError
@@ -54,6 +54,12 @@ def test_what_is_packed_comes_back() -> None:
     assert len(pack({"view": torch.zeros(100_000)[:2]})) < 10_000
     with pytest.raises(TypeError, match="object cannot be part of a run's state"):
         pack({"x": object()})
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_an_error_of_the_file_and_not_of_torch() -> None:
+    with open("/dev/full", "wb", buffering=0) as full, pytest.raises(OSError, match="No space left"):
+        put({"x": torch.zeros(10_000)}, full)
 
 
 def test_any_changed_byte_is_noticed(saved: Path) -> None:

@@ -14,7 +14,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import numpy as np
 import torch
@@ -81,8 +81,8 @@ class Checkpoint:
 
     def save(self) -> None:
         start = time.monotonic()
-        data = pack({"states": [(identity(run), run.state) for run in self.runs], "note": self.note()})
-        files.write(self.path, lambda file: file.write(data))
+        content = {"states": [(identity(run), run.state) for run in self.runs], "note": self.note()}
+        files.write(self.path, lambda file: put(content, file))
         self.last = time.monotonic()
         self.spent = self.last - start
 
@@ -102,12 +102,39 @@ def identity(run: Run) -> str:
 
 def pack(content: Any) -> bytes:
     """Nested dicts, lists, tuples, tensors, arrays and plain values as bytes with their checksum."""
+    file = io.BytesIO()
+    put(content, file)
+    return file.getvalue()
+
+
+def put(content: Any, file: IO[bytes]) -> None:
+    """`pack` into a file, without a second copy of it in memory: the checksum is written last."""
     tensors: list[torch.Tensor] = []
     tree = json.dumps(_flat(content, tensors, {}))
-    file = io.BytesIO()
-    torch.save({"tree": tree, "tensors": tensors}, file)
-    body = file.getvalue()
-    return MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+    file.write(MAGIC + bytes(64) + b"\n")
+    body = _Summed(file)
+    torch.save({"tree": tree, "tensors": tensors}, cast(IO[bytes], body))
+    if body.error:
+        raise body.error
+    file.seek(len(MAGIC))
+    file.write(body.sha256.hexdigest().encode())
+
+
+class _Summed(io.RawIOBase):
+    """Writes through to a file and sums up what it writes; an error waits in `error`, as torch's writer dies of one."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file, self.sha256 = file, hashlib.sha256()
+        self.error: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        if self.error is None:
+            try:
+                self.file.write(data)
+                self.sha256.update(data)
+            except OSError as error:
+                self.error = error
+        return len(data)
 
 
 def unpack(data: bytes) -> Any:
@@ -130,8 +157,7 @@ def _flat(value: Any, tensors: list[torch.Tensor], seen: dict[int, int]) -> Any:
     if isinstance(value, torch.Tensor | np.ndarray):
         if id(value) not in seen:
             seen[id(value)] = len(tensors)
-            # Copies, because of a view torch.save would write all of what it looks at.
-            tensors.append(torch.from_numpy(value.copy()) if isinstance(value, np.ndarray) else value.detach().clone())
+            tensors.append(torch.from_numpy(value.copy()) if isinstance(value, np.ndarray) else _whole(value.detach()))
         return {"array" if isinstance(value, np.ndarray) else "tensor": seen[id(value)]}
     if isinstance(value, dict):
         return {"dict": [[_flat(k, tensors, seen), _flat(v, tensors, seen)] for k, v in value.items()]}
@@ -142,6 +168,11 @@ def _flat(value: Any, tensors: list[torch.Tensor], seen: dict[int, int]) -> Any:
     if value is None or isinstance(value, str | int | float | bool):
         return value
     raise TypeError(f"{type(value).__name__} cannot be part of a run's state")
+
+
+def _whole(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor; of a view a copy, because torch.save would write all of what it looks at."""
+    return tensor if tensor.untyped_storage().nbytes() == tensor.nbytes else tensor.clone()
 
 
 def _deep(value: Any, tensors: list[torch.Tensor]) -> Any:
