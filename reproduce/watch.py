@@ -22,6 +22,9 @@ SILENT = {"workflow_started", "run_info", "job_info", "job_started", "job_finish
 CHATTER = ("Select jobs to execute", "Building DAG", "Assuming unrestricted", "Using profile", "host:", "Using shell")
 """How those messages begin that are no events and not printed either."""
 
+SOME = 60.0
+"""Seconds of finished jobs from which on their pace counts more than the estimates."""
+
 
 class Watch(logging.Handler):
     """Prints a line whenever a job has finished, on a terminal always the same one; passes on what is left.
@@ -34,8 +37,11 @@ class Watch(logging.Handler):
         self.inner, self.jobs, self.parallel = inner, jobs, parallel
         self.stream: TextIO = inner.stream
         self.names: dict[int, str] = {}
-        self.running: dict[int, None] = {}
+        self.running: dict[int, float] = {}
+        """Job number -> when it began, seconds."""
         self.finished: set[str] = set()
+        self.spent: dict[str, float] = {}
+        """Finished job -> seconds that it took."""
         self.done = self.total = 0
         self.name = "watch"
 
@@ -53,10 +59,15 @@ class Watch(logging.Handler):
             self.total = int(said.get("stats", {}).get("total", 0))
         elif event == "job_info":
             self.names[said["jobid"]] = _name(said)
-            self.running[said["jobid"]] = None
+            self.running[said["jobid"]] = time.monotonic()
             self._write(self.line())
         elif event == "job_finished":
-            self.finished.add(self._forget(said))
+            number = said.get("job_id", said.get("jobid", -1))
+            began = self.running.get(number)
+            name = self._forget(said)
+            self.finished.add(name)
+            if began is not None:
+                self.spent[name] = time.monotonic() - began
         elif event == "progress":
             self.done, self.total = said["done"], said["total"]
             self._write(self.line(), stays=True)
@@ -75,9 +86,13 @@ class Watch(logging.Handler):
         return f"{self.done} of {self.total} done{left}" + (f": {', '.join(names)}" if names else "")
 
     def left(self) -> float:
-        """Seconds that the jobs which are still to train take, if no core ever waits."""
-        costs = [plan.cost(job).seconds for job in self.jobs if _train(job.paper, job.name) not in self.finished]
-        return max(sum(costs) / self.parallel, *costs) if costs else 0.0
+        """Seconds that the jobs which are still to train take, if no core ever waits and all that are to come are as
+        much slower or faster than estimated as those that have finished; until there are some, as estimated."""
+        costs = {_train(job.paper, job.name): plan.cost(job).seconds for job in self.jobs}
+        known = [name for name in self.spent if name in costs]
+        took, meant = (sum(of[name] for name in known) + SOME for of in (self.spent, costs))
+        due = [took / meant * seconds for name, seconds in costs.items() if name not in self.finished]
+        return max(sum(due) / self.parallel, *due) if due else 0.0
 
     def _write(self, line: str, stays: bool = False) -> None:
         """On a terminal the line replaces the last one; elsewhere only lines that stay are written."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import re
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -37,24 +38,46 @@ def start(handler: Watch, number: int, rule: str, **wildcards: str) -> None:
     say(handler, "job_info", jobid=number, rule_name=rule, wildcards=wildcards)
 
 
+def hands(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that the watch's clock shows, to be turned."""
+    shown = [1000.0]
+    its = SimpleNamespace(monotonic=lambda: shown[0], time=time.time, strftime=time.strftime, localtime=time.localtime)
+    monkeypatch.setattr("reproduce.watch.time", its)
+    return shown
+
+
 def test_the_line_says_what_is_done_what_runs_and_for_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    handler = watch(monkeypatch, io.StringIO())
+    handler, clock = watch(monkeypatch, io.StringIO()), hands(monkeypatch)
     say(handler, "run_info", "Job stats", stats={"train": 3, "total": 5})
     start(handler, 1, "train", paper="fedacs", job="a")
     start(handler, 2, "train", paper="fedacs", job="b")
     assert re.fullmatch(
         r"0 of 5 done, about 6 h 0 min left \(until \d\d:\d\d\): train fedacs/a, train fedacs/b", handler.line()
     ), "no shorter than the longest job"
+    clock[0] += 2 * 3600
     say(handler, "job_finished", job_id=2)
     say(handler, "progress", done=1, total=5)
     assert handler.line().endswith(": train fedacs/a")
     handler.jobs = [j for j in handler.jobs if j.name != "c"]
-    assert handler.left() == 3600
+    assert handler.left() == pytest.approx(3600)
     handler.jobs = [SimpleNamespace(paper="fedacs", name=str(n)) for n in range(30)]  # type: ignore[assignment]
     monkeypatch.setattr(plan, "cost", lambda job: SimpleNamespace(seconds=60))
-    assert handler.left() == 900, "thirty minutes on two cores"
+    assert handler.left() == pytest.approx(900), "thirty minutes on two cores"
     start(handler, 3, "figure", scale="paper", paper="fedacs", name="fig6")
     assert "make fedacs/fig6" in handler.line()
+
+
+def test_the_time_left_follows_the_pace_of_what_has_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    handler = watch(monkeypatch, io.StringIO())
+    clock = hands(monkeypatch)
+    start(handler, 1, "train", paper="fedacs", job="a")
+    clock[0] += 3 * 3600 + 120  # three times what was estimated, and the weight of the estimates
+    say(handler, "job_finished", job_id=1)
+    assert handler.left() == pytest.approx(3 * 6 * 3600)
+    start(handler, 2, "figure", scale="paper", paper="fedacs", name="fig6")
+    clock[0] += 5000
+    say(handler, "job_finished", job_id=2)
+    assert handler.left() == pytest.approx(3 * 6 * 3600), "drawing says nothing of training"
 
 
 def test_a_terminal_has_one_line_and_a_file_one_per_job(monkeypatch: pytest.MonkeyPatch) -> None:
