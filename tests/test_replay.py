@@ -17,6 +17,7 @@ from runs import run
 
 from reproduce import plan, results, seal
 from reproduce.__main__ import main
+from reproduce.commands.replay import one
 from reproduce.engine.replay import Comparison, replay
 from reproduce.engine.store import write_results
 from reproduce.experiment import Experiment
@@ -155,6 +156,30 @@ def test_the_command_confirms_records_skips_and_names(
     assert "1 result: 1 differs" in shown.out
     assert main(["plan", "fedagrac/fig1", "--scale", "smoke"]) == 0
     assert "of older code, a replay with today's differs" in capsys.readouterr().out
+
+
+def test_networks_are_replayed_with_all_seeds_where_one_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[int]] = []
+    needed = [1]
+
+    def fake(experiments: Any, seeds: list[int], rounds: int, *_: Any) -> Comparison:
+        asked.append(seeds)
+        return Comparison(rounds, 1, float(len(seeds) < needed[0]), "loss", 0.01)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("reproduce.engine.replay.replay", fake)
+    job = plan.artifact_jobs("smoke", "fedacs/table1")[0]
+    seeds = list(job.panel.seeds)
+    assert main(["train", "smoke", "fedacs", job.name]) == 0
+    assert len(seeds) > 1
+    for needed[0], expected in ((1, [seeds[:1]]), (len(seeds), [seeds[:1], seeds])):
+        asked.clear()
+        line = one(job, 2, math.inf)
+        assert line is not None
+        assert asked == expected
+        assert (line["agrees"], line["seeds"]) == ("yes", " ".join(map(str, expected[-1])))
 
 
 def test_a_damaged_result_is_named_and_the_others_are_replayed(

@@ -103,7 +103,9 @@ def expected(job: Job, rounds: int) -> float:
 def one(job: Job, rounds: int, deadline: float) -> Mapping[str, str] | None:
     """Replay one job: its line in the record, or None if the deadline came first.
 
-    Quadratics are replayed with all their seeds for `EXACT` rounds at least, networks with the first seed.
+    Quadratics are replayed with all their seeds for `EXACT` rounds at least, networks with the first seed. Where that
+    one differs, all are: narrow layers round otherwise in a stack with fewer models, and a few rounds of a small
+    network can make points of such a difference.
     """
     from reproduce import results
     from reproduce.engine.hardware import machine
@@ -126,6 +128,9 @@ def one(job: Job, rounds: int, deadline: float) -> Mapping[str, str] | None:
     try:
         stored = load([(job.panel.name, Path(job.output), "")], job.scale).frame
         outcome = replay(job.experiments, seeds, length, stored, precision, tick)
+        if not outcome.agrees and seeds != note["seeds"]:
+            seeds = note["seeds"]
+            outcome = replay(job.experiments, seeds, length, stored, precision, tick)
     except TimeoutError:
         return None
     here = machine()
