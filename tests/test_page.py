@@ -170,9 +170,9 @@ def test_pictures_keep_their_pixels_in_few_colours(tmp_path: Path) -> None:
     kind, _, data = pictures.embedded(tmp_path / "p.png").partition(";base64,")
     assert kind == "data:image/webp"
     again = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
-    assert again.shape == (150, 225, 3), "three quarters of 300 x 200"
+    assert again.shape == (140, 210, 3), "seven tenths of 300 x 200"
     assert tuple(again[0, 0]) == (255, 255, 255), "white stays white"
-    assert tuple(again[55, 60]) == (0, 114, 178)
+    assert tuple(again[52, 56]) == (0, 114, 178)
     lines = np.full((400, 600, 3), 255, np.uint8)
     colours = [(0, 114, 178), (213, 94, 0), (0, 158, 115), (204, 121, 167), (230, 159, 0), (86, 180, 233), (0, 0, 0)]
     for i, colour in enumerate(colours):  # each line with the shades of its edges, as text and curves have them
@@ -183,7 +183,7 @@ def test_pictures_keep_their_pixels_in_few_colours(tmp_path: Path) -> None:
     data = pictures.embedded(tmp_path / "lines.png").partition(",")[2]
     few = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
     for i, colour in enumerate(colours):
-        line = few[round(0.75 * (50 * i + 11.5) - 0.5), 5].astype(int)
+        line = few[round(pictures.SHRUNK * (50 * i + 11.5) - 0.5), 5].astype(int)
         assert np.abs(line - colour).max() < 60, "lines keep their hues"
     picture(tmp_path / "noise.png")
     data = pictures.embedded(tmp_path / "noise.png").partition(",")[2]

@@ -12,7 +12,7 @@ from reproduce.report import figures
 from reproduce.report.names import pretty
 from reproduce.verdicts.words import number
 
-COLOURS, SHRUNK = 32, 0.75
+COLOURS, SHRUNK = 32, 0.7
 """Of the palette, and of the width: charts have few colours, the page shows them narrower than they are, and with all
 figures stays under two megabytes. The palette of the greatest coverage keeps faint bands and the hues of thin lines;
 octree and median cut of as many colours do not."""
