@@ -272,6 +272,10 @@ def test_what_does_not_fit_is_refused() -> None:
         Sliced.of(HeteroFL())
     with pytest.raises(ValueError, match="rates of its algorithm"):
         Sliced(0.1, algorithm=FedAvg(0.2))
+    env = world()
+    for own in ({"model": PROBLEM.model.narrowed(0.6)}, {"thresholds": env.zeros(6, 6)}):
+        with pytest.raises(ValueError, match="submodels or masks of its own"):
+            next(sliced(env, train(env, **own)))
     system = System(Epochs(1), capacity=SplitCapacity((1.0, 0.25)))
     linear = replace(PROBLEM, model=Softmax(5, CLASSES))
     with pytest.raises(UserError, match="cannot be run"):

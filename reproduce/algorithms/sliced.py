@@ -42,10 +42,10 @@ class Sliced(FedAvg):
     @classmethod
     def of(cls, algorithm: FedAvg) -> Sliced:
         """The algorithm in parts, with its own rates."""
-        return cls(**rates(algorithm), algorithm=algorithm)
+        return cls(**common(algorithm), algorithm=algorithm)
 
     def __post_init__(self) -> None:
-        if rates(self) != rates(self.algorithm):
+        if common(self) != common(self.algorithm):
             raise ValueError("Sliced has the rates of its algorithm, as Sliced.of gives it")
         if self.algorithm.trains_parts or isinstance(self.algorithm, Asynchronous):
             raise ValueError(f"{type(self.algorithm).__name__} is not for Sliced")
@@ -92,7 +92,7 @@ class Sliced(FedAvg):
         return SLICES.metrics(env, state, answers)
 
 
-def rates(algorithm: FedAvg) -> dict[str, Any]:
+def common(algorithm: FedAvg) -> dict[str, Any]:
     """The fields that every algorithm has, with its values."""
     return {f.name: getattr(algorithm, f.name) for f in fields(FedAvg)}
 
@@ -115,9 +115,14 @@ class Slice:
 
 
 def sliced(env: Env, request: Any) -> Generator[Any, Any, Any]:
-    """The answer to a request of an algorithm's round, asked for size by size."""
+    """The answer to a request of an algorithm's round, asked for size by size.
+
+    Raises ValueError for a request that is of a part already.
+    """
     if not isinstance(request, Train | Gradient):
         return (yield request)
+    if request.model is not None or getattr(request, "thresholds", None) is not None:
+        raise ValueError("an algorithm with submodels or masks of its own says so itself (`trains_parts`)")
     gamma = SLICES.capacity(env)[request.clients]
     slices = [Slice((gamma == size).nonzero()[0], *SLICES.part(env, size, 0)) for size in np.unique(gamma)[::-1]]
     answers = yield [_part(request, s) for s in slices]

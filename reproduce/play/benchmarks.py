@@ -16,7 +16,7 @@ from reproduce import plan
 from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.algorithms.fedagrac import Constant
-from reproduce.algorithms.sliced import Sliced, rates
+from reproduce.algorithms.sliced import Sliced, common
 from reproduce.clocks.events import Events
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
@@ -121,12 +121,12 @@ class Benchmark:
         named = NAMES[spec.name] if spec.cls is None else Named(spec.cls)
         clock, rest = self._policed(self._clock(named), {**named.options, **options}, spec.text)
         cls = Asynchronous if isinstance(clock, Events) and named.cls is FedAvg and named.policy else named.cls
-        common = rates(self.template.algorithm)  # what every algorithm takes over, unless it is given
-        if named.draws and not isinstance(common["participation"], WeightedDraws):
-            common["participation"] = WeightedDraws(getattr(common["participation"], "k", self._present))
+        taken = common(self.template.algorithm)  # over, unless it is given
+        if named.draws and not isinstance(taken["participation"], WeightedDraws):
+            taken["participation"] = WeightedDraws(getattr(taken["participation"], "k", self._present))
         given = _given(cls, rest, spec.text)
         with owned(spec.text):
-            return self.template, cls(**{**common, **given}), clock
+            return self.template, cls(**{**taken, **given}), clock
 
     @property
     def _present(self) -> int:
