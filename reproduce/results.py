@@ -187,9 +187,9 @@ def _replays(path: Path, content: bytes) -> dict[str, dict[str, str]]:
     return found
 
 
-def record_replay(scale: str, line: Mapping[str, str]) -> None:
-    """Put the line of a job into the record, in the place of its older one."""
-    lines, text = {**replays(scale), line["job"]: dict(line)}, io.StringIO()
+def record_replays(scale: str, new: Iterable[Mapping[str, str]]) -> None:
+    """Put the lines of jobs into the record, in the places of their older ones."""
+    lines, text = {**replays(scale), **{line["job"]: dict(line) for line in new}}, io.StringIO()
     writer = csv.DictWriter(text, REPLAY, lineterminator="\n")
     writer.writeheader()
     writer.writerows(lines[job] for job in sorted(lines))

@@ -17,7 +17,7 @@ from runs import run
 
 from reproduce import plan, results, seal
 from reproduce.__main__ import main
-from reproduce.commands.replay import one
+from reproduce.commands.replay import together
 from reproduce.engine.replay import Comparison, replay
 from reproduce.engine.store import write_results
 from reproduce.experiment import Experiment
@@ -176,10 +176,42 @@ def test_networks_are_replayed_with_all_seeds_where_one_differs(
     assert len(seeds) > 1
     for needed[0], expected in ((1, [seeds[:1]]), (len(seeds), [seeds[:1], seeds])):
         asked.clear()
-        line = one(job, 2, math.inf)
-        assert line is not None
+        lines = together([job], 2, math.inf)
+        assert lines is not None
+        (line,) = lines
         assert asked == expected
         assert (line["agrees"], line["seeds"]) == ("yes", " ".join(map(str, expected[-1])))
+
+
+def test_plays_are_replayed_in_one_cohort_and_one_by_one_where_it_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cohorts: list[int] = []
+
+    def counted(experiments: Any, *others: Any) -> Comparison:
+        cohorts.append(len(experiments))
+        return replay(experiments, *others)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("reproduce.engine.replay.replay", counted)
+    asked = ["play", "fednova", "--on", "fedagrac-steps", "--scale", "smoke", "--seeds", "0,1"]
+    assert main(asked) == 0
+    assert main([*asked, "--replay"]) == 0
+    assert "replayed 0; 2 results: 2 current" in capsys.readouterr().out
+    files = sorted(map(str, Path("results/smoke/play").iterdir()))
+    for file in files:
+        edit(file, code="0" * 16)
+    assert main([*asked, "--replay"]) == 0
+    assert "replayed 2; 2 results: 2 confirmed" in capsys.readouterr().out
+    assert cohorts == [2]
+
+    edit(files[0], factor=1.5, date="later")
+    edit(files[1], date="later")
+    assert main([*asked, "--replay"]) == 2
+    shown = capsys.readouterr()
+    assert f"other numbers for play/{Path(files[0]).stem}: train again" in shown.err
+    assert "2 results: 1 confirmed, 1 differs" in shown.out
+    assert cohorts == [2, 2, 2, 1, 1, 1], "the first seed, then all; the same of what differs alone"
 
 
 def test_a_damaged_result_is_named_and_the_others_are_replayed(

@@ -93,9 +93,9 @@ def test_a_replay_confirms_or_contradicts_for_its_code_and_its_result_only(
         ({"job": "fedacs/other"}, "older"),
     ):
         results.replay_file("smoke").unlink(missing_ok=True)
-        results.record_replay("smoke", line(job(), **changes))
+        results.record_replays("smoke", [line(job(), **changes)])
         assert results.standing(job()).state == state
-    results.record_replay("smoke", line(job()))
+    results.record_replays("smoke", [line(job())])
     assert list(results.replays("smoke")) == ["fedacs/other", "fedacs/p"]
     assert results.standing(job()).holds
 

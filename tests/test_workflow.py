@@ -327,7 +327,9 @@ def test_a_replay_that_agrees_means_drawing_only(project: Path) -> None:
     for name in ("own", "shared"):
         ask += f"job = plan.job('smoke', 'fedacs', '{name}')\n"
         ask += "line = dict.fromkeys(results.REPLAY, '') | {'job': 'fedacs/' + job.name, 'result': 'today'}\n"
-        ask += "results.record_replay('smoke', line | {'agrees': 'yes', 'asked': '2', 'code': code(job.experiments)})\n"
+        ask += (
+            "results.record_replays('smoke', [line | {'agrees': 'yes', 'asked': '2', 'code': code(job.experiments)}])\n"
+        )
     subprocess.run([sys.executable, "-c", ask], cwd=copy, env=miniature.environment(copy), check=True)
     run = snakemake(copy, *both, "-c2", "-p")
     assert "rule train" not in text(run)

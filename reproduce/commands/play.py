@@ -54,6 +54,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     asked.add_argument("--cost", action="store_true", help="show what it would cost; train nothing")
     asked.add_argument("--finished", action="store_true", help="show what is trained; train nothing")
+    asked.add_argument(
+        "--replay",
+        action="store_true",
+        help="train the first rounds of what is trained again and compare, as replay",
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="NAME", help="also write NAME.md, NAME.csv, NAME.png, .pdf"
@@ -62,6 +67,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from reproduce import plan
+    from reproduce.commands import replay
     from reproduce.files import check_writable
     from reproduce.play.benchmarks import ALIASES, find
     from reproduce.play.names import NAMES
@@ -83,6 +89,9 @@ def run(args: argparse.Namespace) -> None:
                 "name an algorithm and a benchmark: play ALGORITHM --on BENCHMARK (`play --list` shows them)"
             )
         match = _match(args, specs, benchmarks)
+        if args.replay:
+            replay.again(match.trained(), scale)
+            return
         if not args.finished:
             match.check()
         files = (

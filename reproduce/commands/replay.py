@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,34 +34,47 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from tqdm import tqdm
-
-    from reproduce import files, plan, results
+    from reproduce import plan, results
     from reproduce.errors import UserError
 
     if args.rounds < 1 or (args.minutes is not None and not args.minutes > 0):
         raise UserError("replay at least 1 round, for more than 0 minutes")
     wanted = {a.id for a in plan.select(args.target)}
     found = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts) and results.standing(j).exists]
-    files.check_writable(results.replay_file(args.scale))
-    todo = sorted(pending(found, args.rounds), key=lambda j: expected(j, args.rounds))
-    deadline = time.monotonic() + 60 * args.minutes if args.minutes else float("inf")
+    again([[job] for job in found], args.scale, args.rounds, args.minutes)
+
+
+def again(groups: Sequence[Sequence[Job]], scale: str, rounds: int = 2, minutes: float | None = None) -> None:
+    """Replay what of these results needs it, a group in one cohort, record and print it.
+
+    UserError, when all is done, for what cannot be replayed and for results that today's code does not give.
+    """
+    from tqdm import tqdm
+
+    from reproduce import files, results
+    from reproduce.errors import UserError
+
+    files.check_writable(results.replay_file(scale))
+    found = [job for group in groups for job in group]
+    todo = sorted(filter(None, (list(pending(g, rounds)) for g in groups)), key=lambda g: expected(g, rounds))
+    deadline = time.monotonic() + 60 * minutes if minutes else float("inf")
     rows, late, failed = [], 0, []
-    with tqdm(todo, unit="job", disable=not todo) as bar:
-        for job in bar:
-            bar.set_postfix_str(f"{job.paper}/{job.name}")
+    with tqdm(total=sum(map(len, todo)), unit="job", disable=not todo) as bar:
+        for group in todo:
+            bar.set_postfix_str(f"{group[0].paper}/{group[0].name}")
             try:
-                line = one(job, args.rounds, deadline) if time.monotonic() < deadline else None
+                lines = together(group, rounds, deadline) if time.monotonic() < deadline else None
             except UserError as error:
-                failed.append(f"{job.paper}/{job.name}: {error}")
+                failed.append(f"{group[0].paper}/{group[0].name}: {error}")
                 continue
-            if line is None:
-                late += 1
+            finally:
+                bar.update(len(group))
+            if lines is None:
+                late += len(group)
                 continue
-            results.record_replay(args.scale, line)
-            rows.append(
-                [line[c] for c in ("job", "seeds", "rounds", "rows", "deviation", "tolerance", "agrees", "where")]
-            )
+            results.record_replays(scale, lines)
+            shown = ("job", "seeds", "rounds", "rows", "deviation", "tolerance", "agrees", "where")
+            rows += [[line[c] for c in shown] for line in lines]
     if rows:
         header = ["JOB", "SEEDS", "ROUNDS", "ROWS", "DEVIATION", "TOLERANCE", "AGREES", "WHERE"]
         print_table(header, rows, right=("ROUNDS", "ROWS", "DEVIATION", "TOLERANCE"))
@@ -74,7 +87,7 @@ def run(args: argparse.Namespace) -> None:
         raise UserError("; ".join(failed))
 
 
-def pending(jobs: list[Job], rounds: int) -> Iterator[Job]:
+def pending(jobs: Iterable[Job], rounds: int) -> Iterator[Job]:
     """The jobs to replay: of older code, with data, and not recorded for today's code with as many rounds."""
     from reproduce import plan, results
 
@@ -91,17 +104,32 @@ def pending(jobs: list[Job], rounds: int) -> Iterator[Job]:
         yield job
 
 
-def expected(job: Job, rounds: int) -> float:
-    """Seconds that the replay of a job takes, about: some rounds, or those up to the first evaluation, of one seed."""
+def expected(jobs: Sequence[Job], rounds: int) -> float:
+    """Seconds that the replay takes, about: some rounds, or those up to the first evaluation, of one seed."""
     from reproduce import plan
 
-    sizes = [(e.clock.length(e), e.clock.evaluations(e)) for e in job.experiments]
-    share = max(max(rounds, length / evaluations) / length for length, evaluations in sizes)
-    return plan.cost(job).seconds * share / len(job.panel.seeds)
+    def seconds(job: Job) -> float:
+        sizes = [(e.clock.length(e), e.clock.evaluations(e)) for e in job.experiments]
+        share = max(max(rounds, length / evaluations) / length for length, evaluations in sizes)
+        return plan.cost(job).seconds * share / len(job.panel.seeds)
+
+    return sum(map(seconds, jobs))
 
 
-def one(job: Job, rounds: int, deadline: float) -> Mapping[str, str] | None:
-    """Replay one job: its line in the record, or None if the deadline came first.
+def together(jobs: Sequence[Job], rounds: int, deadline: float) -> list[Mapping[str, str]] | None:
+    """Replay jobs that are alike but for their algorithms in one cohort; one by one if that does not agree.
+
+    Their lines in the record, or None if the deadline came first.
+    """
+    whole = _replayed(jobs, rounds, deadline)
+    if whole is None or len(jobs) == 1 or all(line["agrees"] == "yes" for line in whole):
+        return whole
+    lines = [_replayed([job], rounds, deadline) for job in jobs]
+    return None if None in lines else [line for one in lines for line in one or ()]
+
+
+def _replayed(jobs: Sequence[Job], rounds: int, deadline: float) -> list[Mapping[str, str]] | None:
+    """The lines of jobs that are replayed in one cohort, which share its outcome.
 
     Quadratics are replayed with all their seeds for `EXACT` rounds at least, networks with the first seed. Where that
     one differs, all are: narrow layers round otherwise in a stack with fewer models, and a few rounds of a small
@@ -114,30 +142,28 @@ def one(job: Job, rounds: int, deadline: float) -> Mapping[str, str] | None:
     from reproduce.experiment import code
     from reproduce.report.histories import load
 
-    note = results.provenance(job.output)
-    problems: list[Any] = [e.problem for e in job.experiments]
-    networks = any(problem.model for problem in problems)
-    seeds, length = (note["seeds"][:1], rounds) if networks else (note["seeds"], max(rounds, EXACT))
-    source, start = code(job.experiments), time.monotonic()
+    notes = [results.provenance(job.output) for job in jobs]
+    experiments = [e for job in jobs for e in job.experiments]
+    problems: list[Any] = [e.problem for e in experiments]
+    networks, trained = any(problem.model for problem in problems), notes[0]["seeds"]
+    seeds, length = (trained[:1], rounds) if networks else (trained, max(rounds, EXACT))
+    codes, start = [code(job.experiments) for job in jobs], time.monotonic()
 
     def tick() -> None:
         if time.monotonic() > deadline:
             raise TimeoutError
 
-    precision = results.precision(note)
+    precision = results.precision(notes[0])
     try:
-        stored = load([(job.panel.name, Path(job.output), "")], job.scale).frame
-        outcome = replay(job.experiments, seeds, length, stored, precision, tick)
-        if not outcome.agrees and seeds != note["seeds"]:
-            seeds = note["seeds"]
-            outcome = replay(job.experiments, seeds, length, stored, precision, tick)
+        stored = load([(job.panel.name, Path(job.output), "") for job in jobs], jobs[0].scale).frame
+        outcome = replay(experiments, seeds, length, stored, precision, tick)
+        if not outcome.agrees and seeds != trained:
+            seeds = trained
+            outcome = replay(experiments, seeds, length, stored, precision, tick)
     except TimeoutError:
         return None
-    here = machine()
-    return {
-        "job": f"{job.paper}/{job.name}",
-        "result": note["date"],
-        "code": source,
+    here, seconds = machine(), time.monotonic() - start
+    said: dict[str, str] = {
         "seeds": " ".join(map(str, seeds)),
         "asked": str(rounds),
         "rounds": str(outcome.rounds),
@@ -146,8 +172,12 @@ def one(job: Job, rounds: int, deadline: float) -> Mapping[str, str] | None:
         "where": outcome.where,
         "tolerance": f"{outcome.tolerance:g}",
         "agrees": "yes" if outcome.agrees else "no",
-        "seconds": f"{time.monotonic() - start:.1f}",
-        "processor": here["processor"],
-        "instructions": here["instructions"],
+        "seconds": f"{seconds / len(jobs):.1f}",
+        "processor": str(here["processor"]),
+        "instructions": str(here["instructions"]),
         "date": now(),
     }
+    lines: list[Mapping[str, str]] = []
+    for job, note, source in zip(jobs, notes, codes, strict=True):
+        lines.append({"job": f"{job.paper}/{job.name}", "result": str(note["date"]), "code": source, **said})
+    return lines

@@ -172,6 +172,12 @@ class Match:
                 self._choose(entry)
                 entry.untrained = not _there(filter(None, [self.reported(entry)]))
 
+    def trained(self) -> list[list[Job]]:
+        """What was trained before, of older code too, in groups that share a benchmark and their seeds."""
+        self.take()
+        there = [(e, j) for e, j in self._jobs() if results.standing(j).usable]
+        return [members for _, members in self.groups(there)]
+
     def _train(self, jobs: Iterable[tuple[Entry, Job]]) -> None:
         due = [(e, j) for e, j in jobs if not results.standing(j).holds]
         for entries, members in self.groups(due):
