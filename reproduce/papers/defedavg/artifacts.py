@@ -6,6 +6,7 @@ from functools import partial
 
 from reproduce.declare import Artifact, Code, Filled, Printed, no_panels
 from reproduce.papers.defedavg import runs, variants
+from reproduce.report.names import pretty
 
 NAMES = {
     "fedavg_lr_n10": "FedAvg (rates of n = 10)",
@@ -127,7 +128,11 @@ ARTIFACTS = (
         variants.sensitivity_panels,
         (Code("measures:of_variants"),),
         Filled(("distribution",), "{distribution}", fill=Code("pictures:variants"), sheet={"height": 3.4}),
-        names={**NAMES, **{v.name: v.text for group in variants.VARIANTS.values() for v in group}},
+        names={
+            **NAMES,
+            **{v.name: v.text for group in variants.VARIANTS.values() for v in group},
+            **{f"tuned_{name}": f"{pretty(name, NAMES)}, best rates of the grid" for name in runs.POLICIES},
+        },
         stamp="Mean over seeds, from least to greatest; an arrow: a seed missed the target by the horizon. Below each "
         "algorithm of Table I: with the best rates of the grid of Table II, and with one part exchanged. Not a figure "
         "of the paper.",

@@ -136,6 +136,7 @@ def variants(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     rows = rows.assign(base=[_family(name)[0] for name in rows["algorithm"]])
     order = list(dict.fromkeys(_family(name)[0] for name in names))
     said = NAMES | {v.name: f"  {v.text}" for group in VARIANTS.values() for v in group}
+    said |= {f"tuned_{name}": "  best rates of the grid" for name in runs.POLICIES}
     figures.dots(ax, rows, row="algorithm", rows=names, series="base", order=order, names=said)
     ax.tick_params(axis="y", labelsize=6)
     figures.plain_log(ax, "x")
