@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from reproduce.settings import Settings
+
 ROOT = Path(__file__).parent.parent
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -23,6 +25,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def _own_store(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Finished runs of earlier sessions must not answer for the code under test."""
     os.environ["REPRODUCE_STORE"] = str(tmp_path_factory.mktemp("store"))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Settings:
+    """An empty data folder and an empty store."""
+    return Settings(tmp_path / "data", tmp_path / "store", "cpu", 1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
