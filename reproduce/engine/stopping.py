@@ -61,7 +61,8 @@ class Stopping:
     def _asked(self, number: int, frame: FrameType | None) -> None:
         self.signal = number
         self._restore()
-        print(f"\n{signal.Signals(number).name}: stopping at the end of this round", file=sys.stderr, flush=True)
+        text = "stopping at the end of this round; once more: at once, to go on from the latest checkpoint"
+        print(f"\n{signal.Signals(number).name}: {text}", file=sys.stderr, flush=True)
 
     def _restore(self) -> None:
         for number, handler in self.before.items():
