@@ -308,7 +308,7 @@ def cost(job: Job) -> Cost:
     """Estimated cost of a job on one core of this machine, whose experiments train in one cohort.
 
     Seconds are those of the machine's rates, times what finished jobs of the same panel, else of the same kind of
-    model, took longer or shorter. Nothing is measured here.
+    model, took more or less of the processor. Nothing is measured here.
     """
     estimated = _estimate(job)
     return replace(estimated, seconds=estimated.seconds * correction(job))

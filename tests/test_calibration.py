@@ -236,12 +236,10 @@ def write_results(root: Path, job: plan.Job, seconds: float, /, **changes: Any) 
         "job": job.name,
         "device": "cpu",
         "precision": "float32",
-        "resumed": False,
         "samples": plan._estimate(job).samples,
         "experiments": [{}] * len(job.experiments),
         "seeds": list(job.panel.seeds),
-        "seconds": seconds,
-        "threads": 1,
+        "cpu_seconds": seconds,
         **environment(),
         **changes,
     }
@@ -270,7 +268,7 @@ def test_a_finished_job_corrects_its_panel_and_its_kind(project: Path) -> None:
     done, kin = plan.job("smoke", "fedagrac", "fig3-cnn2-equal"), plan.job("smoke", "fedagrac", "table6")
     stranger = plan.job("smoke", "fedagrac", "fig3-lr-equal")
     before = {j: plan.cost(j).seconds for j in (done, kin, stranger)}
-    write_results(project, done, 3 * before[done], threads=2)
+    write_results(project, done, 6 * before[done], seconds=1e6, threads=2, resumed=True)
     refreshed()
     assert plan.cost(done).seconds == pytest.approx(6 * before[done])
     assert plan.cost(kin).seconds == pytest.approx(6 * before[kin])
@@ -287,14 +285,13 @@ def test_a_finished_job_corrects_its_panel_and_its_kind(project: Path) -> None:
     [
         {"machine": {**hardware.machine(), "processor": "other"}},
         {"machine": None},
-        {"resumed": True},
         {"device": "cuda"},
         {"precision": "bfloat16"},
         {"samples": 1.0},
         {"seeds": [0, 1, 2, 3, 4, 5]},
         {"job": "gone"},
         {"scale": "paper"},
-        {"seconds": "long"},
+        {"cpu_seconds": "long"},
     ],
     ids=str,
 )

@@ -1,5 +1,6 @@
-"""What finished jobs tell about this machine: the seconds in the provenance of results files.
+"""What finished jobs tell about this machine: the processor time in the provenance of results files.
 
+The time on the clock would say how busy the machine was with other things.
 Reading Parquet takes longer than planning, so what was read is kept in the store, and read again when a file changes.
 """
 
@@ -19,7 +20,7 @@ from reproduce.speed.kept import write
 
 @dataclass(frozen=True)
 class Finished:
-    """A job that ran from its start to its end on a CPU: `seconds` are those of one core (time x threads)."""
+    """A job that ran on a CPU: `seconds` of processor time, before an interruption too."""
 
     scale: str
     paper: str
@@ -63,9 +64,9 @@ def refresh(settings: Settings, results: Path = Path("results")) -> None:
 
 
 def _entry(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """Machine and job of a provenance; empty if it says too little, or if its seconds are not the whole job's."""
+    """Machine and job of a provenance; empty if it says too little."""
     try:
-        if provenance["device"] != "cpu" or provenance["precision"] != "float32" or provenance["resumed"]:
+        if provenance["device"] != "cpu" or provenance["precision"] != "float32":
             return {}
         job = Finished(
             provenance["scale"],
@@ -73,7 +74,7 @@ def _entry(provenance: Mapping[str, Any]) -> dict[str, Any]:
             provenance["job"],
             provenance["samples"],
             len(provenance["experiments"]) * len(provenance["seeds"]),
-            provenance["seconds"] * provenance["threads"],
+            provenance["cpu_seconds"],
         )
         return {"machine": provenance["machine"], "job": asdict(job)}
     except (KeyError, TypeError, ValueError):
@@ -101,4 +102,4 @@ def _kept(settings: Settings) -> dict[str, Any]:
 
 
 def _file(settings: Settings) -> Path:
-    return settings.store / "machines" / "finished.json"
+    return settings.store / "machines" / "processor_time.json"
