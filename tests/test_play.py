@@ -80,6 +80,8 @@ def test_a_panel_can_be_cut_short() -> None:
     assert cut.template.clock == replace(whole.template.clock, rounds=1)
     assert cut.substitute.endswith(f"the first 1 of {whole.template.clock.rounds} rounds")
     assert {e.clock.rounds for e in cut.own.values()} == {1}
+    assert cut.declared == "fedacs/image-blobs-static@1"
+    assert find("sessions", "smoke").declared == ALIASES["sessions"]["smoke"]
     (played,) = run([cut.experiment(Spec("fednova"))])
     assert played.state["round"] == 1
 

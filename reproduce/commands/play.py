@@ -175,7 +175,7 @@ def describe(b: Benchmark) -> dict[str, Any]:
     data = getattr(problem, "data", problem)
     return {
         "benchmark": b.name,
-        "panel": b.panel,
+        "panel": b.declared,
         "clock": type(template.clock).__name__,
         "data": data if isinstance(data, str) else type(data).__name__,
         "model": type(problem.model).__name__ if problem.model else "",

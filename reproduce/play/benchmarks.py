@@ -68,6 +68,11 @@ class Benchmark:
     substitute: str = ""
 
     @property
+    def declared(self) -> str:
+        """The panel with the labels that choose a setting, and with the rounds that it is cut to."""
+        return ALIASES.get(self.name, {}).get(self.scale, self.name)
+
+    @property
     def template(self) -> Experiment:
         """Problem, system, clock and rates that other algorithms get."""
         return self.own[self.reference]

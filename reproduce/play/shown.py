@@ -51,7 +51,7 @@ def markdown(match: Match, frame: pd.DataFrame) -> str:
         out += [
             f"## {benchmark.name}",
             "",
-            f"{benchmark.panel}. {_substitute(benchmark)}".strip(),
+            f"{benchmark.declared}. {_substitute(benchmark)}".strip(),
             "",
             *(table(head, mine) if mine else ["Not trained."]),
             "",
