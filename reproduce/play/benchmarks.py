@@ -30,7 +30,7 @@ from reproduce.systems import System
 ALIASES: Mapping[str, Mapping[str, str]] = {
     "fedacs-static": {"smoke": "fedacs/image-blobs-static", "reduced": "fedacs/fashion-mnist-static"},
     "fedacs-dynamic": {"smoke": "fedacs/image-blobs-dynamic", "reduced": "fedacs/fashion-mnist-dynamic"},
-    "fedagrac-steps": {"smoke": "fedagrac/fig5-tiny-cnn-3", "reduced": "fedagrac/fig5-cnn2-10"},
+    "fedagrac-steps": {"smoke": "fedagrac/fig5-tiny-cnn-3", "reduced": "fedagrac/fig5-cnn2-10@20"},
     "sessions": {
         "smoke": "dynamic_init/gaussian-n4-o00-a03:init_scheme=previous",
         "reduced": "dynamic_init/mnist-n10-o00-a03:init_scheme=previous",
@@ -39,7 +39,7 @@ ALIASES: Mapping[str, Mapping[str, str]] = {
         "smoke": "dynamic_init/gaussian-n4-o00-a03:init_scheme=proposed",
         "reduced": "dynamic_init/mnist-n10-o00-a03:init_scheme=proposed",
     },
-    "capacities": {"smoke": "fiarse/five-image-blobs", "reduced": "fiarse/five-fashion-mnist@20"},
+    "capacities": {"smoke": "fiarse/five-image-blobs", "reduced": "fiarse/five-fashion-mnist@10"},
     "virtual-time": {"smoke": "defedavg/gaussian-noniid-n3", "reduced": "defedavg/fashion-mnist-noniid-n10"},
 }
 """Alias -> scale -> paper/panel; labels where a panel has several settings; how many rounds, if fewer than it has."""

@@ -29,7 +29,7 @@ from reproduce.play.specs import Spec, words
 from reproduce.settings import settings
 from reproduce.text import duration, short
 
-FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)
+FACTORS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Multiples of the rate that an algorithm has untuned: all have a grid of as many points."""
 TUNING_SEEDS = (1000, 1001)
 """Seeds on which rates are chosen; they are never reported."""
