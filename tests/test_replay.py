@@ -211,6 +211,8 @@ def test_plays_are_replayed_in_one_cohort_and_one_by_one_where_it_differs(
     shown = capsys.readouterr()
     assert f"other numbers for play/{Path(files[0]).stem}: train again" in shown.err
     assert "2 results: 1 confirmed, 1 differs" in shown.out
+    assert main([*asked, "--replay", "-o", "out"]) == 2
+    assert "neither with --json nor with -o" in capsys.readouterr().err
     assert cohorts == [2, 2, 2, 1, 1, 1], "the first seed, then all; the same of what differs alone"
 
 

@@ -90,6 +90,8 @@ def run(args: argparse.Namespace) -> None:
             )
         match = _match(args, specs, benchmarks)
         if args.replay:
+            if args.json or args.output:
+                raise UserError("--replay writes results/SCALE/replay.csv, and goes neither with --json nor with -o")
             replay.again(match.trained(), scale)
             return
         if not args.finished:

@@ -1,6 +1,7 @@
 """What finished jobs tell about this machine: the processor time in the provenance of results files.
 
 The time on the clock would say how busy the machine was with other things.
+
 Reading Parquet takes longer than planning, so what was read is kept in the store, and read again when a file changes.
 """
 
