@@ -73,6 +73,13 @@ class Experiment:
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
+    def to_target(self) -> Experiment:
+        """This experiment without what its runs do after they have reached their target; itself if that is nothing."""
+        if getattr(self.clock, "until", None) is None or not getattr(self.clock, "least", 0):
+            return self
+        return dataclasses.replace(self, clock=dataclasses.replace(self.clock, least=0.0))
+
+    @property
     def digest(self) -> str:
         """SHA-256 (16 hex digits) of the declaration and of the source code that gives it its meaning."""
         return hashlib.sha256(f"{self.declaration}\n{code([self])}".encode()).hexdigest()[:16]
@@ -148,6 +155,11 @@ def same(stored: Any, declared: Any) -> bool:
         pairs = isinstance(stored, list) and len(stored) == len(declared) and zip(stored, declared, strict=True)
         return bool(pairs is not False and all(same(old, new) for old, new in pairs))
     return bool(stored == canonical(declared))
+
+
+def recorded(stored: Mapping[str, Any], experiment: Experiment) -> bool:
+    """Do the parts of this entry of a provenance declare `experiment`, whatever its labels are?"""
+    return all(same(stored[name], getattr(experiment, name)) for name in PARTS)
 
 
 def _is_default(f: dataclasses.Field[Any], value: Any) -> bool:

@@ -392,6 +392,12 @@ def gpus() -> int:
 
 def environment(config: Mapping[str, Any]) -> dict[str, str]:
     """The variables that `config/config.yaml` sets for every job; a key that is null leaves the variable as it is."""
-    keys = ("data", "store", "device", "precision", "threads", "seeds", "budget", "checkpoint")
+    keys = ("data", "store", "device", "precision", "threads", "seeds", "to_target", "budget", "checkpoint")
     values = {f"REPRODUCE_{key.upper()}": config[key] for key in keys}
-    return {k: ",".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in values.items() if v is not None}
+    return {k: _spelled(v) for k, v in values.items() if v is not None}
+
+
+def _spelled(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return str(int(value)) if isinstance(value, bool) else str(value)

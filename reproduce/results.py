@@ -4,7 +4,7 @@
     confirmed    same declaration, older code, but a replay with today's code gave the same numbers (`replay`)
     older        same declaration, older code, not replayed
     differs      same declaration, older code, and a replay with today's code gave other numbers
-    incomplete   same declaration, but seeds are missing
+    incomplete   same declaration, but seeds are missing, or runs ended at their target and not where figures end
     other        another declaration, other seeds, another precision, or not a whole file: never read
     missing      no file
 
@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce import files, seal
 from reproduce.errors import UserError
-from reproduce.experiment import PARTS, Experiment, code, same
+from reproduce.experiment import Experiment, code, recorded
+from reproduce.settings import settings
 
 if TYPE_CHECKING:
     from reproduce.plan import Job
@@ -46,7 +47,8 @@ class Standing:
     """The worth of one results file for one job.
 
     other: why it is not of this job, "" if it is. code: a key of `WORDS`. seeds, wanted: those it has and should have.
-    dirty: made from code that differed from its commit. date: when it was made.
+    dirty: made from code that differed from its commit. date: when it was made. early: runs ended at their target,
+    and more is wanted.
     """
 
     exists: bool = False
@@ -56,6 +58,7 @@ class Standing:
     wanted: tuple[int, ...] = ()
     dirty: bool = False
     date: str = ""
+    early: bool = False
 
     @property
     def state(self) -> str:
@@ -76,6 +79,11 @@ class Standing:
 
     @property
     def short(self) -> bool:
+        """Are seeds missing, or the ends of runs?"""
+        return self.few or self.early
+
+    @property
+    def few(self) -> bool:
         """Are seeds missing?"""
         return set(self.seeds) != set(self.wanted)
 
@@ -84,9 +92,10 @@ class Standing:
         """The state in words, for people; "" for a missing file."""
         if not self.usable:
             return self.other
-        few = [f"{len(self.seeds)} of {len(self.wanted)} seeds"] if self.short else []
-        code = [] if few and self.code == "current" else [WORDS[self.code]]
-        return "; ".join([*few, *code, *(["of uncommitted code"] if self.dirty else [])])
+        gaps = [f"{len(self.seeds)} of {len(self.wanted)} seeds"] if self.few else []
+        gaps += ["followed only to the target"] if self.early else []
+        code = [] if gaps and self.code == "current" else [WORDS[self.code]]
+        return "; ".join([*gaps, *code, *(["of uncommitted code"] if self.dirty else [])])
 
 
 def standing(job: Job) -> Standing:
@@ -102,6 +111,8 @@ def standing(job: Job) -> Standing:
     seeds = tuple(note["seeds"])
     rest = {"seeds": seeds, "wanted": job.panel.seeds, "dirty": note["git"].endswith("+"), "date": note["date"]}
     other = _other(job, note)
+    if not (other or settings().to_target):
+        rest["early"] = not all(map(declared, note["experiments"], job.experiments))
     source = "" if other else code(job.experiments)
     if other or note.get("code") == source:
         return Standing(True, other, "current", **rest)
@@ -116,7 +127,7 @@ def _other(job: Job, note: Mapping[str, Any]) -> str:
     named = tuple(note.get(name) for name in ("scale", "paper", "job"))
     if named != (job.scale, job.paper, job.name):
         return "of another job ({}/{}/{})".format(*named)
-    if len(found) != len(job.experiments) or not all(map(declared, found, job.experiments)):
+    if len(found) != len(job.experiments) or not all(map(_whole_or_early, found, job.experiments)):
         return "of another declaration"
     if not set(note["seeds"]) <= set(job.panel.seeds):
         return f"of other seeds ({', '.join(map(str, note['seeds']))})"
@@ -128,8 +139,11 @@ def _other(job: Job, note: Mapping[str, Any]) -> str:
 
 def declared(stored: Mapping[str, Any], experiment: Experiment) -> bool:
     """Is this entry of a provenance's `experiments` the declaration of `experiment`?"""
-    labels = stored["labels"] == dict(experiment.labels)
-    return labels and all(same(stored[name], getattr(experiment, name)) for name in PARTS)
+    return stored["labels"] == dict(experiment.labels) and recorded(stored, experiment)
+
+
+def _whole_or_early(stored: Mapping[str, Any], experiment: Experiment) -> bool:
+    return declared(stored, experiment) or declared(stored, experiment.to_target)
 
 
 def precision(note: Mapping[str, Any]) -> str:
@@ -202,12 +216,13 @@ def record_replays(scale: str, new: Iterable[Mapping[str, str]]) -> None:
 def stamp(standings: Iterable[tuple[str, Standing]]) -> str:
     """What a table or figure must say about the results that it was made from: (panel, standing) each; "" if current.
 
-    Counts per state, and the panels whose seeds are not all there.
+    Counts per state, of runs that ended at their target, and the panels whose seeds are not all there.
     """
     used = [(panel, s) for panel, s in standings if s.usable]
     phrases = [_count(sum(s.code == state for _, s in used), len(used), WORDS[state]) for state in [*WORDS][1:]]
     phrases.append(_count(sum(s.dirty for _, s in used), len(used), "of uncommitted code"))
-    short = Counter((panel, len(s.seeds), len(s.wanted)) for panel, s in used if s.short)
+    phrases.append(_count(sum(s.early for _, s in used), len(used), "followed only to the target"))
+    short = Counter((panel, len(s.seeds), len(s.wanted)) for panel, s in used if s.few)
     phrases += [
         f"{panel} has {have} of {want} seeds in {n} result{'s' * (n > 1)}" for (panel, have, want), n in short.items()
     ]

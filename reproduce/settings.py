@@ -7,6 +7,7 @@ REPRODUCE_STORE     decoded data, checkpoints and finished runs; default: `.repr
 REPRODUCE_DEVICE    `cpu` (default) or `cuda`
 REPRODUCE_PRECISION `float32` (default), `tf32` (CUDA only) or `bfloat16`: arithmetic of the local steps (`PRECISIONS`)
 REPRODUCE_CHECKPOINT  seconds between two checkpoints of a job; default 20; 0: one in every round
+REPRODUCE_TO_TARGET 1: runs that have a target end there, though figures show more; default 0
 REPRODUCE_THREADS   worker threads inside one job; default 1 (results do not depend on it)
 """
 
@@ -38,6 +39,7 @@ class Settings:
     threads: int
     precision: str = "float32"
     checkpoint: float = 20.0
+    to_target: bool = False
 
 
 def settings() -> Settings:
@@ -59,7 +61,10 @@ def settings() -> Settings:
         raise UserError(f"REPRODUCE_THREADS={threads}: use 1 to {MOST}")
     checkpoint = _seconds(env("REPRODUCE_CHECKPOINT", "20"))
     data, store = _folder("REPRODUCE_DATA", "data"), _folder("REPRODUCE_STORE", ".reproduce")
-    return Settings(data, store, device, threads, precision, checkpoint)
+    to_target = env("REPRODUCE_TO_TARGET", "0")
+    if to_target not in ("0", "1"):
+        raise UserError(f"REPRODUCE_TO_TARGET={to_target}: use 0 or 1")
+    return Settings(data, store, device, threads, precision, checkpoint, to_target == "1")
 
 
 def _folder(name: str, default: str) -> Path:

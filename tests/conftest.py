@@ -17,7 +17,7 @@ os.environ["MPLBACKEND"] = "Agg"
 
 def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("REPRODUCE_DATA", str(ROOT / "data"))
-    for name in ("DEVICE", "PRECISION", "THREADS", "SEEDS"):
+    for name in ("DEVICE", "PRECISION", "THREADS", "SEEDS", "TO_TARGET"):
         os.environ.pop(f"REPRODUCE_{name}", None)
 
 

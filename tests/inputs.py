@@ -138,6 +138,7 @@ def settings() -> Iterator[Bad]:
     numbers = {
         "THREADS": ("", "0", "-1", "x", "1.5", "1e3", "nan", "1025", "9" * 30),
         "CHECKPOINT": ("", "x", "-1", "nan", "inf", "-inf", "1e999"),
+        "TO_TARGET": ("", "true", "2"),
         "DEVICE": ("", "tpu", "CUDA", "cpu "),
         "PRECISION": ("", "half", "fp16", "tf32"),
     }

@@ -249,6 +249,7 @@ def test_environment_leaves_what_the_configuration_leaves_open() -> None:
         "threads": 2,
         "seeds": ["0", 1],
         "budget": 0.5,
+        "to_target": True,
         "checkpoint": None,
     }
     assert plan.environment(config) == {
@@ -256,6 +257,7 @@ def test_environment_leaves_what_the_configuration_leaves_open() -> None:
         "REPRODUCE_PRECISION": "bfloat16",
         "REPRODUCE_THREADS": "2",
         "REPRODUCE_SEEDS": "0,1",
+        "REPRODUCE_TO_TARGET": "1",
         "REPRODUCE_BUDGET": "0.5",
     }
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce import seal
 from reproduce.errors import UserError
-from reproduce.experiment import PARTS, Experiment, same
+from reproduce.experiment import Experiment, recorded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,7 +118,7 @@ def stored(experiment: Experiment, records: Iterable[dict[str, Any]]) -> tuple[d
     equal = None
     for record in records:
         for i, e in enumerate(record.get("experiments", ())):
-            if all(same(e[part], getattr(experiment, part)) for part in PARTS):
+            if recorded(e, experiment) or recorded(e, experiment.to_target):
                 if e["labels"] == dict(experiment.labels):
                     return record, i
                 equal = equal or (record, i)

@@ -44,10 +44,11 @@ def _aims(histories: Histories) -> Iterator[tuple[pd.DataFrame, float, float]]:
 
 def at_target_times(histories: Histories) -> pd.DataFrame:
     """Accuracy and training loss of all runs when the DeFedAvg variant of their panel reaches its target, and the loss
-    at half of that time."""
-    times = _proposed_times(to_target(histories))
+    at half of that time. A run that ended at its own target before that has none of them."""
+    cells = to_target(histories)
+    times = _proposed_times(cells)
     half = times.assign(at=times["at"] / 2)
-    frame = histories.frame
+    frame = _followed(histories.frame, cells)
     return pd.concat(
         [
             _at_times(frame, "accuracy", times, "test_accuracy_pct_at_target_time"),
@@ -65,10 +66,20 @@ def _proposed_times(cells: pd.DataFrame) -> pd.DataFrame:
     return ours.assign(at=np.where(ours["censored"], np.inf, ours["value"]))[[*COLUMNS, "seed", "at"]]
 
 
+def _followed(frame: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """`frame` with the time `end` until which each run is known: for ever, if it went on to the horizon."""
+    by = [*COLUMNS, "algorithm", "seed"]
+    reached = cells[cells["metric"] == "time_to_target_s"][[*by, "censored"]]
+    ends = frame.groupby(by, sort=False)["time"].max().rename("end").reset_index().merge(reached, on=by)
+    return frame.merge(ends.assign(end=ends["end"].mask(ends["censored"], np.inf))[[*by, "end"]], on=by)
+
+
 def _at_times(frame: pd.DataFrame, metric: str, times: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The last value of `metric` at or before `times["at"]` of the same column and seed, one row per run."""
+    """The last value of `metric` at or before `times["at"]` of the same column and seed, one row per run that was
+    followed until then."""
     by = [*COLUMNS, "algorithm", "seed"]
     rows = frame[frame["metric"] == metric].merge(times, on=[*COLUMNS, "seed"])
+    rows = rows[np.isinf(rows["at"]) | (rows["at"] <= rows["end"] + 1e-9)]
     rows = rows[rows["time"] <= rows["at"] + 1e-9].sort_values("round", kind="stable")
     value = rows.groupby(by, sort=False)["value"].last()
     return value.reset_index().assign(metric=name)[[*by, "metric", "value"]]

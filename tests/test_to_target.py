@@ -1,0 +1,85 @@
+"""Runs that end at their target: a beginning of the whole run to the bit, and what is said of their results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from reproduce import due, plan, results, training
+from reproduce.experiment import SCALES
+from reproduce.papers.defedavg import artifacts, measures, runs
+from reproduce.report.histories import Histories, load
+
+LONGER = [j for j in plan.jobs("smoke") if any(e.to_target is not e for e in j.experiments)]
+
+
+def test_only_clocks_that_go_on_after_a_target_are_cut() -> None:
+    found = [(e, e.to_target) for scale in SCALES for j in plan.jobs(scale) for e in j.experiments]
+    assert {e.labels["distribution"] for e, short in found if short is not e} == set(runs.DISTRIBUTIONS)
+    for e, short in found:
+        if short is e:
+            assert getattr(e.clock, "until", None) is None or not getattr(e.clock, "least", 0)
+        else:
+            assert (short.clock.least, short.to_target) == (0.0, short)
+            assert short.declaration != e.declaration
+
+
+@pytest.mark.parametrize("job", LONGER, ids=lambda job: job.name)
+def test_a_run_to_its_target_is_the_beginning_of_the_whole_run(
+    job: plan.Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    training.train(job)
+    assert results.standing(job).holds
+    whole = pd.read_parquet(job.output)
+    monkeypatch.setenv("REPRODUCE_TO_TARGET", "1")
+    assert results.standing(job).holds, "whole runs have all that is asked for"
+    training.train(job)
+    early = results.standing(job)
+    assert (early.state, early.holds) == ("current", True)
+    short = pd.read_parquet(job.output)
+    by = [*job.experiments[0].labels, "seed"]
+    some = False
+    for key, rows in short.groupby(by):
+        same = whole[(whole[by] == list(key)).all(axis=1)].reset_index(drop=True)
+        pd.testing.assert_frame_equal(same.iloc[: len(rows)], rows.reset_index(drop=True), check_exact=True)
+        some |= len(rows) < len(same)
+    assert some
+    monkeypatch.delenv("REPRODUCE_TO_TARGET")
+    now = results.standing(job)
+    assert (now.state, now.usable, now.holds) == ("incomplete", True, False)
+    assert "followed only to the target" in now.words
+    assert "followed only to the target" in due.stamp("smoke", "defedavg/table1")
+
+
+def test_times_are_those_of_whole_runs_and_values_after_the_end_are_not_made_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert LONGER
+    found: dict[str, Histories] = {}
+    for setting in ("0", "1"):
+        monkeypatch.setenv("REPRODUCE_TO_TARGET", setting)
+        files = [(j.panel.name, tmp_path / f"{setting}-{j.name}.parquet", "") for j in LONGER]
+        for job, (_, file, _) in zip(LONGER, files, strict=True):
+            training.train(job, file)
+        wanted = [e for j in LONGER for e in j.experiments]
+        found[setting] = load(files, "smoke", experiments=wanted)
+    whole, early = found["0"], found["1"]
+    pd.testing.assert_frame_equal(measures.to_target(whole), measures.to_target(early))
+    by = [*measures.COLUMNS, "algorithm", "seed", "metric"]
+    values, known = (measures.at_target_times(h).set_index(by)["value"] for h in (whole, early))
+    assert known.index.isin(values.index).all()
+    pd.testing.assert_series_equal(known, values.loc[known.index])
+    times = measures.to_target(whole)
+    times = times[(times["metric"] == "time_to_target_s") & ~times["censored"]]
+    proposed = times[times["algorithm"] == times["distribution"].map(runs.PROPOSED)]
+    both = times.merge(proposed[["distribution", "seed", "value"]], on=["distribution", "seed"], suffixes=("", "_ours"))
+    earlier = both[both["value"] < both["value_ours"]]
+    assert len(earlier), "nobody is faster than DeFedAvg: the test sees nothing"
+    lost = [(*row, "test_accuracy_pct_at_target_time") for row in earlier[by[:-1]].itertuples(index=False, name=None)]
+    assert not known.index.isin(lost).any()
+    assert values.index.isin(lost).any()
+    assert {a.name for a in artifacts.ARTIFACTS} >= {"table1", "fig2"}
