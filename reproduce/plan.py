@@ -321,6 +321,11 @@ def _estimate(job: Job) -> Cost:
     return estimate_together(job.experiments, job.panel.seeds, rates())
 
 
+def at_most(job: Job) -> bool:
+    """Is the cost an upper bound, because runs may end at their target?"""
+    return any(getattr(e.clock, "until", None) is not None for e in job.experiments)
+
+
 def forget_speed() -> None:
     """Estimate anew: the machine was measured, or jobs have finished."""
     for known in (cost, _estimate, _rates, _corrections):
@@ -358,9 +363,12 @@ def _corrections(
         job = _jobs(scale, seeds).get((done.paper, done.job)) if done.scale == scale else None
         if job is None or job.runs != done.runs or not math.isclose(_estimate(job).samples, done.samples, rel_tol=1e-9):
             continue
+        if results.standing(job).early:
+            continue
         ratio = done.seconds / _estimate(job).seconds
         panels.setdefault((job.paper, job.panel.name), []).append(ratio)
-        kinds.setdefault(kind(job), []).append(ratio)
+        if not at_most(job):  # how early a run reached its target says nothing about the machine
+            kinds.setdefault(kind(job), []).append(ratio)
     return {k: median(v) for k, v in panels.items()}, {k: median(v) for k, v in kinds.items()}
 
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from miniature import reproduce as command
 
-from reproduce import plan
+from reproduce import plan, results
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.engine import hardware
@@ -265,7 +265,7 @@ def refreshed() -> None:
 
 
 def test_a_finished_job_corrects_its_panel_and_its_kind(project: Path) -> None:
-    done, kin = plan.job("smoke", "fedagrac", "fig3-cnn2-equal"), plan.job("smoke", "fedagrac", "table6")
+    done, kin = plan.job("smoke", "fedagrac", "fig3-cnn2-equal"), plan.job("smoke", "fedagrac", "fig3-cnn2-async")
     stranger = plan.job("smoke", "fedagrac", "fig3-lr-equal")
     before = {j: plan.cost(j).seconds for j in (done, kin, stranger)}
     write_results(project, done, 6 * before[done], seconds=1e6, threads=2, resumed=True)
@@ -278,6 +278,30 @@ def test_a_finished_job_corrects_its_panel_and_its_kind(project: Path) -> None:
     assert (plan.correction(done), plan.correction(kin)) == (pytest.approx(6), pytest.approx(2))
     assert plan.correction(plan.job("smoke", "fedagrac", "table2")) == pytest.approx(4)
     assert plan.correction(stranger) == 1
+
+
+def test_a_job_that_ends_at_a_target_is_a_bound_and_corrects_its_panel_only(project: Path) -> None:
+    done, kin = plan.job("smoke", "fedagrac", "table6"), plan.job("smoke", "fedagrac", "fig3-cnn2-equal")
+    assert (plan.at_most(done), plan.at_most(kin)) == (True, False)
+    assert plan.kind(done) == plan.kind(kin)
+    write_results(project, done, 0.1 * plan.cost(done).seconds)
+    refreshed()
+    assert (plan.correction(done), plan.correction(kin)) == (pytest.approx(0.1), 1)
+
+
+def test_runs_that_ended_early_say_nothing_about_whole_ones(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = plan.job("smoke", "defedavg", "gaussian-iid-n3")
+    short = [e.to_target.record() for e in job.experiments]
+    note = {"experiments": short, "seeds": list(job.panel.seeds), "git": "c0ffee", "date": "then"}
+    monkeypatch.setattr(
+        results, "_provenance", lambda *file: note | {"scale": "smoke", "paper": "defedavg", "job": job.name}
+    )
+    write_results(project, job, 0.1 * plan.cost(job).seconds, experiments=short)
+    refreshed()
+    assert plan.correction(job) == 1
+    monkeypatch.setenv("REPRODUCE_TO_TARGET", "1")
+    plan.forget_speed()
+    assert plan.correction(job) == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,10 @@ A line an artifact, or with `--jobs` a line a job, under the name that `train` t
 count with each, and once in the total.
 
 Times are estimates for one core of this machine, measured when `plan` is first used (some seconds) and kept in the
-store; the last line says where they come from. A job whose data set is not in the data folder is left out of the
-workflow, and `state` says what it needs. Results are current, or of older code (and perhaps confirmed by a replay), or
-have too few seeds, or are of another declaration and not used.
+store; the last line says where they come from. Where runs may end at a target they are bounds (≤). A job whose data set
+is not in the data folder is left out of the workflow, and `state` says what it needs. Results are current, or of older
+code (and perhaps confirmed by a replay), or have too few seeds, or runs that were followed only to their target, or are
+of another declaration and not used.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def run(args: argparse.Namespace) -> None:
     print()
     runs = sum(j.runs for j in jobs)
     print(fill(f"{len(jobs)} jobs, {runs} runs; {lacking} jobs lack their data; {results.tally(jobs)}"))
-    total = f"{short(flops)}FLOP, {duration(sum(seconds))} on one core{busy(seconds)}"
+    bound = "at most " * any(map(plan.at_most, able))
+    total = f"{bound}{short(flops)}FLOP, {duration(sum(seconds))} on one core{busy(seconds)}"
     print(fill(f"estimate for the {len(able)} to train: {total}"))
     corrected = sum(plan.correction(j) != 1 for j in jobs)
     print(fill(f"times: {plan.rates().source}; {corrected} jobs corrected by finished ones"))
@@ -69,7 +71,8 @@ def _print_artifacts(jobs: Sequence[Job], wanted: Collection[str]) -> None:
         mine = [j for j in jobs if name in j.artifacts]
         due = [j for j in mine if not results.standing(j).holds]
         costs = [plan.cost(j) for j in due]
-        needs = [duration(sum(c.seconds for c in costs)), short(sum(c.flops for c in costs))] if due else ["", ""]
+        time = "≤ " * any(map(plan.at_most, due)) + duration(sum(c.seconds for c in costs))
+        needs = [time, short(sum(c.flops for c in costs))] if due else ["", ""]
         states = Counter(map(state, mine)).most_common()
         said = ", ".join(f"{count} {text}" for text, count in states) or "nothing to train"
         rows.append([name, str(len(mine)), str(len(due)), *needs, said])
@@ -84,7 +87,8 @@ def _print_jobs(jobs: Sequence[Job], wanted: Collection[str]) -> None:
     for j in jobs:
         cost = plan.cost(j)
         counts = [str(len(j.experiments)), str(len(j.panel.seeds)), short(cost.samples), short(cost.flops)]
-        rows.append([j.paper, j.name, *counts, duration(cost.seconds), state(j)])
+        bound = "≤ " * plan.at_most(j)
+        rows.append([j.paper, j.name, *counts, bound + duration(cost.seconds), state(j)])
     print_table(header, rows, right=("EXPERIMENTS", "SEEDS", "SAMPLES", "FLOPS", "TIME"))
 
 
@@ -121,7 +125,8 @@ def state(job: Job) -> str:
 
 
 def describe(job: Job) -> dict[str, object]:
-    """A job as JSON-ready data; seconds (of one core), FLOPs, bytes are estimates, `missing` is "" if it can run."""
+    """A job as JSON-ready data; seconds (of one core), FLOPs, bytes are estimates (bounds if `at_most`),
+    `missing` is "" if it can run."""
     from reproduce import plan, results
 
     cost, standing = plan.cost(job), results.standing(job)
@@ -137,6 +142,7 @@ def describe(job: Job) -> dict[str, object]:
         "samples": cost.samples,
         "flops": cost.flops,
         "seconds": cost.seconds,
+        "at_most": plan.at_most(job),
         "correction": plan.correction(job),
         "rates": plan.rates().source,
         "bytes": cost.bytes,
