@@ -76,7 +76,7 @@ def events() -> None:
     )
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for distribution in runs.DISTRIBUTIONS:
-        panel = runs.times_panel("reduced", runs.REDUCED, distribution, 10)
+        panel = runs.times_panel(runs.REDUCED, distribution, 10)
         found = [replace(e, clock=Events(e.clock.policy, SHORT, every=10**9)) for e in panel.experiments]
         jobs = sum(len(u) for e in found for u in _updates(e, 0))
         script = _timed(lambda found=found: _by_script(found))[1]  # type: ignore[misc]

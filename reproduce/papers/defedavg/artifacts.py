@@ -130,8 +130,8 @@ ARTIFACTS = (
         Filled(("distribution",), "{distribution}", fill=Code("pictures:variants"), sheet={"height": 3.4}),
         names={
             **NAMES,
-            **{v.name: v.text for group in variants.VARIANTS.values() for v in group},
-            **{f"tuned_{name}": f"{pretty(name, NAMES)}, best rates of the grid" for name in runs.POLICIES},
+            **variants.TEXTS,
+            **{t: f"{pretty(n, NAMES)}, {variants.TEXTS[t]}" for n in runs.POLICIES for t in [f"tuned_{n}"]},
         },
         stamp="Mean over seeds, from least to greatest; an arrow: a seed missed the target by the horizon. Below each "
         "algorithm of Table I: with the best rates of the grid of Table II, and with one part exchanged. Not a figure "

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from reproduce.papers.defedavg import runs
 from reproduce.papers.defedavg.artifacts import NAMES
 from reproduce.papers.defedavg.measures import varied
-from reproduce.papers.defedavg.variants import VARIANTS
+from reproduce.papers.defedavg.variants import TEXTS
 from reproduce.report import figures, looks
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
@@ -135,8 +135,7 @@ def variants(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     names = sorted(set(rows["algorithm"]), key=_family)
     rows = rows.assign(base=[_family(name)[0] for name in rows["algorithm"]])
     order = list(dict.fromkeys(_family(name)[0] for name in names))
-    said = NAMES | {v.name: f"  {v.text}" for group in VARIANTS.values() for v in group}
-    said |= {f"tuned_{name}": "  best rates of the grid" for name in runs.POLICIES}
+    said = NAMES | {name: f"  {text}" for name, text in TEXTS.items()}
     figures.dots(ax, rows, row="algorithm", rows=names, series="base", order=order, names=said)
     ax.tick_params(axis="y", labelsize=6)
     figures.plain_log(ax, "x")

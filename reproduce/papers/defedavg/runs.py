@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from reproduce.algorithms.asynchronous import Asynchronous, Favano
@@ -48,7 +48,9 @@ class ClockSetting:
 
     steps: K; pace: seconds of a step of K and of the transfers, single: of AsySG's only step; grid: virtual seconds
     between evaluations; target: percent of test accuracy, of the mean of the last `smooth` evaluations; shown: virtual
-    seconds that the figures show; rounds: aggregations of Figs. 6 and 7, `few` the n of Fig. 6, `ks` the K of Fig. 7.
+    seconds that the figures show; searched: the local rates of the grid (reduced: without the two lowest, far from any
+    target); rounds: aggregations of Figs. 6 and 7, `few` the n of Fig. 6, `ks` the K of Fig. 7; own: rates for all n,
+    by distribution, in place of those of Table II.
     """
 
     dataset: str
@@ -60,6 +62,7 @@ class ClockSetting:
     target: tuple[float, float]
     horizon: tuple[float, float]
     shown: tuple[float, float]
+    searched: tuple[float, ...]
     smooth: tuple[int, int] = (1, 1)
     participants: tuple[int, ...] = PARTICIPANTS
     rounds: int = 1000
@@ -67,6 +70,7 @@ class ClockSetting:
     few: tuple[int, ...] = (5, *PARTICIPANTS)
     ks: tuple[int, ...] = (20, 50, 100)
     seeds: tuple[int, ...] = SEEDS
+    own: Mapping[str, Mapping[str, Pair]] = field(default_factory=dict)
     substitute: str = ""
 
     @property
@@ -79,27 +83,40 @@ class ClockSetting:
         return 10 if 10 in self.few else self.few[1]
 
 
+def _own(pair: Pair, iid_fedavg: Pair) -> Mapping[str, Mapping[str, Pair]]:
+    """Rates of a small network by distribution: `pair`, as far as the algorithm has both; with IID data FedAvg's own.
+
+    Non-IID FedAvg has those of DeFedAvg-nIID, as in Table II for n = 10; the variant `hold` stands beside that.
+    """
+    server, local = pair
+    iid = {"fedavg": iid_fedavg, "favano": (None, local), "asysg": (server, None), "defedavg_iid": pair}
+    rest = dict.fromkeys(("fedbuff", "defedavg_niid", "defedavg_niid_hold"), pair)
+    return {"iid": iid, "noniid": {"fedavg": pair, "favano": (None, local), **rest}}
+
+
 def _paper_problem(dataset: str, channels: int, size: int) -> Classification:
     half = (0.5,) * channels
     model = ConvNet(channels, size, (32, 64), (512,))
     return Classification(dataset, model, IID(), 100, WithReplacement(10), weights="uniform", mean=half, std=half)
 
 
+GRID = (0.001, 0.005, 0.01, 0.05, 0.1)
 PAPER = (
     ClockSetting(
         "fashion_mnist", _paper_problem("fashion_mnist", 1, 28), 50, FASHION_MNIST, FASHION_MNIST, (0.25, 0.25),
-        (90.0, 80.0), (900.0, 900.0), (500.0, 500.0),
+        (90.0, 80.0), (900.0, 900.0), (500.0, 500.0), GRID,
     ),
     ClockSetting(
         "cifar10", _paper_problem("cifar10", 3, 32), 50, CIFAR10, CIFAR10, (0.5, 0.5),
-        (70.0, 60.0), (1400.0, 5000.0), (1000.0, 2000.0),
+        (70.0, 60.0), (1400.0, 5000.0), (1000.0, 2000.0), GRID,
     ),
 )  # fmt: skip
 REDUCED = ClockSetting(
     "fashion_mnist",
     Classification("fashion_mnist", MLP(784, 64, 10), IID(), 100, WithReplacement(10), weights="uniform"),
     10, replace(FASHION_MNIST, step=5 * FASHION_MNIST.step), FASHION_MNIST, (0.25, 0.5),
-    (80.0, 70.0), (120.0, 250.0), (60.0, 100.0), smooth=(3, 5), rounds=400, ks=(4, 10, 20),
+    (80.0, 70.0), (120.0, 250.0), (60.0, 100.0), searched=(0.01, 0.05, 0.1, 0.3), smooth=(3, 5), rounds=400,
+    ks=(4, 10, 20), own=_own((0.1, 0.1), iid_fedavg=(1.0, 0.1)),
     substitute="network 784-64-10 for the convolutional one, K = 10 steps of five times the length, targets 80 % (IID) "
     "and 70 % (non-IID) smoothed over 3 and 5 evaluations, own rates",
 )  # fmt: skip
@@ -110,7 +127,8 @@ SMOKE = ClockSetting(
         weights="uniform",
     ),
     5, replace(FASHION_MNIST, step=10 * FASHION_MNIST.step), FASHION_MNIST, (0.2, 0.2),
-    (80.0, 70.0), (10.0, 10.0), (10.0, 10.0), participants=(3,), rounds=40, few=(2, 3, 6), ks=(2, 5, 10), seeds=(0, 1),
+    (80.0, 70.0), (10.0, 10.0), (10.0, 10.0), searched=(0.05, 0.3), participants=(3,), rounds=40, few=(2, 3, 6),
+    ks=(2, 5, 10), seeds=(0, 1), own=_own((0.5, 0.1), iid_fedavg=(0.5, 0.1)),
     substitute="10 clients with Gaussian classes and a softmax model, n = 3, K = 5",
 )  # fmt: skip
 SETTINGS: Mapping[str, tuple[ClockSetting, ...]] = {"smoke": (SMOKE,), "reduced": (REDUCED,), "paper": PAPER}
@@ -128,18 +146,6 @@ BESIDE: Mapping[tuple[str, str, str, int], Pair] = {
 """Runs beside the printed ones: FedAvg with the rates of n = 10, which Table II gives up for n >= 20 although they are
 in its grid; and (0.1, 0.05) where the printed rates do not fit the printed times."""
 
-SMALL: Mapping[str, Mapping[str, Pair]] = {
-    "reduced": {
-        "fedavg": (1.0, 0.1), "favano": (None, 0.1), "asysg": (0.1, None), "defedavg_iid": (0.1, 0.1),
-        "fedbuff": (0.1, 0.1), "defedavg_niid": (0.1, 0.1), "defedavg_niid_hold": (0.1, 0.1),
-    },
-    "smoke": {
-        "fedavg": (0.5, 0.1), "favano": (None, 0.1), "asysg": (0.5, None), "defedavg_iid": (0.5, 0.1),
-        "fedbuff": (0.5, 0.1), "defedavg_niid": (0.5, 0.1), "defedavg_niid_hold": (0.5, 0.1),
-    },
-}  # fmt: skip
-"""Rates of the small networks, for all n; reduced non-IID FedAvg has (0.1, 0.1), the same as DeFedAvg-nIID."""
-
 
 @cache
 def printed() -> Mapping[tuple[str, str, str, int], Pair]:
@@ -153,14 +159,13 @@ def printed() -> Mapping[tuple[str, str, str, int], Pair]:
     return {key: (rates.get("global_lr"), rates.get("local_lr")) for key, rates in found.items()}
 
 
-def rates(scale: str, dataset: str, distribution: str, n: int) -> dict[str, Pair]:
-    """Algorithm -> rates of a column of Table I; small scales have the variant `hold` of DeFedAvg-nIID beside it."""
-    if scale == "paper":
-        found = {a: printed()[dataset, distribution, a, n] for a in GROUPS[distribution]}
-        return found | {a: pair for (s, d, a, m), pair in BESIDE.items() if (s, d, m) == (dataset, distribution, n)}
-    names = GROUPS[distribution] + (("defedavg_niid_hold",) if distribution == "noniid" else ())
-    chosen = {a: SMALL[scale][a] for a in names}
-    return chosen | ({"fedavg": (0.1, 0.1)} if (scale, distribution) == ("reduced", "noniid") else {})
+def rates(setting: ClockSetting, distribution: str, n: int) -> dict[str, Pair]:
+    """Algorithm -> rates of a column of Table I, with the runs that stand beside it."""
+    if setting.own:
+        return dict(setting.own[distribution])
+    column = (setting.dataset, distribution, n)
+    found = {a: printed()[setting.dataset, distribution, a, n] for a in GROUPS[distribution]}
+    return found | {a: pair for (s, d, a, m), pair in BESIDE.items() if (s, d, m) == column}
 
 
 # --- runs -------------------------------------------------------------------------------------------------------------
@@ -216,14 +221,14 @@ def labels(setting: ClockSetting, distribution: str, n: int) -> dict[str, Label]
 def times_panels(scale: str, n: int | None = None) -> tuple[Panel, ...]:
     """The runs of Table I and Figs. 2-5; with `n` those of one figure (all where nobody has that n)."""
     return tuple(
-        times_panel(scale, setting, distribution, m)
+        times_panel(setting, distribution, m)
         for setting in SETTINGS[scale]
         for distribution in DISTRIBUTIONS
         for m in ((n,) if n in setting.participants else setting.participants)
     )
 
 
-def times_panel(scale: str, setting: ClockSetting, distribution: str, n: int) -> Panel:
+def times_panel(setting: ClockSetting, distribution: str, n: int) -> Panel:
     """One column of Table I for one distribution."""
     experiments = tuple(
         Experiment(
@@ -233,7 +238,7 @@ def times_panel(scale: str, setting: ClockSetting, distribution: str, n: int) ->
             rule(pair),
             until_target(setting, distribution, policy(name, n)),
         )
-        for name, pair in rates(scale, setting.dataset, distribution, n).items()
+        for name, pair in rates(setting, distribution, n).items()
     )
     return Panel(f"{setting.slug}-{distribution}-n{n}", experiments, setting.seeds, setting.substitute)
 
@@ -241,7 +246,7 @@ def times_panel(scale: str, setting: ClockSetting, distribution: str, n: int) ->
 def participants_panels(scale: str) -> tuple[Panel, ...]:
     """Fig. 6: DeFedAvg over aggregations with different n at the usual K."""
     return tuple(
-        _over_rounds(scale, setting, distribution, "rounds", [(n, setting.steps) for n in setting.few])
+        _over_rounds(setting, distribution, "rounds", [(n, setting.steps) for n in setting.few])
         for setting in SETTINGS[scale]
         for distribution in DISTRIBUTIONS
     )
@@ -250,28 +255,24 @@ def participants_panels(scale: str) -> tuple[Panel, ...]:
 def steps_panels(scale: str) -> tuple[Panel, ...]:
     """Fig. 7: with different K; the usual K comes from the runs of Fig. 6."""
     others = tuple(
-        _over_rounds(scale, s, distribution, "steps", [(s.middle, k) for k in s.ks if k != s.steps])
+        _over_rounds(s, distribution, "steps", [(s.middle, k) for k in s.ks if k != s.steps])
         for s in SETTINGS[scale]
         for distribution in DISTRIBUTIONS
     )
     return (*participants_panels(scale), *others)
 
 
-def _over_rounds(
-    scale: str, setting: ClockSetting, distribution: str, kind: str, points: list[tuple[int, int]]
-) -> Panel:
-    experiments = tuple(e for n, k in points for e in _lines(scale, setting, distribution, n, k))
+def _over_rounds(setting: ClockSetting, distribution: str, kind: str, points: list[tuple[int, int]]) -> Panel:
+    experiments = tuple(e for n, k in points for e in _lines(setting, distribution, n, k))
     return Panel(f"{kind}-{setting.slug}-{distribution}", experiments, setting.seeds, setting.substitute)
 
 
-def _lines(scale: str, setting: ClockSetting, distribution: str, n: int, k: int) -> Iterator[Experiment]:
+def _lines(setting: ClockSetting, distribution: str, n: int, k: int) -> Iterator[Experiment]:
     """A line of Figs. 6 and 7. Where the rates of Table II differ from (0.1, 0.05), a second run has these."""
     name = PROPOSED[distribution]
-    if scale == "paper":
-        pairs = {name: printed()[setting.dataset, distribution, name, n]}
-        pairs |= {f"{name}_fixed": LIKELY} if pairs[name] != LIKELY else {}
-    else:
-        pairs = {name: SMALL[scale][name]}
+    own = setting.own.get(distribution, {}).get(name)
+    pairs = {name: own or printed()[setting.dataset, distribution, name, n]}
+    pairs |= {f"{name}_fixed": LIKELY} if not own and pairs[name] != LIKELY else {}
     under = policy(name, n)
     clock = Events(under, setting.rounds, every=setting.every, train_view=LOSS_VIEW, train_every=2)
     where = replace(system(setting, under), work=Steps(k))

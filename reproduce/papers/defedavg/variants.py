@@ -59,26 +59,30 @@ VARIANTS: Mapping[str, tuple[Variant, ...]] = {
 }
 """The gaps' other readings, run beside those of Table I (`defedavg_niid_hold` is there already)."""
 
+TEXTS = {v.name: v.text for group in VARIANTS.values() for v in group}
+TEXTS |= {f"tuned_{name}": "best rates of the grid" for name in runs.POLICIES}
+"""In words: what differs from the algorithm."""
+
 
 def sensitivity_panels(scale: str) -> tuple[Panel, ...]:
     """The middle column of Table I, its variants, and the grid of rates; at paper scale of Fashion-MNIST only."""
     setting = runs.SETTINGS[scale][0]
     return tuple(
-        make(scale, setting, distribution)
+        make(setting, distribution)
         for make in (_given, _varied, _tuned)
         for distribution in runs.DISTRIBUTIONS
     )  # fmt: skip
 
 
-def _given(scale: str, setting: runs.ClockSetting, distribution: str) -> Panel:
-    return runs.times_panel(scale, setting, distribution, setting.participants[0])
+def _given(setting: runs.ClockSetting, distribution: str) -> Panel:
+    return runs.times_panel(setting, distribution, setting.participants[0])
 
 
-def _varied(scale: str, setting: runs.ClockSetting, distribution: str) -> Panel:
+def _varied(setting: runs.ClockSetting, distribution: str) -> Panel:
     n = setting.participants[0]
     experiments = []
     for v in VARIANTS[distribution]:
-        given = runs.rates(scale, setting.dataset, distribution, n)[v.algorithm]
+        given = runs.rates(setting, distribution, n)[v.algorithm]
         server, local = (None if r is None else r * f for r, f in zip(given, v.factors, strict=True))
         under = replace(runs.policy(v.algorithm, n), **v.policy)  # type: ignore[type-var]
         where = runs.system(setting, under)
@@ -93,24 +97,19 @@ def _varied(scale: str, setting: runs.ClockSetting, distribution: str) -> Panel:
     return Panel(name, tuple(experiments), setting.seeds, setting.substitute)
 
 
-GRID: Mapping[str, tuple[float, ...]] = {
-    "paper": (0.001, 0.005, 0.01, 0.05, 0.1), "reduced": (0.01, 0.05, 0.1, 0.3), "smoke": (0.05, 0.3),
-}  # fmt: skip
-"""Local rates; the global ones are 0.1 and 1. Reduced, 0.001 and 0.005 are left out: far from any target."""
-
-
-def _grid(scale: str, algorithm: str) -> list[runs.Pair]:
+def _grid(setting: runs.ClockSetting, algorithm: str) -> list[runs.Pair]:
+    """Global rates 0.1 and 1, and the local ones of the setting."""
     servers: tuple[float | None, ...] = (None,) if algorithm == "favano" else (0.1, 1.0)
-    clients: tuple[float | None, ...] = (None,) if algorithm == "asysg" else GRID[scale]
+    clients: tuple[float | None, ...] = (None,) if algorithm == "asysg" else setting.searched
     return [(server, local) for server in servers for local in clients]
 
 
-def _tuned(scale: str, setting: runs.ClockSetting, distribution: str) -> Panel:
+def _tuned(setting: runs.ClockSetting, distribution: str) -> Panel:
     """The grid of Table II, with the rates as labels."""
     n = setting.participants[0]
     experiments = []
     for name in runs.GROUPS[distribution]:
-        for pair in _grid(scale, name):
+        for pair in _grid(setting, name):
             server, local = ("" if rate is None else f"{rate:g}" for rate in pair)
             told = {"global_lr": server, "local_lr": local}
             under = runs.policy(name, n)
