@@ -396,3 +396,10 @@ def test_a_table_without_any_numbers_says_why() -> None:
     made = artifact(pd.DataFrame(), rows=("algorithm", "slice"))
     text = formats.markdown(tables.build(made, pd.DataFrame(), None, "paper", reason=lambda settings: "no results yet"))
     assert "not run: no results yet." in text
+
+
+def test_numbers_keep_the_papers_order_and_names_without_results_come_last() -> None:
+    rows = [("b", "10", 0), ("b", "20", 0), ("a", "10", 1), ("a", "20", 0), ("a", "80", 3)]
+    shown = pd.DataFrame(rows, columns=["dataset", "n", "runs"])
+    assert tables._labels(["n"], shown) == [("10",), ("20",), ("80",)]
+    assert tables._labels(["dataset"], shown) == [("a",), ("b",)]

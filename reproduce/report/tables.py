@@ -322,14 +322,24 @@ def _places(
     return places
 
 
+def _is_number(label: object) -> bool:
+    try:
+        float(str(label))
+    except ValueError:
+        return False
+    return True
+
+
 def _labels(names: Sequence[str], shown: pd.DataFrame) -> list[Labels]:
     """The distinct labels, each level in the order of first appearance, those with numbers of ours before those that
-    only the paper has: equal headings stand together, and those below them have one order everywhere."""
+    only the paper has: equal headings stand together, and those below them have one order everywhere. Numbers (n = 10,
+    20, 40) keep the paper's order, whichever were run."""
     found = dict.fromkeys(tuple(row) for row in shown[list(names)].itertuples(index=False, name=None))
     ran = shown[shown["runs"] > 0]
     run = {(level, label) for level, name in enumerate(names) for label in ran[name]}
     rank: dict[tuple[int, object], tuple[bool, int]] = {}
     for labels in found:
         for level, label in enumerate(labels):
-            rank.setdefault((level, label), ((level, label) not in run, len(rank)))
+            late = (level, label) not in run and not _is_number(label)
+            rank.setdefault((level, label), (late, len(rank)))
     return sorted(found, key=lambda labels: [rank[level, label] for level, label in enumerate(labels)])
