@@ -13,16 +13,14 @@ FOLDER = Path(__file__).parent
 
 def page(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally], others: Sequence[str] = ()) -> str:
     """The page as HTML. others: scales whose pages lie beside this one."""
-    from jinja2 import Environment, FileSystemLoader
-
     from reproduce import due, plan, results
     from reproduce.page.contents import contents
     from reproduce.verdicts.scoreboard import by_ground, headline
     from reproduce.verdicts.verdict import VERDICTS
 
-    environment = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["css"] = lambda verdict: verdict.replace(" ", "-")
-    return environment.get_template("page.html").render(
+    return filled(
+        "page.html",
+        title=f"Reproduction at {scale} scale",
         scale=scale,
         papers=contents(scale, verdicts, found),
         total=dict(Counter(v.verdict for v in verdicts)),
@@ -33,6 +31,20 @@ def page(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally], others
         verdicts=VERDICTS,
         others=others,
         base="../../",
-        style=(FOLDER / "page.css").read_text(encoding="utf-8"),
         script=(FOLDER / "page.js").read_text(encoding="utf-8"),
     )
+
+
+def filled(template: str, **values: object) -> str:
+    """A template of this folder with its style and `values`, which are escaped."""
+    from jinja2 import Environment, FileSystemLoader
+
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["css"] = lambda verdict: verdict.replace(" ", "-")
+    return environment.get_template(template).render(style=(FOLDER / "page.css").read_text(encoding="utf-8"), **values)

@@ -17,29 +17,10 @@ from urllib.parse import unquote, urlsplit
 
 from reproduce import files
 from reproduce.page.markdown import to_html
-from reproduce.page.page import FOLDER
+from reproduce.page.page import filled
 
 START = Path("README.md")
 _LINK = re.compile(r'(?<=href=")[^"]+|(?<=src=")[^"]+')
-_FRAME = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,">
-<title>{title}</title>
-<style>
-{style}
-</style>
-</head>
-<body class="document">
-<header><a href="{top}README.md">Start</a>{scales}</header>
-<main id="main">
-{body}</main>
-</body>
-</html>
-"""
 
 
 def write(folder: Path, pages: Mapping[str, str], root: Path = Path()) -> list[Path]:
@@ -77,10 +58,8 @@ def _page(root: Path, source: Path, scales: tuple[str, ...]) -> str:
         text = (root / source).read_text(encoding="utf-8")
     title = re.search(r"^#+ (.+)$", text, flags=re.MULTILINE)
     top = "../" * (len(place.parts) - 1)
-    links = [f' · <a href="{top}report/{scale}/index.html">{scale} scale</a>' for scale in scales]
-    style = (FOLDER / "page.css").read_text(encoding="utf-8")
-    said = html.escape(title[1]) if title else str(source)
-    return _FRAME.format(title=said, style=style, top=top, scales="".join(links), body=to_html(text))
+    said = title[1] if title else str(source)
+    return filled("document.html", title=said, top=top, scales=scales, body=to_html(text))
 
 
 def _place(root: Path, source: Path) -> Path:
