@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from reproduce.clocks.record import Target
 from reproduce.engine.progress import Progress
 
 
-def run(length: int, done: bool = False, **state: Any) -> Any:
-    clock = SimpleNamespace(length=lambda experiment: length)
+def run(length: int, done: bool = False, until: Any = None, **state: Any) -> Any:
+    clock = SimpleNamespace(length=lambda experiment: length, until=until)
     return SimpleNamespace(experiment=SimpleNamespace(clock=clock), state=state, done=done)
 
 
@@ -32,3 +33,23 @@ def test_the_time_is_shown_while_a_round_lasts(monkeypatch: pytest.MonkeyPatch) 
     with progress:
         assert shown.wait(60)
     assert not progress.thread.is_alive()
+
+
+def test_how_near_a_target_is_that_ends_runs() -> None:
+    def row(value: float, metric: str = "accuracy", key: str = "") -> tuple[int, float, str, str, float]:
+        return 0, 0.0, metric, key, value
+
+    aim = Target("accuracy", 90.0)
+    runs = [
+        run(9, until=aim, history=[row(10.0), row(71.25), row(99.0, "loss"), row(98.0, key="client")]),
+        run(9, until=("accuracy", 90.0), history=[row(73.0)]),
+        run(9, done=True, until=aim, history=[row(91.0)]),
+        run(9, until=aim, history=[]),
+    ]
+    with Progress("job", runs) as progress:
+        progress.update()
+        assert progress.bar.postfix == "accuracy 71.2 to 73.0, ends at 90"
+        for r in runs:
+            r.done = True
+    assert not progress.bar.postfix
+    assert not Progress("job", [run(9, history=[row(1.0)])])._near()
