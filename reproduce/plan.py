@@ -363,7 +363,8 @@ def _corrections(
         job = _jobs(scale, seeds).get((done.paper, done.job)) if done.scale == scale else None
         if job is None or job.runs != done.runs or not math.isclose(_estimate(job).samples, done.samples, rel_tol=1e-9):
             continue
-        if results.standing(job).early:
+        standing = results.standing(job)
+        if standing.early and not standing.enough:
             continue
         ratio = done.seconds / _estimate(job).seconds
         panels.setdefault((job.paper, job.panel.name), []).append(ratio)
@@ -400,12 +401,12 @@ def gpus() -> int:
 
 def environment(config: Mapping[str, Any]) -> dict[str, str]:
     """The variables that `config/config.yaml` sets for every job; a key that is null leaves the variable as it is."""
-    keys = ("data", "store", "device", "precision", "threads", "seeds", "to_target", "budget", "checkpoint")
-    values = {f"REPRODUCE_{key.upper()}": config[key] for key in keys}
-    return {k: _spelled(v) for k, v in values.items() if v is not None}
-
-
-def _spelled(value: Any) -> str:
-    if isinstance(value, list):
-        return ",".join(map(str, value))
-    return str(int(value)) if isinstance(value, bool) else str(value)
+    keys = ("data", "store", "device", "precision", "threads", "seeds", "budget", "checkpoint")
+    flag = config["to_target"]  # Snakemake leaves `--config to_target=true` a string
+    values = {key: config[key] for key in keys}
+    values["to_target"] = None if flag is None else int(str(flag).lower() == "true")
+    return {
+        f"REPRODUCE_{key.upper()}": ",".join(map(str, v)) if isinstance(v, list) else str(v)
+        for key, v in values.items()
+        if v is not None
+    }

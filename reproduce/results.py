@@ -47,8 +47,8 @@ class Standing:
     """The worth of one results file for one job.
 
     other: why it is not of this job, "" if it is. code: a key of `WORDS`. seeds, wanted: those it has and should have.
-    dirty: made from code that differed from its commit. date: when it was made. early: runs ended at their target,
-    and more is wanted.
+    dirty: made from code that differed from its commit. date: when it was made. early: runs ended at their target and
+    not where figures end; enough: no more is asked for (`to_target`).
     """
 
     exists: bool = False
@@ -59,6 +59,7 @@ class Standing:
     dirty: bool = False
     date: str = ""
     early: bool = False
+    enough: bool = False
 
     @property
     def state(self) -> str:
@@ -80,7 +81,7 @@ class Standing:
     @property
     def short(self) -> bool:
         """Are seeds missing, or the ends of runs?"""
-        return self.few or self.early
+        return self.few or (self.early and not self.enough)
 
     @property
     def few(self) -> bool:
@@ -111,8 +112,9 @@ def standing(job: Job) -> Standing:
     seeds = tuple(note["seeds"])
     rest = {"seeds": seeds, "wanted": job.panel.seeds, "dirty": note["git"].endswith("+"), "date": note["date"]}
     other = _other(job, note)
-    if not (other or settings().to_target):
+    if not other:
         rest["early"] = not all(map(declared, note["experiments"], job.experiments))
+        rest["enough"] = settings().to_target
     source = "" if other else code(job.experiments)
     if other or note.get("code") == source:
         return Standing(True, other, "current", **rest)

@@ -260,6 +260,8 @@ def test_environment_leaves_what_the_configuration_leaves_open() -> None:
         "REPRODUCE_TO_TARGET": "1",
         "REPRODUCE_BUDGET": "0.5",
     }
+    for flag, said in ((False, "0"), ("true", "1"), ("false", "0"), (None, None)):
+        assert plan.environment(config | {"to_target": flag}).get("REPRODUCE_TO_TARGET") == said
 
 
 # --- the real papers --------------------------------------------------------------------------------------------------

@@ -39,6 +39,8 @@ def test_a_run_to_its_target_is_the_beginning_of_the_whole_run(
     training.train(job)
     early = results.standing(job)
     assert (early.state, early.holds) == ("current", True)
+    said = due.stamp("smoke", "defedavg/table1")
+    assert "followed only to the target" in said, "whoever asked for it, readers are told"
     short = pd.read_parquet(job.output)
     by = [*job.experiments[0].labels, "seed"]
     some = False
@@ -51,7 +53,8 @@ def test_a_run_to_its_target_is_the_beginning_of_the_whole_run(
     now = results.standing(job)
     assert (now.state, now.usable, now.holds) == ("incomplete", True, False)
     assert "followed only to the target" in now.words
-    assert "followed only to the target" in due.stamp("smoke", "defedavg/table1")
+    assert now.words == early.words
+    assert due.stamp("smoke", "defedavg/table1") == said
 
 
 def test_times_are_those_of_whole_runs_and_values_after_the_end_are_not_made_up(
