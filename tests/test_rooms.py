@@ -26,7 +26,7 @@ ROOMS = (
     ("results",),
     ("plan", "quotes"),
     ("training",),
-    ("configuration", "due", "findings", "play", "watch"),
+    ("configuration", "due", "findings", "needs", "play", "watch"),
     ("page",),
     ("commands",),
     ("__main__",),

@@ -1,7 +1,9 @@
 """Show what the tables and figures of a scale cost, what their results are worth and what cannot run here.
 
 A line an artifact, or with `--jobs` a line a job, under the name that `train` takes. Artifacts may share jobs: those
-count with each, and once in the total.
+count with each, and once in the total. With `--claims` a line for each claim without a verdict, or with an inconclusive
+one, the cheapest first: the jobs without results that it reads and their time, what all lines so far take together, and
+the data sets that it would need besides.
 
 Times are estimates for one core of this machine, measured when `plan` is first used (some seconds) and kept in the
 store; the last line says where they come from. Where runs may end at a target they are bounds (≤). A job whose data set
@@ -15,7 +17,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from reproduce.errors import UserError
@@ -30,7 +32,9 @@ NAME = "plan"
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", help="a paper (fedacs) or an artifact (fedacs/fig6); default: all")
     parser.add_argument("--scale", default="paper", help="smoke, reduced or paper (default)")
-    parser.add_argument("--jobs", action="store_true", help="list the jobs")
+    listed = parser.add_mutually_exclusive_group()
+    listed.add_argument("--jobs", action="store_true", help="list the jobs")
+    listed.add_argument("--claims", action="store_true", help="list the open claims, and what each waits for")
     parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
     measuring = parser.add_mutually_exclusive_group()
     measuring.add_argument("--calibrate", action="store_true", help="measure this machine again first")
@@ -45,6 +49,9 @@ def run(args: argparse.Namespace) -> None:
     plan.allowed_hours()  # a wrong setting is reported before anything is measured
     if not args.no_calibrate:
         learn(again=args.calibrate)
+    if args.claims:
+        _print_claims(args.scale, wanted, args.json)
+        return
     if args.json:
         print_json([describe(j) for j in jobs])
         return
@@ -55,8 +62,8 @@ def run(args: argparse.Namespace) -> None:
     print()
     runs = sum(j.runs for j in jobs)
     print(fill(f"{len(jobs)} jobs, {runs} runs; {lacking} jobs lack their data; {results.tally(jobs)}"))
-    bound = "at most " * any(map(plan.at_most, able))
-    total = f"{bound}{short(flops)}FLOP, {duration(sum(seconds))} on one core{busy(seconds)}"
+    most = "at most " * any(map(plan.at_most, able))
+    total = f"{most}{short(flops)}FLOP, {duration(sum(seconds))} on one core{busy(seconds)}"
     print(fill(f"estimate for the {len(able)} to train: {total}"))
     corrected = sum(plan.correction(j) != 1 for j in jobs)
     print(fill(f"times: {plan.rates().source}; {corrected} jobs corrected by finished ones"))
@@ -71,7 +78,7 @@ def _print_artifacts(jobs: Sequence[Job], wanted: Collection[str]) -> None:
         mine = [j for j in jobs if name in j.artifacts]
         due = [j for j in mine if not results.standing(j).holds]
         costs = [plan.cost(j) for j in due]
-        time = "≤ " * any(map(plan.at_most, due)) + duration(sum(c.seconds for c in costs))
+        time = bound(due) + duration(sum(c.seconds for c in costs))
         needs = [time, short(sum(c.flops for c in costs))] if due else ["", ""]
         states = Counter(map(state, mine)).most_common()
         said = ", ".join(f"{count} {text}" for text, count in states) or "nothing to train"
@@ -87,9 +94,40 @@ def _print_jobs(jobs: Sequence[Job], wanted: Collection[str]) -> None:
     for j in jobs:
         cost = plan.cost(j)
         counts = [str(len(j.experiments)), str(len(j.panel.seeds)), short(cost.samples), short(cost.flops)]
-        bound = "≤ " * plan.at_most(j)
-        rows.append([j.paper, j.name, *counts, bound + duration(cost.seconds), state(j)])
+        rows.append([j.paper, j.name, *counts, bound([j]) + duration(cost.seconds), state(j)])
     print_table(header, rows, right=("EXPERIMENTS", "SEEDS", "SAMPLES", "FLOPS", "TIME"))
+
+
+def _print_claims(scale: str, wanted: Collection[str], as_json: bool) -> None:
+    from reproduce.needs import needs, seconds
+
+    found = needs(scale, wanted)
+    if as_json:
+        print_json([{**vars(n), "jobs": [j.name for j in n.jobs], "seconds": seconds(n.jobs)} for n in found])
+        return
+    rows: list[list[str]] = []
+    counted: list[Job] = []
+    for n in (n for n in found if n.jobs or n.lacking):
+        counted += n.jobs
+        time = bound(n.jobs) + duration(seconds(n.jobs)) if n.jobs else ""
+        rows.append([n.claim, n.verdict, str(len(n.jobs)), time, duration(seconds(counted)), ", ".join(n.lacking)])
+    print_table(["CLAIM", "VERDICT", "JOBS", "TIME", "SO FAR", "LACKS"], rows, right=("JOBS", "TIME", "SO FAR"))
+    runs = sum(bool(n.jobs and not n.lacking) for n in found)
+    data = sum(bool(n.lacking) for n in found)
+    there = [n.verdict for n in found if not (n.jobs or n.lacking)]
+    seeds, rest = there.count("inconclusive"), there.count("not run")
+    says = [f"{len(found)} open claims meant for {scale} scale: {runs} wait for runs alone, {data} for data sets too"]
+    says += [f"{seeds} have all their runs (more seeds would narrow their intervals)"] if seeds else []
+    says += [f"{rest} need what no declared run gives"] if rest else []
+    print()
+    print(fill("; ".join(says)))
+
+
+def bound(jobs: Iterable[Job]) -> str:
+    """Before a time: "≤ " where runs may end at a target, so that it is an upper bound."""
+    from reproduce import plan
+
+    return "≤ " * any(map(plan.at_most, jobs))
 
 
 def learn(again: bool) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from reproduce.declare import Artifact
-from reproduce.experiment import Panel
+from reproduce.experiment import Experiment, Panel
 from reproduce.problems import Quadratic
 from reproduce.verdicts.checks import canon, listed, named_values, parts
 from reproduce.verdicts.observations import ENDS, matches
@@ -86,6 +86,11 @@ def rests_on(check: Mapping[str, Any], artifacts: Iterable[Artifact], scale: str
     """The least of what the runs behind a check rest on."""
     found = {_ground(panel, experiment.problem) for panel, experiment in _read(check, artifacts, scale)}
     return min(found, key=GROUNDS.index) if found else GROUNDS[1]
+
+
+def experiments(check: Mapping[str, Any], artifacts: Iterable[Artifact], scale: str) -> list[Experiment]:
+    """The experiments that any part of the check reads; all of the artifacts if their labels tell nothing."""
+    return [experiment for _, experiment in _read(check, list(artifacts), scale)]
 
 
 def _read(check: Mapping[str, Any], artifacts: Iterable[Artifact], scale: str) -> list[tuple[Panel, Any]]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from reproduce import seal
 from reproduce.declare import Artifact
 from reproduce.errors import unknown
-from reproduce.experiment import PACKAGE, SCALES
+from reproduce.experiment import PACKAGE, SCALES, Experiment
 from reproduce.papers import coverage as papers
 from reproduce.verdicts import scope
 from reproduce.verdicts.checks import listed, parts
@@ -112,6 +112,13 @@ def by_ground(verdicts: Iterable[Verdict]) -> list[tuple[str, ...]]:
 def paper_numbers(claim: Claim, file: ClaimsFile) -> Outcome:
     """The claim on the numbers that the paper prints; they count as points."""
     return _Shelf(file, Path()).on_printed(claim)
+
+
+def reads(claim: Claim, scale: str) -> tuple[set[str], list[Experiment]]:
+    """The artifacts (ids) and experiments that the claim reads at a scale that it is meant for, under any reading."""
+    checks = [claim.checks[scale]] if claim.readings is None else [*claim.readings.checks[scale].values()]
+    experiments = [e for check in checks for e in scope.experiments(check, _read(claim, check), scale)]
+    return {a.id for check in checks for a in _read(claim, check)}, experiments
 
 
 def to_json(verdicts: Iterable[Verdict]) -> str:

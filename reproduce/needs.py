@@ -1,0 +1,65 @@
+"""The claims that are open at a scale, and the jobs that each waits for: where an hour of computing decides most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from reproduce import plan, results
+from reproduce.plan import Job
+from reproduce.verdicts.claims import Claim, claims_files
+from reproduce.verdicts.scoreboard import reads, scoreboard
+
+OPEN = ("not run", "inconclusive")
+
+
+@dataclass(frozen=True)
+class Need:
+    """A claim without a verdict, or with an inconclusive one.
+
+    jobs: those that it reads, that have no results, or too few seeds, and that can be trained here. lacking: the data
+    sets without which others cannot; the claim then stays incomplete, and can be contradicted but not reproduced.
+    """
+
+    claim: str
+    artifact: str
+    verdict: str
+    jobs: tuple[Job, ...]
+    lacking: tuple[str, ...]
+
+
+def needs(scale: str, artifacts: Iterable[str]) -> list[Need]:
+    """The open claims of `artifacts` (ids) that are meant for the scale.
+
+    Those that need no further data come first, then the cheapest. Inconclusive ones without jobs have all their runs:
+    more seeds would narrow their intervals.
+    """
+    wanted, verdicts = set(artifacts), {v.id: v.verdict for v in scoreboard(scale)}
+    found = []
+    for claim in (c for file in claims_files() for c in file.claims):
+        if claim.artifact not in wanted or scale not in claim.scales or verdicts[claim.id] not in OPEN:
+            continue
+        due = [j for j in _jobs(claim, scale) if not _there(j)]
+        able = tuple(j for j in due if not plan.missing(j))
+        lacking = dict.fromkeys(name for j in due for name in plan.lacking(j))
+        found.append(Need(claim.id, claim.artifact, verdicts[claim.id], able, tuple(lacking)))
+    return sorted(found, key=lambda n: (bool(n.lacking), seconds(n.jobs)))
+
+
+def _jobs(claim: Claim, scale: str) -> list[Job]:
+    """The jobs that make what the claim reads, as far as labels tell."""
+    artifacts, experiments = reads(claim, scale)
+    declared = {e.declaration for e in experiments}
+    mine = [j for j in plan.jobs(scale) if artifacts.intersection(j.artifacts)]
+    return [j for j in mine if any(e.declaration in declared for e in j.experiments)]
+
+
+def seconds(jobs: Iterable[Job]) -> float:
+    """What jobs take on one core, each counted once."""
+    return sum(plan.cost(j).seconds for j in dict.fromkeys(jobs))
+
+
+def _there(job: Job) -> bool:
+    """Are there results of all seeds, of whatever code, and to the target at least?"""
+    standing = results.standing(job)
+    return standing.usable and not standing.few
