@@ -219,13 +219,15 @@ def panel(scale: str, paper: str, name: str) -> Any:
 
 
 def minutes(scale: str, paper: str, *jobs: str) -> str:
-    """Seconds of the committed runs (of all jobs whose names begin so), rounded: what their provenance records."""
+    """Processor time of the committed runs (of all jobs whose names begin so), rounded, by their provenance; the time on
+    the clock of results from before it was recorded."""
     import pyarrow.parquet as pq
 
     seconds = 0.0
     for file in sorted(Path(f"results/{scale}/{paper}").glob("*.parquet")):
         if not jobs or file.stem.startswith(jobs):
-            seconds += json.loads(pq.read_schema(file).metadata[b"provenance"])["seconds"]
+            note = json.loads(pq.read_schema(file).metadata[b"provenance"])
+            seconds += note.get("cpu_seconds", note["seconds"])
     if not seconds:
         return "seconds"
     return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{max(1, round(seconds / 60))} min"
