@@ -49,6 +49,9 @@ def test_how_near_a_target_is_that_ends_runs() -> None:
     with Progress("job", runs) as progress:
         progress.update()
         assert progress.bar.postfix == "accuracy 71.2 to 73.0, ends at 90"
+        runs[1].done = True
+        progress.update()
+        assert progress.bar.postfix == "accuracy 71.2, ends at 90"
         for r in runs:
             r.done = True
     assert not progress.bar.postfix

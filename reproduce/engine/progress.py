@@ -52,7 +52,8 @@ class Progress:
         if not found:
             return ""
         metric, end, _ = going[0]
-        return f"{metric} {min(found):.1f} to {max(found):.1f}, ends at {end:g}"
+        values = " to ".join(dict.fromkeys((f"{min(found):.1f}", f"{max(found):.1f}")))
+        return f"{metric} {values}, ends at {end:g}"
 
     def _show(self) -> None:
         while not self.ended.wait(self.beat):
