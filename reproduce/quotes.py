@@ -219,8 +219,10 @@ def panel(scale: str, paper: str, name: str) -> Any:
 
 
 def minutes(scale: str, paper: str, *jobs: str) -> str:
-    """Processor time of the committed runs (of all jobs whose names begin so), rounded, by their provenance; the time on
-    the clock of results from before it was recorded."""
+    """Processor time of the committed runs (of all jobs whose names begin so) by their provenance, rounded.
+
+    Results from before it was recorded count with their time on the clock.
+    """
     import pyarrow.parquet as pq
 
     seconds = 0.0
