@@ -46,18 +46,23 @@ class Cells:
             raise UserError(f"{self.name}: these rows are of more than one setting:\n{self.rows}")
         return found
 
+    @property
+    def censored(self) -> bool:
+        """Is any of the values a lower bound?"""
+        return "censored" in self.rows and bool((self.rows["censored"] == "True").any())
+
     def mean(self, digits: int = 1) -> str:
         """The mean over seeds; "> 200" where one was not there by the end, "diverged" where one diverged."""
         values = self.seeds
         if values.isna().any():
             return f"{int(values.isna().sum())} of {len(values)} diverged"
-        censored = "censored" in self.rows and (self.rows["censored"] == "True").any()
-        return f"{'> ' if censored else ''}{values.mean():,.{digits}f}"
+        return f"{'> ' * self.censored}{values.mean():,.{digits}f}"
 
     def spread(self, digits: int = 1) -> str:
-        """Mean ± sample standard deviation over seeds."""
+        """Mean ± sample standard deviation over seeds; a bound has none."""
         values = self.seeds
-        return self.mean(digits) + ("" if values.isna().any() else f" ± {values.std(ddof=1):.{digits}f}")
+        none = self.censored or values.isna().any()
+        return self.mean(digits) + ("" if none else f" ± {values.std(ddof=1):.{digits}f}")
 
     def range(self, digits: int = 1, over: str | Iterable[str] = "algorithm") -> str:
         """Least to greatest of the means over seeds, one mean for each value of `over`."""
