@@ -11,10 +11,10 @@ import pytest
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.declare import Artifact, Curves, Filled, Reach
+from reproduce.declare import Artifact, Curves, Filled, Printed, Reach
 from reproduce.experiment import Experiment, Panel
 from reproduce.problems import Quadratic
-from reproduce.report import drawing, figures, measuring
+from reproduce.report import drawing, figures, measuring, printed
 from reproduce.report.histories import Histories
 from reproduce.systems import System
 
@@ -72,8 +72,9 @@ def test_every_combination_of_labels_has_its_axes_its_title_and_its_rows() -> No
         assert (len(here.frame), len(row)) == (12, 2)
 
 
-def test_an_axes_that_lacks_a_series_says_so() -> None:
-    """Where one looks for it: in the order of the picture, or in the legend because another axes has it."""
+def test_an_axes_that_lacks_a_series_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one looks for it: in the order of the picture, in the legend because another axes has it, or because the
+    paper's number is there."""
     others = tuple(
         Panel(panel.name, (*panel.experiments, replace(e, labels={**e.labels, "algorithm": "fednova"})), panel.seeds)
         for panel in PANELS
@@ -91,6 +92,13 @@ def test_an_axes_that_lacks_a_series_says_so() -> None:
     ]
     fig = drawing.draw(artifact(replace(picture, order=("fedavg",))), found, pd.DataFrame())
     assert not figures.texts(fig, "absent")
+    nobody = replace(found, experiments=every, missing=(("cnn-0", "needs a9a"),))
+    made = replace(artifact(picture), panels=lambda scale: others)
+    assert not figures.texts(drawing.draw(made, nobody, pd.DataFrame()), "absent")
+    marks = iter([printed.Mark("fednova", (1.0, 1.0), 1.0)])
+    monkeypatch.setattr(printed, "marks", lambda *_: marks)
+    fig = drawing.draw(replace(made, draw=replace(picture, printed=(Printed("Table 1"),))), nobody, pd.DataFrame())
+    assert "CNN, equal (FedNova)" in " ".join(figures.texts(fig, "absent")[0].split())
 
 
 def test_a_combination_may_have_several_axes() -> None:

@@ -52,17 +52,19 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
     width = {"width": ALONE} if columns == 1 else {}
     fig, axes = figures.sheet(lines, columns, **{**width, **picture.sheet})
     blocks = axes.reshape(-1, down, across, beside).swapaxes(1, 2).reshape(-1, down, beside)
+    marked: set[str] = set()
     for block, (title, labels, here) in zip(blocks, parts, strict=False):
         block[0, 0].set_title(title, loc="left" if "{letter}" in picture.title else "center")
         more = _fill(block, picture, artifact, here, labels, cells)
         for ax, beyond in zip(block.flat, more, strict=True):
             if beyond is not None:
-                printed.draw(ax, picture.printed, artifact, here, {**labels, **beyond})
+                marked |= printed.draw(ax, picture.printed, artifact, here, {**labels, **beyond})
     for ax in blocks[len(parts) :].flat:
         ax.set_visible(False)
     _label(axes, picture.ylabel)
     shown = {text for ax in fig.axes for text in ax.get_legend_handles_labels()[1]}
     shown |= {pretty(name, artifact.names) for name in picture.order} if isinstance(picture, Curves) else set()
+    shown |= {pretty(name, artifact.names) for name in marked}
     for title, names in lost.items():
         if gone := [name for name in names if name in shown]:
             reasons[f"{title} ({', '.join(gone)})"] = names[gone[0]]

@@ -30,8 +30,8 @@ class Mark:
     bound: bool = False
 
 
-def draw(ax: Axes, all_: Iterable[Printed], artifact: Artifact, here: Histories, labels: Mapping[str, Any]) -> None:
-    """Put the paper's numbers that belong to these labels into the axes."""
+def draw(ax: Axes, all_: Iterable[Printed], artifact: Artifact, here: Histories, labels: Mapping[str, Any]) -> set[str]:
+    """Put the paper's numbers that belong to these labels into the axes; returns the series that have some."""
     found = [mark for each in all_ for mark in marks(each, artifact, here.experiments, labels)]
     styles = looks.of([*(m.series for m in found)])
     for mark in found:
@@ -41,6 +41,7 @@ def draw(ax: Axes, all_: Iterable[Printed], artifact: Artifact, here: Histories,
             ax.plot(mark.x, [mark.y, mark.y], **_open(styles[mark.series].color, mark), gid="printed")
     if found and not ax.get_images():
         ax.plot([], [], label=MARK, **_open(looks.DARK, found[0]))
+    return {mark.series for mark in found}
 
 
 def _open(color: str, mark: Mark) -> dict[str, Any]:
