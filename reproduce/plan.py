@@ -363,13 +363,11 @@ def _corrections(
         job = _jobs(scale, seeds).get((done.paper, done.job)) if done.scale == scale else None
         if job is None or job.runs != done.runs or not math.isclose(_estimate(job).samples, done.samples, rel_tol=1e-9):
             continue
-        standing = results.standing(job)
-        if standing.early and not standing.enough:
+        if at_most(job):  # how early runs reach their target says nothing about the machine; a bound stays one
             continue
         ratio = done.seconds / _estimate(job).seconds
         panels.setdefault((job.paper, job.panel.name), []).append(ratio)
-        if not at_most(job):  # how early a run reached its target says nothing about the machine
-            kinds.setdefault(kind(job), []).append(ratio)
+        kinds.setdefault(kind(job), []).append(ratio)
     return {k: median(v) for k, v in panels.items()}, {k: median(v) for k, v in kinds.items()}
 
 
