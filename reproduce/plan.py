@@ -11,11 +11,10 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from reproduce import results
@@ -345,7 +344,7 @@ def _rates(settings: Settings) -> Rates:
 
 
 def correction(job: Job) -> float:
-    """Measured / estimated seconds: the median of finished jobs of this panel, else of this kind of model, else 1."""
+    """Measured / estimated seconds: of the finished jobs of this panel, else of this kind of model, else 1."""
     by_panel, by_kind = _corrections(job.scale, seeds_override(), settings())
     return by_panel.get((job.paper, job.panel.name)) or by_kind.get(kind(job)) or 1.0
 
@@ -354,21 +353,32 @@ def correction(job: Job) -> float:
 def _corrections(
     scale: str, seeds: tuple[int, ...] | None, settings: Settings
 ) -> tuple[dict[tuple[str, str], float], dict[str, float]]:
-    """Corrections of a scale by (paper, panel) and by kind; jobs that are declared otherwise now are left out."""
+    """Corrections of a scale by (paper, panel) and by kind; jobs that are declared otherwise now are left out.
+
+    Each is a ratio of sums, for a job of hours tells more about others than one of seconds.
+    """
     from reproduce.speed.learned import finished
 
-    panels: dict[tuple[str, str], list[float]] = {}
-    kinds: dict[str, list[float]] = {}
+    panels: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    kinds: dict[str, list[tuple[float, float]]] = {}
     for done in finished(settings):
         job = _jobs(scale, seeds).get((done.paper, done.job)) if done.scale == scale else None
         if job is None or job.runs != done.runs or not math.isclose(_estimate(job).samples, done.samples, rel_tol=1e-9):
             continue
         if at_most(job):  # how early runs reach their target says nothing about the machine; a bound stays one
             continue
-        ratio = done.seconds / _estimate(job).seconds
-        panels.setdefault((job.paper, job.panel.name), []).append(ratio)
-        kinds.setdefault(kind(job), []).append(ratio)
-    return {k: median(v) for k, v in panels.items()}, {k: median(v) for k, v in kinds.items()}
+        pair = done.seconds, _estimate(job).seconds
+        if pair[1] < 10 * rates().start:  # it hardly trains
+            continue
+        panels.setdefault((job.paper, job.panel.name), []).append(pair)
+        kinds.setdefault(kind(job), []).append(pair)
+    return {k: _ratio(v) for k, v in panels.items()}, {k: _ratio(v) for k, v in kinds.items()}
+
+
+def _ratio(pairs: Iterable[tuple[float, float]]) -> float:
+    """Measured / estimated seconds of all jobs together."""
+    measured, estimated = zip(*pairs, strict=True)
+    return sum(measured) / sum(estimated)
 
 
 def kind(job: Job) -> str:

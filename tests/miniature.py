@@ -76,7 +76,7 @@ def expected_strategy(model, sample):
     "reproduce/speed/measure.py": """
 import dataclasses, json
 from reproduce.engine.rates import ASSUMED
-names = ("kinds", "run", "round", "quadratic")
+names = ("kinds", "start", "run", "round", "quadratic")
 print(json.dumps({name: value for name, value in dataclasses.asdict(ASSUMED).items() if name in names}))
 """,
     "reproduce/engine/train.py": """

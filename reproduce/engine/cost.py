@@ -32,7 +32,8 @@ BATCHES = 5e7
 
 
 def estimate_together(experiments: Sequence[Experiment], seeds: Sequence[int], rates: Rates = ASSUMED) -> Cost:
-    """Experiments in one cohort: costs add up, but those on the same data share batches; the memory is the largest.
+    """Experiments in one cohort, a job: costs add up, but those on the same data share batches, and all of them the
+    start of the process; the memory is the largest.
 
     An upper bound where runs stop at a target.
     """
@@ -45,7 +46,7 @@ def estimate_together(experiments: Sequence[Experiment], seeds: Sequence[int], r
     return Cost(
         samples=sum(c.samples for c in each),
         flops=sum(c.flops for c in each),
-        seconds=sum(c.seconds for c in each) - shared,
+        seconds=rates.start + sum(c.seconds for c in each) - shared,
         bytes=max(c.bytes for c in each),
     )
 

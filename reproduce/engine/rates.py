@@ -21,11 +21,13 @@ class Anchor:
 class Rates:
     """What jobs take on one core.
 
-    kinds: strategy -> anchors, smallest model first. run: seconds per run; round: per round of a run with a network,
-    beside its samples; quadratic: per round of a run on a quadratic. source: where the numbers come from, for people.
+    kinds: strategy -> anchors, smallest model first. start: seconds until a job trains; run: per run; round: per round
+    of a run with a network, beside its samples; quadratic: per round of a run on a quadratic. source: where the
+    numbers come from, for people.
     """
 
     kinds: Mapping[str, tuple[Anchor, ...]]
+    start: float
     run: float
     round: float
     quadratic: float
@@ -34,7 +36,7 @@ class Rates:
 
     def __post_init__(self) -> None:
         """ValueError for numbers that cannot be a machine's."""
-        numbers = [self.run, self.round, self.quadratic]
+        numbers = [self.start, self.run, self.round, self.quadratic]
         numbers += [x for anchors in self.kinds.values() for a in anchors for x in (a.macs, a.train, a.evaluate)]
         if not all(math.isfinite(x) and x > 0 for x in numbers):
             raise ValueError("a rate is not a positive number")
@@ -90,6 +92,7 @@ ASSUMED = Rates(
             Anchor(555_422_720, 44, 150),
         ),
     },
+    start=2.0,
     run=0.01,
     round=6e-4,
     quadratic=2e-4,

@@ -74,4 +74,4 @@ def _rates(content: Any) -> Rates:
     if kinds.keys() != ASSUMED.kinds.keys():
         raise ValueError("other kinds of models")
     source = f"measured here ({here['processor']}, {here['cores']} cores, {content['date']})"
-    return Rates(kinds, found["run"], found["round"], found["quadratic"], source)
+    return Rates(kinds, found["start"], found["run"], found["round"], found["quadratic"], source)
