@@ -112,10 +112,10 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The results of all smoke panels."""
     folder = tmp_path_factory.mktemp("smoke")
     found = {}
-    for name in ("sensitivity", "fig7"):
-        for panel in NAMED[name].panels("smoke"):
-            found[panel.name] = folder / f"{panel.name}.parquet"
-            train_job(panel, panel.experiments, "smoke", "defedavg", panel.name, "d", found[panel.name])
+    panels = {panel.name: panel for name in ("sensitivity", "fig6", "fig7") for panel in NAMED[name].panels("smoke")}
+    for name, panel in panels.items():
+        found[name] = folder / f"{name}.parquet"
+        train_job(panel, panel.experiments, "smoke", "defedavg", name, "d", found[name])
     return found
 
 

@@ -33,8 +33,8 @@ def test_without_results_every_claim_waits_for_the_runs_that_it_reads() -> None:
     meant = {c.id for file in claims_files() for c in file.claims if "reduced" in c.scales}
     assert {n.claim for n in found} == meant
     assert jobs(found, "defedavg/defedavg-fig7-K-faster-iid") == {
-        "rounds-fashion-mnist-iid", "steps-fashion-mnist-iid",
-    }  # fmt: skip
+        f"rounds-fashion-mnist-iid-n10-k{k}" for k in (4, 10, 20)
+    }
     assert jobs(found, "defedavg/defedavg-t1-iid-order-n10") == {"fashion-mnist-iid-n10"}
     assert jobs(found, "defedavg/defedavg-t1-iid-time-grows-with-n") == {
         "fashion-mnist-iid-n10", "fashion-mnist-iid-n40",

@@ -135,23 +135,13 @@ def of_participants(histories: Histories, at: int, first: int, last: int) -> pd.
 def of_steps(histories: Histories) -> pd.DataFrame:
     """Aggregations to the target of Table I, and the mean accuracy of the last five evaluations."""
     final = metrics.last(histories.frame, "accuracy", 5, name="final_test_accuracy_pct")
-    both = pd.concat([rounds_to_target(histories), final], ignore_index=True)
-    return both[both["n"].isin(varied(histories))].drop(columns="target_accuracy_pct")
-
-
-def varied(histories: Histories) -> set[int]:
-    """The n that are run with several K."""
-    counts: dict[int, set[int]] = {}
-    for e in histories.experiments:
-        counts.setdefault(int(e.labels["n"]), set()).add(int(e.labels["K"]))
-    return {n for n, ks in counts.items() if len(ks) > 1}
+    return pd.concat([rounds_to_target(histories), final], ignore_index=True).drop(columns="target_accuracy_pct")
 
 
 def same_rates(histories: Histories, before: str) -> str:
-    """The caption of Fig. 7: all K have the rates of the one with which the other n were run."""
-    (n,) = varied(histories)
-    usual = next(e.labels["K"] for e in histories.experiments if e.labels["n"] != n)
-    return f"{before} All K with the rates of K = {usual} (the paper gives none); n = {n}."
+    """The caption of Fig. 7: all K have the rates of the usual one."""
+    setting = runs.SETTINGS[histories.scale][0]
+    return f"{before} All K with the rates of K = {setting.steps} (the paper gives none); n = {setting.middle}."
 
 
 # --- without training -------------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 
 from reproduce.papers.defedavg import runs
 from reproduce.papers.defedavg.artifacts import NAMES
-from reproduce.papers.defedavg.measures import varied
 from reproduce.papers.defedavg.variants import TEXTS
 from reproduce.report import figures, looks
 from reproduce.report.histories import Histories
@@ -36,8 +35,6 @@ def over_rounds(axes: np.ndarray, histories: Histories, cells: pd.DataFrame, by:
     """Figs. 6 and 7: loss and accuracy over aggregations, a line per value of the column `by`."""
     distribution = str(histories.experiments[0].labels["distribution"])
     frame = histories.frame[histories.frame["algorithm"] == runs.PROPOSED[distribution]]
-    if by == "K":
-        frame = frame[frame["n"].isin(varied(histories))]
     values = sorted({e.labels[by] for e in histories.experiments})
     names = {str(v): f"{by} = {v}" for v in values}
     lines = {"series": by, "order": values, "styles": looks.ordered(values), "names": names}

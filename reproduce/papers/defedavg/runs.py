@@ -248,25 +248,26 @@ def times_panel(setting: ClockSetting, distribution: str, n: int) -> Panel:
 def participants_panels(scale: str) -> tuple[Panel, ...]:
     """Fig. 6: DeFedAvg over aggregations with different n at the usual K."""
     return tuple(
-        _over_rounds(setting, distribution, "rounds", [(n, setting.steps) for n in setting.few])
+        _over_rounds(setting, distribution, n, setting.steps)
         for setting in SETTINGS[scale]
         for distribution in DISTRIBUTIONS
+        for n in setting.few
     )
 
 
 def steps_panels(scale: str) -> tuple[Panel, ...]:
-    """Fig. 7: with different K; the usual K comes from the runs of Fig. 6."""
-    others = tuple(
-        _over_rounds(s, distribution, "steps", [(s.middle, k) for k in s.ks if k != s.steps])
-        for s in SETTINGS[scale]
+    """Fig. 7: with different K; the usual K is one of Fig. 6."""
+    return tuple(
+        _over_rounds(setting, distribution, setting.middle, k)
+        for setting in SETTINGS[scale]
         for distribution in DISTRIBUTIONS
+        for k in setting.ks
     )
-    return (*participants_panels(scale), *others)
 
 
-def _over_rounds(setting: ClockSetting, distribution: str, kind: str, points: list[tuple[int, int]]) -> Panel:
-    experiments = tuple(e for n, k in points for e in _lines(setting, distribution, n, k))
-    return Panel(f"{kind}-{setting.slug}-{distribution}", experiments, setting.seeds, setting.substitute)
+def _over_rounds(setting: ClockSetting, distribution: str, n: int, k: int) -> Panel:
+    lines = tuple(_lines(setting, distribution, n, k))
+    return Panel(f"rounds-{setting.slug}-{distribution}-n{n}-k{k}", lines, setting.seeds, setting.substitute)
 
 
 def _lines(setting: ClockSetting, distribution: str, n: int, k: int) -> Iterator[Experiment]:
