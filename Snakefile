@@ -2,7 +2,7 @@ import sys
 from pathlib import Path
 from snakemake.utils import min_version
 
-from reproduce import configuration, due, plan, watch
+from reproduce import configuration, costs, due, plan, watch
 
 min_version("9.20")
 configuration.read(Path("config/config.yaml"))
@@ -111,9 +111,9 @@ rule train:
         "logs/{scale}/{paper}/{job}.jsonl"
     threads: config["threads"]
     resources:
-        runtime=lambda w, attempt: attempt * plan.minutes(w.scale, w.paper, w.job),
-        mem_mb=lambda w, attempt: attempt * plan.megabytes(w.scale, w.paper, w.job),
-        gpu=plan.gpus(),
+        runtime=lambda w, attempt: attempt * costs.minutes(w.scale, w.paper, w.job),
+        mem_mb=lambda w, attempt: attempt * costs.megabytes(w.scale, w.paper, w.job),
+        gpu=costs.gpus(),
     shell:
         "{PYTHON:q} -m reproduce train {wildcards.scale} {wildcards.paper} {wildcards.job} -o {output} > {log} 2>&1"
 
@@ -189,7 +189,7 @@ rule play:
         benchmark="(?!across\\.)[a-z0-9_/-]+",
     threads: config["threads"]
     resources:
-        gpu=plan.gpus(),
+        gpu=costs.gpus(),
     params:
         asked=due.play_words(config),
     shell:

@@ -28,7 +28,7 @@ from typing import IO, Any
 
 import torch
 
-from reproduce import files, plan, seal
+from reproduce import costs, files, plan, seal
 from reproduce.errors import Stopped, UserError
 from reproduce.plan import Job
 
@@ -117,7 +117,7 @@ def _warm(job: Job) -> None:
 def _jobs() -> list[Job]:
     """The smoke jobs: the cheapest of each paper and clock, then the second of each, and so on."""
     groups = defaultdict(list)
-    for job in sorted(plan.jobs("smoke"), key=lambda j: plan.cost(j).seconds):
+    for job in sorted(plan.jobs("smoke"), key=lambda j: costs.cost(j).seconds):
         groups[job.paper, _clocks(job)].append(job)
     ranked = [(rank, name, job) for name, group in sorted(groups.items()) for rank, job in enumerate(group)]
     return [job for *_, job in sorted(ranked, key=lambda r: r[:2])]

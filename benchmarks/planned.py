@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from reproduce import plan
+from reproduce import costs, plan
 from reproduce.settings import settings
 from reproduce.speed import kept
 
@@ -34,7 +34,7 @@ def planned() -> None:
     rates = kept.rates(here)
     if not rates.measured:
         rates = kept.calibrate(here)
-        plan.forget_speed()
+        costs.forget_speed()
     print(f"Rates: {rates.source}; corrections by finished jobs are left out.\n")
     start = min(busy_with(["-c", "import reproduce.engine.train"]) for _ in range(2))
     print(f"Processor seconds are without the {start:.1f} s that Python and torch take to start. ", end="")
@@ -47,11 +47,11 @@ def planned() -> None:
         if reason := plan.missing(job):
             print(f"| {scale} {paper}/{name} | | | {reason} | | |")
             continue
-        expected = plan.cost(job).seconds / plan.correction(job)
+        expected = costs.cost(job).seconds / costs.correction(job)
         clock, busy = run(scale, paper, name)
         busy -= start
         print(
-            f"| {scale} {paper}/{name} | {plan.kind(job)} | {expected:.2f} | {clock:.2f} |"
+            f"| {scale} {paper}/{name} | {costs.kind(job)} | {expected:.2f} | {clock:.2f} |"
             f" {clock / expected:.2f} | {busy:.1f} |",
             flush=True,
         )

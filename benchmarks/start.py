@@ -12,9 +12,9 @@ from benchmarks.measure import seconds
 from reproduce.problems.partitions import BalancedDirichlet, GroupedDirichlet
 
 PLAN = """
-from reproduce import plan
+from reproduce import costs, plan
 for job in plan.jobs({scale!r}):
-    plan.digest({scale!r}, job.paper, job.name), plan.cost(job)
+    plan.digest({scale!r}, job.paper, job.name), costs.cost(job)
 """
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from reproduce import files, plan
+from reproduce import costs, files, plan
 from reproduce.errors import UserError
 from reproduce.settings import settings
 
@@ -41,7 +41,7 @@ def apply(config: dict[str, Any], schema: Path) -> None:
     os.environ.update(plan.environment(config), REPRODUCE_WORKFLOW=str(os.getpid()))
     settings()
     plan.seeds_override()
-    plan.allowed_hours()
+    costs.allowed_hours()
 
 
 def _wrong(config: dict[str, Any], schema: dict[str, Any]) -> str:

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from reproduce import closure, files, plan, results, seal
+from reproduce import closure, costs, files, plan, results, seal
 from reproduce.experiment import PACKAGE
 from reproduce.plan import Job
 
@@ -43,7 +43,7 @@ def budget(targets: Collection[str]) -> Budget:
 
     A single table or figure gets `SINGLE`, and if it is there, nothing is trained to fill its gaps.
     """
-    hours = plan.allowed_hours()
+    hours = costs.allowed_hours()
     if hours is not None:
         return Budget(hours)
     single = targets and all(t.startswith(("figures/", "tables/", "results/")) for t in targets)
@@ -60,18 +60,40 @@ def training(scale: str, name: str, allowed: Budget) -> tuple[tuple[Job, ...], t
     due, left = [], []
     for job in plan.artifact_jobs(scale, name):
         standing = results.standing(job)
-        hours = plan.cost(job).seconds / 3600
+        hours = costs.cost(job).seconds / 3600
         if standing.holds:
             continue
         if plan.missing(job):
             left.append((job, plan.missing(job)))
         elif hours > allowed.hours:
-            left.append((job, plan.over(allowed.hours)))
+            left.append((job, costs.over(allowed.hours)))
         elif there and not allowed.gaps and standing.state in ("missing", "incomplete"):
             left.append((job, "a gap of what is there"))
         else:
             due.append(job)
     return tuple(due), tuple(left)
+
+
+def sources(scale: str, name: str) -> list[tuple[str, Path | None, str]]:
+    """What rendering the artifact reads: (panel, results file or None, why there is none) for each of its jobs.
+
+    Results that were trained elsewhere count, whether or not the data set is here; those of another declaration do not.
+    A damaged file is among the files: reading it ends in an error.
+    """
+    found: list[tuple[str, Path | None, str]] = []
+    for j in plan.artifact_jobs(scale, name):
+        standing = results.standing(j)
+        reason = (
+            ""
+            if standing.usable or standing.other == results.DAMAGED
+            else plan.missing(j) or costs.expensive(j) or _nothing(standing)
+        )
+        found.append((j.panel.name, None if reason else Path(j.output), reason))
+    return found
+
+
+def _nothing(standing: results.Standing) -> str:
+    return f"its results are {standing.other}" if standing.exists else "no results yet"
 
 
 @cache
@@ -94,7 +116,7 @@ def announcement(scale: str, name: str, allowed: Budget) -> str:
     for (reason, usable), count in kept.items():
         parts.append(f"{'keeps' if usable else 'leaves out'} {count} ({reason})")
     if able:
-        most = max(plan.cost(j).seconds for j in able) / 3600
+        most = max(costs.cost(j).seconds for j in able) / 3600
         parts.append(f"--config budget={math.ceil(10 * most) / 10:g} trains these too" if parts else "")
     return f"{name} at scale {scale} {'; '.join(filter(None, parts))}\n" if parts else ""
 
@@ -104,7 +126,7 @@ def total(jobs: Iterable[Job]) -> str:
     from reproduce.text import duration
 
     found = list(jobs)
-    seconds = sum(plan.cost(j).seconds for j in found)
+    seconds = sum(costs.cost(j).seconds for j in found)
     return f"{len(found)} job{'s' * (len(found) != 1)}, about {duration(seconds)} on one core"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from reproduce import plan, results
+from reproduce import costs, plan, results
 from reproduce.plan import Job
 from reproduce.verdicts.claims import Claim, claims_files
 from reproduce.verdicts.scoreboard import reads, scoreboard
@@ -56,7 +56,7 @@ def _jobs(claim: Claim, scale: str) -> list[Job]:
 
 def seconds(jobs: Iterable[Job]) -> float:
     """What jobs take on one core, each counted once."""
-    return sum(plan.cost(j).seconds for j in dict.fromkeys(jobs))
+    return sum(costs.cost(j).seconds for j in dict.fromkeys(jobs))
 
 
 def _there(job: Job) -> bool:

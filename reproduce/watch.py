@@ -13,7 +13,7 @@ import time
 from collections.abc import Collection
 from typing import Any, TextIO
 
-from reproduce import plan
+from reproduce import costs
 from reproduce.plan import Job
 from reproduce.text import duration
 
@@ -88,10 +88,10 @@ class Watch(logging.Handler):
     def left(self) -> float:
         """Seconds that the jobs which are still to train take, if no core ever waits and all that are to come are as
         much slower or faster than estimated as those that have finished; until there are some, as estimated."""
-        costs = {_train(job.paper, job.name): plan.cost(job).seconds for job in self.jobs}
-        known = [name for name in self.spent if name in costs]
-        took, meant = (sum(of[name] for name in known) + SOME for of in (self.spent, costs))
-        due = [took / meant * seconds for name, seconds in costs.items() if name not in self.finished]
+        planned = {_train(job.paper, job.name): costs.cost(job).seconds for job in self.jobs}
+        known = [name for name in self.spent if name in planned]
+        took, meant = (sum(of[name] for name in known) + SOME for of in (self.spent, planned))
+        due = [took / meant * seconds for name, seconds in planned.items() if name not in self.finished]
         return max(sum(due) / self.parallel, *due) if due else 0.0
 
     def _write(self, line: str, stays: bool = False) -> None:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from miniature import reproduce as command
 
-from reproduce import plan
+from reproduce import costs, plan
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.engine import hardware
@@ -236,7 +236,7 @@ def write_results(root: Path, job: plan.Job, seconds: float, /, **changes: Any) 
         "job": job.name,
         "device": "cpu",
         "precision": "float32",
-        "samples": plan._estimate(job).samples,
+        "samples": costs._estimate(job).samples,
         "experiments": [{}] * len(job.experiments),
         "seeds": list(job.panel.seeds),
         "cpu_seconds": seconds,
@@ -254,31 +254,31 @@ def write_results(root: Path, job: plan.Job, seconds: float, /, **changes: Any) 
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
-    plan.forget_speed()
+    costs.forget_speed()
     yield tmp_path
-    plan.forget_speed()
+    costs.forget_speed()
 
 
 def refreshed() -> None:
     learned.refresh(plan.settings())
-    plan.forget_speed()
+    costs.forget_speed()
 
 
 def test_a_finished_job_corrects_its_panel_and_its_kind(project: Path) -> None:
     done, kin = plan.job("reduced", "fedagrac", "fig3-cnn2-equal"), plan.job("reduced", "fedagrac", "fig3-cnn2-async")
     stranger = plan.job("reduced", "fedagrac", "fig5-lr-10")
-    before = {j: plan.cost(j).seconds for j in (done, kin, stranger)}
+    before = {j: costs.cost(j).seconds for j in (done, kin, stranger)}
     write_results(project, done, 6 * before[done], seconds=1e6, threads=2, resumed=True)
     refreshed()
-    assert plan.cost(done).seconds == pytest.approx(6 * before[done])
-    assert plan.cost(kin).seconds == pytest.approx(6 * before[kin])
-    assert plan.cost(stranger).seconds == before[stranger]
+    assert costs.cost(done).seconds == pytest.approx(6 * before[done])
+    assert costs.cost(kin).seconds == pytest.approx(6 * before[kin])
+    assert costs.cost(stranger).seconds == before[stranger]
     write_results(project, kin, 2 * before[kin])
     refreshed()
-    assert (plan.correction(done), plan.correction(kin)) == (pytest.approx(6), pytest.approx(2))
+    assert (costs.correction(done), costs.correction(kin)) == (pytest.approx(6), pytest.approx(2))
     together = (6 * before[done] + 2 * before[kin]) / (before[done] + before[kin])
-    assert plan.correction(plan.job("reduced", "fedagrac", "table2-rpi4")) == pytest.approx(together)
-    assert plan.correction(stranger) == 1
+    assert costs.correction(plan.job("reduced", "fedagrac", "table2-rpi4")) == pytest.approx(together)
+    assert costs.correction(stranger) == 1
 
 
 def test_a_job_that_hardly_trains_teaches_nothing(project: Path) -> None:
@@ -287,20 +287,20 @@ def test_a_job_that_hardly_trains_teaches_nothing(project: Path) -> None:
     kin = plan.job("smoke", "fedagrac", "fig3-cnn2-async")
     write_results(project, short, 100.0)
     refreshed()
-    assert (plan.correction(short), plan.correction(kin)) == (1, 1)
+    assert (costs.correction(short), costs.correction(kin)) == (1, 1)
 
 
 def test_a_job_that_may_end_at_a_target_is_a_bound_and_teaches_nothing(project: Path) -> None:
     done, kin = plan.job("reduced", "fedagrac", "table1-cnn2"), plan.job("reduced", "fedagrac", "fig3-cnn2-equal")
-    assert (plan.at_most(done), plan.at_most(kin)) == (True, False)
-    assert plan.kind(done) == plan.kind(kin)
-    before = plan.cost(done).seconds
+    assert (costs.at_most(done), costs.at_most(kin)) == (True, False)
+    assert costs.kind(done) == costs.kind(kin)
+    before = costs.cost(done).seconds
     write_results(project, done, 0.1 * before)
     refreshed()
-    assert (plan.correction(done), plan.correction(kin)) == (1, 1)
-    write_results(project, kin, 2 * plan.cost(kin).seconds)
+    assert (costs.correction(done), costs.correction(kin)) == (1, 1)
+    write_results(project, kin, 2 * costs.cost(kin).seconds)
     refreshed()
-    assert plan.cost(done).seconds == pytest.approx(2 * before), "the machine is slower than it was measured to be"
+    assert costs.cost(done).seconds == pytest.approx(2 * before), "the machine is slower than it was measured to be"
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ def test_a_job_that_is_not_alike_teaches_nothing(changes: dict[str, Any], projec
     job = plan.job("reduced", "fedagrac", "fig3-cnn2-equal")
     write_results(project, job, 10_000.0, **changes)
     refreshed()
-    assert plan.correction(job) == 1
+    assert costs.correction(job) == 1
 
 
 def test_damaged_results_and_notes_teach_nothing(project: Path) -> None:
@@ -330,16 +330,16 @@ def test_damaged_results_and_notes_teach_nothing(project: Path) -> None:
     file = write_results(project, job, 10_000.0)
     file.write_bytes(b"PAR1 not any more")
     refreshed()
-    assert plan.correction(job) == 1
+    assert costs.correction(job) == 1
     write_results(project, job, 10_000.0)
     refreshed()
-    assert plan.correction(job) > 1
+    assert costs.correction(job) > 1
     for text in ("{", "[]", '{"a": 3}', '{"a": {"machine": {}}}'):
         learned._file(plan.settings()).write_text(text)
-        plan.forget_speed()
-        assert plan.correction(job) == 1
+        costs.forget_speed()
+        assert costs.correction(job) == 1
     refreshed()
-    assert plan.correction(job) > 1
+    assert costs.correction(job) > 1
 
 
 def test_results_are_read_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,8 +356,8 @@ def test_results_are_read_once(project: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_the_workflow_never_measures(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "calibrate", lambda settings: pytest.fail("measured"))
     monkeypatch.setattr(learned, "refresh", lambda *_: pytest.fail("read results"))
-    assert plan.minutes("smoke", "fedagrac", "table6") == 10
-    assert plan.rates() is ASSUMED
+    assert costs.minutes("smoke", "fedagrac", "table6") == 10
+    assert costs.rates() is ASSUMED
 
 
 def test_plan_says_where_its_times_come_from(tmp_path: Path) -> None:
@@ -386,8 +386,8 @@ def test_planning_imports_no_heavy_library_once_the_machine_was_measured(
     quick(as_json(ROUND))
     kept.calibrate(here)
     code = (
-        "import sys; from reproduce import plan; from reproduce.commands import plan as command;"
-        "command.learn(False); plan.cost(plan.jobs('smoke')[-1]); assert plan.rates().measured;"
+        "import sys; from reproduce import costs, plan; from reproduce.commands import plan as command;"
+        "command.learn(False); costs.cost(plan.jobs('smoke')[-1]); assert costs.rates().measured;"
         "print(*{'torch', 'pandas', 'pyarrow', 'matplotlib', 'scipy', 'sklearn'} & set(sys.modules))"
     )
     variables = {**miniature.os.environ, "REPRODUCE_STORE": str(here.store)}

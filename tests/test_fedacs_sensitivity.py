@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduce import plan
+from reproduce import due, plan
 from reproduce.algorithms.solvers import FadingFedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.engine.train import train_job
@@ -105,7 +105,7 @@ def test_smoke_scale_from_training_to_the_figure(tmp_path: Path, monkeypatch: py
         output = Path(job.output)
         output.parent.mkdir(parents=True, exist_ok=True)
         train_job(job.panel, job.experiments, "smoke", "fedacs", job.name, "test", output)
-    render(artifact, "smoke", tmp_path, plan.sources("smoke", artifact.id))
+    render(artifact, "smoke", tmp_path, due.sources("smoke", artifact.id))
     assert (tmp_path / "figures/smoke/fedacs_sensitivity.png").stat().st_size > 10_000
     cells = pd.read_csv(tmp_path / plan.cells_file("smoke", artifact.id))
     assert set(cells["metric"]) == {"final_accuracy", "distance_plateau"}

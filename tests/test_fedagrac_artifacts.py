@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduce import plan
+from reproduce import due, plan
 from reproduce.algorithms.fedagrac import Constant, FedaGrac
 from reproduce.engine.train import train_job
 from reproduce.experiment import PACKAGE, SCALES, Experiment, Panel
@@ -293,7 +293,7 @@ def test_smoke_scale_from_training_to_files(tmp_path: Path, monkeypatch: pytest.
             if job.name not in trained:
                 train_job(job.panel, job.experiments, "smoke", "fedagrac", job.name, "test", output)
             trained.add(job.name)
-        written = render(artifact, "smoke", tmp_path, plan.sources("smoke", artifact.id))
+        written = render(artifact, "smoke", tmp_path, due.sources("smoke", artifact.id))
         assert sorted(str(f.relative_to(tmp_path)) for f in written) == sorted(plan.outputs("smoke", artifact.id)[:-1])
         cells = pd.read_csv(tmp_path / plan.cells_file("smoke", artifact.id))
         assert set(cells["seed"]) == {0, 1}

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from reproduce import plan
+from reproduce import due, plan
 from reproduce.report import captions, drawing, figures, measuring
 from reproduce.report.histories import load
 
@@ -26,7 +26,7 @@ def drawn(name: str, scale: str = "reduced") -> Figure:
     """The picture with its stamp, laid out."""
     artifact = plan.artifact(name)
     experiments = [e for panel in artifact.panels(scale) for e in panel.experiments]
-    histories = load(plan.sources(scale, name), scale, (), experiments)
+    histories = load(due.sources(scale, name), scale, (), experiments)
     with figures.style():
         fig = drawing.draw(artifact, histories, measuring.cells(artifact, histories))
         figures.stamp(fig, " ".join(captions.caption(artifact, histories, fig)))

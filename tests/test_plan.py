@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from reproduce import due, plan
+from reproduce import costs, due, plan
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare import Artifact
@@ -193,7 +193,7 @@ def test_a_job_without_its_data_is_left_out_and_says_why(
     due_, left = due.training("smoke", "fedacs/fig1", due.Budget())
     assert [j.name for j in due_] == ["fine"]
     assert [(j.name, why) for j, why in left] == [("mixed", "needs svhn")]
-    assert plan.sources("smoke", "fedacs/fig1")[0] == ("mixed", None, "needs svhn")
+    assert due.sources("smoke", "fedacs/fig1")[0] == ("mixed", None, "needs svhn")
     at_paper_scale = {j.name: plan.missing(j) for j in plan.jobs("paper") if j.panel.name == "mixed"}
     assert at_paper_scale == {"mixed--fedavg": "needs svhn", "mixed--local-only": ""}
 
@@ -205,9 +205,9 @@ def test_what_a_cluster_is_asked_for(declare: Callable[..., None], monkeypatch: 
         "reproduce.engine.cost.estimate_together",
         lambda experiments, seeds, rates: cost.Cost(40, 10.0, 400.0 * len(experiments), 10**9),
     )
-    monkeypatch.setattr(plan, "correction", lambda job: 1.0)
-    assert plan.minutes("smoke", "fedacs", "a") == 40
-    assert plan.megabytes("smoke", "fedacs", "a") == 3500
+    monkeypatch.setattr(costs, "correction", lambda job: 1.0)
+    assert costs.minutes("smoke", "fedacs", "a") == 40
+    assert costs.megabytes("smoke", "fedacs", "a") == 3500
 
 
 def test_costs_add_up_but_experiments_on_the_same_data_share_their_batches() -> None:
@@ -270,7 +270,7 @@ def test_environment_leaves_what_the_configuration_leaves_open() -> None:
 
 def test_importing_the_plan_and_the_artifacts_needs_no_heavy_library() -> None:
     code = (
-        "import sys; from reproduce import plan; from reproduce.papers import artifacts; artifacts();"
+        "import sys; from reproduce import costs, plan; from reproduce.papers import artifacts; artifacts();"
         "[a.panels(s) for a in artifacts() for s in ('smoke', 'reduced', 'paper')];"
         "print(*{'torch', 'pandas', 'matplotlib', 'scipy', 'numpy'} & set(sys.modules))"
     )
@@ -284,7 +284,7 @@ def test_every_artifact_of_every_paper_has_a_plan(scale: str) -> None:
     digests = {plan.digest(scale, j.paper, j.name) for j in jobs}
     assert len(digests) > 0.8 * len(jobs)
     assert {a.paper for a in artifacts()} == set(PAPERS)
-    assert all(plan.cost(j).seconds > 0 for j in jobs)
+    assert all(costs.cost(j).seconds > 0 for j in jobs)
 
 
 def test_smoke_needs_no_data_set() -> None:

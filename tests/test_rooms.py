@@ -25,6 +25,7 @@ ROOMS = (
     ("verdicts",),
     ("results",),
     ("plan", "quotes"),
+    ("costs",),
     ("training",),
     ("configuration", "due", "findings", "needs", "play", "watch"),
     ("page",),

@@ -13,7 +13,7 @@ from typing import Any
 import miniature
 import pytest
 
-from reproduce import plan
+from reproduce import costs
 from reproduce.watch import Watch
 
 
@@ -25,7 +25,7 @@ class Terminal(io.StringIO):
 def watch(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, parallel: int = 2) -> Watch:
     jobs: Any = [SimpleNamespace(paper="fedacs", name=name) for name in ("a", "b", "c")]
     hours = {"a": 1, "b": 2, "c": 6}
-    monkeypatch.setattr(plan, "cost", lambda job: SimpleNamespace(seconds=3600 * hours[job.name]))
+    monkeypatch.setattr(costs, "cost", lambda job: SimpleNamespace(seconds=3600 * hours[job.name]))
     return Watch(logging.StreamHandler(stream), jobs, parallel)
 
 
@@ -61,7 +61,7 @@ def test_the_line_says_what_is_done_what_runs_and_for_how_long(monkeypatch: pyte
     handler.jobs = [j for j in handler.jobs if j.name != "c"]
     assert handler.left() == pytest.approx(3600)
     handler.jobs = [SimpleNamespace(paper="fedacs", name=str(n)) for n in range(30)]  # type: ignore[assignment]
-    monkeypatch.setattr(plan, "cost", lambda job: SimpleNamespace(seconds=60))
+    monkeypatch.setattr(costs, "cost", lambda job: SimpleNamespace(seconds=60))
     assert handler.left() == pytest.approx(900), "thirty minutes on two cores"
     start(handler, 3, "figure", scale="paper", paper="fedacs", name="fig6")
     assert "make fedacs/fig6" in handler.line()

@@ -42,11 +42,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce import plan, results
+    from reproduce import costs, plan, results
 
     wanted = {a.id for a in plan.select(args.target)}
     jobs = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts)]
-    plan.allowed_hours()  # a wrong setting is reported before anything is measured
+    costs.allowed_hours()  # a wrong setting is reported before anything is measured
     if not args.no_calibrate:
         learn(again=args.calibrate)
     if args.claims:
@@ -58,28 +58,28 @@ def run(args: argparse.Namespace) -> None:
     (_print_jobs if args.jobs else _print_artifacts)(jobs, wanted)
     able = [j for j in jobs if not plan.missing(j) and not results.standing(j).holds]
     lacking = sum(bool(plan.missing(j)) and not results.standing(j).usable for j in jobs)
-    seconds, flops = [plan.cost(j).seconds for j in able], sum(plan.cost(j).flops for j in able)
+    seconds, flops = [costs.cost(j).seconds for j in able], sum(costs.cost(j).flops for j in able)
     print()
     runs = sum(j.runs for j in jobs)
     print(fill(f"{len(jobs)} jobs, {runs} runs; {lacking} jobs lack their data; {results.tally(jobs)}"))
-    most = "at most " * any(map(plan.at_most, able))
+    most = "at most " * any(map(costs.at_most, able))
     total = f"{most}{short(flops)}FLOP, {duration(sum(seconds))} on one core{busy(seconds)}"
     print(fill(f"estimate for the {len(able)} to train: {total}"))
-    corrected = sum(plan.correction(j) != 1 for j in jobs)
-    print(fill(f"times: {plan.rates().source}; {corrected} jobs corrected by finished ones"))
+    corrected = sum(costs.correction(j) != 1 for j in jobs)
+    print(fill(f"times: {costs.rates().source}; {corrected} jobs corrected by finished ones"))
 
 
 def _print_artifacts(jobs: Sequence[Job], wanted: Collection[str]) -> None:
-    from reproduce import plan, results
+    from reproduce import costs, results
     from reproduce.papers import artifacts
 
     rows = []
     for name in (a.id for a in artifacts() if a.id in wanted):
         mine = [j for j in jobs if name in j.artifacts]
         due = [j for j in mine if not results.standing(j).holds]
-        costs = [plan.cost(j) for j in due]
-        time = bound(due) + duration(sum(c.seconds for c in costs))
-        needs = [time, short(sum(c.flops for c in costs))] if due else ["", ""]
+        each = [costs.cost(j) for j in due]
+        time = bound(due) + duration(sum(c.seconds for c in each))
+        needs = [time, short(sum(c.flops for c in each))] if due else ["", ""]
         states = Counter(map(state, mine)).most_common()
         said = ", ".join(f"{count} {text}" for text, count in states) or "nothing to train"
         rows.append([name, str(len(mine)), str(len(due)), *needs, said])
@@ -87,12 +87,12 @@ def _print_artifacts(jobs: Sequence[Job], wanted: Collection[str]) -> None:
 
 
 def _print_jobs(jobs: Sequence[Job], wanted: Collection[str]) -> None:
-    from reproduce import plan
+    from reproduce import costs
 
     header = ["PAPER", "JOB", "EXPERIMENTS", "SEEDS", "SAMPLES", "FLOPS", "TIME", "STATE"]
     rows = []
     for j in jobs:
-        cost = plan.cost(j)
+        cost = costs.cost(j)
         counts = [str(len(j.experiments)), str(len(j.panel.seeds)), short(cost.samples), short(cost.flops)]
         rows.append([j.paper, j.name, *counts, bound([j]) + duration(cost.seconds), state(j)])
     print_table(header, rows, right=("EXPERIMENTS", "SEEDS", "SAMPLES", "FLOPS", "TIME"))
@@ -125,14 +125,14 @@ def _print_claims(scale: str, wanted: Collection[str], as_json: bool) -> None:
 
 def bound(jobs: Iterable[Job]) -> str:
     """Before a time: "≤ " where runs may end at a target, so that it is an upper bound."""
-    from reproduce import plan
+    from reproduce import costs
 
-    return "≤ " * any(map(plan.at_most, jobs))
+    return "≤ " * any(map(costs.at_most, jobs))
 
 
 def learn(again: bool) -> None:
     """Measure the machine unless that was done before, and read what has finished since."""
-    from reproduce import plan
+    from reproduce import costs
     from reproduce.settings import settings
     from reproduce.speed import kept, learned
 
@@ -144,7 +144,7 @@ def learn(again: bool) -> None:
     if again or not kept.rates(here).measured:
         kept.calibrate(here)
     learned.refresh(here)
-    plan.forget_speed()
+    costs.forget_speed()
 
 
 def busy(seconds: Sequence[float]) -> str:
@@ -155,19 +155,19 @@ def busy(seconds: Sequence[float]) -> str:
 
 def state(job: Job) -> str:
     """What the results file is worth, in words; without one: what the job needs, or "ready"."""
-    from reproduce import plan, results
+    from reproduce import costs, plan, results
 
     standing = results.standing(job)
-    able = plan.missing(job) or plan.expensive(job) or "ready"
+    able = plan.missing(job) or costs.expensive(job) or "ready"
     return standing.words if standing.usable else "; ".join(filter(None, [standing.words, able]))
 
 
 def describe(job: Job) -> dict[str, object]:
     """A job as JSON-ready data; seconds (of one core), FLOPs, bytes are estimates (bounds if `at_most`),
     `missing` is "" if it can run."""
-    from reproduce import plan, results
+    from reproduce import costs, plan, results
 
-    cost, standing = plan.cost(job), results.standing(job)
+    cost, standing = costs.cost(job), results.standing(job)
     return {
         "paper": job.paper,
         "job": job.name,
@@ -180,9 +180,9 @@ def describe(job: Job) -> dict[str, object]:
         "samples": cost.samples,
         "flops": cost.flops,
         "seconds": cost.seconds,
-        "at_most": plan.at_most(job),
-        "correction": plan.correction(job),
-        "rates": plan.rates().source,
+        "at_most": costs.at_most(job),
+        "correction": costs.correction(job),
+        "rates": costs.rates().source,
         "bytes": cost.bytes,
         "output": job.output,
         "missing": plan.missing(job),

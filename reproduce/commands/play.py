@@ -168,8 +168,8 @@ def _list(benchmarks: list[Benchmark], json: bool) -> None:
 
 def describe(b: Benchmark) -> dict[str, Any]:
     """A benchmark as JSON-ready data; samples, FLOPs and seconds are of one run of its reference."""
+    from reproduce.costs import rates
     from reproduce.engine.cost import estimate
-    from reproduce.plan import rates
     from reproduce.play.specs import Spec
 
     template: Any = b.experiment(Spec(b.reference))

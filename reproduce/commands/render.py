@@ -17,7 +17,7 @@ def run(args: argparse.Namespace) -> None:
     from reproduce import due, files, plan
 
     artifact = plan.artifact(args.artifact)
-    sources = plan.sources(args.scale, artifact.id)
+    sources = due.sources(args.scale, artifact.id)
     for panel, reason in dict.fromkeys((panel, reason) for panel, _, reason in sources if reason):
         print(f"{artifact.id} at scale {args.scale}: panel {panel} not run: {reason}")
     for name in plan.outputs(args.scale, artifact.id):

@@ -106,12 +106,12 @@ def pending(jobs: Iterable[Job], rounds: int) -> Iterator[Job]:
 
 def expected(jobs: Sequence[Job], rounds: int) -> float:
     """Seconds that the replay takes, about: some rounds, or those up to the first evaluation, of one seed."""
-    from reproduce import plan
+    from reproduce import costs
 
     def seconds(job: Job) -> float:
         sizes = [(e.clock.length(e), e.clock.evaluations(e)) for e in job.experiments]
         share = max(max(rounds, length / evaluations) / length for length, evaluations in sizes)
-        return plan.cost(job).seconds * share / len(job.panel.seeds)
+        return costs.cost(job).seconds * share / len(job.panel.seeds)
 
     return sum(map(seconds, jobs))
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from reproduce import plan, results, training
+from reproduce import costs, plan, results, training
 from reproduce.errors import UserError
 from reproduce.experiment import Experiment, Panel, canonical, code, own_files
 from reproduce.plan import Job
@@ -131,14 +131,14 @@ class Match:
         """One line: what is to be trained, tuning included, and how long that takes on one core."""
         jobs = self._jobs()
         due = [(e, j) for e, j in jobs if not results.standing(j).holds]
-        costs = [plan.cost(joined(members)) for _, members in self.groups(due)]
-        if not costs:
+        each = [costs.cost(joined(members)) for _, members in self.groups(due)]
+        if not each:
             return f"{len(jobs)} results are there and hold; nothing to train"
-        samples, flops, seconds = (sum(getattr(c, k) for c in costs) for k in ("samples", "flops", "seconds"))
-        alone = sum(plan.cost(j).seconds for _, j in due)
+        samples, flops, seconds = (sum(getattr(c, k) for c in each) for k in ("samples", "flops", "seconds"))
+        alone = sum(costs.cost(j).seconds for _, j in due)
         runs = sum(j.runs for _, j in due)
         return (
-            f"{len(due)} of {len(jobs)} results to train, {runs} runs in {len(costs)} cohort{'s' * (len(costs) > 1)}: "
+            f"{len(due)} of {len(jobs)} results to train, {runs} runs in {len(each)} cohort{'s' * (len(each) > 1)}: "
             f"{short(samples)} samples, {short(flops)}FLOP, about {duration(seconds)} on one core"
             + (f" ({alone / seconds:.2g} times that without sharing batches)" if alone > 1.05 * seconds else "")
         )

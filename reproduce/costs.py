@@ -1,0 +1,151 @@
+"""What a job costs on this machine, and whether it may: rates measured here, finished jobs, `REPRODUCE_BUDGET`.
+
+Like `reproduce.plan`, which Snakemake asks as often, this imports neither torch nor pandas.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from reproduce import plan
+from reproduce.errors import UserError
+from reproduce.plan import Job
+from reproduce.settings import Settings, settings
+
+if TYPE_CHECKING:
+    from reproduce.engine.cost import Cost
+    from reproduce.engine.rates import Rates
+
+
+@cache
+def cost(job: Job) -> Cost:
+    """Estimated cost of a job on one core of this machine, whose experiments train in one cohort.
+
+    Seconds are those of the machine's rates, times what finished jobs of the same panel, else of the same kind of
+    model, took more or less of the processor. Nothing is measured here.
+    """
+    estimated = _estimate(job)
+    return replace(estimated, seconds=estimated.seconds * correction(job))
+
+
+@cache
+def _estimate(job: Job) -> Cost:
+    from reproduce.engine.cost import estimate_together
+
+    return estimate_together(job.experiments, job.panel.seeds, rates())
+
+
+def at_most(job: Job) -> bool:
+    """Is the cost an upper bound, because runs may end at their target?"""
+    return any(getattr(e.clock, "until", None) is not None for e in job.experiments)
+
+
+def forget_speed() -> None:
+    """Estimate anew: the machine was measured, or jobs have finished."""
+    for known in (cost, _estimate, _rates, _corrections):
+        known.cache_clear()
+
+
+def rates() -> Rates:
+    """The rates by which jobs are estimated."""
+    return _rates(settings())
+
+
+@cache
+def _rates(settings: Settings) -> Rates:
+    from reproduce.speed import kept
+
+    return kept.rates(settings)
+
+
+def correction(job: Job) -> float:
+    """Measured / estimated seconds: of the finished jobs of this panel, else of this kind of model, else 1."""
+    by_panel, by_kind = _corrections(job.scale, plan.seeds_override(), settings())
+    return by_panel.get((job.paper, job.panel.name)) or by_kind.get(kind(job)) or 1.0
+
+
+@cache
+def _corrections(
+    scale: str, seeds: tuple[int, ...] | None, settings: Settings
+) -> tuple[dict[tuple[str, str], float], dict[str, float]]:
+    """Corrections of a scale by (paper, panel) and by kind; jobs that are declared otherwise now are left out.
+
+    Each is a ratio of sums, for a job of hours tells more about others than one of seconds.
+    """
+    from reproduce.speed.learned import finished
+
+    panels: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    kinds: dict[str, list[tuple[float, float]]] = {}
+    declared = {(j.paper, j.name): j for j in plan.jobs(scale)}
+    for done in finished(settings):
+        job = declared.get((done.paper, done.job)) if done.scale == scale else None
+        if job is None or job.runs != done.runs or not math.isclose(_estimate(job).samples, done.samples, rel_tol=1e-9):
+            continue
+        if at_most(job):  # how early runs reach their target says nothing about the machine; a bound stays one
+            continue
+        pair = done.seconds, _estimate(job).seconds
+        if pair[1] < 10 * rates().start:  # it hardly trains
+            continue
+        panels.setdefault((job.paper, job.panel.name), []).append(pair)
+        kinds.setdefault(kind(job), []).append(pair)
+    return {k: _ratio(v) for k, v in panels.items()}, {k: _ratio(v) for k, v in kinds.items()}
+
+
+def _ratio(pairs: Iterable[tuple[float, float]]) -> float:
+    """Measured / estimated seconds of all jobs together."""
+    measured, estimated = zip(*pairs, strict=True)
+    return sum(measured) / sum(estimated)
+
+
+def kind(job: Job) -> str:
+    """The strategy of the job's model ("quadratic" without one); of several, one."""
+    from reproduce.engine.cost import expected_strategy
+
+    problems: list[Any] = [e.problem for e in job.experiments]
+    return max((expected_strategy(p.model, p.sample.shape) for p in problems if p.model), default="quadratic")
+
+
+def minutes(scale: str, paper: str, name: str) -> int:
+    """Run time to ask a cluster for: three times the estimate and at least ten minutes."""
+    return max(10, math.ceil(3 * cost(plan.job(scale, paper, name)).seconds / 60))
+
+
+def megabytes(scale: str, paper: str, name: str) -> int:
+    """Memory to ask a cluster for: torch and the data set, and one and a half times the estimate."""
+    return 2000 + math.ceil(1.5 * cost(plan.job(scale, paper, name)).bytes / 1e6)
+
+
+def gpus() -> int:
+    """GPUs that a training job asks for."""
+    return int(settings().device == "cuda")
+
+
+# --- the budget -------------------------------------------------------------------------------------------------------
+
+
+def allowed_hours() -> float | None:
+    """`REPRODUCE_BUDGET`: hours that a job of the workflow may take; None: not said."""
+    text = os.environ.get("REPRODUCE_BUDGET")
+    try:
+        hours = None if text is None else float(text)
+    except ValueError:
+        hours = math.nan
+    if hours is not None and not hours >= 0:
+        raise UserError(f"REPRODUCE_BUDGET={text}: use a number of hours, such as 0.5")
+    return hours
+
+
+def expensive(job: Job) -> str:
+    """Why the job is too long for `REPRODUCE_BUDGET`, or ""."""
+    hours = allowed_hours()
+    return over(hours) if hours is not None and cost(job).seconds > 3600 * hours else ""
+
+
+def over(hours: float) -> str:
+    """Why a job that takes longer than `hours` is left out."""
+    return f"over the budget of {hours:g} h a job"
