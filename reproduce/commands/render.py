@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from pathlib import Path
 
 NAME = "render"
@@ -18,8 +19,10 @@ def run(args: argparse.Namespace) -> None:
 
     artifact = plan.artifact(args.artifact)
     sources = due.sources(args.scale, artifact.id)
-    for panel, reason in dict.fromkeys((panel, reason) for panel, _, reason in sources if reason):
-        print(f"{artifact.id} at scale {args.scale}: panel {panel} not run: {reason}")
+    jobs = Counter(panel for panel, _, _ in sources)
+    for (panel, reason), lacking in Counter((panel, reason) for panel, _, reason in sources if reason).items():
+        part = f"{lacking} of the {jobs[panel]} jobs of " if lacking < jobs[panel] else ""
+        print(f"{artifact.id} at scale {args.scale}: {part}panel {panel} not run: {reason}")
     for name in plan.outputs(args.scale, artifact.id):
         files.check_writable(Path(name))
     from reproduce.report.render import render
