@@ -229,7 +229,7 @@ def test_the_measurement_prints_rates_of_every_kind() -> None:
 # --- finished jobs ----------------------------------------------------------------------------------------------------
 
 
-def write_results(root: Path, job: plan.Job, seconds: float, /, **changes: Any) -> Path:
+def write_results(root: Path, job: plan.Job, seconds: float, /, status: str = "ok", **changes: Any) -> Path:
     provenance = {
         "scale": job.scale,
         "paper": job.paper,
@@ -245,7 +245,9 @@ def write_results(root: Path, job: plan.Job, seconds: float, /, **changes: Any) 
     }
     file = root / job.output
     file.parent.mkdir(parents=True, exist_ok=True)
-    table = pa.table({"x": [1]}).replace_schema_metadata({b"provenance": json.dumps(provenance).encode()})
+    table = pa.table({"status": ["ok", status]}).replace_schema_metadata(
+        {b"provenance": json.dumps(provenance).encode()}
+    )
     pq.write_table(table, file)
     return file
 
@@ -288,6 +290,13 @@ def test_a_job_that_hardly_trains_teaches_nothing(project: Path) -> None:
     write_results(project, short, 100.0)
     refreshed()
     assert (costs.correction(short), costs.correction(kin)) == (1, 1)
+
+
+def test_a_job_with_runs_that_diverged_teaches_nothing(project: Path) -> None:
+    job = plan.job("reduced", "fedagrac", "fig3-cnn2-equal")
+    write_results(project, job, 10_000.0, status="diverged")
+    refreshed()
+    assert costs.correction(job) == 1
 
 
 def test_a_job_that_may_end_at_a_target_is_a_bound_and_teaches_nothing(project: Path) -> None:

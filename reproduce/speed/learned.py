@@ -59,7 +59,8 @@ def refresh(settings: Settings, results: Path = Path("results")) -> None:
         stamp = [status.st_mtime_ns, status.st_size]
         old = kept.get(name)
         if not isinstance(old, dict) or old.get("stamp") != stamp:
-            kept[name] = {"stamp": stamp, **_entry(_provenance(file))}
+            provenance = _provenance(file)
+            kept[name] = {"stamp": stamp, **(_entry(provenance) if provenance and _whole(file) else {})}
     if kept != before:
         write(_file(settings), kept)
 
@@ -92,6 +93,17 @@ def _provenance(file: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, pa.ArrowException):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _whole(file: Path) -> bool:
+    """Did every run go on to its end? One that diverged did less than was planned."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(file, columns=["status"])["status"].unique().to_pylist() == ["ok"]
+    except (OSError, KeyError, pa.ArrowException):
+        return False
 
 
 def _kept(settings: Settings) -> dict[str, Any]:
