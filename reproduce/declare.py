@@ -109,13 +109,14 @@ class Sheet:
     axes: the labels whose combinations, as declared, make the axes, from left to right in lines of `across` (0: all in
     one line); those without results are a line of text. title: of an axes, with labels in braces, printed as in tables;
     {letter} is a, b, ... and puts titles to the left. only: label -> values that are drawn (None: the experiments
-    without the label). printed: the paper's numbers. legend: its columns (0: as many as fit). sheet: options of
-    `figures.sheet`.
+    without the label). series: the label that tells lines apart; of an axes with results, the line of text names those
+    without. printed: the paper's numbers. legend: its columns (0: as many as fit). sheet: options of `figures.sheet`.
     """
 
     axes: tuple[str, ...]
     title: str
     only: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    series: str = field(default="algorithm", kw_only=True)
     across: int = 0
     ylabel: str = ""
     printed: tuple[Printed, ...] = ()
@@ -140,7 +141,7 @@ class Filled(Sheet):
 
 @dataclass(frozen=True)
 class Curves(Sheet):
-    """Lines of the mean over seeds of `metric` over `x`, one per value of the label `series`.
+    """Lines of the mean over seeds of `metric` over `x`, one per value of `series`.
 
     order: the series that are drawn, in this order (empty: all). smooth: trailing mean over so many evaluations.
     band: see `figures.curves`. every: draw only the rounds that are multiples of it. target: the label column, or the
@@ -149,7 +150,6 @@ class Curves(Sheet):
 
     metric: str = "accuracy"
     x: str = "round"
-    series: str = "algorithm"
     order: tuple[str, ...] = ()
     band: str | None = "minmax"
     smooth: int = 1

@@ -101,6 +101,13 @@ def test_an_axes_that_lacks_a_series_says_so(monkeypatch: pytest.MonkeyPatch) ->
     assert "CNN, equal (FedNova)" in " ".join(figures.texts(fig, "absent")[0].split())
 
 
+def test_lines_that_no_legend_has_are_named_by_their_label() -> None:
+    """Where the lines are no algorithms, all that are declared belong to the picture."""
+    picture = Curves(("model",), "{model}", only={"point": (None,)}, series="step_async")
+    fig = drawing.draw(artifact(picture), histories("lr-1"), pd.DataFrame())
+    assert figures.texts(fig, "absent") == ["Not run, needs a9a: LR (step_async = unequal)."]
+
+
 def test_a_combination_may_have_several_axes() -> None:
     blocks: list[Any] = []
     fill: Any = lambda axes, histories, cells: blocks.append(axes)  # noqa: E731

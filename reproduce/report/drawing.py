@@ -66,7 +66,7 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
     shown |= {pretty(name, artifact.names) for name in picture.order} if isinstance(picture, Curves) else set()
     shown |= {pretty(name, artifact.names) for name in marked}
     for title, names in lost.items():
-        if gone := [name for name in names if name in shown]:
+        if gone := [name for name in names if name in shown or picture.series != "algorithm"]:
             reasons[f"{title} ({', '.join(gone)})"] = names[gone[0]]
     figures.absent(fig, reasons)
     figures.legend(fig, picture.legend or None)
@@ -77,36 +77,38 @@ def _parts(
     picture: Sheet, artifact: Artifact, histories: Histories
 ) -> tuple[list[tuple[str, dict[str, Any], Histories]], dict[str, str], dict[str, dict[str, str]]]:
     """(title, labels, histories) of every combination with results; title -> reason of those without; of those with
-    results, title -> algorithm without results -> reason."""
+    results, title -> series without results -> reason."""
     parts, reasons, lost = [], {}, {}
-    for i, (values, panel) in enumerate(_places(picture, artifact, histories.scale).items()):
+    for i, (values, panels) in enumerate(_places(picture, artifact, histories.scale).items()):
         labels = dict(zip(picture.axes, values, strict=True))
         shown = {k: pretty(v, artifact.names) for k, v in labels.items()}
         title = picture.title.format(letter=chr(ord("a") + i), **shown)
         here = _of(histories, labels, picture)
-        name, why = title or ", ".join(shown.values()), histories.reason(panel) or "no results"
+        name = title or ", ".join(shown.values())
+        why = next(filter(None, map(histories.reason, panels)), "no results")
         if here.frame.empty:
             reasons[name] = why
         else:
             parts.append((title, labels, here))
-            lost[name] = dict.fromkeys(_lost(here, artifact), why)
+            lost[name] = dict.fromkeys(_lost(here, picture.series, artifact), why)
     return parts, reasons, lost
 
 
-def _lost(here: Histories, artifact: Artifact) -> list[str]:
-    """The algorithms of an axes that have no results."""
-    declared = dict.fromkeys(str(e.labels["algorithm"]) for e in here.experiments if "algorithm" in e.labels)
-    found = set(here.frame["algorithm"].astype(str)) if "algorithm" in here.frame else set(declared)
-    return [pretty(name, artifact.names) for name in declared if name not in found]
+def _lost(here: Histories, series: str, artifact: Artifact) -> list[str]:
+    """The series of an axes that have no results."""
+    declared = dict.fromkeys(str(e.labels[series]) for e in here.experiments if series in e.labels)
+    found = set(here.frame[series].astype(str)) if series in here.frame else set(declared)
+    gone = [pretty(name, artifact.names) for name in declared if name not in found]
+    return gone if series == "algorithm" else [f"{series} = {name}" for name in gone]
 
 
-def _places(picture: Sheet, artifact: Artifact, scale: str) -> dict[tuple[Any, ...], str]:
-    """Values of the labels that make an axes -> the panel that they come from."""
-    places: dict[tuple[Any, ...], str] = {}
+def _places(picture: Sheet, artifact: Artifact, scale: str) -> dict[tuple[Any, ...], list[str]]:
+    """Values of the labels that make an axes -> the panels that they come from."""
+    places: dict[tuple[Any, ...], list[str]] = {}
     for panel in artifact.panels(scale):
         for e in panel.experiments:
             if all(e.labels.get(k) in values for k, values in picture.only.items()):
-                places.setdefault(tuple(e.labels[k] for k in picture.axes), panel.name)
+                places.setdefault(tuple(e.labels[k] for k in picture.axes), []).append(panel.name)
     return places
 
 

@@ -56,11 +56,11 @@ RATES = (
 )
 
 
-def _stacked(fill: Code, *printed: Printed) -> Filled:
+def _stacked(fill: Code, *printed: Printed, series: str = "algorithm") -> Filled:
     """Loss above accuracy, a column per data set and distribution."""
-    options = {"sharex": "col", "height": 1.75}
+    options, axes = {"sharex": "col", "height": 1.75}, ("dataset", "distribution")
     return Filled(
-        ("dataset", "distribution"), "{dataset}, {distribution}", printed=printed, sheet=options, fill=fill, each=(2, 1)
+        axes, "{dataset}, {distribution}", series=series, printed=printed, sheet=options, fill=fill, each=(2, 1)
     )
 
 
@@ -98,7 +98,7 @@ ARTIFACTS = (
         "DeFedAvg over aggregations for different n",
         runs.participants_panels,
         (Code("measures:of_participants", {"at": 300, "first": 200, "last": 1000}),),
-        _stacked(Code("pictures:over_rounds", {"by": "n"})),
+        _stacked(Code("pictures:over_rounds", {"by": "n"}), series="n"),
         names=NAMES,
         stamp=f"{LINES}. {LAYOUT} At paper scale the rates are those of Table II, which change with n for "
         "DeFedAvg-IID; runs with (0.1, 0.05) throughout are in the cells as '(0.1, 0.05)'.",
@@ -109,7 +109,7 @@ ARTIFACTS = (
         "DeFedAvg over aggregations for different K",
         runs.steps_panels,
         (Code("measures:of_steps"),),
-        _stacked(Code("pictures:over_rounds", {"by": "K"})),
+        _stacked(Code("pictures:over_rounds", {"by": "K"}), series="K"),
         names=NAMES,
         stamp=Code("measures:same_rates", {"before": f"{LINES}. {LAYOUT}"}),
     ),
