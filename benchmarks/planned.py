@@ -29,17 +29,16 @@ JOBS = (
 
 
 def planned() -> None:
-    """Seconds of short jobs: by the rates of one core, by the clock, and of the processor."""
+    """Seconds of short jobs, the start of their process included: by the rates of one core, and of the processor."""
     here = settings()
     rates = kept.rates(here)
     if not rates.measured:
         rates = kept.calibrate(here)
         costs.forget_speed()
     print(f"Rates: {rates.source}; corrections by finished jobs are left out.\n")
-    start = min(busy_with(["-c", "import reproduce.engine.train"]) for _ in range(2))
-    print(f"Processor seconds are without the {start:.1f} s that Python and torch take to start. ", end="")
+    print("Measured are processor seconds of the whole process; by the clock those of training alone. ", end="")
     print("Seeds: two at smoke scale, one at reduced.\n")
-    print("| job | kind | planned | measured | measured / planned | of the processor |")
+    print("| job | kind | planned | measured | measured / planned | training, by the clock |")
     print("| --- | --- | --- | --- | --- | --- |")
     for scale, paper, name in JOBS:
         os.environ["REPRODUCE_SEEDS"] = "0" if scale == "reduced" else "0,1"
@@ -49,10 +48,9 @@ def planned() -> None:
             continue
         expected = costs.cost(job).seconds / costs.correction(job)
         clock, busy = run(scale, paper, name)
-        busy -= start
         print(
-            f"| {scale} {paper}/{name} | {costs.kind(job)} | {expected:.2f} | {clock:.2f} |"
-            f" {clock / expected:.2f} | {busy:.1f} |",
+            f"| {scale} {paper}/{name} | {costs.kind(job)} | {expected:.2f} | {busy:.2f} |"
+            f" {busy / expected:.2f} | {clock:.2f} |",
             flush=True,
         )
 
