@@ -1,4 +1,7 @@
-"""Planned against measured: short jobs of every kind, each in a process and a folder of its own."""
+"""Planned against measured: short jobs of every kind, each in a process and a folder of its own; and committed results.
+
+The latter were made on many machines. They are compared with the assumed rates where they were made on such a core.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from reproduce import costs, plan
+from reproduce.engine.cost import estimate_together
+from reproduce.engine.rates import ASSUMED
 from reproduce.settings import settings
 from reproduce.speed import kept
 
@@ -53,6 +58,41 @@ def planned() -> None:
             f" {busy / expected:.2f} | {clock:.2f} |",
             flush=True,
         )
+    os.environ.pop("REPRODUCE_SEEDS")
+    costs.forget_speed()
+    committed()
+
+
+def committed() -> None:
+    """Processor seconds of committed results made with AVX-512, by the assumed rates of such a core."""
+    print("\nCommitted results of a core with AVX-512 against the assumed rates (in brackets: jobs from and to)\n")
+    print("| scale | paper | kind | jobs | hours | measured / planned |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    groups: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
+    for scale in ("reduced", "paper"):
+        for job in plan.jobs(scale):
+            seconds, planned = spent(job), estimate_together(job.experiments, job.panel.seeds, ASSUMED).seconds
+            if seconds and planned > 10 * ASSUMED.start and not costs.at_most(job):
+                groups.setdefault((scale, job.paper, costs.kind(job)), []).append((seconds, planned))
+    for group, pairs in sorted(groups.items()):
+        measured, planned = (sum(column) for column in zip(*pairs, strict=True))
+        each = sorted(m / p for m, p in pairs)
+        row = (*group, len(pairs), f"{measured / 3600:.2f}", f"{measured / planned:.2f} ({each[0]:.2f}-{each[-1]:.2f})")
+        print("| " + " | ".join(map(str, row)) + " |")
+
+
+def spent(job: plan.Job) -> float:
+    """Processor seconds of a job's result; 0 without one of such a core, or if a run diverged, which is cheaper."""
+    import pyarrow.parquet as pq
+
+    try:
+        found = pq.read_table(job.output, columns=["status"])
+    except FileNotFoundError:
+        return 0.0
+    provenance = json.loads(found.schema.metadata[b"provenance"])
+    compiled = provenance.get("compiled") or {}
+    whole = found["status"].unique().to_pylist() == ["ok"] and provenance["seeds"] == list(job.panel.seeds)
+    return float(provenance.get("cpu_seconds", 0)) if whole and compiled.get("isa") == "avx512" else 0.0
 
 
 def run(scale: str, paper: str, name: str) -> tuple[float, float]:

@@ -66,8 +66,8 @@ def _between(points: list[tuple[float, float]], x: float) -> float:
 ASSUMED = Rates(
     {
         "kernel": (
-            Anchor(80, 10_000_000, 7_200_000),
-            Anchor(246, 18_000_000, 8_500_000),
+            Anchor(80, 18_000_000, 7_200_000),
+            Anchor(246, 36_000_000, 8_500_000),
             Anchor(7_840, 1_500_000, 2_800_000),
         ),
         "siblings": (Anchor(15_680, 250_000, 2_400_000),),
@@ -75,7 +75,8 @@ ASSUMED = Rates(
             Anchor(2_368, 1_800_000, 3_000_000),
             Anchor(7_344, 690_000, 3_100_000),
             Anchor(50_816, 280_000, 480_000),
-            Anchor(480_500, 37_000, 140_000),
+            Anchor(480_500, 70_000, 150_000),
+            Anchor(549_184, 36_000, 130_000),
             Anchor(3_785_344, 5_000, 20_000),
             Anchor(7_825_920, 2_900, 10_000),
         ),
@@ -84,8 +85,8 @@ ASSUMED = Rates(
             Anchor(3_470_144, 2_300, 12_000),
         ),
         "sparse": (
-            Anchor(2_176, 31_000, 160_000),
-            Anchor(20_400, 9_100, 19_000),
+            Anchor(2_176, 60_000, 160_000),
+            Anchor(20_400, 18_000, 19_000),
         ),
         "sequential": (
             Anchor(19_693_568, 510, 3_200),
@@ -99,4 +100,5 @@ ASSUMED = Rates(
     source="assumed: a core with AVX-512 (AMD Zen 5); this machine was not measured (plan --calibrate)",
     measured=False,
 )
-"""For a machine that was not measured; `python -m reproduce.speed.measure` prints such numbers."""
+"""For a machine that was not measured; `python -m reproduce.speed.measure` prints such numbers. Those of the networks
+that most jobs train follow from the processor time of results made on such a core."""

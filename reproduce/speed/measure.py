@@ -65,9 +65,11 @@ class Random:
         stream = np.random.default_rng(0)
 
         def part(n: int) -> tuple[np.ndarray, np.ndarray]:
-            tokens = stream.integers(0, self.vocabulary or 1, (n, *self.shape), dtype=np.int32)
-            features = tokens if self.vocabulary else stream.standard_normal((n, *self.shape), dtype=np.float32)
-            return features, stream.integers(0, self.classes, n)
+            words = np.floor(
+                np.exp(stream.random((n, *self.shape)) * np.log(self.vocabulary or 1))
+            )  # as Zipf's law says
+            features = words - 1 if self.vocabulary else stream.standard_normal((n, *self.shape))
+            return features.astype(np.int32 if self.vocabulary else np.float32), stream.integers(0, self.classes, n)
 
         return Parts(*part(self.train), *part(self.test), self.classes)
 
@@ -105,16 +107,17 @@ class Piece:
 
 
 PIECES = (
-    Piece(Softmax(20, 4), (20,), 20, 20, 50, 2000),
-    Piece(Softmax(123, 2), (123,), 20, 20, 200, 4000),
-    Piece(Softmax(784, 10), (784,), 20, 25, 20, 2000),
-    Piece(Softmax(784, 20), (784,), 20, 25, 20, 2000),
-    Piece(MLP(64, 32, 10), (64,), 10, 10, 50, 1000),
+    Piece(Softmax(20, 4), (20,), 20, 20, 200, 2000),
+    Piece(Softmax(123, 2), (123,), 20, 20, 500, 4000),
+    Piece(Softmax(784, 10), (784,), 20, 32, 25, 2000),
+    Piece(Softmax(784, 20), (784,), 20, 32, 25, 2000),
+    Piece(MLP(64, 32, 10), (64,), 10, 16, 25, 1000),
     Piece(ConvNet(1, 8, (4, 8), (12,), 4, kernel=3, padding=1), (1, 8, 8), 10, 10, 20, 1000),
     Piece(MLP(784, 64, 10), (784,), 10, 10, 10, 1000),
-    Piece(ConvNet(1, 28, (10, 20), (50,), dropout=0.5), (1, 28, 28), 10, 25, 4, 500),
-    Piece(ConvNet(3, 32, (32, 32), (256, 64), kernel=3, padding=1), (3, 32, 32), 5, 20, 2, 100),
-    Piece(ConvNet(3, 32, (32, 64), (512,)), (3, 32, 32), 5, 10, 2, 100),
+    Piece(ConvNet(1, 28, (10, 20), (50,), dropout=0.5), (1, 28, 28), 4, 32, 25, 2000),
+    Piece(ConvNet(3, 32, (8, 16), (32,), kernel=3, padding=1), (3, 32, 32), 5, 32, 5, 1000),
+    Piece(ConvNet(3, 32, (32, 32), (256, 64), kernel=3, padding=1), (3, 32, 32), 2, 32, 5, 200),
+    Piece(ConvNet(3, 32, (32, 64), (512,)), (3, 32, 32), 2, 10, 10, 200),
     Piece(ResNet(1, 4, (8, 16), (1, 1)), (1, 28, 28), 5, 10, 4, 100),
     Piece(ResNet(1, 10, (16, 32, 64, 128), (1, 1, 1, 1), stem_stride=2), (1, 28, 28), 2, 20, 2, 200),
     Piece(AlexNet(), (3, 32, 32), 2, 25, 1, 100),
@@ -122,6 +125,8 @@ PIECES = (
     Piece(FastText(30_522, 32), (64,), 5, 128, 5, 500),
     Piece(FastText(), (64,), 2, 128, 5, 100),
 )
+"""Batches and local steps are about those of the papers: lanes that a batch leaves empty and what a local run costs
+beside its samples are in a rate."""
 
 
 def timed(call: Callable[[], object], least: float = 0.1) -> float:
