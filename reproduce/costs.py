@@ -103,11 +103,12 @@ def _ratio(pairs: Iterable[tuple[float, float]]) -> float:
 
 
 def kind(job: Job) -> str:
-    """The strategy of the job's model ("quadratic" without one); of several, one."""
+    """The strategy by which the job's model is trained ("quadratic" without one); of several, one."""
     from reproduce.engine.cost import expected_strategy
 
-    problems: list[Any] = [e.problem for e in job.experiments]
-    return max((expected_strategy(p.model, p.sample.shape) for p in problems if p.model), default="quadratic")
+    pairs: list[tuple[Any, Any]] = [(e.problem, e.algorithm) for e in job.experiments]
+    strategies = (expected_strategy(p.model, p.sample.shape, a.rule()) for p, a in pairs if p.model)
+    return max(strategies, default="quadratic")
 
 
 def minutes(scale: str, paper: str, name: str) -> int:

@@ -70,7 +70,7 @@ def estimate_together(experiments, seeds, rates):
     n, hours = len(experiments), sum(getattr(e.problem, "hours", 0) for e in experiments)
     return Cost(100 * n * len(seeds), 1e9 * n, 30.0 * n + 3600 * hours, 10**6)
 
-def expected_strategy(model, sample):
+def expected_strategy(model, sample, rule):
     return "kernel"
 """,
     "reproduce/speed/measure.py": """

@@ -1,9 +1,8 @@
-"""Estimates from given rates; rates that were measured, kept, foreign or damaged; what finished jobs teach."""
+"""Rates that were measured, kept, foreign or damaged, and what finished jobs teach."""
 
 from __future__ import annotations
 
 import json
-import math
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,33 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import miniature
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from estimated import ROUND, declared, softmax
 from miniature import reproduce as command
 
 from reproduce import costs, plan
-from reproduce.algorithms.base import FedAvg
-from reproduce.clocks.rounds import Rounds
 from reproduce.engine import hardware
-from reproduce.engine.cost import BATCHES, estimate, expected_strategy, macs
+from reproduce.engine.cost import estimate, expected_strategy, macs
 from reproduce.engine.provenance import environment
-from reproduce.engine.rates import ASSUMED, Anchor, Rates
-from reproduce.engine.requests import Train
-from reproduce.engine.task import ClassificationTask, Tasks
-from reproduce.engine.trainer import Trainer
-from reproduce.experiment import Experiment
-from reproduce.problems import Classification, Quadratic
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.models import Model, Softmax
-from reproduce.problems.partitions import IID
+from reproduce.engine.rates import ASSUMED, Rates
 from reproduce.settings import Settings
 from reproduce.speed import kept, learned, measure
-from reproduce.systems import System
-from reproduce.systems.work import Steps
-
-ROUND = Rates(dict.fromkeys(ASSUMED.kinds, (Anchor(100, 1e3, 1e4),)), 7.0, 2.0, 0.5, 0.25, "round numbers")
 
 
 @pytest.fixture
@@ -63,82 +48,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], None]:
 def as_json(rates: Rates) -> str:
     kinds = {kind: [vars(a) for a in anchors] for kind, anchors in rates.kinds.items()}
     return json.dumps({**vars(rates), "kinds": kinds})
-
-
-def softmax(rounds: int = 1000) -> Experiment:
-    problem = Classification("digits", Softmax(64, 10), IID(), 4, Shuffled(10), train_samples=400, test_samples=50)
-    return Experiment({}, problem, System(work=Steps(5)), FedAvg(0.1), Rounds(rounds, every=100))
-
-
-# --- the arithmetic ---------------------------------------------------------------------------------------------------
-
-
-def test_seconds_are_samples_evaluations_rounds_and_runs_over_their_rates() -> None:
-    """640 multiply-accumulates, 6.4 times the anchor's: 156.25 samples/s. 4 clients x 5 steps x 10 samples a round."""
-    cost = estimate(softmax(), [0, 1], ROUND)
-    samples, evaluated = 2 * 1000 * 4 * 5 * 10, 2 * 11 * 50
-    assert cost.samples == samples
-    assert cost.flops == samples * 6 * 640 + evaluated * 2 * 640
-    expected = 2 * (2.0 + 1000 * 0.5) + samples / (1e3 / 6.4) + samples / BATCHES + evaluated / (1e4 / 6.4)
-    assert cost.seconds == pytest.approx(expected, rel=1e-12)
-    assert estimate(softmax(), [0, 1]).seconds == estimate(softmax(), [0, 1], ASSUMED).seconds
-
-
-def test_seconds_of_quadratics_are_rounds() -> None:
-    experiment = Experiment({}, Quadratic(3, 2), System(work=Steps(1)), FedAvg(0.1), Rounds(40))
-    assert estimate(experiment, [0, 1, 2], ROUND).seconds == 3 * (2.0 + 40 * 0.25)
-
-
-def test_between_two_sizes_arithmetic_per_second_is_interpolated_and_beyond_them_it_stays() -> None:
-    rates = replace(ROUND, kinds={"compiled": (Anchor(100, 10.0, 1.0), Anchor(10_000, 1.0, 1.0))})
-    assert rates.train("compiled", 1000) * 1000 == pytest.approx(math.sqrt(1000 * 10_000))
-    assert rates.train("compiled", 100) == pytest.approx(10.0)
-    assert rates.train("compiled", 10_000) == pytest.approx(1.0)
-    assert rates.train("compiled", 10) == pytest.approx(100.0)
-    assert rates.train("compiled", 1e6) == pytest.approx(0.01)
-    assert rates.evaluate("compiled", 1e6) == pytest.approx(0.01)
-
-
-@pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan, math.inf])
-def test_rates_that_no_machine_has_are_refused(wrong: float) -> None:
-    with pytest.raises(ValueError, match="positive"):
-        replace(ROUND, round=wrong)
-    with pytest.raises(ValueError, match="positive"):
-        replace(ROUND, kinds={"kernel": (Anchor(1, wrong, 1),)})
-    with pytest.raises(ValueError, match="no rate"):
-        replace(ROUND, kinds={"kernel": ()})
-
-
-def declared() -> Iterator[tuple[Model, tuple[int, ...]]]:
-    """Every model of every experiment, and the shape of its samples."""
-    found = {}
-    for scale in ("smoke", "reduced", "paper"):
-        for problem in (e.problem for j in plan.jobs(scale) for e in j.experiments):
-            if problem.model and not problem.model.exits:  # which train with their exits only
-                # Where stored weights are declared, random ones do as well.
-                random = {"init": "random"} if getattr(problem.model, "init", "random") != "random" else {}
-                found[replace(problem.model, **random)] = problem.sample.shape
-    yield from found.items()
-
-
-def test_the_strategy_that_a_plan_expects_is_the_one_that_the_trainer_takes(here: Settings) -> None:
-    """For every declared model (with a compiler; AlexNet is not compiled)."""
-    models = dict(declared())
-    assert len(models) > 10
-    for model, shape in models.items():
-        task, trainer = Tasks(here).get(measure.Piece(model, shape, 1, 2, 1, 2).problem, 0), Trainer(1)
-        assert isinstance(task, ClassificationTask)
-        trainer.train([(task, Train(np.arange(1), np.ones(1, dtype=np.int64), task.initial(), 0.01, 0))])
-        assert trainer.used - {"onednn-products"} == {expected_strategy(model, shape)}, model
-
-
-def test_a_problem_knows_how_many_samples_it_has(here: Settings) -> None:
-    """As many as are loaded: all embedded data that is declared."""
-    problems = {e.problem for j in plan.jobs("smoke") for e in j.experiments if isinstance(e.problem, Classification)}
-    problems.add(softmax().problem)
-    for problem in problems:
-        arena = Tasks(here).get(problem, 0).arena
-        assert problem.sizes == (len(arena.train_y), len(arena.test_y)), problem
 
 
 # --- measured, kept, foreign, damaged ---------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """What a run will cost, before it runs: samples, FLOPs, seconds, bytes. Pure Python, so that planning stays fast.
 
 Samples follow from the declared work; seconds from the rates of a machine (`reproduce.speed`), which were measured for
-each strategy of training at some sizes of model.
+each strategy of training at some sizes of model. The algorithm's rule decides the strategy.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from functools import cache
 from typing import Any
 
 from reproduce.engine.rates import ASSUMED, Rates
+from reproduce.engine.requests import PLAIN
+from reproduce.engine.rule import Rule
 from reproduce.engine.strategies import Demand, choose, macs
 from reproduce.experiment import Experiment
 from reproduce.problems.models import Model
@@ -19,7 +21,10 @@ from reproduce.problems.models import Model
 
 @dataclass(frozen=True)
 class Cost:
-    """Of all seeds together: training samples, floating-point operations (3 x forward), seconds, peak bytes."""
+    """Of all seeds together: training samples, floating-point operations, seconds, peak bytes.
+
+    A training sample counts as three forward passes, and as one more for each other model that its step asks.
+    """
 
     samples: float
     flops: float
@@ -60,16 +65,26 @@ def estimate(experiment: Experiment, seeds: Sequence[int], rates: Rates = ASSUME
         return Cost(0.0, 0.0, runs * (rates.run + rates.quadratic * clock.length(experiment)), 1e6)
     samples = runs * clock.samples(experiment)
     evaluated = runs * clock.evaluations(experiment) * problem.sizes[1]
-    kind, each = expected_strategy(model, sample), macs(model, sample)
+    rule, each = experiment.algorithm.rule(), macs(model, sample)
+    trains, evaluates = expected_strategy(model, sample, rule), expected_strategy(model, sample)
+    passes = 3 + others(rule)
     seconds = runs * (rates.run + rates.round * clock.length(experiment))
-    seconds += samples * (1 / rates.train(kind, each) + 1 / BATCHES) + evaluated / rates.evaluate(kind, each)
-    return Cost(samples, samples * 6 * each + evaluated * 2 * each, seconds, 4.0 * model.parameters * 40 + 5e8)
+    seconds += samples * (passes / 3 / rates.train(trains, each) + 1 / BATCHES)
+    seconds += evaluated / rates.evaluate(evaluates, each)
+    flops = 2 * each * (samples * passes + evaluated)
+    return Cost(samples, flops, seconds, 4.0 * model.parameters * 40 + 5e8)
+
+
+def others(rule: Rule) -> int:
+    """Forward passes of a step through other models than the one it trains: teachers, the start, the previous one."""
+    return bool(rule.distill) + 2 * bool(rule.contrast)
 
 
 @cache
-def expected_strategy(model: Model, sample: tuple[int, ...]) -> str:
-    """The strategy of plain SGD on samples of this shape, on a CPU with wide vectors and a C compiler."""
-    return choose(Demand(model, sample=sample, vector=64, chain=_chain(model, sample))).name
+def expected_strategy(model: Model, sample: tuple[int, ...], rule: Rule = PLAIN) -> str:
+    """The strategy of local training by a rule on samples of this shape, on a CPU with wide vectors and a C compiler."""
+    asked = frozenset(rule.network_terms)
+    return choose(Demand(model, rule, asked, sample=sample, vector=64, chain=_chain(model, sample))).name
 
 
 def _chain(model: Model, sample: tuple[int, ...]) -> bool:

@@ -64,6 +64,11 @@ def _stacked(fill: Code, *printed: Printed, series: str = "algorithm") -> Filled
     )
 
 
+def _over_rounds(label: str) -> Filled:
+    """Figs. 6 and 7: a line per value of the label."""
+    return _stacked(Code("pictures:over_rounds", {"by": label}), series=label)
+
+
 def _over_time(number: int, n: int) -> Artifact:
     """Figs. 2-5: the runs of Table I with `n` participants."""
     return Artifact(
@@ -98,7 +103,7 @@ ARTIFACTS = (
         "DeFedAvg over aggregations for different n",
         runs.participants_panels,
         (Code("measures:of_participants", {"at": 300, "first": 200, "last": 1000}),),
-        _stacked(Code("pictures:over_rounds", {"by": "n"}), series="n"),
+        _over_rounds("n"),
         names=NAMES,
         stamp=f"{LINES}. {LAYOUT} At paper scale the rates are those of Table II, which change with n for "
         "DeFedAvg-IID; runs with (0.1, 0.05) throughout are in the cells as '(0.1, 0.05)'.",
@@ -109,7 +114,7 @@ ARTIFACTS = (
         "DeFedAvg over aggregations for different K",
         runs.steps_panels,
         (Code("measures:of_steps"),),
-        _stacked(Code("pictures:over_rounds", {"by": "K"}), series="K"),
+        _over_rounds("K"),
         names=NAMES,
         stamp=Code("measures:same_rates", {"before": f"{LINES}. {LAYOUT}"}),
     ),
