@@ -1,4 +1,4 @@
-"""Runs that end at their target: a beginning of the whole run to the bit, and what is said of their results."""
+"""Runs that end at their target: the beginning of the whole run, and what is said of their results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,11 @@ def test_a_run_to_its_target_is_the_beginning_of_the_whole_run(
     some = False
     for key, rows in short.groupby(by):
         same = whole[(whole[by] == list(key)).all(axis=1)].reset_index(drop=True)
-        pd.testing.assert_frame_equal(same.iloc[: len(rows)], rows.reset_index(drop=True), check_exact=True)
+        head, rows = same.iloc[: len(rows)], rows.reset_index(drop=True)
+        # Softmax models are evaluated in one matrix product, and some libraries round it otherwise for fewer of them.
+        loss = rows["metric"].str.endswith("loss")
+        pd.testing.assert_frame_equal(head[~loss], rows[~loss], check_exact=True)
+        pd.testing.assert_frame_equal(head[loss], rows[loss], rtol=1e-6, atol=0)
         some |= len(rows) < len(same)
     assert some
     monkeypatch.delenv("REPRODUCE_TO_TARGET")
