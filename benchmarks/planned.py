@@ -1,6 +1,6 @@
 """Planned against measured: short jobs of every kind, each in a process and a folder of its own; and committed results.
 
-The latter were made on many machines. They are compared with the assumed rates where they were made on such a core.
+The latter are compared with the assumed rates, which are of a core with AVX-512, where they were made on such a one.
 """
 
 from __future__ import annotations

@@ -18,8 +18,6 @@ from reproduce.systems import System
 from reproduce.systems.work import Steps
 
 ROUND = Rates(dict.fromkeys(ASSUMED.kinds, (Anchor(100, 1e3, 1e4),)), 7.0, 2.0, 0.5, 0.25, "round numbers")
-
-
 PLAIN = FedAvg(0.1)
 
 

@@ -90,6 +90,7 @@ RULES = (
     Rule(distill=1.0),
     Rule(contrast=1.0, temperature=0.5),
     Rule(mask="dynamic", amplify=True),
+    Rule(betas=(0.9, 0.999)),
 )
 NETWORKS: tuple[tuple[Model, tuple[int, ...]], ...] = (
     (Softmax(20, 4), (20,)),
@@ -103,7 +104,7 @@ NETWORKS: tuple[tuple[Model, tuple[int, ...]], ...] = (
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize(("model", "shape"), NETWORKS, ids=lambda x: type(x).__name__)
-def test_so_it_is_for_every_term_of_a_rule(model: Model, shape: tuple[int, ...], rule: Rule, here: Settings) -> None:
+def test_so_it_is_for_rules_with_other_terms(model: Model, shape: tuple[int, ...], rule: Rule, here: Settings) -> None:
     task, trainer = Tasks(here).get(measure.Piece(model, shape, 1, 2, 1, 2).problem, 0), Trainer(1)
     assert isinstance(task, ClassificationTask)
     x = task.initial()

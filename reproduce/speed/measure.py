@@ -44,7 +44,7 @@ NOWHERE = Settings(Path("data"), Path(".reproduce"), "cpu", 1)
 
 @dataclass(frozen=True)
 class Random:
-    """Random samples of a shape with random labels; with a `vocabulary`, of that many tokens."""
+    """Random samples of a shape with random labels; with a `vocabulary`, of tokens, the first most often."""
 
     shape: tuple[int, ...]
     classes: int
@@ -65,11 +65,13 @@ class Random:
         stream = np.random.default_rng(0)
 
         def part(n: int) -> tuple[np.ndarray, np.ndarray]:
-            words = np.floor(
-                np.exp(stream.random((n, *self.shape)) * np.log(self.vocabulary or 1))
-            )  # as Zipf's law says
-            features = words - 1 if self.vocabulary else stream.standard_normal((n, *self.shape))
-            return features.astype(np.int32 if self.vocabulary else np.float32), stream.integers(0, self.classes, n)
+            features: np.ndarray
+            if self.vocabulary:  # the k-th word occurs 1 / k as often as the first, as Zipf's law says
+                ranks = self.vocabulary ** stream.random((n, *self.shape))
+                features = (ranks - 1).astype(np.int32)
+            else:
+                features = stream.standard_normal((n, *self.shape), dtype=np.float32)
+            return features, stream.integers(0, self.classes, n)
 
         return Parts(*part(self.train), *part(self.test), self.classes)
 
