@@ -25,7 +25,7 @@ YOUNG = (
     "can be compared, not the numbers."
 )
 TEN = "The numbers are means of the session's first ten rounds; the paper does not say of how many."
-SEEDS = "The paper has one run of each setting, this table three seeds."
+SEEDS = "The paper has one run of each setting, this table a mean over seeds."
 ONCE = (
     "SCAFFOLD is what the authors' code runs: no control variate is applied, and the server's step is the local "
     "learning rate."

@@ -175,7 +175,7 @@ def older(row: Row, data: SessionData, here: SessionScale) -> tuple[str, tuple[i
         floor=data.rate_of(row["algorithm"])[1],
     )
     e = experiment(labels, row, data, data.network(row["algorithm"]), partition, clock, FEW)
-    return f"{prefix}{kind}-{data.name}-n{n}".replace("_", "-"), here.seeds, e
+    return f"{prefix}{kind}-{data.name}-n{n}".replace("_", "-"), data.older_seeds or here.seeds, e
 
 
 def federation(kind: str, n: int, classes: int) -> tuple[Any, Membership, tuple[tuple[int, ...], ...]]:
