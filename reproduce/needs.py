@@ -9,6 +9,7 @@ from reproduce import costs, plan, results
 from reproduce.plan import Job
 from reproduce.verdicts.claims import Claim, claims_files
 from reproduce.verdicts.scoreboard import reads, scoreboard
+from reproduce.verdicts.verdict import Prospect
 
 OPEN = ("not run", "inconclusive")
 
@@ -19,6 +20,8 @@ class Need:
 
     jobs: those that it reads, that have no results, or too few seeds, and that can be trained here. lacking: the data
     sets without which others cannot; the claim then stays incomplete, and can be contradicted but not reproduced.
+    done: those that have results, if of too few seeds; n: the seeds of its verdict. prospect: what about how many seeds
+    would make of it.
     """
 
     claim: str
@@ -26,6 +29,15 @@ class Need:
     verdict: str
     jobs: tuple[Job, ...]
     lacking: tuple[str, ...]
+    done: tuple[Job, ...] = ()
+    n: int = 0
+    prospect: Prospect | None = None
+
+    @property
+    def more_seeds(self) -> float:
+        """Seconds of one core that the jobs with results take when they are trained with the seeds of the prospect."""
+        seeds = self.prospect.seeds if self.prospect else 0
+        return sum(costs.cost(j).seconds * seeds / len(j.panel.seeds) for j in self.done)
 
 
 def needs(scale: str, artifacts: Iterable[str]) -> list[Need]:
@@ -34,15 +46,17 @@ def needs(scale: str, artifacts: Iterable[str]) -> list[Need]:
     Those that need no further data come first, then the cheapest. Inconclusive ones without jobs have all their runs:
     more seeds would narrow their intervals.
     """
-    wanted, verdicts = set(artifacts), {v.id: v.verdict for v in scoreboard(scale)}
+    wanted, verdicts = set(artifacts), {v.id: v for v in scoreboard(scale)}
     found = []
     for claim in (c for file in claims_files() for c in file.claims):
-        if claim.artifact not in wanted or scale not in claim.scales or verdicts[claim.id] not in OPEN:
+        if claim.artifact not in wanted or scale not in claim.scales or verdicts[claim.id].verdict not in OPEN:
             continue
-        due = [j for j in _jobs(claim, scale) if not _there(j)]
+        read, said = _jobs(claim, scale), verdicts[claim.id]
+        due = [j for j in read if not _there(j)]
+        done = tuple(j for j in read if results.standing(j).usable)
         able = tuple(j for j in due if not plan.missing(j))
         lacking = dict.fromkeys(name for j in due for name in plan.lacking(j))
-        found.append(Need(claim.id, claim.artifact, verdicts[claim.id], able, tuple(lacking)))
+        found.append(Need(claim.id, claim.artifact, said.verdict, able, tuple(lacking), done, said.n, said.prospect))
     return sorted(found, key=lambda n: (bool(n.lacking), seconds(n.jobs)))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reproduce import needs, plan
+from reproduce import costs, needs, plan
 from reproduce.commands import plan as command
 from reproduce.verdicts.claims import claims_files
 
@@ -65,7 +65,9 @@ def test_the_cheapest_come_first_and_those_that_lack_data_last(monkeypatch: pyte
     assert needs.seconds(twice) == needs.seconds(found[-1].jobs)
 
 
-def test_what_is_judged_or_has_its_runs_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_has_its_runs_waits_for_seeds_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     shutil.copytree(ROOT / "results/reduced", tmp_path / "results/reduced", ignore=shutil.ignore_patterns("play"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(plan, "_available", lambda name, settings: True)
@@ -75,6 +77,17 @@ def test_what_is_judged_or_has_its_runs_is_left_out(tmp_path: Path, monkeypatch:
     inconclusive = [n for n in found if n.verdict == "inconclusive"]
     assert inconclusive
     assert not [n.claim for n in inconclusive if n.jobs], "all runs of the reduced scale are there"
+    command._print_claims("reduced", ALL, as_json=False)
+    said = capsys.readouterr().out.partition("WANTED")[2]
+    lines = {line.split()[0]: line.split()[1:4] for line in said.splitlines() if "/" in line.split(" ")[0]}
+    assert lines == {
+        n.claim: [str(n.n), f"~{n.prospect.seeds}", n.prospect.verdict] for n in inconclusive if n.prospect
+    }
+    several = next(n for n in inconclusive if n.prospect and len(n.done) > 1)
+    assert several.prospect
+    assert several.more_seeds == pytest.approx(
+        sum(costs.cost(j).seconds / len(j.panel.seeds) * several.prospect.seeds for j in several.done)
+    )
 
 
 @pytest.mark.usefixtures("anew")

@@ -3,7 +3,8 @@
 A line an artifact, or with `--jobs` a line a job, under the name that `train` takes. Artifacts may share jobs: those
 count with each, and once in the total. With `--claims` a line for each claim without a verdict, or with an inconclusive
 one, the cheapest first: the jobs without results that it reads and their time, what all lines so far take together, and
-the data sets that it would need besides.
+the data sets that it would need besides. Below, the inconclusive claims that more seeds would decide if means and
+spreads stayed as they are, and what their jobs take with so many: a guess where the seeds are few.
 
 Times are estimates for one core of this machine, measured when `plan` is first used (some seconds) and kept in the
 store; the last line says where they come from. Where runs may end at a target they are bounds (≤). A job whose data set
@@ -24,6 +25,7 @@ from reproduce.errors import UserError
 from reproduce.text import duration, fill, print_json, print_table, short
 
 if TYPE_CHECKING:
+    from reproduce.needs import Need
     from reproduce.plan import Job
 
 NAME = "plan"
@@ -103,7 +105,7 @@ def _print_claims(scale: str, wanted: Collection[str], as_json: bool) -> None:
 
     found = needs(scale, wanted)
     if as_json:
-        print_json([{**vars(n), "jobs": [j.name for j in n.jobs], "seconds": seconds(n.jobs)} for n in found])
+        print_json([_told(n) for n in found])
         return
     rows: list[list[str]] = []
     counted: list[Job] = []
@@ -121,6 +123,30 @@ def _print_claims(scale: str, wanted: Collection[str], as_json: bool) -> None:
     says += [f"{rest} need what no declared run gives"] if rest else []
     print()
     print(fill("; ".join(says)))
+    _print_prospects(found)
+
+
+def _print_prospects(found: Sequence[Need]) -> None:
+    """The claims that more seeds would decide, the cheapest first."""
+    rows = [
+        [n.claim, str(n.n), f"~{n.prospect.seeds}", n.prospect.verdict, bound(n.done) + duration(n.more_seeds)]
+        for n in sorted(found, key=lambda n: n.more_seeds)
+        if n.prospect
+    ]
+    if rows:
+        print()
+        print_table(["CLAIM", "SEEDS", "WANTED", "WOULD BE", "TIME"], rows, right=("SEEDS", "WANTED", "TIME"))
+        print()
+        print(fill("SEEDS: of the number that decides now; WANTED: if means and spreads stay as they are"))
+
+
+def _told(need: Need) -> dict[str, object]:
+    """A need as JSON-ready data."""
+    from reproduce.needs import seconds
+
+    prospect = need.prospect and {**vars(need.prospect), "seconds_with_them": need.more_seeds}
+    names = {"jobs": [j.name for j in need.jobs], "done": [j.name for j in need.done]}
+    return {**vars(need), **names, "seconds": seconds(need.jobs), "prospect": prospect}
 
 
 def bound(jobs: Iterable[Job]) -> str:

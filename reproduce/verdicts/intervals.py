@@ -12,11 +12,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from statistics import median
+from statistics import median, stdev
 
 INF = math.inf
 EPS = 1e-9
 """Slack within which a bound counts as met: decimal fractions of the tables are not binary ones."""
+
+MOST = 100
+"""Seeds beyond which nobody would go."""
 
 Observation = tuple[float, float]
 """The smallest and the largest value that a number can have."""
@@ -130,6 +133,22 @@ def judge(
     worst, best = region.slack_range(low, high)
     says = "for" if region.contains(low, high) else "against" if region.excludes(low, high) else "open"
     return Judgement(says, value, low, high, _slack(region, value), worst, best, n, why)
+
+
+def enough(seeds: Sequence[Observation], region: Region, level: float = 0.95, step: float = 0.0) -> int | None:
+    """About how many seeds would decide: the fewest whose interval ends on one side of the region's end, if their mean
+    and spread were those of `seeds`. None for a mean on the end, for bounds and diverged runs, and beyond `MOST`."""
+    values = [low for low, high in seeds if low == high and math.isfinite(low)]
+    if len(values) < max(len(seeds), 2):
+        return None
+    slack, spread = abs(region.slack(math.fsum(values) / len(values))), 0.0 if _agree(values) else stdev(values)
+
+    def decides(n: int) -> bool:
+        if not spread and not step:
+            return _rank(level, n) > 0
+        return _quantile(level, n - 1) * (spread or step / math.sqrt(n)) / math.sqrt(n) < slack - EPS
+
+    return next((n for n in range(len(values) + 1, MOST + 1) if decides(n)), None)
 
 
 def _interval(seeds: Sequence[Observation], level: float, step: float) -> tuple[float, Observation, str]:

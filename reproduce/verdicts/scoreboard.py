@@ -25,7 +25,7 @@ from reproduce.verdicts.checks import listed, parts
 from reproduce.verdicts.claims import PRINTED, Claim, ClaimsFile, claims_files
 from reproduce.verdicts.observations import read_cells
 from reproduce.verdicts.scope import EMPIRICAL, GROUNDS
-from reproduce.verdicts.verdict import VERDICTS, Measured, Outcome, evaluate, under_readings
+from reproduce.verdicts.verdict import VERDICTS, Measured, Outcome, Prospect, evaluate, under_readings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,7 @@ class Verdict:
     effect, interval, unit, n: see `verdicts.Outcome`. rests_on: one of `scope.GROUNDS`, "" if not run. covers: of how
     many of the paper's settings it speaks. paper_numbers: whether the claim holds on the paper's own printed numbers:
     holds, fails, or na (nothing printed that the check could read). measured, printed: the deciding number of our runs,
-    and that of the numbers that the paper prints.
+    and that of the numbers that the paper prints. prospect: see `verdicts.Outcome`.
     """
 
     id: str
@@ -57,6 +57,7 @@ class Verdict:
     covers: str = ""
     measured: Measured | None = None
     printed: Measured | None = None
+    prospect: Prospect | None = None
 
 
 @dataclass(frozen=True)
@@ -254,4 +255,5 @@ def _verdict(claim: Claim, scale: str, shelf: _Shelf) -> Verdict:
         shelf.covers(claim, scale) if judged and not claim.construction else "",
         outcome.measured,
         printed.measured,
+        outcome.prospect,
     )

@@ -17,7 +17,7 @@ import numpy as np
 from reproduce.verdicts.checks import parts, quantifier
 from reproduce.verdicts.claims import Metric
 from reproduce.verdicts.forms import Evidence, evidence
-from reproduce.verdicts.intervals import INF, Judgement, Observation, Region, judge
+from reproduce.verdicts.intervals import INF, Judgement, Observation, Region, enough, judge
 from reproduce.verdicts.observations import ENDS, NotRun, average
 from reproduce.verdicts.scope import lacking
 
@@ -50,12 +50,21 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Prospect:
+    """What an inconclusive claim would become with about so many seeds, if means and spreads stayed as they are."""
+
+    verdict: str
+    seeds: int
+
+
+@dataclass(frozen=True)
 class Outcome:
     """A verdict with its evidence.
 
     effect: by how much the deciding number lies inside (positive) or outside (negative) the region that the claim
     demands, so a margin is already taken off; in `unit`. interval: its 95 % interval, None if unknown (too few seeds).
-    n: number of seeds, 0 for a number that needs none. measured: the deciding number itself.
+    n: number of seeds, 0 for a number that needs none. measured: the deciding number itself. prospect: whether more
+    seeds would decide what is inconclusive, as far as these tell.
     """
 
     verdict: str
@@ -65,6 +74,7 @@ class Outcome:
     n: int = 0
     reason: str = ""
     measured: Measured | None = None
+    prospect: Prospect | None = None
 
 
 def evaluate(
@@ -88,8 +98,8 @@ def evaluate(
     tally = ", ".join(f"{verdicts.count(v)} {v}" for v in VERDICTS if v in verdicts)
     reason = f"{len(outcomes)} parts: {tally}; part {index + 1}: {worst.reason}"
     if verdict == "not run" and set(verdicts) != {"not run"}:
-        return Outcome("inconclusive", reason=reason)
-    return replace(worst, reason=reason)
+        return Outcome("inconclusive", reason=reason, prospect=_prospect_of_parts(outcomes))
+    return replace(worst, reason=reason, prospect=_prospect_of_parts(outcomes) if verdict == "inconclusive" else None)
 
 
 def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
@@ -103,9 +113,9 @@ def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
     said = "; ".join(f"{name}: {o.verdict}, {o.reason}" for name, o in outcomes.items())
     first = next(iter(ran.values()))
     if len({o.verdict for o in ran.values()}) > 1:
-        return replace(first, verdict="depends", reason=f"depends on: {about}. {said}")
+        return replace(first, verdict="depends", reason=f"depends on: {about}. {said}", prospect=None)
     agree = f"under each of {len(ran)} readings of {about}" if len(ran) > 1 else f"under one reading of {about}"
-    return replace(first, reason=f"{agree}. {said}")
+    return replace(first, reason=f"{agree}. {said}", prospect=first.prospect if len(ran) == 1 else None)
 
 
 def _part(
@@ -148,6 +158,9 @@ class _Unit:
     def at(self, level: float) -> Judgement:
         return judge(self.seeds, self.region, point=self.point, exact=self.exact, level=level, step=self.step)
 
+    def enough(self, level: float) -> int | None:
+        return enough(self.seeds, self.region, level, self.step)
+
 
 def _units(found: Evidence, rows: pd.DataFrame, region: Region, exact: bool) -> list[_Unit]:
     seeds: dict[str, list[Observation]] = {}
@@ -183,7 +196,35 @@ def _decide(found: Evidence, region: Region, unit: str, check: Mapping[str, Any]
     result = {"for": "reproduced", "against": "contradicted", "open": "inconclusive"}[verdict]
     effect = None if math.isnan(j.slack) else j.slack
     why = "; ".join(filter(None, words))
-    return Outcome(result, effect, unit, interval, j.n, why, _measured(deciding, found, name, unit))
+    prospect = _prospect(judged, name, level, bool(found.missing)) if verdict == "open" else None
+    return Outcome(result, effect, unit, interval, j.n, why, _measured(deciding, found, name, unit), prospect)
+
+
+def _prospect(units: Sequence[_Unit], name: str, level: float, incomplete: bool) -> Prospect | None:
+    """One setting on the wrong side (the right one, under `any`) ends it once it stands out among all; otherwise the
+    last of those that are open does."""
+    random = [u for u in units if u.random]
+    side = -1 if name == "any" else 1
+    alone = [u.enough(1 - (1 - level) / len(random)) for u in random if u.region.holds(u.says.value) == (side < 0)]
+    sooner = [n for n in alone if n]
+    if sooner and (not incomplete or name in ("all", "any")):
+        return Prospect("contradicted" if side > 0 else "reproduced", min(sooner))
+    later = [u.enough(LEVEL) for u in random if u.says.says == "open"]
+    certain = all(u.random or u.says.says == ("for" if side > 0 else "against") for u in units)
+    if incomplete or alone or not later or None in later or not certain:
+        return None
+    return Prospect("reproduced" if side > 0 else "contradicted", max(n for n in later if n))
+
+
+def _prospect_of_parts(outcomes: Sequence[Outcome]) -> Prospect | None:
+    """A part that would be contradicted decides; otherwise all others must be reproduced."""
+    doubtful = [o.prospect for o in outcomes if o.verdict == "inconclusive"]
+    against = [p.seeds for p in doubtful if p and p.verdict == "contradicted"]
+    if against:
+        return Prospect("contradicted", min(against))
+    if None in doubtful or any(o.verdict == "not run" for o in outcomes):
+        return None
+    return Prospect("reproduced", max(p.seeds for p in doubtful if p))
 
 
 def _measured(u: _Unit, found: Evidence, name: str, unit: str) -> Measured | None:
