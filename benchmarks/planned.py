@@ -12,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from reproduce import costs, plan
 from reproduce.engine.cost import estimate_together
@@ -46,21 +47,19 @@ def planned() -> None:
     print("| job | kind | planned | measured | measured / planned | training, by the clock |")
     print("| --- | --- | --- | --- | --- | --- |")
     for scale, paper, name in JOBS:
-        os.environ["REPRODUCE_SEEDS"] = "0" if scale == "reduced" else "0,1"
-        job = plan.job(scale, paper, name)
-        if reason := plan.missing(job):
-            print(f"| {scale} {paper}/{name} | | | {reason} | | |")
-            continue
-        expected = costs.cost(job).seconds / costs.correction(job)
-        clock, busy = run(scale, paper, name)
-        print(
-            f"| {scale} {paper}/{name} | {costs.kind(job)} | {expected:.2f} | {busy:.2f} |"
-            f" {busy / expected:.2f} | {clock:.2f} |",
-            flush=True,
-        )
-    os.environ.pop("REPRODUCE_SEEDS")
+        with mock.patch.dict(os.environ, REPRODUCE_SEEDS="0" if scale == "reduced" else "0,1"):
+            print(f"| {scale} {paper}/{name} | {' | '.join(line(plan.job(scale, paper, name)))} |", flush=True)
     costs.forget_speed()
     committed()
+
+
+def line(job: plan.Job) -> list[str]:
+    """Kind, planned and measured seconds, their ratio, and the time by the clock."""
+    if reason := plan.missing(job):
+        return ["", "", reason, "", ""]
+    expected = costs.cost(job).seconds / costs.correction(job)
+    clock, busy = run(job.scale, job.paper, job.name)
+    return [costs.kind(job), *(f"{x:.2f}" for x in (expected, busy, busy / expected, clock))]
 
 
 def committed() -> None:
