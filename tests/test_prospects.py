@@ -66,10 +66,18 @@ def test_seeds_that_agree_wait_for_the_interval_of_the_median_or_for_the_grid() 
     assert enough([(100.0, 100.0)] * 3, Region(100.0, 100.0)) == 6, "a number asked for exactly"
 
 
+@pytest.mark.parametrize("seeds", [[(INF, INF)] * 3, [(INF, INF), (6.0, 6.0)], [(-INF, -INF)] * 4])
+def test_diverged_runs_wait_for_the_interval_of_the_median(seeds: list[tuple[float, float]]) -> None:
+    several = [judge((seeds * n)[:n], Region(5.0)).says for n in range(len(seeds), 10)]
+    assert several[0] == "open"
+    assert enough(seeds, Region(5.0)) == next(n for n, says in enumerate(several, len(seeds)) if says != "open") == 6
+
+
 def test_no_number_is_told_where_there_is_none() -> None:
     assert enough([(1.0, 1.0)], Region(0.0)) is None, "one seed has no spread"
     assert enough([(1.0, 2.0), (1.0, INF), (3.0, 3.0)], Region(2.0)) is None, "bounds"
-    assert enough([(-INF, -INF), (1.0, 1.0), (3.0, 3.0)], Region(2.0)) is None, "diverged"
+    assert enough([(-INF, -INF), (1.0, 1.0), (3.0, 3.0)], Region(2.0)) is None, "diverged, the others on both sides"
+    assert enough([(INF, INF)], Region(2.0)) is None, "diverged, one seed"
     assert enough([(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)], Region(2.0)) is None, "its mean lies on the end"
     assert enough([(-9.0, -9.0), (0.1, 0.1), (9.0, 9.0)], Region(0.0)) is None, "more seeds than anybody would train"
 

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from statistics import median, stdev
 
 INF = math.inf
@@ -137,10 +138,13 @@ def judge(
 
 def enough(seeds: Sequence[Observation], region: Region, level: float = 0.95, step: float = 0.0) -> int | None:
     """About how many seeds would decide: the fewest whose interval ends on one side of the region's end, if their mean
-    and spread were those of `seeds`. None for a mean on the end, for bounds and diverged runs, and beyond `MOST`."""
+    and spread were those of `seeds`. Where diverged runs leave the median only and all seeds lie on one side, the
+    fewest that give it an interval. None for one seed, for a mean on the end, for bounds, and beyond `MOST`."""
     values = [low for low, high in seeds if low == high and math.isfinite(low)]
     if len(values) < max(len(seeds), 2):
-        return None
+        diverged = len(seeds) > 1 and all(low == high for low, high in seeds)
+        alike = all(region.contains(*s) for s in seeds) or all(region.excludes(*s) for s in seeds)
+        return next(n for n in count(len(seeds) + 1) if _rank(level, n)) if diverged and alike else None
     slack, spread = abs(region.slack(math.fsum(values) / len(values))), 0.0 if _agree(values) else stdev(values)
 
     def decides(n: int) -> bool:
