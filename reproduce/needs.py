@@ -20,8 +20,7 @@ class Need:
 
     jobs: those that it reads, that have no results, or too few seeds, and that can be trained here. lacking: the data
     sets without which others cannot; the claim then stays incomplete, and can be contradicted but not reproduced.
-    done: those that have results, if of too few seeds; n: the seeds of its verdict. prospect: what about how many seeds
-    would make of it.
+    done: those that have results, if of too few seeds. prospect: what about how many seeds would make of it.
     """
 
     claim: str
@@ -30,7 +29,6 @@ class Need:
     jobs: tuple[Job, ...]
     lacking: tuple[str, ...]
     done: tuple[Job, ...] = ()
-    n: int = 0
     prospect: Prospect | None = None
 
     @property
@@ -56,7 +54,7 @@ def needs(scale: str, artifacts: Iterable[str]) -> list[Need]:
         done = tuple(j for j in read if results.standing(j).usable)
         able = tuple(j for j in due if not plan.missing(j))
         lacking = dict.fromkeys(name for j in due for name in plan.lacking(j))
-        found.append(Need(claim.id, claim.artifact, said.verdict, able, tuple(lacking), done, said.n, said.prospect))
+        found.append(Need(claim.id, claim.artifact, said.verdict, able, tuple(lacking), done, said.prospect))
     return sorted(found, key=lambda n: (bool(n.lacking), seconds(n.jobs)))
 
 

@@ -81,7 +81,7 @@ def test_what_has_its_runs_waits_for_seeds_at_most(
     said = capsys.readouterr().out.partition("WANTED")[2]
     lines = {line.split()[0]: line.split()[1:4] for line in said.splitlines() if "/" in line.split(" ")[0]}
     assert lines == {
-        n.claim: [str(n.n), f"~{n.prospect.seeds}", n.prospect.verdict] for n in inconclusive if n.prospect
+        n.claim: [str(n.prospect.now), f"~{n.prospect.seeds}", n.prospect.verdict] for n in inconclusive if n.prospect
     }
     several = next(n for n in inconclusive if n.prospect and len(n.done) > 1)
     assert several.prospect

@@ -95,6 +95,7 @@ def test_the_verdict_is_the_one_that_was_in_prospect_and_not_earlier(
     if now.verdict != "inconclusive":
         assert now.prospect is None
     elif now.prospect:
+        assert now.prospect.now == 3
         assert outcome(path, leads, now.prospect.seeds, check).verdict == now.prospect.verdict
         if now.prospect.seeds > 4:
             assert outcome(path, leads, now.prospect.seeds - 1, check).verdict == "inconclusive"
@@ -107,10 +108,20 @@ def test_what_is_incomplete_can_only_be_contradicted(tmp_path: Path) -> None:
     for leads, seeds in (([(1.0, 1.0), (1.0, 1.0)], None), ([(1.0, 1.0), (-1.0, 1.0)], 9)):
         found = outcome(tmp_path, leads, 3, check)
         assert "incomplete" in found.reason
-        assert found.prospect == (Prospect("contradicted", seeds) if seeds else None)
+        assert found.prospect == (Prospect("contradicted", seeds, 3) if seeds else None)
         whole = outcome(tmp_path, [*leads, (9.0, 1.0)], 3, check)
         assert whole.prospect
         assert whole.prospect.verdict == ("contradicted" if seeds else "reproduced")
+
+
+def test_the_seeds_there_are_those_of_the_setting_that_wants_more(tmp_path: Path) -> None:
+    lines = [
+        f"{k},a,{s},acc,{v}" for k, n in (("0", 10), ("1", 3)) for s, v in enumerate(spread_out(1.0, 1.0, n).tolist())
+    ]
+    file = tmp_path / "cells.csv"
+    file.write_text("\n".join(["setting,algorithm,seed,metric,value", *lines]))
+    found = evaluate({"metric": "acc", "is": "> 0"}, read_cells(file, (), METRICS), METRICS)
+    assert (found.verdict, found.prospect) == ("inconclusive", Prospect("reproduced", 7, 3))
 
 
 def test_a_part_without_runs_and_several_readings_leave_it_open(tmp_path: Path) -> None:

@@ -129,7 +129,13 @@ def _print_claims(scale: str, wanted: Collection[str], as_json: bool) -> None:
 def _print_prospects(found: Sequence[Need]) -> None:
     """The claims that more seeds would decide, the cheapest first."""
     rows = [
-        [n.claim, str(n.n), f"~{n.prospect.seeds}", n.prospect.verdict, bound(n.done) + duration(n.more_seeds)]
+        [
+            n.claim,
+            str(n.prospect.now),
+            f"~{n.prospect.seeds}",
+            n.prospect.verdict,
+            bound(n.done) + duration(n.more_seeds),
+        ]
         for n in sorted(found, key=lambda n: n.more_seeds)
         if n.prospect
     ]
@@ -137,7 +143,7 @@ def _print_prospects(found: Sequence[Need]) -> None:
         print()
         print_table(["CLAIM", "SEEDS", "WANTED", "WOULD BE", "TIME"], rows, right=("SEEDS", "WANTED", "TIME"))
         print()
-        print(fill("SEEDS: of the number that decides now; WANTED: if means and spreads stay as they are"))
+        print(fill("SEEDS: of the setting that wants more; WANTED: if means and spreads stay as they are"))
 
 
 def _told(need: Need) -> dict[str, object]:

@@ -51,10 +51,12 @@ class Measured:
 
 @dataclass(frozen=True)
 class Prospect:
-    """What an inconclusive claim would become with about so many seeds, if means and spreads stayed as they are."""
+    """What an inconclusive claim would become with about so many seeds, if means and spreads stayed as they are; now:
+    how many the setting has that asks for them."""
 
     verdict: str
     seeds: int
+    now: int
 
 
 @dataclass(frozen=True)
@@ -205,26 +207,28 @@ def _prospect(units: Sequence[_Unit], name: str, level: float, incomplete: bool)
     last of those that are open does."""
     random = [u for u in units if u.random]
     side = -1 if name == "any" else 1
-    alone = [u.enough(1 - (1 - level) / len(random)) for u in random if u.region.holds(u.says.value) == (side < 0)]
-    sooner = [n for n in alone if n]
+    family = 1 - (1 - level) / max(len(random), 1)
+    alone = [(u.enough(family), u.says.n) for u in random if u.region.holds(u.says.value) == (side < 0)]
+    sooner = [(n, now) for n, now in alone if n]
     if sooner and (not incomplete or name in ("all", "any")):
-        return Prospect("contradicted" if side > 0 else "reproduced", min(sooner))
-    later = [u.enough(LEVEL) for u in random if u.says.says == "open"]
+        return Prospect("contradicted" if side > 0 else "reproduced", *min(sooner))
+    later = [(u.enough(LEVEL), u.says.n) for u in random if u.says.says == "open"]
     certain = all(u.random or u.says.says == ("for" if side > 0 else "against") for u in units)
-    if incomplete or alone or not later or None in later or not certain:
+    decided = [(n, now) for n, now in later if n]
+    if incomplete or alone or not later or len(decided) < len(later) or not certain:
         return None
-    return Prospect("reproduced" if side > 0 else "contradicted", max(n for n in later if n))
+    return Prospect("reproduced" if side > 0 else "contradicted", *max(decided))
 
 
 def _prospect_of_parts(outcomes: Sequence[Outcome]) -> Prospect | None:
     """A part that would be contradicted decides; otherwise all others must be reproduced."""
     doubtful = [o.prospect for o in outcomes if o.verdict == "inconclusive"]
-    against = [p.seeds for p in doubtful if p and p.verdict == "contradicted"]
+    against = [p for p in doubtful if p and p.verdict == "contradicted"]
     if against:
-        return Prospect("contradicted", min(against))
+        return min(against, key=lambda p: p.seeds)
     if None in doubtful or any(o.verdict == "not run" for o in outcomes):
         return None
-    return Prospect("reproduced", max(p.seeds for p in doubtful if p))
+    return max((p for p in doubtful if p), key=lambda p: p.seeds)
 
 
 def _measured(u: _Unit, found: Evidence, name: str, unit: str) -> Measured | None:
