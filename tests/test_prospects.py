@@ -27,10 +27,11 @@ CHECKS: dict[str, dict[str, Any]] = {
 }
 
 
-def spread_out(mean: float, deviation: float, n: int) -> np.ndarray:
+def spread_out(mean: float, deviation: float, n: int) -> list[float]:
     """`n` numbers with this mean and this sample standard deviation."""
     z = np.linspace(-1, 1, n)
-    return mean + z * deviation / z.std(ddof=1)
+    found: list[float] = (mean + z * deviation / z.std(ddof=1)).tolist()
+    return found
 
 
 def outcome(path: Path, leads: list[tuple[float, float]], n: int, check: dict[str, Any]) -> Outcome:
@@ -40,7 +41,7 @@ def outcome(path: Path, leads: list[tuple[float, float]], n: int, check: dict[st
         for seed, lead in enumerate(spread_out(mean, deviation, n)):
             lines += [f"{k},a,{seed},acc,{lead!r}", f"{k},b,{seed},acc,0"]
     file = path / "cells.csv"
-    file.write_text("\n".join(lines).replace("np.float64(", "").replace(")", ""))
+    file.write_text("\n".join(lines))
     return evaluate({"metric": "acc", **check}, read_cells(file, (), METRICS), METRICS)
 
 
@@ -115,9 +116,7 @@ def test_what_is_incomplete_can_only_be_contradicted(tmp_path: Path) -> None:
 
 
 def test_the_seeds_there_are_those_of_the_setting_that_wants_more(tmp_path: Path) -> None:
-    lines = [
-        f"{k},a,{s},acc,{v}" for k, n in (("0", 10), ("1", 3)) for s, v in enumerate(spread_out(1.0, 1.0, n).tolist())
-    ]
+    lines = [f"{k},a,{s},acc,{v}" for k, n in ((0, 10), (1, 3)) for s, v in enumerate(spread_out(1.0, 1.0, n))]
     file = tmp_path / "cells.csv"
     file.write_text("\n".join(["setting,algorithm,seed,metric,value", *lines]))
     found = evaluate({"metric": "acc", "is": "> 0"}, read_cells(file, (), METRICS), METRICS)
