@@ -104,7 +104,8 @@ rule train:
     input:
         again,
     output:
-        "results/{scale}/{paper}/{job}.parquet",
+        # Seeds may be added to what is there; if the training fails, it stays.
+        update("results/{scale}/{paper}/{job}.parquet"),
     log:
         "logs/{scale}/{paper}/{job}.log",
     benchmark:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from reproduce import plan
+from reproduce import plan, results
 from reproduce.errors import UserError
 from reproduce.plan import Job
 from reproduce.settings import Settings, settings
@@ -33,6 +33,16 @@ def cost(job: Job) -> Cost:
     return replace(estimated, seconds=estimated.seconds * correction(job))
 
 
+def due(job: Job) -> Cost:
+    """Estimated cost of training the job now: of the seeds that its results lack, if the others stay (`results`)."""
+    return _with(job, results.standing(job).more) if results.standing(job).more else cost(job)
+
+
+@cache
+def _with(job: Job, seeds: tuple[int, ...]) -> Cost:
+    return cost(replace(job, panel=replace(job.panel, seeds=seeds)))
+
+
 @cache
 def _estimate(job: Job) -> Cost:
     from reproduce.engine.cost import estimate_together
@@ -47,7 +57,7 @@ def at_most(job: Job) -> bool:
 
 def forget_speed() -> None:
     """Estimate anew: the machine was measured, or jobs have finished."""
-    for known in (cost, _estimate, _rates, _corrections):
+    for known in (cost, _with, _estimate, _rates, _corrections):
         known.cache_clear()
 
 
@@ -113,12 +123,12 @@ def kind(job: Job) -> str:
 
 def minutes(scale: str, paper: str, name: str) -> int:
     """Run time to ask a cluster for: three times the estimate and at least ten minutes."""
-    return max(10, math.ceil(3 * cost(plan.job(scale, paper, name)).seconds / 60))
+    return max(10, math.ceil(3 * due(plan.job(scale, paper, name)).seconds / 60))
 
 
 def megabytes(scale: str, paper: str, name: str) -> int:
     """Memory to ask a cluster for: torch and the data set, and one and a half times the estimate."""
-    return 2000 + math.ceil(1.5 * cost(plan.job(scale, paper, name)).bytes / 1e6)
+    return 2000 + math.ceil(1.5 * due(plan.job(scale, paper, name)).bytes / 1e6)
 
 
 def gpus() -> int:
@@ -144,7 +154,7 @@ def allowed_hours() -> float | None:
 def expensive(job: Job) -> str:
     """Why the job is too long for `REPRODUCE_BUDGET`, or ""."""
     hours = allowed_hours()
-    return over(hours) if hours is not None and cost(job).seconds > 3600 * hours else ""
+    return over(hours) if hours is not None and due(job).seconds > 3600 * hours else ""
 
 
 def over(hours: float) -> str:

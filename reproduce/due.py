@@ -60,7 +60,7 @@ def training(scale: str, name: str, allowed: Budget) -> tuple[tuple[Job, ...], t
     due, left = [], []
     for job in plan.artifact_jobs(scale, name):
         standing = results.standing(job)
-        hours = costs.cost(job).seconds / 3600
+        hours = costs.due(job).seconds / 3600
         if standing.holds:
             continue
         if plan.missing(job):
@@ -109,14 +109,14 @@ def announcement(scale: str, name: str, allowed: Budget) -> str:
     if due:
         whys = [part for j in due for part in (results.standing(j).words or "no results").split("; ")]
         parts.append(f"trains {total(due)} ({', '.join(dict.fromkeys(whys))})")
-        older = sum(results.standing(j).state == "older" for j in due)
+        older = sum(results.standing(j).code == "older" for j in due if results.standing(j).usable)
         parts.append(f"`python -m reproduce replay {scale} {name}` may confirm {older} instead" if older else "")
     able = [job for job, reason in left if not plan.missing(job)]
     kept = Counter((reason, results.standing(job).usable) for job, reason in left)
     for (reason, usable), count in kept.items():
         parts.append(f"{'keeps' if usable else 'leaves out'} {count} ({reason})")
     if able:
-        most = max(costs.cost(j).seconds for j in able) / 3600
+        most = max(costs.due(j).seconds for j in able) / 3600
         parts.append(f"--config budget={math.ceil(10 * most) / 10:g} trains these too" if parts else "")
     return f"{name} at scale {scale} {'; '.join(filter(None, parts))}\n" if parts else ""
 
@@ -126,7 +126,7 @@ def total(jobs: Iterable[Job]) -> str:
     from reproduce.text import duration
 
     found = list(jobs)
-    seconds = sum(costs.cost(j).seconds for j in found)
+    seconds = sum(costs.due(j).seconds for j in found)
     return f"{len(found)} job{'s' * (len(found) != 1)}, about {duration(seconds)} on one core"
 
 

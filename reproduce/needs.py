@@ -33,9 +33,10 @@ class Need:
 
     @property
     def more_seeds(self) -> float:
-        """Seconds of one core that the jobs with results take when they are trained with the seeds of the prospect."""
+        """Seconds of one core that it takes until the jobs with results have the seeds of the prospect: those that they
+        lack, if others can stay, else all."""
         seeds = self.prospect.seeds if self.prospect else 0
-        return sum(costs.cost(j).seconds * seeds / len(j.panel.seeds) for j in self.done)
+        return sum(costs.cost(j).seconds * max(seeds - _stay(j), 0) / len(j.panel.seeds) for j in self.done)
 
 
 def needs(scale: str, artifacts: Iterable[str]) -> list[Need]:
@@ -68,7 +69,13 @@ def _jobs(claim: Claim, scale: str) -> list[Job]:
 
 def seconds(jobs: Iterable[Job]) -> float:
     """What jobs take on one core, each counted once."""
-    return sum(costs.cost(j).seconds for j in dict.fromkeys(jobs))
+    return sum(costs.due(j).seconds for j in dict.fromkeys(jobs))
+
+
+def _stay(job: Job) -> int:
+    """How many seeds of the job's results need not be trained again when others are added."""
+    standing = results.standing(job)
+    return len(standing.seeds) if standing.extends else 0
 
 
 def _there(job: Job) -> bool:

@@ -5,6 +5,7 @@
     older        same declaration, older code, not replayed
     differs      same declaration, older code, and a replay with today's code gave other numbers
     incomplete   same declaration, but seeds are missing, or runs ended at their target and not where figures end
+                 (seeds that are missing are added if the code of the others is the same, or confirmed)
     other        another declaration, other seeds, another precision, or not a whole file: never read
     missing      no file
 
@@ -48,7 +49,8 @@ class Standing:
 
     other: why it is not of this job, "" if it is. code: a key of `WORDS`. seeds, wanted: those it has and should have.
     dirty: made from code that differed from its commit. date: when it was made. early: runs ended at their target and
-    not where figures end; enough: no more is asked for (`to_target`).
+    not where figures end; enough: no more is asked for (`to_target`). alike: its precision is today's, and its
+    provenance has today's entries.
     """
 
     exists: bool = False
@@ -60,6 +62,7 @@ class Standing:
     date: str = ""
     early: bool = False
     enough: bool = False
+    alike: bool = False
 
     @property
     def state(self) -> str:
@@ -89,6 +92,16 @@ class Standing:
         return set(self.seeds) != set(self.wanted)
 
     @property
+    def extends(self) -> bool:
+        """Can seeds be added to those it has, as if all had been trained with today's code?"""
+        return self.usable and self.alike and not self.early and self.code in ("current", "confirmed")
+
+    @property
+    def more(self) -> tuple[int, ...]:
+        """The seeds that a training adds to those it has; () if it trains all anew, or if none are missing."""
+        return tuple(s for s in self.wanted if s not in self.seeds) if self.extends else ()
+
+    @property
     def words(self) -> str:
         """The state in words, for people; "" for a missing file."""
         if not self.usable:
@@ -110,17 +123,35 @@ def standing(job: Job) -> Standing:
     if not note:
         return Standing(True, DAMAGED, wanted=job.panel.seeds)
     seeds = tuple(note["seeds"])
-    rest = {"seeds": seeds, "wanted": job.panel.seeds, "dirty": note["git"].endswith("+"), "date": note["date"]}
-    other = _other(job, note)
-    if not other:
-        rest["early"] = not all(map(declared, note["experiments"], job.experiments))
-        rest["enough"] = settings().to_target
-    source = "" if other else code(job.experiments)
-    if other or note.get("code") == source:
+    dirty = any(n["git"].endswith("+") for n in trainings(note))
+    rest = {"seeds": seeds, "wanted": job.panel.seeds, "dirty": dirty, "date": note["date"]}
+    if other := _other(job, note):
         return Standing(True, other, "current", **rest)
+    rest["early"] = not all(map(declared, note["experiments"], job.experiments))
+    rest["enough"] = settings().to_target
+    rest["alike"] = precision(note) == settings().precision and "cpu_seconds_of" in note
+    return Standing(True, "", _code(job, note), **rest)
+
+
+def _code(job: Job, note: Mapping[str, Any]) -> str:
+    """A key of `WORDS`: of the trainings that made the result, the one that holds least. A replay counts for the
+    training that it was made of, and for all if it was made of the result as it is."""
+    source, states = code(job.experiments), [*WORDS]
     replay = replays(job.scale).get(f"{job.paper}/{job.name}", {})
-    valid = replay.get("code") == source and replay.get("result") == note["date"]
-    return Standing(True, "", {"yes": "confirmed", "no": "differs"}[replay["agrees"]] if valid else "older", **rest)
+    replayed = {"yes": "confirmed", "no": "differs"}.get(replay.get("agrees", ""), "older")
+    found = []
+    for training in trainings(note):
+        valid = replay.get("code") == source and replay.get("result") in (note["date"], training["date"])
+        found.append("current" if training.get("code") == source else replayed if valid else "older")
+    return max(found, key=states.index)
+
+
+def trainings(note: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a provenance says of each training that its result was made by, the newest first: several if seeds were
+    added. Each has the seeds, the code, the commit, the machine and the date, the newest what is of all as well."""
+    earlier = list(note.get("earlier", ()))
+    before = {s for training in earlier for s in training["seeds"]}
+    return [{**note, "seeds": [s for s in note.get("seeds", ()) if s not in before]}, *earlier]
 
 
 def _other(job: Job, note: Mapping[str, Any]) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from reproduce import plan
+from reproduce import plan, results
 from reproduce.errors import MissingData
 from reproduce.files import check_writable, sweep
 from reproduce.settings import settings
@@ -25,14 +27,38 @@ def train(job: plan.Job, output: Path | None = None) -> None:
     """Train the job and write its results, by default where the workflow expects them; a job that was killed goes on
     from its checkpoint. Raises what `check` raises.
 
-    With `to_target` (`settings`) runs that have a target end there; nothing changes before it.
+    If the file is there and lacks only seeds, they are trained alone and put beside the others. With `to_target`
+    (`settings`) runs that have a target end there; nothing changes before it.
     """
     path = output or Path(job.output)
     check(job, path)
     sweep(settings().store / "checkpoints")
+    more = results.standing(job).more if path.absolute() == Path(job.output).absolute() else ()
+    if more:
+        _add(job, more, path)
+        return
     from reproduce.engine.train import train_job
 
     if settings().to_target:
         job = replace(job, experiments=tuple(e.to_target for e in job.experiments))
     digest = plan.digest_of(job, settings().precision)
     train_job(job.panel, job.experiments, job.scale, job.paper, job.name, digest, path)
+
+
+def _add(job: plan.Job, seeds: Sequence[int], path: Path) -> None:
+    """Train the job with `seeds` into a file of the store, and put them beside those of its results file at `path`.
+
+    After a kill the next call goes on from the checkpoint, or from that file.
+    """
+    from reproduce.engine.store import add
+    from reproduce.engine.train import train_job
+
+    old, new = (", ".join(map(str, some)) for some in (results.standing(job).seeds, seeds))
+    print(f"seeds of {path}: {old}; adds {new}", file=sys.stderr)
+    part = replace(job, panel=replace(job.panel, seeds=tuple(seeds)))
+    digest = plan.digest_of(part, settings().precision)
+    added = settings().store / "checkpoints" / f"{job.scale}-{job.paper}-{job.name}-{digest}.parquet"
+    if not (added.is_file() and results.provenance(added)):
+        train_job(part.panel, part.experiments, job.scale, job.paper, job.name, digest, added)
+    add(path, added, job.panel.seeds)
+    added.unlink()

@@ -88,7 +88,7 @@ class Watch(logging.Handler):
     def left(self) -> float:
         """Seconds that the jobs which are still to train take, if no core ever waits and all that are to come are as
         much slower or faster than estimated as those that have finished; until there are some, as estimated."""
-        planned = {_train(job.paper, job.name): costs.cost(job).seconds for job in self.jobs}
+        planned = {_train(job.paper, job.name): costs.due(job).seconds for job in self.jobs}
         known = [name for name in self.spent if name in planned]
         took, meant = (sum(of[name] for name in known) + SOME for of in (self.spent, planned))
         due = [took / meant * seconds for name, seconds in planned.items() if name not in self.finished]

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pyarrow import parquet
 
@@ -100,6 +101,15 @@ def train_job(panel, experiments, scale, paper, job, digest, output):
     parquet.write_table(table, file)
     output.write_bytes(file.getvalue())
 """,
+    "reproduce/engine/store.py": """
+import json
+from pyarrow import parquet
+
+def add(path, new, seeds):
+    table = parquet.read_table(path)
+    note = json.loads(table.schema.metadata[b"provenance"]) | {"seeds": seeds, "added": str(new)}
+    parquet.write_table(table.replace_schema_metadata({"provenance": json.dumps(note)}), path)
+""",
     "reproduce/report/__init__.py": "",
     "reproduce/report/render.py": """
 from reproduce import plan
@@ -169,9 +179,14 @@ def write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
+def provenance(path: Path) -> dict[str, Any]:
+    """What the results file says of itself."""
+    return dict(json.loads(parquet.read_schema(path).metadata[b"provenance"]))
+
+
 def trained(path: Path) -> tuple[list[int], int, str]:
     """(seeds, experiments, threads) that the results file was made with."""
-    note = json.loads(parquet.read_schema(path).metadata[b"provenance"])
+    note = provenance(path)
     return note["seeds"], len(note["experiments"]), note["threads"]
 
 

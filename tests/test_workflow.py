@@ -398,6 +398,26 @@ def test_the_gaps_of_a_figure_that_is_there_are_left_unless_a_budget_is_given(pr
     assert miniature.trained(few)[0] == [0, 1, 2]
 
 
+def test_missing_seeds_are_added_and_what_is_there_stays_if_that_fails(project: Path) -> None:
+    assert snakemake(project, FIG2, "-c2").returncode == 0
+    copy = clone(project)
+    few = copy / "results/smoke/fedacs/shared.parquet"
+    miniature.edit_provenance(few, seeds=[1], cpu_seconds_of=[], date="before")
+    failing = copy / "results/smoke/fiarse/diverge.parquet"
+    failing.parent.mkdir(parents=True)
+    shutil.copy(few, failing)
+    miniature.edit_provenance(failing, paper="fiarse", job="diverge")
+    run = snakemake(copy, "smoke", "-c2", "--config", "budget=1")
+    assert "the training fell over" in text(run)
+    assert miniature.trained(few)[0] == [0, 1, 2]
+    note = miniature.provenance(few)
+    assert note["date"] == "before"
+    assert "checkpoints/smoke-fedacs-shared-" in note["added"]
+    assert "shared.parquet: 1; adds 0, 2" in (copy / "logs/smoke/fedacs/shared.log").read_text()
+    assert miniature.trained(failing)[0] == [1]
+    assert "output: results/smoke/fiarse/diverge.parquet" in text(snakemake(copy, "smoke", "-n"))
+
+
 def test_a_results_file_is_a_target_that_trains(project: Path) -> None:
     target = "results/smoke/fedacs/long.parquet"
     assert snakemake(project, target, "-c2").returncode == 0

@@ -4,7 +4,7 @@ A line an artifact, or with `--jobs` a line a job, under the name that `train` t
 count with each, and once in the total. With `--claims` a line for each claim without a verdict, or with an inconclusive
 one, the cheapest first: the jobs without results that it reads and their time, what all lines so far take together, and
 the data sets that it would need besides. Below, the inconclusive claims that more seeds would decide if means and
-spreads stayed as they are, and what their jobs take with so many: a guess where the seeds are few.
+spreads stayed as they are, and what the seeds that are missing take: a guess where there are few.
 
 Times are estimates for one core of this machine, measured when `plan` is first used (some seconds) and kept in the
 store; the last line says where they come from. Where runs may end at a target they are bounds (≤). A job whose data set
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> None:
     (_print_jobs if args.jobs else _print_artifacts)(jobs, wanted)
     able = [j for j in jobs if not plan.missing(j) and not results.standing(j).holds]
     lacking = sum(bool(plan.missing(j)) and not results.standing(j).usable for j in jobs)
-    seconds, flops = [costs.cost(j).seconds for j in able], sum(costs.cost(j).flops for j in able)
+    seconds, flops = [costs.due(j).seconds for j in able], sum(costs.due(j).flops for j in able)
     print()
     runs = sum(j.runs for j in jobs)
     print(fill(f"{len(jobs)} jobs, {runs} runs; {lacking} jobs lack their data; {results.tally(jobs)}"))
@@ -79,7 +79,7 @@ def _print_artifacts(jobs: Sequence[Job], wanted: Collection[str]) -> None:
     for name in (a.id for a in artifacts() if a.id in wanted):
         mine = [j for j in jobs if name in j.artifacts]
         due = [j for j in mine if not results.standing(j).holds]
-        each = [costs.cost(j) for j in due]
+        each = [costs.due(j) for j in due]
         time = bound(due) + duration(sum(c.seconds for c in each))
         needs = [time, short(sum(c.flops for c in each))] if due else ["", ""]
         states = Counter(map(state, mine)).most_common()

@@ -131,9 +131,9 @@ def together(jobs: Sequence[Job], rounds: int, deadline: float) -> list[Mapping[
 def _replayed(jobs: Sequence[Job], rounds: int, deadline: float) -> list[Mapping[str, str]] | None:
     """The lines of jobs that are replayed in one cohort, which share its outcome.
 
-    Quadratics are replayed with all their seeds for `EXACT` rounds at least, networks with the first seed. Where that
-    one differs, all are: narrow layers round otherwise in a stack with fewer models, and a few rounds of a small
-    network can make points of such a difference.
+    Quadratics are replayed with all their seeds for `EXACT` rounds at least, networks with the first seed of each
+    training. Where these differ, all are: narrow layers round otherwise in a stack with fewer models, and a few rounds
+    of a small network can make points of such a difference.
     """
     from reproduce import results
     from reproduce.engine.hardware import machine
@@ -146,7 +146,8 @@ def _replayed(jobs: Sequence[Job], rounds: int, deadline: float) -> list[Mapping
     experiments = [e for job in jobs for e in job.experiments]
     problems: list[Any] = [e.problem for e in experiments]
     networks, trained = any(problem.model for problem in problems), notes[0]["seeds"]
-    seeds, length = (trained[:1], rounds) if networks else (trained, max(rounds, EXACT))
+    first = {training["seeds"][0] for training in results.trainings(notes[0])}
+    seeds, length = ([s for s in trained if s in first], rounds) if networks else (trained, max(rounds, EXACT))
     codes, start = [code(job.experiments) for job in jobs], time.monotonic()
 
     def tick() -> None:

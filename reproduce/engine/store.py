@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce import files, seal
 from reproduce.engine.cohort import Run
+from reproduce.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +48,66 @@ def split(path: Path, parts: Sequence[tuple[Path, Mapping[str, Any]]]) -> None:
             rows = rows[rows[label] == value]
         mine = {"experiments": [experiment], "cpu_seconds_of": [note["cpu_seconds_of"][i]]}
         _write(file, rows.reset_index(drop=True), {**note, **mine, **others})
+
+
+SUMS = ("seconds", "cpu_seconds", "samples", "flops")
+OF_EACH = (
+    *("code", "digest", "git", "date", "versions", "machine", "compiled", "device", "threads"),
+    *("configured_precision", "precision", "resumed", "instructions_changed"),
+)
+"""Entries of a provenance that are said of each training: of the newest in their places, of others under `earlier`."""
+
+
+def add(path: Path, new: Path, seeds: Sequence[int]) -> None:
+    """Put the runs of the results file `new` beside those of `path`, whose job has the same experiments.
+
+    seeds: those of both, in the order that the runs of an experiment get. The provenance becomes that of `new`, with
+    the costs of all runs, and what that of `path` said of its own training under `earlier`. Raises UserError if the
+    files do not go together.
+    """
+    import pandas as pd
+    import pyarrow.parquet as pq
+
+    tables = [pq.read_table(file) for file in (path, new)]
+    old, late = [json.loads(table.schema.metadata[b"provenance"]) for table in tables]
+    if sorted(old["seeds"] + late["seeds"]) != sorted(seeds) or old["data"] != late["data"]:
+        raise UserError(
+            f"the seeds of {new} cannot be added to {path}, which has changed: delete both, and train again"
+        )
+    frame = pd.concat([table.to_pandas() for table in tables], ignore_index=True)
+    names = {name for e in late["experiments"] for name in e["labels"]}
+    runs = [_run(frame, names, e["labels"], seed) for e in late["experiments"] for seed in seeds]
+    _write(path, pd.concat(runs, ignore_index=True), _provenance(old, late, seeds))
+
+
+def _run(frame: pd.DataFrame, names: Iterable[str], labels: Mapping[str, Any], seed: int) -> pd.DataFrame:
+    """The rows of the experiment that has these labels, and none of the other `names`, with this seed."""
+    mine = frame["seed"] == seed
+    for name in names:
+        mine &= frame[name] == labels[name] if name in labels else frame[name].isna()
+    return frame[mine]
+
+
+def _provenance(old: Mapping[str, Any], late: Mapping[str, Any], seeds: Sequence[int]) -> dict[str, Any]:
+    """What is said of the runs of both, and of each training."""
+    spent: dict[tuple[int, int], float] = {}
+    for note in (old, late):
+        for i, row in enumerate(note["cpu_seconds_of"]):
+            spent |= {(i, seed): s for seed, s in zip(note["seeds"], row, strict=True)}
+    parts = [Counter(note["seconds_by_part"]) for note in (old, late)]
+    before = {s for training in old.get("earlier", ()) for s in training["seeds"]}
+    own = {"seeds": [s for s in old["seeds"] if s not in before]} | {name: old[name] for name in OF_EACH}
+    return {
+        **late,
+        **{name: old[name] + late[name] for name in SUMS},
+        "seeds": list(seeds),
+        "cpu_seconds_of": [[spent[i, seed] for seed in seeds] for i in range(len(late["experiments"]))],
+        "seconds_by_part": {name: round(parts[0][name] + parts[1][name], 2) for name in parts[0] | parts[1]},
+        "local_runs": dict(Counter(old["local_runs"]) + Counter(late["local_runs"])),
+        "peak_memory": max(old["peak_memory"], late["peak_memory"]),
+        "strategies": sorted({*old["strategies"], *late["strategies"]}),
+        "earlier": [own, *old.get("earlier", ())],
+    }
 
 
 def _write(path: Path, frame: pd.DataFrame, provenance: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,18 +43,19 @@ def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
         return
     notes = [results.provenance(j.output) for j in used]
     yield "Results", f"{results.tally(jobs)}, of {len(jobs)} jobs" if len(used) < len(jobs) else results.tally(jobs)
-    yield "Commit", _several(n["git"] for n in notes)
+    made = [training for n in notes for training in results.trainings(n)]
+    yield "Commit", _several(n["git"] for n in made)
     yield "Seeds", _run({s for n in notes for s in n["seeds"]})
-    yield "Device", _several(_device(n) for n in notes)
+    yield "Device", _several(_device(n) for n in made)
     yield "Precision", _several(results.precision(n) for n in notes)
     seconds, flops = (sum(float(n.get(k) or 0) for n in notes) for k in ("seconds", "flops"))
     cost = [f"{duration(seconds)} ({seconds:,.0f} s)" if seconds else "", f"{short(flops)}FLOP" if flops else ""]
     yield "Training", ", ".join(filter(None, cost))
-    days = sorted({str(n["date"])[:10] for n in notes})
+    days = sorted({str(n["date"])[:10] for n in made})
     yield "Made", days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
 
 
-def _device(note: dict[str, Any]) -> str:
+def _device(note: Mapping[str, Any]) -> str:
     threads = note.get("threads")
     return str(note.get("device", "cpu")).upper() + (f", {threads} thread{'s' * (threads != 1)}" if threads else "")
 

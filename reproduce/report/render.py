@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reproduce import files
+from reproduce import files, results
 from reproduce.declare import Artifact
 from reproduce.report import formats, measuring, tables
 from reproduce.report.code import function
@@ -113,7 +113,8 @@ def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem:
         else:
             fig = drawing.draw(artifact, histories, cells)
         sentences = captions.caption(artifact, histories, fig)
-        commits = list(dict.fromkeys(str(r["git"]) for r in histories.provenance if r.get("git")))
+        made = [training for record in histories.provenance for training in results.trainings(record)]
+        commits = list(dict.fromkeys(str(training["git"]) for training in made if training.get("git")))
         written = figures.save(fig, stem, captions.stamp(sentences, commits))
     text = " ".join([artifact.title.rstrip(".") + ".", *sentences, *captions.gaps(fig)])
     texts = {".txt": text, ".tex": tex(text)}

@@ -70,6 +70,8 @@ def _entry(provenance: Mapping[str, Any]) -> dict[str, Any]:
     try:
         if provenance["device"] != "cpu" or provenance["precision"] != "float32":
             return {}
+        if any(training["machine"] != provenance["machine"] for training in provenance.get("earlier", ())):
+            return {}
         job = Finished(
             provenance["scale"],
             provenance["paper"],
