@@ -67,7 +67,7 @@ def training(scale: str, name: str, allowed: Budget) -> tuple[tuple[Job, ...], t
             left.append((job, plan.missing(job)))
         elif hours > allowed.hours:
             left.append((job, costs.over(allowed.hours)))
-        elif there and not allowed.gaps and standing.state in ("missing", "incomplete"):
+        elif there and not allowed.gaps and (not standing.exists or (standing.usable and standing.short)):
             left.append((job, "a gap of what is there"))
         else:
             due.append(job)
@@ -93,7 +93,7 @@ def sources(scale: str, name: str) -> list[tuple[str, Path | None, str]]:
 
 
 def _nothing(standing: results.Standing) -> str:
-    return f"its results are {standing.other}" if standing.exists else "no results yet"
+    return f"its results are {standing.words}" if standing.exists else "no results yet"
 
 
 @cache
@@ -176,12 +176,17 @@ def _marker(path: str, outputs: Iterable[str], reason: str) -> str:
 
 def made_from(scale: str, name: str) -> dict[str, Any]:
     """The record of an artifact made now: the digest of what draws it, the checksum of its cells, date and state of
-    each result that it reads."""
+    each result that it reads, and which seeds, if not all of them."""
     used = {j.name: results.standing(j) for j in plan.artifact_jobs(scale, name)}
-    states = {job: f"{s.date} {s.words}" for job, s in used.items() if s.usable}
+    states = {job: f"{s.date} {s.words}{_some_of(s)}" for job, s in used.items() if s.usable}
     cells = Path(plan.cells_file(scale, name))
     sealed = seal.of_file(cells) if cells.is_file() else ""
     return {"drawn by": plan.render_digest(name), "cells": sealed, "results": states}
+
+
+def _some_of(standing: results.Standing) -> str:
+    others = set(standing.seeds) - set(standing.wanted)
+    return f"; seeds {', '.join(map(str, standing.wanted))} alone" if others else ""
 
 
 def stamp(scale: str, name: str) -> str:

@@ -5,9 +5,11 @@
     older        same declaration, older code, not replayed
     differs      same declaration, older code, and a replay with today's code gave other numbers
     incomplete   same declaration, but seeds are missing, or runs ended at their target and not where figures end
-                 (seeds that are missing are added if the code of the others is the same, or confirmed)
-    other        another declaration, other seeds, another precision, or not a whole file: never read
+    other        another declaration, another precision, or not a whole file: never read
     missing      no file
+
+Seeds that are missing are added if the code of the others is the same, or confirmed; those that nobody asks for stay in
+the file and are not read.
 
 A result is compared by what its provenance holds: the declared records with all their numbers, the seeds, the digest of
 the code. Results from before that digest was recorded are of older code.
@@ -74,7 +76,7 @@ class Standing:
     @property
     def usable(self) -> bool:
         """May a table or figure be made from it?"""
-        return self.exists and not self.other
+        return self.exists and not self.other and any(s in self.seeds for s in self.wanted)
 
     @property
     def holds(self) -> bool:
@@ -89,12 +91,18 @@ class Standing:
     @property
     def few(self) -> bool:
         """Are seeds missing?"""
-        return set(self.seeds) != set(self.wanted)
+        return not set(self.wanted) <= set(self.seeds)
+
+    @property
+    def have(self) -> int:
+        """How many of the seeds that it should have it has."""
+        return sum(s in self.seeds for s in self.wanted)
 
     @property
     def extends(self) -> bool:
         """Can seeds be added to those it has, as if all had been trained with today's code?"""
-        return self.usable and self.alike and not self.early and self.code in ("current", "confirmed")
+        good = self.exists and not self.other and self.code in ("current", "confirmed")
+        return good and self.alike and not self.early
 
     @property
     def more(self) -> tuple[int, ...]:
@@ -105,8 +113,8 @@ class Standing:
     def words(self) -> str:
         """The state in words, for people; "" for a missing file."""
         if not self.usable:
-            return self.other
-        gaps = [f"{len(self.seeds)} of {len(self.wanted)} seeds"] if self.few else []
+            return self.other or (f"of other seeds ({', '.join(map(str, self.seeds))})" if self.exists else "")
+        gaps = [f"{self.have} of {len(self.wanted)} seeds"] if self.few else []
         gaps += ["followed only to the target"] if self.early else []
         code = [] if gaps and self.code == "current" else [WORDS[self.code]]
         return "; ".join([*gaps, *code, *(["of uncommitted code"] if self.dirty else [])])
@@ -162,8 +170,6 @@ def _other(job: Job, note: Mapping[str, Any]) -> str:
         return "of another job ({}/{}/{})".format(*named)
     if len(found) != len(job.experiments) or not all(map(_whole_or_early, found, job.experiments)):
         return "of another declaration"
-    if not set(note["seeds"]) <= set(job.panel.seeds):
-        return f"of other seeds ({', '.join(map(str, note['seeds']))})"
     # Without a wish the result says under every table how it was computed.
     if os.environ.get("REPRODUCE_PRECISION", precision(note)) != precision(note):
         return f"of another precision ({precision(note)})"
@@ -255,7 +261,7 @@ def stamp(standings: Iterable[tuple[str, Standing]]) -> str:
     phrases = [_count(sum(s.code == state for _, s in used), len(used), WORDS[state]) for state in [*WORDS][1:]]
     phrases.append(_count(sum(s.dirty for _, s in used), len(used), "of uncommitted code"))
     phrases.append(_count(sum(s.early for _, s in used), len(used), "followed only to the target"))
-    short = Counter((panel, len(s.seeds), len(s.wanted)) for panel, s in used if s.few)
+    short = Counter((panel, s.have, len(s.wanted)) for panel, s in used if s.few)
     phrases += [
         f"{panel} has {have} of {want} seeds in {n} result{'s' * (n > 1)}" for (panel, have, want), n in short.items()
     ]

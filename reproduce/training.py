@@ -53,12 +53,13 @@ def _add(job: plan.Job, seeds: Sequence[int], path: Path) -> None:
     from reproduce.engine.store import add
     from reproduce.engine.train import train_job
 
-    old, new = (", ".join(map(str, some)) for some in (results.standing(job).seeds, seeds))
+    there = results.standing(job).seeds
+    old, new = (", ".join(map(str, some)) for some in (there, seeds))
     print(f"seeds of {path}: {old}; adds {new}", file=sys.stderr)
     part = replace(job, panel=replace(job.panel, seeds=tuple(seeds)))
     digest = plan.digest_of(part, settings().precision)
     added = settings().store / "checkpoints" / f"{job.scale}-{job.paper}-{job.name}-{digest}.parquet"
     if not (added.is_file() and results.provenance(added)):
         train_job(part.panel, part.experiments, job.scale, job.paper, job.name, digest, added)
-    add(path, added, job.panel.seeds)
+    add(path, added, [*job.panel.seeds, *(s for s in there if s not in job.panel.seeds)])
     added.unlink()

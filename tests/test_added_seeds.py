@@ -1,4 +1,5 @@
-"""Seeds added to results that are there: the others keep their bits, the file is the one of a training of all."""
+"""Seeds added to results that are there: the others keep their bits, the file is the one of a training of all. Those
+that nobody asks for stay, and are not read."""
 
 from __future__ import annotations
 
@@ -10,11 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduce import costs, plan, results, training
+from reproduce import costs, due, plan, results, training
 from reproduce.engine import store
 from reproduce.errors import UserError
 from reproduce.experiment import Panel
 from reproduce.plan import Job
+from reproduce.report import render
 
 JOBS = plan.jobs("smoke")
 QUICK = next(j for j in JOBS if j.name == "fig4-lr-async")
@@ -103,7 +105,25 @@ def test_what_a_training_costs_are_the_seeds_that_it_adds() -> None:
     assert costs.due(three) == costs.cost(seeded(QUICK, 0, 2))
     assert costs.due(three).samples == pytest.approx(costs.cost(three).samples * 2 / 3)
     assert costs.due(seeded(QUICK, 1)) == costs.cost(seeded(QUICK, 1))
-    assert costs.due(seeded(QUICK, 0, 2)).samples == costs.cost(seeded(QUICK, 0, 2)).samples, "another result"
+    assert costs.due(seeded(QUICK, 0, 2)) == costs.cost(seeded(QUICK, 0, 2)), "none of them is there"
+
+
+def test_seeds_that_nobody_asks_for_stay_in_the_file_and_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = train(QUICK, 7)
+    assert not results.standing(seeded(QUICK, 0, 1)).usable
+    after = train(QUICK, 0, 1)
+    assert results.provenance(QUICK.output)["seeds"] == [0, 1, 7]
+    pd.testing.assert_frame_equal(after[after["seed"] == 7].reset_index(drop=True), before, check_exact=True)
+    assert results.standing(seeded(QUICK, 1)).holds
+    artifact = plan.artifact("fedagrac/fig4")
+    monkeypatch.setenv("REPRODUCE_SEEDS", "1")
+    sources = [(QUICK.panel.name, Path(QUICK.output), "")]
+    render.render(artifact, "smoke", Path(), sources, "")
+    cells = pd.read_csv(plan.cells_file("smoke", artifact.id))
+    assert set(cells["seed"]) == {1}
+    one = due.made_from("smoke", artifact.id)
+    monkeypatch.setenv("REPRODUCE_SEEDS", "0,1")
+    assert one != due.made_from("smoke", artifact.id), "what was drawn from one seed is drawn again for two"
 
 
 @pytest.mark.parametrize("change", ["code", "precision", "old entries", "early"])

@@ -106,7 +106,16 @@ def test_missing_seeds_are_incomplete_and_others_are_not_used(stored: Callable[.
     assert few.words == "1 of 3 seeds; of uncommitted code"
     assert stored(job(), provenance(job(), seeds=[1], code="")).words == "1 of 3 seeds; of older code"
     other = stored(job(seeds=(7,)), provenance(job()))
-    assert (other.state, other.usable, other.words) == ("other", False, "of other seeds (0, 1, 2)")
+    assert (other.state, other.usable, other.words) == ("incomplete", False, "of other seeds (0, 1, 2)")
+    some = stored(job(seeds=(0, 7)), provenance(job()))
+    assert (some.state, some.usable, some.words) == ("incomplete", True, "1 of 2 seeds")
+    assert results.stamp([("p", some)]) == "p has 1 of 2 seeds in 1 result"
+
+
+def test_more_seeds_than_asked_for_hold(stored: Callable[..., results.Standing]) -> None:
+    more = stored(job(seeds=(2, 0)), provenance(job()))
+    assert (more.state, more.words, more.holds) == ("current", "current", True)
+    assert results.stamp([("p", more)]) == ""
 
 
 @pytest.mark.parametrize(

@@ -418,6 +418,14 @@ def test_missing_seeds_are_added_and_what_is_there_stays_if_that_fails(project: 
     assert "output: results/smoke/fiarse/diverge.parquet" in text(snakemake(copy, "smoke", "-n"))
 
 
+def test_fewer_seeds_draw_again_and_train_nothing(project: Path) -> None:
+    assert snakemake(project, FIG2, "-c2").returncode == 0
+    run = text(snakemake(project, FIG2, "-n", "--config", "seeds=[2]"))
+    assert "rule figure" in run
+    assert "rule train" not in run
+    assert "rule train" in text(snakemake(project, FIG2, "-n", "--config", "seeds=[2, 3]", "budget=1"))
+
+
 def test_a_results_file_is_a_target_that_trains(project: Path) -> None:
     target = "results/smoke/fedacs/long.parquet"
     assert snakemake(project, target, "-c2").returncode == 0

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from reproduce import seal
@@ -89,20 +90,24 @@ def _spelled(label: object) -> str:
 
 
 def load(
-    jobs: Sequence[Job], scale: str, substitutes: Iterable[str] = (), experiments: Iterable[Experiment] = ()
+    jobs: Sequence[Job],
+    scale: str,
+    substitutes: Iterable[str] = (),
+    experiments: Iterable[Experiment] = (),
+    seeds: Mapping[str, Iterable[int]] = MappingProxyType({}),
 ) -> Histories:
     """Read the results files of `jobs`; jobs without a file end in `Histories.missing`.
 
     experiments: those whose rows are wanted (empty: all). What differs in its labels only was trained once: the rows
-    of the one serve the others.
+    of the one serve the others. seeds: those that are wanted of a panel, by its name (one without: all).
     Raises UserError for a file that is not there, is cut short, is not a results file or lacks a column.
     """
     import pandas as pd
 
     wanted = tuple(experiments)
     missing = tuple(dict.fromkeys((name, reason) for name, path, reason in jobs if path is None))
-    files = list(dict.fromkeys(path for _, path, _ in jobs if path is not None))
-    parts = [_read(path) for path in files]
+    files = {path: name for name, path, _ in jobs if path is not None}
+    parts = [_of_seeds(*_read(path), seeds.get(name)) for path, name in files.items()]
     frames = [frame for frame, _ in parts if len(frame)]
     frame = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({c: [] for c in COLUMNS})
     records = tuple(record for _, record in parts)
@@ -144,6 +149,15 @@ def _of_experiments(
         if source is not None:
             copies.append(frame[run == source].assign(**dict.fromkeys(labels) | dict(e.labels)))
     return pd.concat([frame[run.isin(own)], *copies], ignore_index=True)
+
+
+def _of_seeds(
+    frame: pd.DataFrame, record: dict[str, Any], wanted: Iterable[int] | None
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """What was read, without the rows of seeds that are not wanted; None: all are."""
+    if wanted is None or set(record.get("seeds", ())) <= set(wanted):
+        return frame, record
+    return frame[frame["seed"].isin([*wanted])], record
 
 
 def _read(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:

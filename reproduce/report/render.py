@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reproduce import files, results
+from reproduce import files, plan, results
 from reproduce.declare import Artifact
 from reproduce.report import formats, measuring, tables
 from reproduce.report.code import function
@@ -37,7 +37,8 @@ def render(artifact: Artifact, scale: str, root: Path, jobs: Sequence[Job] = (),
     panels = artifact.panels(scale)
     # Stand-ins of panels that were not run stay in the caption: the gaps in the table are theirs.
     experiments = [e for panel in panels for e in panel.experiments]
-    histories = load(jobs, scale, (*(panel.substitute for panel in panels), standing), experiments)
+    seeds = {panel.name: plan.seeds_override() or panel.seeds for panel in panels}
+    histories = load(jobs, scale, (*(panel.substitute for panel in panels), standing), experiments, seeds)
     nothing = bool(panels) and histories.frame.empty
     cells = check(artifact, _no_cells() if nothing else measuring.cells(artifact, histories))
     stem = f"{artifact.paper}_{artifact.name}"
