@@ -67,11 +67,17 @@ def training(scale: str, name: str, allowed: Budget) -> tuple[tuple[Job, ...], t
             left.append((job, plan.missing(job)))
         elif hours > allowed.hours:
             left.append((job, costs.over(allowed.hours)))
-        elif there and not allowed.gaps and (not standing.exists or (standing.usable and standing.short)):
+        elif there and not allowed.gaps and _gap(standing):
             left.append((job, "a gap of what is there"))
         else:
             due.append(job)
     return tuple(due), tuple(left)
+
+
+def _gap(standing: results.Standing) -> bool:
+    """Is there nothing, or less than is declared? Seeds that were set are asked for, whatever is there."""
+    asked = standing.few and plan.seeds_override() is not None
+    return not standing.exists or (standing.usable and standing.short and not asked)
 
 
 def sources(scale: str, name: str) -> list[tuple[str, Path | None, str]]:

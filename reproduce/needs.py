@@ -75,7 +75,7 @@ def seconds(jobs: Iterable[Job]) -> float:
 def _stay(job: Job) -> int:
     """How many seeds of the job's results need not be trained again when others are added."""
     standing = results.standing(job)
-    return len(standing.seeds) if standing.extends else 0
+    return standing.have if standing.extends else 0
 
 
 def _there(job: Job) -> bool:

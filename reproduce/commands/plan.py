@@ -195,8 +195,8 @@ def state(job: Job) -> str:
 
 
 def describe(job: Job) -> dict[str, object]:
-    """A job as JSON-ready data; seconds (of one core), FLOPs, bytes are estimates (bounds if `at_most`),
-    `missing` is "" if it can run."""
+    """A job as JSON-ready data; seconds (of one core), FLOPs, bytes are estimates for all its seeds (bounds if
+    `at_most`), `missing` is "" if it can run."""
     from reproduce import costs, plan, results
 
     cost, standing = costs.cost(job), results.standing(job)
