@@ -162,6 +162,14 @@ def recorded(stored: Mapping[str, Any], experiment: Experiment) -> bool:
     return all(same(stored[name], getattr(experiment, name)) for name in PARTS)
 
 
+def trainings(note: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a provenance says of each training that its result was made by, the newest first: several if seeds were
+    added. Each has the seeds, the code, the commit, the machine and the date, the newest what is of all as well."""
+    earlier = list(note.get("earlier", ()))
+    before = {s for training in earlier for s in training["seeds"]}
+    return [{**note, "seeds": [s for s in note.get("seeds", ()) if s not in before]}, *earlier]
+
+
 def _is_default(f: dataclasses.Field[Any], value: Any) -> bool:
     default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
     return bool(getattr(value, f.name) == default)

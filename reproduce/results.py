@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce import files, seal
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment, code, recorded
+from reproduce.experiment import Experiment, code, recorded, trainings
 from reproduce.settings import settings
 
 if TYPE_CHECKING:
@@ -152,14 +152,6 @@ def _code(job: Job, note: Mapping[str, Any]) -> str:
         valid = replay.get("code") == source and replay.get("result") in (note["date"], training["date"])
         found.append("current" if training.get("code") == source else replayed if valid else "older")
     return max(found, key=states.index)
-
-
-def trainings(note: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What a provenance says of each training that its result was made by, the newest first: several if seeds were
-    added. Each has the seeds, the code, the commit, the machine and the date, the newest what is of all as well."""
-    earlier = list(note.get("earlier", ()))
-    before = {s for training in earlier for s in training["seeds"]}
-    return [{**note, "seeds": [s for s in note.get("seeds", ()) if s not in before]}, *earlier]
 
 
 def _other(job: Job, note: Mapping[str, Any]) -> str:

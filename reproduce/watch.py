@@ -42,6 +42,8 @@ class Watch(logging.Handler):
         self.finished: set[str] = set()
         self.spent: dict[str, float] = {}
         """Finished job -> seconds that it took."""
+        self.planned: dict[str, float] = {}
+        """Job -> seconds that it was expected to take; what has finished would cost nothing, or all of its seeds."""
         self.done = self.total = 0
         self.name = "watch"
 
@@ -88,7 +90,10 @@ class Watch(logging.Handler):
     def left(self) -> float:
         """Seconds that the jobs which are still to train take, if no core ever waits and all that are to come are as
         much slower or faster than estimated as those that have finished; until there are some, as estimated."""
-        planned = {_train(job.paper, job.name): costs.due(job).seconds for job in self.jobs}
+        for job in self.jobs:
+            if (name := _train(job.paper, job.name)) not in self.planned:
+                self.planned[name] = costs.due(job).seconds
+        planned = {name: self.planned[name] for name in (_train(job.paper, job.name) for job in self.jobs)}
         known = [name for name in self.spent if name in planned]
         took, meant = (sum(of[name] for name in known) + SOME for of in (self.spent, planned))
         due = [took / meant * seconds for name, seconds in planned.items() if name not in self.finished]

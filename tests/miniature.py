@@ -114,7 +114,7 @@ def add(path, new, seeds):
     "reproduce/report/render.py": """
 from reproduce import plan
 
-def render(artifact, scale, root, sources, standing):
+def render(artifact, scale, root, sources, standing, seeds):
     for name in plan.outputs(scale, artifact.id)[:-1]:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(f"{sources} {standing}")

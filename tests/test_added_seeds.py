@@ -3,6 +3,7 @@ that nobody asks for stay, and are not read."""
 
 from __future__ import annotations
 
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,11 @@ import pandas as pd
 import pytest
 
 from reproduce import costs, due, plan, results, training
+from reproduce.commands import render
 from reproduce.engine import store
 from reproduce.errors import UserError
-from reproduce.experiment import Panel
+from reproduce.experiment import Panel, trainings
 from reproduce.plan import Job
-from reproduce.report import render
 
 JOBS = plan.jobs("smoke")
 QUICK = next(j for j in JOBS if j.name == "fig4-lr-async")
@@ -66,9 +67,9 @@ def test_every_training_keeps_its_own_seeds_and_says_what_it_cost() -> None:
     train(QUICK, 4, 6, 5)
     note = results.provenance(QUICK.output)
     assert note["seeds"] == [4, 6, 5]
-    assert [t["seeds"] for t in results.trainings(note)] == [[6], [4], [5]]
-    assert [t["date"] for t in results.trainings(note)][1:] == [second["date"], first["date"]]
-    assert {t["code"] for t in results.trainings(note)} == {note["code"]}
+    assert [t["seeds"] for t in trainings(note)] == [[6], [4], [5]]
+    assert [t["date"] for t in trainings(note)][1:] == [second["date"], first["date"]]
+    assert {t["code"] for t in trainings(note)} == {note["code"]}
     assert [[row[2], row[0]] for row in note["cpu_seconds_of"]] == spent
     assert note["samples"] == pytest.approx(3 * first["samples"])
     assert note["cpu_seconds"] > second["cpu_seconds"] > first["cpu_seconds"]
@@ -117,8 +118,7 @@ def test_seeds_that_nobody_asks_for_stay_in_the_file_and_are_not_read(monkeypatc
     assert results.standing(seeded(QUICK, 1)).holds
     artifact = plan.artifact("fedagrac/fig4")
     monkeypatch.setenv("REPRODUCE_SEEDS", "1")
-    sources = [(QUICK.panel.name, Path(QUICK.output), "")]
-    render.render(artifact, "smoke", Path(), sources, "")
+    render.run(Namespace(scale="smoke", artifact=artifact.id))
     cells = pd.read_csv(plan.cells_file("smoke", artifact.id))
     assert set(cells["seed"]) == {1}
     one = due.made_from("smoke", artifact.id)

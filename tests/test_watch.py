@@ -25,7 +25,7 @@ class Terminal(io.StringIO):
 def watch(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, parallel: int = 2) -> Watch:
     jobs: Any = [SimpleNamespace(paper="fedacs", name=name) for name in ("a", "b", "c")]
     hours = {"a": 1, "b": 2, "c": 6}
-    monkeypatch.setattr(costs, "cost", lambda job: SimpleNamespace(seconds=3600 * hours[job.name]))
+    monkeypatch.setattr(costs, "due", lambda job: SimpleNamespace(seconds=3600 * hours[job.name]))
     return Watch(logging.StreamHandler(stream), jobs, parallel)
 
 
@@ -61,10 +61,20 @@ def test_the_line_says_what_is_done_what_runs_and_for_how_long(monkeypatch: pyte
     handler.jobs = [j for j in handler.jobs if j.name != "c"]
     assert handler.left() == pytest.approx(3600)
     handler.jobs = [SimpleNamespace(paper="fedacs", name=str(n)) for n in range(30)]  # type: ignore[assignment]
-    monkeypatch.setattr(costs, "cost", lambda job: SimpleNamespace(seconds=60))
+    monkeypatch.setattr(costs, "due", lambda job: SimpleNamespace(seconds=60))
     assert handler.left() == pytest.approx(900), "thirty minutes on two cores"
     start(handler, 3, "figure", scale="paper", paper="fedacs", name="fig6")
     assert "make fedacs/fig6" in handler.line()
+
+
+def test_what_has_finished_was_expected_to_take_what_it_was_when_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that adds seeds has all of them when it has finished, and would cost something else."""
+    handler, clock = watch(monkeypatch, io.StringIO(), parallel=1), hands(monkeypatch)
+    start(handler, 1, "train", paper="fedacs", job="a")
+    monkeypatch.setattr(costs, "due", lambda job: SimpleNamespace(seconds=36000))
+    clock[0] += 3600
+    say(handler, "job_finished", job_id=1)
+    assert handler.left() == pytest.approx(8 * 3600)
 
 
 def test_the_time_left_follows_the_pace_of_what_has_finished(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,5 +27,6 @@ def run(args: argparse.Namespace) -> None:
         files.check_writable(Path(name))
     from reproduce.report.render import render
 
-    render(artifact, args.scale, Path(), sources, due.stamp(args.scale, artifact.id))
+    seeds = {j.panel.name: j.panel.seeds for j in plan.artifact_jobs(args.scale, artifact.id)}
+    render(artifact, args.scale, Path(), sources, due.stamp(args.scale, artifact.id), seeds)
     due.write_record(args.scale, artifact.id)

@@ -139,14 +139,14 @@ def _replayed(jobs: Sequence[Job], rounds: int, deadline: float) -> list[Mapping
     from reproduce.engine.hardware import machine
     from reproduce.engine.provenance import now
     from reproduce.engine.replay import replay
-    from reproduce.experiment import code
+    from reproduce.experiment import code, trainings
     from reproduce.report.histories import load
 
     notes = [results.provenance(job.output) for job in jobs]
     experiments = [e for job in jobs for e in job.experiments]
     problems: list[Any] = [e.problem for e in experiments]
     networks, trained = any(problem.model for problem in problems), notes[0]["seeds"]
-    first = {training["seeds"][0] for training in results.trainings(notes[0])}
+    first = {training["seeds"][0] for training in trainings(notes[0])}
     seeds, length = ([s for s in trained if s in first], rounds) if networks else (trained, max(rounds, EXACT))
     codes, start = [code(job.experiments) for job in jobs], time.monotonic()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from reproduce import plan, results
 from reproduce.declare import Artifact
-from reproduce.experiment import PACKAGE
+from reproduce.experiment import PACKAGE, trainings
 from reproduce.text import duration, short
 
 CODE = {
@@ -43,7 +43,7 @@ def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
         return
     notes = [results.provenance(j.output) for j in used]
     yield "Results", f"{results.tally(jobs)}, of {len(jobs)} jobs" if len(used) < len(jobs) else results.tally(jobs)
-    made = [training for n in notes for training in results.trainings(n)]
+    made = [training for n in notes for training in trainings(n)]
     yield "Commit", _several(n["git"] for n in made)
     yield "Seeds", _run({s for j, n in zip(used, notes, strict=True) for s in n["seeds"] if s in j.panel.seeds})
     yield "Device", _several(_device(n) for n in made)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # Columns of every results file; whatever else a file has are the labels of its experiments.
 COLUMNS = ("seed", "round", "time", "metric", "key", "value", "status")
 
+NOTHING: Mapping[str, Iterable[int]] = MappingProxyType({})
 # (panel name, results file or None, why there is no file); a panel with several files appears several times.
 Job = tuple[str, Path | None, str]
 
@@ -94,7 +95,7 @@ def load(
     scale: str,
     substitutes: Iterable[str] = (),
     experiments: Iterable[Experiment] = (),
-    seeds: Mapping[str, Iterable[int]] = MappingProxyType({}),
+    seeds: Mapping[str, Iterable[int]] = NOTHING,
 ) -> Histories:
     """Read the results files of `jobs`; jobs without a file end in `Histories.missing`.
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reproduce import files, plan, results
+from reproduce import files
 from reproduce.declare import Artifact
+from reproduce.experiment import trainings
 from reproduce.report import formats, measuring, tables
 from reproduce.report.code import function
-from reproduce.report.histories import Histories, Job, load
+from reproduce.report.histories import NOTHING, Histories, Job, load
 from reproduce.report.latex import latex, tex
 
 if TYPE_CHECKING:
@@ -20,11 +21,19 @@ REQUIRED = ("algorithm", "seed", "metric", "value")
 LAST = ("algorithm", "metric", "seed", "value", "censored", "text")
 
 
-def render(artifact: Artifact, scale: str, root: Path, jobs: Sequence[Job] = (), standing: str = "") -> list[Path]:
+def render(
+    artifact: Artifact,
+    scale: str,
+    root: Path,
+    jobs: Sequence[Job] = (),
+    standing: str = "",
+    seeds: Mapping[str, Iterable[int]] = NOTHING,
+) -> list[Path]:
     """Write the cells and the table or figure of `artifact` under `root`; returns the files written.
 
     jobs: (panel name, results file or None, reason if None) for every job of the artifact's panels.
     standing: what the caption says of the results' origin (`reproduce.results.stamp`).
+    seeds: those to read of a panel, by its name (one without: all that its results have).
 
         results/<scale>/cells/<paper>_<name>.csv             per-seed cells: sorted, full precision
         tables/<scale>/<paper>_<name>.{md,csv,tex,ours.tex}  or
@@ -37,7 +46,6 @@ def render(artifact: Artifact, scale: str, root: Path, jobs: Sequence[Job] = (),
     panels = artifact.panels(scale)
     # Stand-ins of panels that were not run stay in the caption: the gaps in the table are theirs.
     experiments = [e for panel in panels for e in panel.experiments]
-    seeds = {panel.name: plan.seeds_override() or panel.seeds for panel in panels}
     histories = load(jobs, scale, (*(panel.substitute for panel in panels), standing), experiments, seeds)
     nothing = bool(panels) and histories.frame.empty
     cells = check(artifact, _no_cells() if nothing else measuring.cells(artifact, histories))
@@ -114,7 +122,7 @@ def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem:
         else:
             fig = drawing.draw(artifact, histories, cells)
         sentences = captions.caption(artifact, histories, fig)
-        made = [training for record in histories.provenance for training in results.trainings(record)]
+        made = [training for record in histories.provenance for training in trainings(record)]
         commits = list(dict.fromkeys(str(training["git"]) for training in made if training.get("git")))
         written = figures.save(fig, stem, captions.stamp(sentences, commits))
     text = " ".join([artifact.title.rstrip(".") + ".", *sentences, *captions.gaps(fig)])
