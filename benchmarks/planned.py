@@ -17,6 +17,7 @@ from unittest import mock
 from reproduce import costs, plan
 from reproduce.engine.cost import estimate_together
 from reproduce.engine.rates import ASSUMED
+from reproduce.experiment import trainings
 from reproduce.settings import settings
 from reproduce.speed import kept
 
@@ -81,7 +82,7 @@ def committed() -> None:
 
 
 def spent(job: plan.Job) -> float:
-    """Processor seconds of a job's result; 0 without one of such a core, or if a run diverged, which is cheaper."""
+    """Processor seconds of a job's result; 0 without one of such cores only, or if a run diverged: that is cheaper."""
     import pyarrow.parquet as pq
 
     try:
@@ -89,9 +90,9 @@ def spent(job: plan.Job) -> float:
     except FileNotFoundError:
         return 0.0
     provenance = json.loads(found.schema.metadata[b"provenance"])
-    compiled = provenance.get("compiled") or {}
+    compiled = [training.get("compiled") or {} for training in trainings(provenance)]
     whole = found["status"].unique().to_pylist() == ["ok"] and provenance["seeds"] == list(job.panel.seeds)
-    return float(provenance.get("cpu_seconds", 0)) if whole and compiled.get("isa") == "avx512" else 0.0
+    return float(provenance.get("cpu_seconds", 0)) if whole and all(c.get("isa") == "avx512" for c in compiled) else 0.0
 
 
 def run(scale: str, paper: str, name: str) -> tuple[float, float]:

@@ -48,7 +48,8 @@ def train(job: plan.Job, output: Path | None = None) -> None:
 def _add(job: plan.Job, seeds: Sequence[int], path: Path) -> None:
     """Train the job with `seeds` into a file of the store, and put them beside those of its results file at `path`.
 
-    After a kill the next call goes on from the checkpoint, or from that file.
+    They go on as far as those that are there, whatever `to_target` says. After a kill the next call goes on from the
+    checkpoint, or from that file.
     """
     from reproduce.engine.store import add
     from reproduce.engine.train import train_job

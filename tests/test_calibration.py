@@ -226,6 +226,7 @@ def test_a_job_that_may_end_at_a_target_is_a_bound_and_teaches_nothing(project: 
     [
         {"machine": {**hardware.machine(), "processor": "other"}},
         {"machine": None},
+        {"earlier": [{"seeds": [0], "machine": {**hardware.machine(), "processor": "other"}}]},
         {"device": "cuda"},
         {"precision": "bfloat16"},
         {"samples": 1.0},

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from reproduce.engine.hardware import machine
+from reproduce.experiment import trainings
 from reproduce.settings import Settings
 from reproduce.speed.kept import write
 
@@ -70,7 +71,7 @@ def _entry(provenance: Mapping[str, Any]) -> dict[str, Any]:
     try:
         if provenance["device"] != "cpu" or provenance["precision"] != "float32":
             return {}
-        if any(training["machine"] != provenance["machine"] for training in provenance.get("earlier", ())):
+        if any(training["machine"] != provenance["machine"] for training in trainings(provenance)):
             return {}
         job = Finished(
             provenance["scale"],
