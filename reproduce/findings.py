@@ -1,7 +1,8 @@
 """The pages that say what came out, rendered from templates: every number is read from a committed file.
 
-A template (`docs/findings/templates/*.md`, Jinja) asks `cells`, `printed`, `panel` and `minutes` for its numbers;
-`python -m reproduce findings` writes the page, and a test compares the two. So no sentence keeps an old number.
+A template (`docs/findings/templates/*.md`, Jinja) asks `cells`, `printed`, `panel` and `minutes` for its numbers, and
+`verdict` for the word on a claim; `python -m reproduce findings` writes the page, and a test compares the two. So no
+sentence keeps an old number or verdict.
 """
 
 from __future__ import annotations

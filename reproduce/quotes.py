@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce import seal
-from reproduce.errors import UserError
+from reproduce.errors import UserError, unknown
 from reproduce.papers import artifacts
 from reproduce.papers.coverage import total
 
@@ -214,6 +214,19 @@ def apart(a: Cells, b: Cells, digits: int = 1) -> str:
     return f"{max(abs(x - y) for x, y in zip(left, right, strict=True)):.{digits}f}"
 
 
+def verdict(claim: str) -> str:
+    """The verdict on "paper/fedagrac/c16", scale, then the claim's id, from the committed cells: "contradicted"."""
+    from reproduce.verdicts.claims import claims_files
+    from reproduce.verdicts.scoreboard import scoreboard
+
+    scale, _, name = claim.partition("/")
+    files = claims_files()
+    for file in files:
+        if chosen := tuple(c for c in file.claims if c.id == name):
+            return scoreboard(scale, files=[replace(file, claims=chosen)])[0].verdict
+    raise unknown("claim", name, [c.id for file in files for c in file.claims])
+
+
 def panel(scale: str, paper: str, name: str) -> Any:
     """A declared panel, for the settings in the text."""
     for artifact in artifacts():
@@ -274,7 +287,7 @@ def _key(value: Any) -> Any:
 
 
 FUNCTIONS = (
-    *(cells, printed, lead, share, rmse, common, off, unlike, multiples, behind, apart, panel, minutes, total),
+    *(cells, printed, lead, share, rmse, common, off, unlike, multiples, behind, apart, panel, minutes, total, verdict),
     *(played, outcome, outcomes, told, leaders),
 )
 """What templates can call."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import ttest_ind
 
-from reproduce.quotes import Cells, common, multiples, off, rmse, unlike
+from reproduce.errors import UserError
+from reproduce.quotes import Cells, common, multiples, off, rmse, unlike, verdict
+from reproduce.verdicts.claims import load_claims
+from reproduce.verdicts.scoreboard import scoreboard
 
 RNG = np.random.default_rng(5)
 OURS = {k: RNG.normal(mean, 1.0, 3) for k, mean in enumerate((10.0, 10.0, 14.0, 10.0, 30.0))}
@@ -48,3 +53,14 @@ def test_values_on_a_lattice() -> None:
     values = Cells(pd.DataFrame({"value": [68.88, 60.24, 60.25, 0.0, 77.039]}), "ours")
     assert multiples(values, 0.04) == 3
     assert multiples(values, 0.01) == 4
+
+
+def test_a_verdict_is_that_of_the_scoreboard(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = Path(__file__).parent.parent
+    monkeypatch.chdir(root)
+    board = scoreboard("paper", files=[load_claims(root / "reproduce/papers/fedagrac/claims.yaml")])
+    words = {v.id: v.verdict for v in board[:6]}
+    assert len(set(words.values())) > 1
+    assert {name: verdict(f"paper/{name}") for name in words} == words
+    with pytest.raises(UserError, match="unknown claim 'fedagrac/c99'"):
+        verdict("paper/fedagrac/c99")

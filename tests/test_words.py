@@ -56,6 +56,12 @@ def test_templates_write_no_number_out(template: Path) -> None:
     assert literals(template.read_text()) == []
 
 
+@pytest.mark.parametrize("template", sorted((ROOT / TEMPLATES).glob("*.md")), ids=lambda t: t.name)
+def test_templates_write_no_verdict_out(template: Path) -> None:
+    prose = re.sub(r"\{[{%#].*?[}%#]\}", " ", template.read_text(), flags=re.DOTALL)
+    assert re.findall(r"\w*(?:contradict|reproduced|inconclusive)\w*", prose) == []
+
+
 def test_every_page_of_findings_has_a_template() -> None:
     assert {f.name for f in (ROOT / "docs/findings").glob("*.md")} | {"README.md"} == {
         f.name for f in (ROOT / TEMPLATES).glob("*.md")
