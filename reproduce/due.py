@@ -67,6 +67,8 @@ def training(scale: str, name: str, allowed: Budget) -> tuple[tuple[Job, ...], t
             left.append((job, plan.missing(job)))
         elif hours > allowed.hours:
             left.append((job, costs.over(allowed.hours)))
+        elif standing.lost:
+            left.append((job, f"seeds {', '.join(map(str, standing.lost))}, not asked for, would be lost"))
         elif there and not allowed.gaps and _gap(standing):
             left.append((job, "a gap of what is there"))
         else:
@@ -117,7 +119,7 @@ def announcement(scale: str, name: str, allowed: Budget) -> str:
         parts.append(f"trains {total(due)} ({', '.join(dict.fromkeys(whys))})")
         older = sum(results.standing(j).code == "older" for j in due if results.standing(j).usable)
         parts.append(f"`python -m reproduce replay {scale} {name}` may confirm {older} instead" if older else "")
-    able = [job for job, reason in left if not plan.missing(job)]
+    able = [job for job, _ in left if not (plan.missing(job) or results.standing(job).lost)]
     kept = Counter((reason, results.standing(job).usable) for job, reason in left)
     for (reason, usable), count in kept.items():
         parts.append(f"{'keeps' if usable else 'leaves out'} {count} ({reason})")
@@ -174,7 +176,7 @@ def _marker(path: str, outputs: Iterable[str], reason: str) -> str:
     """
     marker = Path(path)
     marker.parent.mkdir(parents=True, exist_ok=True)
-    after = max(time.time_ns(), 1 + max(Path(f).stat().st_mtime_ns for f in outputs))
+    after = max(time.time_ns(), 10**9 + max(Path(f).stat().st_mtime_ns for f in outputs))
     marker.write_text(f"{reason} {after}\n", encoding="utf-8")
     os.utime(marker, ns=(after, after))
     return path
@@ -208,10 +210,11 @@ def refused(scale: str) -> list[str]:
     return bad + [why for path in cells if path.exists() and (why := seal.broken(path))]
 
 
-def write_record(scale: str, name: str) -> None:
+def write_record(scale: str, name: str, made: Mapping[str, Any]) -> None:
     """Write `made_from` beside the cells of the artifact that was just made."""
     path = Path(plan.outputs(scale, name)[-1])
-    files.write_text(path, json.dumps(made_from(scale, name), indent=1) + "\n")
+    cells = seal.of_file(Path(plan.cells_file(scale, name)))
+    files.write_text(path, json.dumps({**made, "cells": cells}, indent=1) + "\n")
 
 
 def _read(path: Path) -> Any:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import re
+import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,7 +29,7 @@ def write(path: Path, fill: Callable[[IO[bytes]], object]) -> Path:
 
     Raises UserError if the disk is full or the folder cannot be written to: the old file is then still there.
     """
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary = _beside(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:
@@ -41,6 +43,11 @@ def write(path: Path, fill: Callable[[IO[bytes]], object]) -> Path:
         with contextlib.suppress(OSError, ValueError):
             temporary.unlink(missing_ok=True)
     return path
+
+
+def _beside(path: Path) -> Path:
+    """A temporary name that no other process takes, on another host or in another container neither."""
+    return path.with_name(f"{path.name}.{secrets.token_hex(6)}.tmp")
 
 
 def write_text(path: Path, text: str) -> Path:
@@ -67,7 +74,7 @@ def check_writable(path: Path) -> None:
     folder = UserError(f"cannot write {path}: it is a folder; name a file")
     if not path.name:
         raise folder
-    probe = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    probe = _beside(path)
     try:
         if path.is_dir():
             raise folder
@@ -84,10 +91,22 @@ def check_writable(path: Path) -> None:
         raise unwritable(path, error) from error
 
 
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """While this goes on, no other process gets past it for the same folder, as far as its file system has locks."""
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
+
+
 def sweep(folder: Path, name: str = "") -> None:
     """Remove the temporary files of processes that were killed long ago while they wrote `name` (any file) here."""
     for left in folder.glob("*.tmp"):
-        ours = re.fullmatch(r"(.+)\.\d+\.tmp", left.name)
+        ours = re.fullmatch(r"(.+)\.[0-9a-f]+\.tmp", left.name)
         with contextlib.suppress(OSError):  # gone in the meantime
             if ours and name in ("", ours[1]) and time.time() - left.stat().st_mtime > STALE:
                 left.unlink()

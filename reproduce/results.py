@@ -110,6 +110,12 @@ class Standing:
         return tuple(s for s in self.wanted if s not in self.seeds) if self.extends else ()
 
     @property
+    def lost(self) -> tuple[int, ...]:
+        """Seeds that nobody asks for and that training all anew would throw away."""
+        kept = self.exists and not self.other and not self.more
+        return tuple(s for s in self.seeds if s not in self.wanted) if kept else ()
+
+    @property
     def words(self) -> str:
         """The state in words, for people; "" for a missing file."""
         if not self.usable:
@@ -147,10 +153,12 @@ def _code(job: Job, note: Mapping[str, Any]) -> str:
     source, states = code(job.experiments), [*WORDS]
     replay = replays(job.scale).get(f"{job.paper}/{job.name}", {})
     replayed = {"yes": "confirmed", "no": "differs"}.get(replay.get("agrees", ""), "older")
-    found = []
-    for training in trainings(note):
-        valid = replay.get("code") == source and replay.get("result") in (note["date"], training["date"])
-        found.append("current" if training.get("code") == source else replayed if valid else "older")
+    made = trainings(note)
+    dates = [training["date"] for training in made]
+    # What was replayed was the result as this training left it: all that had been added before was part of it.
+    valid = replay.get("code") == source and replay.get("result") in dates
+    first = dates.index(replay["result"]) if valid else len(made)
+    found = ["current" if t.get("code") == source else replayed if i >= first else "older" for i, t in enumerate(made)]
     return max(found, key=states.index)
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from reproduce import plan, results
-from reproduce.errors import MissingData
-from reproduce.files import check_writable, sweep
+from reproduce.errors import MissingData, UserError
+from reproduce.files import check_writable, locked, sweep
 from reproduce.settings import settings
 
 
@@ -33,10 +33,15 @@ def train(job: plan.Job, output: Path | None = None) -> None:
     path = output or Path(job.output)
     check(job, path)
     sweep(settings().store / "checkpoints")
-    more = results.standing(job).more if path.absolute() == Path(job.output).absolute() else ()
-    if more:
-        _add(job, more, path)
+    standing = results.standing(job) if path.absolute() == Path(job.output).absolute() else results.Standing()
+    if standing.more:
+        _add(job, standing.more, path)
         return
+    if standing.lost:
+        raise UserError(
+            f"{path} would lose its seeds {_listed(standing.lost)}, which are not asked for and cannot be kept beside "
+            "those of another training: ask for them too, name another file with -o, or delete this one"
+        )
     from reproduce.engine.train import train_job
 
     if settings().to_target:
@@ -54,13 +59,23 @@ def _add(job: plan.Job, seeds: Sequence[int], path: Path) -> None:
     from reproduce.engine.store import add
     from reproduce.engine.train import train_job
 
-    there = results.standing(job).seeds
-    old, new = (", ".join(map(str, some)) for some in (there, seeds))
-    print(f"seeds of {path}: {old}; adds {new}", file=sys.stderr)
+    print(f"seeds of {path}: {_listed(results.standing(job).seeds)}; adds {_listed(seeds)}", file=sys.stderr)
     part = replace(job, panel=replace(job.panel, seeds=tuple(seeds)))
     digest = plan.digest_of(part, settings().precision)
     added = settings().store / "checkpoints" / f"{job.scale}-{job.paper}-{job.name}-{digest}.parquet"
     if not (added.is_file() and results.provenance(added)):
         train_job(part.panel, part.experiments, job.scale, job.paper, job.name, digest, added)
-    add(path, added, [*job.panel.seeds, *(s for s in there if s not in job.panel.seeds)])
-    added.unlink()
+    with locked(path.parent):
+        now = results.standing(job)
+        if now.more == tuple(seeds):
+            add(path, added, [*job.panel.seeds, *(s for s in now.seeds if s not in job.panel.seeds)])
+        elif not now.holds:  # otherwise another process has put the same seeds there
+            raise UserError(
+                f"{path} has changed ({now.words or 'other seeds'}) while seeds {_listed(seeds)} were trained, which "
+                f"are in {added}: start again to train what is missing now"
+            )
+        added.unlink(missing_ok=True)
+
+
+def _listed(seeds: Sequence[int]) -> str:
+    return ", ".join(map(str, seeds))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,9 +12,10 @@ import pytest
 import torch
 from runs import run
 
+from reproduce import plan
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.engine.checkpoint import Checkpoint, pack, put, unpack
+from reproduce.engine.checkpoint import Checkpoint, origin, pack, put, unpack
 from reproduce.engine.cohort import Run, prepare
 from reproduce.engine.task import Tasks
 from reproduce.errors import UserError
@@ -89,6 +91,24 @@ def test_other_runs_take_nothing_over(saved: Path, others: Callable[[], list[Run
     with pytest.raises(UserError, match="delete it to train from the start"):
         Checkpoint(saved, runs).restore()
     assert all(not r.state for r in runs)
+
+
+@pytest.mark.parametrize("other", ["device", "data (another)"])
+def test_what_was_begun_with_other_data_or_elsewhere_is_refused(saved: Path, other: str) -> None:
+    content = unpack(saved.read_bytes())
+    saved.write_bytes(pack({**content, "note": {}, "origin": {**content["origin"], other: "another"}}))
+    with pytest.raises(UserError, match=re.escape(f"begun with other {other}): delete it to train from the start")):
+        Checkpoint(saved, fresh([experiment(0.1), experiment(0.2)])).restore()
+
+
+def test_other_data_have_another_origin(monkeypatch: pytest.MonkeyPatch) -> None:
+    panel = next(j for j in plan.jobs("smoke") if j.name == "fig4-cnn2-equal").panel
+    runs = prepare(panel.experiments, (0,), Tasks(settings()))
+    before = origin(runs)
+    name = str(panel.experiments[0].problem.data)
+    assert before == {"device": "cpu", f"data ({name})": runs[0].env.task.arena.checksums[name]}
+    monkeypatch.setitem(runs[0].env.task.arena.checksums, name, "another")
+    assert origin(runs) == {"device": "cpu", f"data ({name})": "another"}
 
 
 def test_a_state_that_lacks_its_model_is_refused(saved: Path) -> None:

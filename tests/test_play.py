@@ -8,6 +8,7 @@ import pkgutil
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import own_algorithms
@@ -26,6 +27,7 @@ from reproduce.algorithms.calibration import Calibrated
 from reproduce.algorithms.narrower import Narrower
 from reproduce.algorithms.sliced import Sliced
 from reproduce.algorithms.submodels import Submodels
+from reproduce.engine import store
 from reproduce.errors import UserError
 from reproduce.experiment import PARTS, code
 from reproduce.play import play, summary
@@ -261,6 +263,29 @@ def test_what_a_kill_left_of_a_cohort_is_divided_and_not_trained_again(
     match.train()
     assert len(match.frame()) == 2
     assert not Path(whole.output).exists()
+
+
+def test_a_kill_while_a_cohort_is_divided_costs_no_training(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def match() -> Match:
+        return Match([Spec("fednova"), Spec("scaffold")], [find("fedagrac-steps", "smoke")], (0,))
+
+    real, written = store._write, []
+
+    def dying(path: Path, *arguments: Any) -> None:
+        written.append(path)
+        if len(written) == 3:  # the cohort, one part of it
+            raise KeyboardInterrupt
+        real(path, *arguments)
+
+    with monkeypatch.context() as context:
+        context.setattr(store, "_write", dying)
+        with pytest.raises(KeyboardInterrupt):
+            match().train()
+    monkeypatch.setattr(training, "train", lambda job: pytest.fail("trained again"))
+    again = match()
+    again.train()
+    assert len(again.frame()) == 3
+    assert not list(Path("results/smoke/play").glob("*--all-*"))
 
 
 def test_tuning_takes_the_best_rate_of_its_grid_on_seeds_that_are_not_reported(folder: Path) -> None:

@@ -28,5 +28,6 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.report.render import render
 
     seeds = {j.panel.name: j.panel.seeds for j in plan.artifact_jobs(args.scale, artifact.id)}
+    made = due.made_from(args.scale, artifact.id)  # before they are read: what ends meanwhile is not in the cells
     render(artifact, args.scale, Path(), sources, due.stamp(args.scale, artifact.id), seeds)
-    due.write_record(args.scale, artifact.id)
+    due.write_record(args.scale, artifact.id, made)

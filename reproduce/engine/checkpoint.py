@@ -1,8 +1,8 @@
 """Checkpoints of a job: the states of all its runs in one file, from which it goes on in the same bits.
 
 A file is a line with the SHA-256 of the rest, then tensors and one JSON text in torch's format for plain tensors: there
-is nothing in it that could be executed, and a changed bit is noticed. Every state carries the identity of its run;
-nothing is taken over unless all of it fits.
+is nothing in it that could be executed, and a changed bit is noticed. Every state carries the identity of its run, and
+the file the checksums of the data and the device; nothing is taken over unless all of it fits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reproduce import files
 from reproduce.engine.cohort import Run
 from reproduce.errors import UserError
 
-MAGIC = b"reproduce checkpoint 2 "
+MAGIC = b"reproduce checkpoint 3 "
 
 
 class Checkpoint:
@@ -41,13 +41,14 @@ class Checkpoint:
         share: float = 0.03,
     ) -> None:
         self.path, self.runs, self.note, self.interval, self.share = path, runs, note, interval, share
+        self.origin = origin(runs)
         self.said: dict[str, Any] = {}
         self.spent = 0.0
         self.last = time.monotonic()
 
     def restore(self) -> bool:
-        """Load the states; False if there is no checkpoint. UserError for a damaged file and for one of other runs:
-        then no state is changed."""
+        """Load the states; False if there is no checkpoint. UserError for a damaged file and for one of other runs,
+        other data or another device: then no state is changed."""
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:  # perhaps since a moment ago: another process may have ended the same job
@@ -59,6 +60,8 @@ class Checkpoint:
             said = content["note"]
             if not {"isa", "strategies", "shared", "cpu", "process", "memory"} <= set(said) and said:
                 raise ValueError("its note is not whole")
+            if other := sorted(dict(content["origin"].items() ^ self.origin.items())):
+                raise ValueError(f"it was begun with other {' and '.join(other)}")
             for run, (of, state) in zip(self.runs, content["states"], strict=True):
                 if of != identity(run):
                     raise ValueError("it is of other runs")
@@ -81,7 +84,8 @@ class Checkpoint:
 
     def save(self) -> None:
         start = time.monotonic()
-        content = {"states": [(identity(run), run.state) for run in self.runs], "note": self.note()}
+        states = [(identity(run), run.state) for run in self.runs]
+        content = {"states": states, "origin": self.origin, "note": self.note()}
         files.write(self.path, lambda file: put(content, file))
         self.last = time.monotonic()
         self.spent = self.last - start
@@ -98,6 +102,14 @@ def identity(run: Run) -> str:
     """The declaration, labels and seed of a run, in one word."""
     labels = json.dumps(dict(run.experiment.labels), sort_keys=True)
     return hashlib.sha256(f"{run.experiment.declaration} {labels} {run.seed}".encode()).hexdigest()[:16]
+
+
+def origin(runs: Sequence[Run]) -> dict[str, str]:
+    """What the numbers of runs come from besides their declarations: checksums of data and weights, the device."""
+    tasks = [run.env.task for run in runs]
+    arenas = [task.arena for task in tasks if hasattr(task, "arena")]
+    data = {f"data ({name})": sha256 for arena in arenas for name, sha256 in arena.checksums.items()}
+    return {"device": tasks[0].device.type, **data}
 
 
 def pack(content: Any) -> bytes:

@@ -70,10 +70,16 @@ def add(path: Path, new: Path, seeds: Sequence[int]) -> None:
 
     tables = [pq.read_table(file) for file in (path, new)]
     old, late = [json.loads(table.schema.metadata[b"provenance"]) for table in tables]
-    if sorted(old["seeds"] + late["seeds"]) != sorted(seeds) or old["data"] != late["data"]:
+    for file, table, note in zip((path, new), tables, (old, late), strict=True):
+        if not seal.kept(table) or note["content"] != seal.of_table(table):
+            raise UserError(f"{file} holds other numbers than were written: delete it, and train again")
+    if old["data"] != late["data"]:
         raise UserError(
-            f"the seeds of {new} cannot be added to {path}, which has changed: delete both, and train again"
+            f"the seeds of {new} cannot be added to {path}: they were trained on other data; restore that data and "
+            "delete the former, or delete the latter, and train again"
         )
+    if sorted(old["seeds"] + late["seeds"]) != sorted(seeds):
+        raise UserError(f"the seeds of {new} and {path} are not {', '.join(map(str, seeds))}")
     frame = pd.concat([table.to_pandas() for table in tables], ignore_index=True)
     names = {name for e in late["experiments"] for name in e["labels"]}
     runs = [_run(frame, names, e["labels"], seed) for e in late["experiments"] for seed in seeds]

@@ -179,6 +179,9 @@ class Match:
         return [members for _, members in self.groups(there)]
 
     def _train(self, jobs: Iterable[tuple[Entry, Job]]) -> None:
+        jobs = list(jobs)
+        for _, members in self.groups(jobs):
+            divide_what_is_left(members)
         due = [(e, j) for e, j in jobs if not results.standing(j).holds]
         for entries, members in self.groups(due):
             try:
@@ -287,18 +290,32 @@ def together(jobs: Sequence[Job]) -> None:
     """Train the jobs in one cohort, each into its own file. What a kill leaves, a checkpoint or the cohort's file, the
     next call goes on from."""
     whole = joined(jobs)
-    codes = {j.name: code(j.experiments) for j in jobs}  # of the files as they are before the training
-    digests = {j.name: plan.digest_of(j, settings().precision) for j in jobs}
-    if len(jobs) == 1 or not results.standing(whole).holds:
-        training.train(whole)
+    codes = [code(j.experiments) for j in jobs]  # of the files as they are before the training
+    training.train(whole)
     if len(jobs) > 1:
-        from reproduce.engine.cost import estimate
-        from reproduce.engine.store import split
+        divide(Path(whole.output), jobs, codes)
 
-        parts = []
-        for j in jobs:
-            cost = estimate(j.experiments[0], j.panel.seeds)
-            named = {"job": j.name, "panel": j.panel.name, "code": codes[j.name], "digest": digests[j.name]}
-            parts.append((Path(j.output), {**named, "samples": cost.samples, "flops": cost.flops}))
-        split(Path(whole.output), parts)
-        Path(whole.output).unlink()
+
+def divide(whole: Path, jobs: Sequence[Job], codes: Sequence[str]) -> None:
+    """Write the results of a cohort into the files of its jobs, in the order of its experiments, and remove it."""
+    from reproduce.engine.cost import estimate
+    from reproduce.engine.store import split
+
+    parts = []
+    for j, source in zip(jobs, codes, strict=True):
+        cost, digest = estimate(j.experiments[0], j.panel.seeds), plan.digest_of(j, settings().precision)
+        named = {"job": j.name, "panel": j.panel.name, "code": source, "digest": digest}
+        parts.append((Path(j.output), {**named, "samples": cost.samples, "flops": cost.flops}))
+    split(whole, parts)
+    whole.unlink()
+
+
+def divide_what_is_left(jobs: Sequence[Job]) -> None:
+    """Divide the cohorts that a kill left whole or divided in part, if they are of today's code and of these jobs,
+    which share a benchmark and their seeds."""
+    slug = jobs[0].name.partition("--")[0]
+    for whole in sorted(Path(jobs[0].output).parent.glob(f"{slug}--all-*.parquet")):
+        stored = results.provenance(whole).get("experiments", [])
+        members = [j for e in stored for j in jobs if results.declared(e, j.experiments[0])]
+        if len(members) == len(stored) > 1 and results.standing(left := joined(members)).holds:
+            divide(Path(left.output), members, [code(j.experiments) for j in members])

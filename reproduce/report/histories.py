@@ -158,7 +158,11 @@ def _of_seeds(
     """What was read, without the rows of seeds that are not wanted; None: all are."""
     if wanted is None or set(record.get("seeds", ())) <= set(wanted):
         return frame, record
-    return frame[frame["seed"].isin([*wanted])], record
+    places = [i for i, seed in enumerate(record["seeds"]) if seed in set(wanted)]
+    mine = {"seeds": [record["seeds"][i] for i in places]}
+    if "cpu_seconds_of" in record:
+        mine["cpu_seconds_of"] = [[row[i] for i in places] for row in record["cpu_seconds_of"]]
+    return frame[frame["seed"].isin([*wanted])], {**record, **mine}
 
 
 def _read(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:

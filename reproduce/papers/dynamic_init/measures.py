@@ -66,8 +66,8 @@ def costs(histories: Histories, clients: int, overlap: float) -> pd.DataFrame:
         if len(known) < len(found):
             continue
         memory = max(record["peak_memory"] for record, _ in known) / 1e9
-        for j, seed in enumerate(known[0][0]["seeds"]):
-            seconds = sum(record["cpu_seconds_of"][i][j] for record, i in known)
+        for seed in (s for s in known[0][0]["seeds"] if all(s in record["seeds"] for record, _ in known)):
+            seconds = sum(record["cpu_seconds_of"][i][record["seeds"].index(seed)] for record, i in known)
             numbers = {"cpu_time_seconds": seconds, "max_memory_gb": memory}
             rows += [{**dict(setting), "seed": seed, "metric": name, "value": value} for name, value in numbers.items()]
     return pd.DataFrame(rows)
