@@ -184,7 +184,10 @@ AS_GIVEN = {
     ),
     "defedavg/table1": (
         {"distribution": ["iid", "noniid"], "dataset": ["fashion_mnist", "cifar10"], "n": ["10", "20", "40", "80"]},
-        ["fedavg", "favano", "asysg", "fedbuff", "defedavg_iid", "defedavg_niid"],
+        [
+            *("fedavg", "favano", "asysg", "fedbuff", "defedavg_iid", "defedavg_niid"),
+            *("fedavg_lr_n10", "defedavg_iid_corrected", "defedavg_niid_corrected"),
+        ],
     ),
     "fedacs/table5": (
         {"system": ["dynamic"], "dataset": ["cifar10"], "dirichlet_alpha": ["0.05", "0.2", "0.35"]},

@@ -18,9 +18,12 @@ from reproduce.engine.train import train_job
 from reproduce.experiment import PACKAGE, SCALES, Panel
 from reproduce.papers.defedavg import measures, runs, variants
 from reproduce.papers.defedavg.artifacts import ARTIFACTS
-from reproduce.report import drawing, figures, measuring
+from reproduce.report import drawing, figures, measuring, metrics
 from reproduce.report.code import function
 from reproduce.report.histories import Histories, load
+from reproduce.verdicts.claims import claims_files
+from reproduce.verdicts.observations import read_cells
+from reproduce.verdicts.verdict import evaluate
 
 NAMED = {a.name: a for a in ARTIFACTS}
 REPORTED = PACKAGE / "papers" / "defedavg" / "reported"
@@ -70,6 +73,43 @@ def test_networks_and_clock_of_the_paper() -> None:
     chosen = seconds[(seconds["dataset"] == "cifar10") & (seconds["n"] == "40")].groupby("algorithm")["value"].mean()
     assert chosen[["fedavg", "defedavg_niid", "defedavg_iid"]].tolist() == pytest.approx(
         [0.9094, 0.4897, 0.1904], abs=5.1e-5
+    )
+
+
+def test_a_seed_that_speaks_against_it_is_not_left_out(tmp_path: Path) -> None:
+    """FedAvg is at its target, and ends there, before DeFedAvg in one seed of three or in all."""
+    metric = "test_accuracy_pct_at_target_time"
+    check = {
+        "metric": metric, "for": {"distribution": ["iid"], "dataset": ["fashion_mnist"], "n": [10]},
+        "better": "defedavg_iid", "than": ["fedavg"], "margin": 0,
+    }  # fmt: skip
+    known = next(f.metrics for f in claims_files() if f.paper == "defedavg")
+    for ends, verdict in (
+        ((46.0, 46.5, 47.0), "reproduced"),
+        ((46.0, 46.5, 25.0), "inconclusive"),
+        ((25.0,) * 3, "inconclusive"),
+    ):
+        rows = [_curve("defedavg_iid", seed, 40.0) for seed in range(3)]
+        rows += [_curve("fedavg", seed, end) for seed, end in enumerate(ends)]
+        frame = pd.concat(rows, ignore_index=True)
+        reached = metrics.time_to_reach(frame, "accuracy", 90.0, horizon=900.0, name="time_to_target_s")
+        cells = measures._at_times(
+            measures._followed(frame, reached), "accuracy", measures._proposed_times(reached), metric
+        )
+        assert len(cells) == 6
+        cells.to_csv(tmp_path / "cells.csv", index=False)
+        found = evaluate(check, read_cells(tmp_path / "cells.csv", [], known), known)
+        assert found.verdict == verdict
+        assert found.n == 3
+
+
+def _curve(algorithm: str, seed: int, end: float) -> pd.DataFrame:
+    """Accuracies on half seconds up to `end`, where they reach 90 %."""
+    times = np.arange(0, end + 0.1, 0.5)
+    said = {"distribution": "iid", "dataset": "fashion_mnist", "n": 10, "algorithm": algorithm, "seed": seed, "key": ""}
+    value = 90 + (times - end) * (0.2 + 0.01 * seed)
+    return pd.DataFrame({"time": times, "round": range(len(times)), "value": value}).assign(
+        **said, metric="accuracy", status="ok"
     )
 
 

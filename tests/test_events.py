@@ -30,7 +30,7 @@ from reproduce.systems import Steps, System
 from reproduce.systems.policies_arrivals import DeFedAvgIIDPolicy, FedBuffPolicy
 from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
 from reproduce.systems.schedule import Policy, Schedule
-from reproduce.systems.speeds import Pace
+from reproduce.systems.speeds import Explicit, Pace
 
 PACE = Pace(step=0.017, upload=0.044, download=0.044)
 GAUSSIAN = Classification(
@@ -171,6 +171,31 @@ def test_a_run_ends_at_its_target_but_not_before_its_least_time() -> None:
     assert least - 0.2 < late[-1][1] <= least + 0.1
 
 
+def test_on_a_grid_a_model_counts_for_the_target_as_often_as_it_is_there() -> None:
+    """Several times of the grid lie in a round; the target is reached at one where nothing new is evaluated."""
+    clock = Events(FedAvgPolicy(2), horizon=12.0, grid=0.05)
+    full = history(play(experiment(clock, Asynchronous(0.02)))[0], "accuracy")
+    values = [[v for _, t, v in full if t <= j * 0.05 + 1e-9][-1] for j in range(241)]
+    means = [float(np.mean(values[max(0, j - 3) : j + 1])) for j in range(241)]
+    evaluated = {round(t / 0.05) for _, t, _ in full}
+    hits = [j for j in range(20, 200) if means[j] > max(means[:j]) and j not in evaluated]
+    for hit in (hits[0], hits[-1]):
+        target = Target("accuracy", means[hit] - 1e-9, over=4)
+        early = history(play(experiment(replace(clock, until=target), Asynchronous(0.02)))[0], "accuracy")
+        assert early == [row for row in full if row[1] < hit * 0.05] + [next(r for r in full if r[1] >= hit * 0.05)]
+
+
+@pytest.mark.parametrize("policy", [DeFedAvgIIDPolicy(1), FedBuffPolicy(2), DeFedAvgIIDPolicy(3, receive="keep")])
+def test_a_cost_is_known_where_all_clients_are_equally_fast(policy: Policy) -> None:
+    """The first hundreds of updates then arrive at once."""
+    pace = Pace(step=0.017, upload=0.044, download=0.044, speeds=Explicit((1.0,) * 450))
+    clock, problem = Events(policy, horizon=100.0, grid=1.0), replace(GAUSSIAN, clients=450)
+    e = Experiment({"algorithm": "x"}, problem, clients(5, pace), Asynchronous(0.1), clock)
+    made = len(Schedule(policy, 450, 5, pace).simulate(0, horizon=100.0))
+    assert clock.length(e) == pytest.approx(made, rel=0.5)
+    assert clock.evaluations(e) <= 102
+
+
 def test_a_diverged_run_ends() -> None:
     clock = Events(FedBuffPolicy(3), aggregations=30, every=1)
     run = play(experiment(clock, Asynchronous(1e38)))[0]
@@ -211,10 +236,15 @@ def test_a_script_is_the_schedule() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"grid": 0.5}, {"every": 0}, {"every": -1, "grid": 1.0}, {"aggregations": None, "horizon": None}]
+    "change",
+    [
+        *({"grid": 0.5}, {"every": 0}, {"every": -1, "grid": 1.0}, {"aggregations": None, "horizon": None}),
+        *({"aggregations": 0}, {"horizon": -1.0}, {"horizon": np.nan}, {"horizon": np.inf}),
+        *({"train_every": 0}, {"least": -1.0}, {"least": np.nan}),
+    ],
 )
 def test_nonsense_is_refused(change: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=r"evaluate on a grid|needs a number"):
+    with pytest.raises(ValueError, match=r"evaluate on a grid|say how many|cannot simulate|train_every is"):
         replace(Events(FedAvgPolicy(2), aggregations=3, every=1), **change)  # type: ignore[arg-type]
 
 

@@ -118,6 +118,28 @@ class TestMetrics:
         assert got["value"][10:15].isna().tolist() == [False, False, True, True, True]
         pd.testing.assert_frame_equal(got.drop(columns="value"), self.frame.drop(columns="value"))
 
+    def test_carried_to_a_grid(self) -> None:
+        """Against a walk over the times; a curve that diverged is not continued."""
+        frame = self.frame.assign(time=self.frame["round"] ** 2 * 0.5)  # 0.5, 2, 4.5, 8, 12.5
+        got = metrics.carried(frame[frame["metric"] == "accuracy"], 0.5, 14.0)
+        times = [j * 0.5 for j in range(29)]
+        for (name, seed), rows in got.groupby(["algorithm", "seed"]):
+            told = frame[(frame[["algorithm", "seed", "metric"]] == [name, seed, "accuracy"]).all(axis=1)]
+            known = [t for t in times if t >= 0.5 and (name == "a" or t <= told["time"].max())]
+            assert rows["time"].tolist() == known
+            newest = [told[told["time"] <= t].iloc[-1] for t in known]
+            assert rows["round"].tolist() == [row["round"] for row in newest]
+            assert rows["value"].tolist() == pytest.approx([row["value"] for row in newest], nan_ok=True)
+
+    def test_the_bound_of_a_run_is_its_own(self) -> None:
+        short = history([10, 20], seed=2, algorithm="a")
+        frame = pd.concat([self.frame, short], ignore_index=True)
+        cells = [metrics.first_reaching(frame, "accuracy", 60, own=own) for own in (False, True)]
+        found = [c.set_index(["algorithm", "seed"]) for c in cells]
+        assert [f.loc[("a", 2), "value"] for f in found] == [5, 2]
+        assert [f.loc[("a", 1), "value"] for f in found] == [5, 5]
+        assert all(f.loc[("a", 2), "censored"] for f in found)
+
     def test_over_seeds(self) -> None:
         cells = pd.DataFrame({"algorithm": "a", "metric": "m", "seed": [0, 1, 2], "value": [1.0, 3.0, np.inf]})
         got = metrics.over_seeds(cells).iloc[0]

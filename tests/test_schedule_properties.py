@@ -122,6 +122,8 @@ def test_schedules_are_repeatable_and_declarable(timed: Schedule, seed: int) -> 
         lambda: Schedule(FavanoPolicy(4), 3, 1, FASHION_MNIST),
         lambda: Schedule(FavanoPolicy(1), 3, 1, Pace(1.0, 0.0, 0.0)),
         lambda: Schedule(FavanoPolicy(1, wait=-1), 3, 1, FASHION_MNIST),
+        lambda: Schedule(FavanoPolicy(1, wait=float("nan")), 3, 1, FASHION_MNIST),
+        lambda: Schedule(FavanoPolicy(1, wait=float("inf")), 3, 1, FASHION_MNIST),
         lambda: Schedule(FedAvgPolicy(1), 3, 1, Pace(1.0, 1.0, 1.0, Explicit((1.0, 2.0)))),
         lambda: Pace(0.0, 0.0, 0.0),
         lambda: Pace(1.0, -1.0, 1.0),

@@ -22,7 +22,7 @@ from reproduce.clocks.record import Target, diverged, measure
 from reproduce.engine.requests import Evaluate, Ints
 from reproduce.systems import Steps, System
 from reproduce.systems.policies_drawn import FavanoPolicy
-from reproduce.systems.schedule import Policy, Schedule
+from reproduce.systems.schedule import Policy, Schedule, check_length
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -40,7 +40,8 @@ class Events:
 
     grid: evaluate at the virtual times 0, grid, 2 grid, ..., unless the model is still that of the time before;
     every: instead, after every so many aggregations. Exactly one of the two is positive.
-    until, least: the run ends when the target is reached, but not before `least` virtual seconds.
+    until, least: the run ends when the target is reached, but not before `least` virtual seconds. On a grid the target
+    is a mean over its last times, where a model that stays counts as often as it was there (`on_grid`).
     view: which data the evaluation uses. train_view, train_every: also record `train_loss`, the loss on that view, at
     every so many evaluations ("": never).
 
@@ -65,8 +66,9 @@ class Events:
     def __post_init__(self) -> None:
         if (self.grid > 0) == (self.every > 0) or self.grid < 0 or self.every < 0:
             raise ValueError(f"evaluate on a grid of times or every k aggregations: {self.grid}, {self.every}")
-        if self.aggregations is None and self.horizon is None:
-            raise ValueError("an event clock needs a number of aggregations or a horizon")
+        check_length(self.aggregations, self.horizon)
+        if self.train_every < 1 or not 0 <= self.least < math.inf:
+            raise ValueError(f"train_every is 1 or more and least 0 or more: {self.train_every}, {self.least}")
 
     def schedule(self, system: System, clients: int) -> Schedule:
         """The schedule of `clients` clients; ValueError if the system says too little, or the policy refuses it."""
@@ -154,7 +156,23 @@ class Events:
         if loss is not None:
             record(state, version, "train_loss", loss, time=time)
         state["evaluated"] += 1
-        state["reached"] = state["reached"] or (self.until is not None and self.until.reached(state))
+        state["reached"] = state["reached"] or self._reached(state)
+
+    def _reached(self, state: State) -> bool:
+        """Is the target reached by the latest evaluation, or was it between that and the one before?"""
+        if self.until is None or self.every or self.until.over == 1:
+            return self.until is not None and self.until.reached(state)
+        curve = [(time, v) for _, time, metric, key, v in state["history"] if metric == self.until.metric and not key]
+        times, values = np.array(curve, dtype=float).T
+        last = np.arange(round(times[-1] / self.grid) + 1) * self.grid
+        seen = values[on_grid(times, last, self.grid)]
+        means = [seen[max(0, i + 1 - self.until.over) : i + 1].mean() for i in range(len(seen))]
+        return bool(max(means) >= self.until.value)
+
+
+def on_grid(times: Floats, grid: Floats, step: float) -> Ints:
+    """Index of the last of the evaluations at `times` [T] at or before each time of a grid [G]; -1 before the first."""
+    return np.searchsorted(times, grid + EPSILON * step, side="right") - 1
 
 
 @dataclass(frozen=True)
@@ -212,6 +230,10 @@ class Script:
 
 @cache
 def _usual(schedule: Schedule) -> tuple[float, float]:
-    """Seconds and local steps per aggregation: mean of 50 of seed 0, after the first 50 with many joint starts."""
-    drawn = schedule.simulate(0, aggregations=100)[49:]
-    return (drawn[-1].time - drawn[0].time) / 50, sum(u.steps for a in drawn[1:] for u in a.updates) / 50
+    """Seconds and local steps per aggregation: mean of 50 of seed 0, after the first 50 with many joint starts; of more
+    where many equal clients end at once. ValueError if no time passes."""
+    for half in (50 * 4**i for i in range(6)):
+        drawn = schedule.simulate(0, aggregations=2 * half)[half - 1 :]
+        if seconds := drawn[-1].time - drawn[0].time:
+            return seconds / half, sum(u.steps for a in drawn[1:] for u in a.updates) / half
+    raise ValueError(f"{2 * half} aggregations take no time: steps or transfers must take some")

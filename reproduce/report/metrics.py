@@ -13,11 +13,13 @@ lower bound unless it had reached the target before. Rows with status "diverged"
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reproduce.clocks.events import on_grid
 from reproduce.report.histories import COLUMNS
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ def first_reaching(
     direction: str = "above",
     horizon: float | None = None,
     x: str = "round",
+    own: bool = False,
     key: str | None = "",
     name: str | None = None,
 ) -> pd.DataFrame:
@@ -79,14 +82,15 @@ def first_reaching(
 
     target: a number, or the label column that holds each run's target.
     direction: "above" (value >= target) or "below" (value <= target).
-    horizon: how far runs were followed, in units of `x`; default: the largest `x` among the runs with equal labels.
+    horizon: how far runs were followed, in units of `x`; default: the largest `x` among the runs with equal labels, or
+    (`own`) of each run by itself, where seeds have different lengths.
     A run that did not reach the target by the horizon gets the horizon as value and `censored` = True.
     """
     rows, by = _rows(frame, metric, key)
     reached = rows[_good(rows) & _beyond(rows, target, direction)]
     value = reached.groupby(by, dropna=False, sort=False)[x].min()
     cells = _cells(value, rows, frame, by, name or f"{x}_to_target")
-    labels = [c for c in by if c != "seed"]
+    labels = by if own else [c for c in by if c != "seed"]
     if horizon is not None or not labels:
         end = np.full(len(cells), float(rows[x].max() if horizon is None else horizon))
     else:
@@ -123,6 +127,24 @@ def smooth(frame: pd.DataFrame, n: int) -> pd.DataFrame:
         lambda curve: curve.rolling(n, min_periods=1).mean()
     )
     return frame.assign(value=means.where(clean.notna()).reindex(frame.index))
+
+
+def carried(frame: pd.DataFrame, grid: float, end: float) -> pd.DataFrame:
+    """Every curve at the times 0, grid, 2 grid, ... up to `end`: the last row at or before, with that time.
+
+    A curve is as in `smooth`; one that diverged ends with its last row.
+    """
+    import pandas as pd
+
+    by = [*label_columns(frame), "seed", "metric", "key"]
+    times = np.arange(math.floor(end / grid + 1e-9) + 1, dtype=np.float64) * float(grid)
+    parts = []
+    for _, curve in frame.groupby(by, dropna=False, sort=False):
+        rows = curve.sort_values("round", kind="stable")
+        at = on_grid(rows["time"].to_numpy(float), times, grid)
+        known = at >= 0 if (rows["status"] == "ok").all() else (at >= 0) & (times <= rows["time"].max() + 1e-9 * grid)
+        parts.append(rows.iloc[at[known]].assign(time=times[known]))
+    return pd.concat(parts, ignore_index=True) if parts else frame
 
 
 def over_seeds(cells: pd.DataFrame, labels: Sequence[str] = ()) -> pd.DataFrame:

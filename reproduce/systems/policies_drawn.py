@@ -217,8 +217,8 @@ class FavanoPolicy(Policy):
     wait: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.n < 1 or self.wait < 0:
-            raise ValueError(f"favano needs n >= 1 and wait >= 0, not {self.n} and {self.wait}")
+        if self.n < 1 or not 0 <= self.wait < math.inf:
+            raise ValueError(f"favano needs n >= 1 and a finite wait >= 0, not {self.n} and {self.wait}")
         if self.contact not in ("serial", "parallel"):
             raise ValueError(f"favano contacts clients 'serial' or 'parallel', not '{self.contact}'")
 

@@ -25,7 +25,7 @@ def to_target(histories: Histories) -> pd.DataFrame:
             for smooth, horizon, target in _aims(histories)
             for part in (
                 metrics.time_to_reach(smooth, "accuracy", target, horizon=horizon, name="time_to_target_s"),
-                metrics.first_reaching(smooth, "accuracy", target, name="rounds_to_target"),
+                metrics.first_reaching(smooth, "accuracy", target, own=True, name="rounds_to_target"),
             )
         ],
         ignore_index=True,
@@ -35,16 +35,20 @@ def to_target(histories: Histories) -> pd.DataFrame:
 def _aims(histories: Histories) -> Iterator[tuple[pd.DataFrame, float, float]]:
     """(smoothed accuracies, horizon, target) of the runs that have these in common."""
     frame = histories.frame
-    over, horizon, target = (histories.of(f"clock.{x}") for x in ("until.over", "horizon", "until.value"))
-    keys = [frame["dataset"], frame["distribution"], over, horizon, target]
+    settings = ("until.over", "horizon", "until.value", "grid")
+    keys = [frame["dataset"], frame["distribution"], *(histories.of(f"clock.{x}") for x in settings)]
     for key, rows in frame.groupby(keys, sort=False):
-        smooth, end, value = (float(str(x)) for x in key[2:])
-        yield metrics.smooth(rows[rows["metric"] == "accuracy"], int(smooth)), end, value
+        over, end, value, grid = (float(str(x)) for x in key[2:])
+        accuracy = rows[rows["metric"] == "accuracy"]
+        if over > 1:  # a mean over times: a version that lasts counts as long as it lasts (spec 5.4)
+            accuracy = metrics.smooth(metrics.carried(accuracy, grid, end), int(over))
+        yield accuracy, end, value
 
 
 def at_target_times(histories: Histories) -> pd.DataFrame:
-    """Accuracy and training loss of all runs when the DeFedAvg variant of their panel reaches its target, and the loss
-    at half of that time. A run that ended at its own target before that has none of them."""
+    """Accuracy and training loss of all runs when the DeFedAvg variant of their panel reaches its target (at the
+    horizon if it does not), and the loss at half of that time. Of a run that ended at its own target before that, and
+    so speaks against the variant, the number is not known: it is at least 0."""
     cells = to_target(histories)
     times = _proposed_times(cells)
     half = times.assign(at=times["at"] / 2)
@@ -60,10 +64,10 @@ def at_target_times(histories: Histories) -> pd.DataFrame:
 
 
 def _proposed_times(cells: pd.DataFrame) -> pd.DataFrame:
-    """Per column and seed: the time at which the DeFedAvg variant reached its target, infinite if it did not."""
+    """Per column and seed: the time at which the DeFedAvg variant reached its target, the horizon if it did not."""
     proposed = cells["algorithm"] == cells["distribution"].map(runs.PROPOSED)
     ours = cells[(cells["metric"] == "time_to_target_s") & proposed]
-    return ours.assign(at=np.where(ours["censored"], np.inf, ours["value"]))[[*COLUMNS, "seed", "at"]]
+    return ours.rename(columns={"value": "at"})[[*COLUMNS, "seed", "at"]]
 
 
 def _followed(frame: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
@@ -75,14 +79,15 @@ def _followed(frame: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _at_times(frame: pd.DataFrame, metric: str, times: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The last value of `metric` at or before `times["at"]` of the same column and seed, one row per run that was
-    followed until then."""
+    """The last value of `metric` at or before `times["at"]` of the same column and seed, one row per run; censored at 0
+    for a run that was not followed until then."""
     by = [*COLUMNS, "algorithm", "seed"]
     rows = frame[frame["metric"] == metric].merge(times, on=[*COLUMNS, "seed"])
-    rows = rows[np.isinf(rows["at"]) | (rows["at"] <= rows["end"] + 1e-9)]
     rows = rows[rows["time"] <= rows["at"] + 1e-9].sort_values("round", kind="stable")
-    value = rows.groupby(by, sort=False)["value"].last()
-    return value.reset_index().assign(metric=name)[[*by, "metric", "value"]]
+    last = rows.groupby(by, sort=False)[["value", "at", "end"]].last().reset_index()
+    unknown = last["at"] > last["end"] + 1e-9
+    value = last["value"].mask(unknown, 0.0)
+    return last.assign(metric=name, value=value, censored=unknown)[[*by, "metric", "value", "censored"]]
 
 
 def aggregations(histories: Histories, cells: pd.DataFrame) -> str:
