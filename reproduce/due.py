@@ -67,8 +67,6 @@ def training(scale: str, name: str, allowed: Budget) -> tuple[tuple[Job, ...], t
             left.append((job, plan.missing(job)))
         elif hours > allowed.hours:
             left.append((job, costs.over(allowed.hours)))
-        elif standing.lost:
-            left.append((job, f"seeds {', '.join(map(str, standing.lost))}, not asked for, would be lost"))
         elif there and not allowed.gaps and _gap(standing):
             left.append((job, "a gap of what is there"))
         else:
@@ -119,7 +117,7 @@ def announcement(scale: str, name: str, allowed: Budget) -> str:
         parts.append(f"trains {total(due)} ({', '.join(dict.fromkeys(whys))})")
         older = sum(results.standing(j).code == "older" for j in due if results.standing(j).usable)
         parts.append(f"`python -m reproduce replay {scale} {name}` may confirm {older} instead" if older else "")
-    able = [job for job, _ in left if not (plan.missing(job) or results.standing(job).lost)]
+    able = [job for job, reason in left if not plan.missing(job)]
     kept = Counter((reason, results.standing(job).usable) for job, reason in left)
     for (reason, usable), count in kept.items():
         parts.append(f"{'keeps' if usable else 'leaves out'} {count} ({reason})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from reproduce import plan, results
 from reproduce.errors import MissingData, UserError
-from reproduce.files import check_writable, locked, sweep
+from reproduce.files import check_writable, locked, sweep, write
 from reproduce.settings import settings
 
 
@@ -27,7 +28,8 @@ def train(job: plan.Job, output: Path | None = None) -> None:
     """Train the job and write its results, by default where the workflow expects them; a job that was killed goes on
     from its checkpoint. Raises what `check` raises.
 
-    If the file is there and lacks only seeds, they are trained alone and put beside the others. With `to_target`
+    If the file is there and lacks only seeds, they are trained alone and put beside the others; if it would lose seeds
+    that are not asked for, it is copied into the store before. With `to_target`
     (`settings`) runs that have a target end there; nothing changes before it.
     """
     path = output or Path(job.output)
@@ -38,10 +40,7 @@ def train(job: plan.Job, output: Path | None = None) -> None:
         _add(job, standing.more, path)
         return
     if standing.lost:
-        raise UserError(
-            f"{path} would lose its seeds {_listed(standing.lost)}, which are not asked for and cannot be kept beside "
-            "those of another training: ask for them too, name another file with -o, or delete this one"
-        )
+        _put_aside(job, standing, path)
     from reproduce.engine.train import train_job
 
     if settings().to_target:
@@ -75,6 +74,19 @@ def _add(job: plan.Job, seeds: Sequence[int], path: Path) -> None:
                 f"are in {added}: start again to train what is missing now"
             )
         added.unlink(missing_ok=True)
+
+
+def _put_aside(job: plan.Job, standing: results.Standing, path: Path) -> None:
+    """Copy a results file that is about to be replaced into the store, and say so."""
+    date = re.sub(r"\W", "", standing.date)
+    kept = settings().store / "replaced" / f"{job.scale}-{job.paper}-{job.name}-{date}.parquet"
+    content = path.read_bytes()
+    write(kept, lambda file: file.write(content))
+    print(
+        f"{path} has seeds {_listed(standing.lost)}, which are not asked for and cannot be kept beside those of a new "
+        f"training: the file is kept as {kept}",
+        file=sys.stderr,
+    )
 
 
 def _listed(seeds: Sequence[int]) -> str:

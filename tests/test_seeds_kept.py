@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from argparse import Namespace
 from collections.abc import Callable
@@ -69,20 +70,26 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]
 
 
 @pytest.mark.parametrize("source", ["older", "current"])
-def test_seeds_that_are_not_asked_for_are_not_thrown_away(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("asked", [(0,), (2, 3)])
+def test_seeds_that_are_not_asked_for_are_not_thrown_away(
+    source: str, asked: tuple[int, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
     training.train(seeded(0, 1))
     if source == "older":
         edit(code="other")
-    with pytest.raises(UserError, match=r"would lose its seeds 1, .* delete this one"):
-        training.train(seeded(0))
-    assert held() == [0, 1]
-    monkeypatch.setenv("REPRODUCE_SEEDS", "0")
-    jobs, left = due.training.__wrapped__("smoke", "fedagrac/fig4", due.Budget())
-    assert QUICK.name not in {job.name for job in jobs}
-    said = {job.name: why for job, why in left}
-    assert said.get(QUICK.name) == ("seeds 1, not asked for, would be lost" if source == "older" else None)
-    training.train(seeded(1, 0))
-    assert held() == [1, 0]
+    before, date = FILE.read_bytes(), results.provenance(FILE)["date"]
+    training.train(seeded(*asked))
+    if source == "current" and asked == (2, 3):
+        assert held() == [2, 3, 0, 1], "they are put beside the others"
+        assert not Path("store/replaced").exists()
+        return
+    assert held() == list(asked)
+    (kept,) = Path("store/replaced").iterdir()
+    assert kept.read_bytes() == before
+    assert re.sub(r"\W", "", date) in kept.name
+    assert f"is kept as {kept.absolute()}" in capfd.readouterr().err
+    training.train(seeded(*dict.fromkeys((*asked, 1, 0))))
+    assert len(list(Path("store/replaced").iterdir())) == 1
 
 
 def test_seeds_that_nobody_asks_for_cost_nothing_in_tables(monkeypatch: pytest.MonkeyPatch) -> None:
