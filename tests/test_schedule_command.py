@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from reproduce.__main__ import main
+from reproduce.report import schedule_numbers
 from reproduce.report.schedule_numbers import summarise
 from reproduce.report.schedule_picture import beginning, working
 from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
 from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
 from reproduce.systems.schedule import Policy, Schedule
 from reproduce.systems.speeds import FASHION_MNIST
+from tests import event_loop
 
 POLICIES: list[Policy] = [
     FedAvgPolicy(5), DeFedAvgNIIDPolicy(5), DeFedAvgNIIDPolicy(5, variant="hold"), DeFedAvgIIDPolicy(5),
@@ -40,15 +42,27 @@ def test_the_numbers_are_those_of_the_schedule(policy: Policy, compiled: bool) -
     assert (numbers.rates * numbers.window).sum() == pytest.approx(3000)
     assert 64 <= len(numbers.rates) <= 256
 
-    idle = []
-    for client in range(40):
-        jobs = [j for j in line.jobs if j.client == client]
-        ends = {(u.client, u.job): u.end for a in line.aggregations for u in a.updates if u.client == client}
-        if ends:
-            busy = sum((ends.get((j.client, j.job), j.end) - j.start) for j in jobs if j.job <= max(k for _, k in ends))
-            idle.append(1 - busy / max(ends.values()))
-    assert numbers.idle.tolist() == pytest.approx(idle, abs=1e-9)
-    assert numbers.silent == 40 - len(idle)
+    heard = {u.client for a in line.aggregations for u in a.updates}
+    assert numbers.silent == 40 - len(heard)
+
+
+@pytest.mark.parametrize("aggregations", [1, 4, 60])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_clients_at_work_are_those_of_the_whole_time(policy: Policy, aggregations: int) -> None:
+    """Also of the clients that were not heard, and of jobs that nobody has asked for yet."""
+    numbers = summarise(timed(policy), 0, aggregations)
+    expected = event_loop.idle(timed(policy), 0, aggregations)
+    assert numbers.idle.tolist() == pytest.approx(expected, abs=1e-9)
+    assert numbers.concurrency == pytest.approx(40 - sum(expected))
+    assert numbers.watched == numbers.seconds
+
+
+def test_of_a_long_schedule_the_beginning_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = summarise(timed(FedBuffPolicy(5)), 0, 3000)
+    monkeypatch.setattr(schedule_numbers, "JOBS", 2000)
+    part = summarise(timed(FedBuffPolicy(5)), 0, 3000)
+    assert part.watched < whole.watched == whole.seconds == part.seconds
+    assert part.concurrency == pytest.approx(whole.concurrency, rel=0.01)
 
 
 def test_clients_at_work() -> None:

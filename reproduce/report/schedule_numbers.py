@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reproduce.clocks.blocks import Block, blocks
+from reproduce.clocks.blocks import blocks
 from reproduce.systems.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -17,15 +16,17 @@ if TYPE_CHECKING:
 
 WINDOWS = 128
 """Aggregations are counted in at most twice as many windows of equal length."""
+JOBS = 500_000
+"""Who trains is watched job by job, and only so long that there are about so many, but for ten cycles at least."""
 
 
 @dataclass(frozen=True)
 class Summary:
     """Numbers of the first `aggregations` of a schedule, the last one at `seconds`.
 
-    staleness [S]: how many updates had the staleness 0, 1, ...; idle: share of its time that each client that was heard
-    did not train, from 0 to the end of its last job that was uploaded; silent: clients that were never heard;
-    rates: aggregations per second in windows of `window` seconds, the last of which need not be whole.
+    staleness [S]: how many updates had the staleness 0, 1, ...; silent: clients that were never heard; rates:
+    aggregations per second in windows of `window` seconds, the last of which need not be whole; idle [clients]: share
+    of the first `watched` seconds in which a client did not train, a job that runs at their end counted up to it.
     """
 
     clients: int
@@ -33,13 +34,11 @@ class Summary:
     updates: int
     seconds: float
     staleness: Ints
-    idle: Floats
+    silent: int
     rates: Floats
     window: float
-
-    @property
-    def silent(self) -> int:
-        return self.clients - len(self.idle)
+    idle: Floats
+    watched: float
 
     @property
     def mean_staleness(self) -> float:
@@ -47,8 +46,8 @@ class Summary:
 
     @property
     def concurrency(self) -> float:
-        """How many clients train at a time, in the mean, if the silent ones do as the others."""
-        return float(self.clients * (1 - self.idle.mean())) if len(self.idle) else 0.0
+        """How many clients train at a time, in the mean over the seconds watched."""
+        return float((1 - self.idle).sum())
 
     def record(self) -> dict[str, float]:
         """The scalars, ready for JSON."""
@@ -60,8 +59,9 @@ class Summary:
             "aggregations_per_second": self.aggregations / self.seconds if self.seconds else 0.0,
             "staleness_mean": self.mean_staleness,
             "staleness_max": max(0, len(self.staleness) - 1),
-            "idle_mean": float(self.idle.mean()) if len(self.idle) else 1.0,
+            "idle_mean": float(self.idle.mean()),
             "concurrency_mean": self.concurrency,
+            "watched_seconds": self.watched,
             "clients_never_heard": self.silent,
         }
 
@@ -70,39 +70,48 @@ def summarise(
     schedule: Schedule, seed: int, aggregations: int | None = None, horizon: float | None = None, compiled: bool = True
 ) -> Summary:
     """The summary of the first `aggregations`, or those up to `horizon` seconds, whichever are fewer."""
-    return summary(schedule, seed, blocks(schedule, seed, aggregations, horizon, compiled=compiled))
-
-
-def summary(schedule: Schedule, seed: int, stream: Iterable[Block]) -> Summary:
-    """As `summarise`, of blocks that somebody else may look at, too."""
-    clients = schedule.clients
-    lengths = schedule.steps * schedule.pace.step_seconds(seed, clients)
     staleness, windows = np.zeros(1, np.int64), _Windows()
-    trained, last, jobs, uploads = np.zeros(clients), np.zeros(clients), np.zeros(clients), np.zeros(clients)
-    count, seconds = 0, 0.0
-    for block in stream:
+    uploads, seconds, count = np.zeros(schedule.clients, np.int64), 0.0, 0
+    for block in blocks(schedule, seed, aggregations, horizon, compiled=compiled):
         found = np.bincount(block.staleness)
         more = max(len(found), len(staleness))
         staleness = np.pad(staleness, (0, more - len(staleness))) + np.pad(found, (0, more - len(found)))
-        trained += np.bincount(block.client, block.end - block.start, clients)
-        uploads += np.bincount(block.client, minlength=clients)
-        np.maximum.at(last, block.client, block.end)
-        np.maximum.at(jobs, block.client, block.job + 1)
+        uploads += np.bincount(block.client, minlength=schedule.clients)
         windows.add(block.time)
         count, seconds = count + len(block.time), float(block.time[-1])
-    # Jobs before one that was uploaded are complete, uploaded or not.
-    busy, heard = trained + (jobs - uploads) * lengths, last > 0
     updates = int(uploads.sum())
+    watched = min(seconds, max(10.0, JOBS / schedule.clients) * cycle(schedule, seed))
     return Summary(
-        clients=clients,
+        clients=schedule.clients,
         aggregations=count,
         updates=updates,
         seconds=seconds,
         staleness=staleness if updates else staleness[:0],
-        idle=np.clip(1 - busy[heard] / last[heard], 0.0, 1.0),
+        silent=int((uploads == 0).sum()),
         rates=windows.counts[: windows.used] / windows.width,
         window=windows.width,
+        idle=_idle(schedule, seed, watched),
+        watched=watched,
     )
+
+
+def cycle(schedule: Schedule, seed: int) -> float:
+    """Seconds of a download, a job and an upload of the mean client."""
+    pace = schedule.pace
+    return float(pace.download + schedule.steps * pace.step_seconds(seed, schedule.clients).mean() + pace.upload)
+
+
+def _idle(schedule: Schedule, seed: int, seconds: float) -> Floats:
+    """The share of its first seconds in which each client does not train; 1 where there are none.
+
+    Taken from the simulation with all its jobs: the stream has those that are uploaded, and these only when they are.
+    """
+    if not seconds:
+        return np.ones(schedule.clients)
+    jobs = schedule.timeline(seed, horizon=seconds).jobs
+    client = np.array([job.client for job in jobs], np.int64)
+    trained = np.array([min(job.end, seconds) - job.start for job in jobs])
+    return 1 - np.bincount(client, trained, schedule.clients) / seconds
 
 
 class _Windows:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from reproduce.report import figures, looks
-from reproduce.report.schedule_numbers import Summary
+from reproduce.report.schedule_numbers import Summary, cycle
 from reproduce.systems.schedule import Schedule, Timeline
 
 LANES = 16
@@ -36,12 +36,6 @@ def draw(schedule: Schedule, seed: int, numbers: Summary, title: str) -> Figure:
         whole = numbers.rates[:-1] if len(numbers.rates) > 1 else numbers.rates
         _histogram(axes["a"], whole, "aggregations per second", "share of the time")
     return fig
-
-
-def cycle(schedule: Schedule, seed: int) -> float:
-    """Seconds of a download, a job and an upload of the mean client."""
-    pace = schedule.pace
-    return float(pace.download + schedule.steps * pace.step_seconds(seed, schedule.clients).mean() + pace.upload)
 
 
 def beginning(schedule: Schedule, seed: int, seconds: float) -> Timeline:
