@@ -7,11 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 
 from reproduce.__main__ import main
+from reproduce.commands import schedule
 from reproduce.report import schedule_numbers
 from reproduce.report.schedule_numbers import summarise
-from reproduce.report.schedule_picture import beginning, working
+from reproduce.report.schedule_picture import beginning, draw, working
 from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
 from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
 from reproduce.systems.schedule import Policy, Schedule
@@ -82,7 +85,7 @@ def test_of_an_artifact(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
     assert all(f["seconds"] <= 10 for f in found)
     assert sorted(f.name for f in picture.parent.iterdir()) == [f"all-{k}.png" for k in range(1, 8)]
     assert main(["schedule", "defedavg/fig2", "--scale", "smoke"]) == 0
-    assert capsys.readouterr().out.count("\n") == 1 + 4 + 3
+    assert capsys.readouterr().out.count("\n") == 1 + 4 + 3 + 1
 
 
 def test_of_a_system_of_ones_own(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -97,20 +100,55 @@ def test_of_a_system_of_ones_own(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert "favano, n = 10 of 100, K = 50, wait=1" in capsys.readouterr().out
 
 
+def test_the_title_is_clear_of_the_legend() -> None:
+    picture = draw(timed(FedAvgPolicy(5)), 0, summarise(timed(FedAvgPolicy(5)), 0, 20), "a title, n = 10 of 100, K = 50, variant=hold")
+    FigureCanvasAgg(picture).draw()
+    top = picture.axes[0]
+    legend, title = (
+        top.get_legend(),
+        next(c for c in top.get_children() if isinstance(c, Text) and c.get_text().startswith("a title")),
+    )
+    assert legend is not None
+    assert not legend.get_window_extent().overlaps(title.get_window_extent())
+
+
+def test_options_that_the_help_names_are_there() -> None:
+    for policy, options in (part.split(": ") for part in schedule.KNOWN.split("; ")):
+        words = [word for option in options.split(", ") for word in ("--option", option)]
+        assert main(["schedule", policy, *words, "--aggregations", "5"]) == 0
+
+
+def test_the_help_and_the_table_explain_the_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["schedule", "-h"])
+    told = capsys.readouterr().out
+    assert all(title in told for title, _ in schedule.COLUMNS.values())
+    monkeypatch.setattr(schedule_numbers, "JOBS", 10)
+    assert main(["schedule", "fedavg", "--aggregations", "100"]) == 0
+    *_, meaning, part = capsys.readouterr().out.splitlines()
+    assert "IDLE: not training, transfers included" in meaning
+    assert part == "IDLE and AT WORK: of the first 3.47 s"
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["fedprox"], "unknown policy 'fedprox'"),
         (["defedavg_iid", "--n", "101"], "deadlock: the server would wait forever for 101 updates"),
+        (["defedavg_iid", "--n", "101"], "or the option receive=keep"),
         (["favano", "--n", "101"], "cannot draw 101 of 100 clients"),
         (["fedavg", "--n", "0"], "at least 1 client"),
         (["fedavg", "--step", "-1"], "not negative"),
         (["fedavg", "--upload", "nan"], "not negative"),
         (["fedavg", "--step", "0", "--upload", "0", "--download", "0"], "not all zero"),
         (["fedavg", "--slowdown", "0", "5"], "0 < low <= high"),
-        (["fedavg", "--horizon", "inf"], "cannot simulate"),
-        (["fedavg", "--aggregations", "0"], "cannot simulate"),
-        (["fedavg", "--option", "variant=hold"], "this policy knows none"),
+        (["fedavg", "--horizon", "inf"], "--horizon inf: use a positive number of seconds"),
+        (["fedavg", "--horizon", "-5"], "--horizon -5: use a positive number of seconds"),
+        (["fedavg", "--aggregations", "0"], "--aggregations 0: use a number from 1 to 100,000,000"),
+        (["fedbuff", "--option", "buffer=20"], "--option buffer=20: fedbuff has no options"),
+        (["favano", "--option", "buffer=20"], "give NAME=VALUE; favano knows contact, wait"),
         (["defedavg_niid", "--option", "variant=wait"], "unknown variant 'wait'"),
         (["defedavg_iid", "--option", "block_uplink=no"], "true or false"),
         (["favano", "--option", "wait=long"], "a number is needed"),
@@ -119,6 +157,11 @@ def test_of_a_system_of_ones_own(capsys: pytest.CaptureFixture[str], tmp_path: P
         (["fedavg", "--horizon", "0.01", "-o", "x.png"], "the first aggregation comes after the horizon"),
         (["defedavg/fig1"], "none of its runs at scale paper has a schedule"),
         (["defedavg/fig99"], "unknown artifact"),
+        (["defedavg/fig2", "--scale", "big"], "unknown scale 'big'"),
+        (["defedavg/fig2", "--clients", "10"], "--clients is for a policy; defedavg/fig2 declares its own system"),
+        (["defedavg/fig2", "--option", "wait=1"], "--option is for a policy"),
+        (["defedavg/fig2", "--slowdown", "1", "5"], "--slowdown is for a policy"),
+        (["fedavg", "--scale", "paper"], "--scale is for an artifact; fedavg is a policy"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(

@@ -2,7 +2,12 @@
 
 The schedule is that of the declared runs of an artifact (`schedule defedavg/fig2`), or of a policy with a system of
 your own (`schedule defedavg_iid --clients 1000 --n 50 --step 0.01`). A policy's further options are given by name:
-`--option variant=hold`. Times are virtual seconds.
+`defedavg_niid --option variant=hold`. Times are virtual seconds.
+
+Columns. AGGREGATIONS, UPDATES, SECONDS: how many, by when; PER SECOND: aggregations. STALENESS, MAX: mean and largest
+number of aggregations between the model that an update was trained from and the one it goes into. IDLE: share of the
+time in which a client does not train (it may wait, download or upload), mean of all clients. AT WORK: clients that
+train at a time, in the mean. SILENT: clients of which no update was used.
 """
 
 from __future__ import annotations
@@ -31,26 +36,37 @@ COLUMNS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "concurrency_mean": ("AT WORK", "{:.4g}".format), "clients_never_heard": ("SILENT", "{:.0f}".format),
 }  # fmt: skip
 
+SYSTEM: Mapping[str, Any] = {
+    "clients": 100, "n": 10, "steps": None, "step": 0.0017, "upload": 0.044, "download": 0.044, "slowdown": (1.0, 5.0),
+    "option": [],
+}  # fmt: skip
+"""Options that make a system of one's own, with their defaults; `steps` depends on the policy."""
+
+KNOWN = (
+    "defedavg_niid: variant=hold, receive=keep, empty=skip; defedavg_iid: block_uplink=false, download_on_path=true, "
+    "receive=keep; asysg: concurrency=N; favano: contact=parallel, wait=1"
+)
+
 MOST = 10**8
 """Aggregations, or jobs of the fastest client until the horizon, beyond which a number is a slip."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", help="an artifact (defedavg/fig2) or a policy (fedavg, defedavg_iid, fedbuff, ...)")
-    parser.add_argument("--scale", default="paper", help="scale of the artifact: smoke, reduced or paper (default)")
+    parser.add_argument("--scale", help="scale of the artifact: smoke, reduced or paper (default)")
     parser.add_argument("--seed", type=int, default=0, help="of speeds and draws (default: 0)")
     length = parser.add_argument_group("length (default: 1000 aggregations, or what the artifact declares)")
     length.add_argument("--aggregations", type=int, metavar="T", help="stop after so many")
     length.add_argument("--horizon", type=float, metavar="SECONDS", help="stop at this virtual second")
     own = parser.add_argument_group("system and policy, where no artifact gives them")
-    own.add_argument("--clients", type=int, default=100, metavar="N")
-    own.add_argument("--n", type=int, default=10, metavar="n", help="clients drawn, or updates per aggregation")
+    own.add_argument("--clients", type=int, metavar="N", help="(default: 100)")
+    own.add_argument("--n", type=int, metavar="n", help="clients drawn, or updates per aggregation (default: 10)")
     own.add_argument("--steps", type=int, metavar="K", help="local steps per job (default: 50; AsySG 1)")
-    own.add_argument("--step", type=float, default=0.0017, metavar="SECONDS", help="of a step of the fastest client")
-    own.add_argument("--upload", type=float, default=0.044, metavar="SECONDS", help="of a model")
-    own.add_argument("--download", type=float, default=0.044, metavar="SECONDS", help="of a model")
-    own.add_argument("--slowdown", type=float, nargs=2, default=(1.0, 5.0), metavar=("LOW", "HIGH"), help="uniform on")
-    own.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the policy; repeatable")
+    own.add_argument("--step", type=float, metavar="SECONDS", help="of a step of the fastest client (default: 0.0017)")
+    own.add_argument("--upload", type=float, metavar="SECONDS", help="of a model (default: 0.044)")
+    own.add_argument("--download", type=float, metavar="SECONDS", help="of a model (default: 0.044)")
+    own.add_argument("--slowdown", type=float, nargs=2, metavar=("LOW", "HIGH"), help="uniform on (default: 1 5)")
+    own.add_argument("--option", action="append", metavar="NAME=VALUE", help=f"of the policy; repeatable. {KNOWN}")
     parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="draw it: FILE.png or FILE.pdf")
 
@@ -77,6 +93,10 @@ def run(args: argparse.Namespace) -> None:
         rows = [[name, *(show(s.record()[key]) for key, (_, show) in COLUMNS.items())] for name, _, s in found]
         titles = [title for title, _ in COLUMNS.values()]
         print_table(["SCHEDULE", *titles], rows, right=titles)
+        print("STALENESS, MAX: in aggregations; IDLE: not training, transfers included; AT WORK: training at a time")
+        if any(s.watched < s.seconds for _, _, s in found):
+            shares = ", ".join(f"{s.watched:.3g}" for _, _, s in found)
+            print(f"IDLE and AT WORK: of the first {shares} s")
     if args.output:
         _drawn(args, found)
 
@@ -87,8 +107,12 @@ def _declared(args: argparse.Namespace) -> Iterator[tuple[str, Schedule, tuple[i
     from reproduce.clocks.events import Events
 
     (artifact,) = plan.select(args.target)
+    scale = plan.check_scale(args.scale or "paper")
+    given = [name for name in SYSTEM if getattr(args, name) is not None]
+    if given:
+        raise UserError(f"--{given[0]} is for a policy; {args.target} declares its own system")
     seen = set()
-    experiments: list[Any] = [e for p in artifact.panels(plan.check_scale(args.scale)) for e in p.experiments]
+    experiments: list[Any] = [e for p in artifact.panels(scale) for e in p.experiments]
     for e in experiments:
         if isinstance(e.clock, Events):
             timed = e.clock.schedule(e.system, e.problem.clients)
@@ -97,7 +121,7 @@ def _declared(args: argparse.Namespace) -> Iterator[tuple[str, Schedule, tuple[i
                 seen.add((timed, length))
                 yield " ".join(str(v) for k, v in e.labels.items() if k != "target_accuracy_pct"), timed, length
     if not seen:
-        raise UserError(f"{args.target}: none of its runs at scale {args.scale} has a schedule")
+        raise UserError(f"{args.target}: none of its runs at scale {scale} has a schedule")
 
 
 def _own(args: argparse.Namespace) -> Iterator[tuple[str, Schedule, tuple[int | None, float | None]]]:
@@ -112,21 +136,26 @@ def _own(args: argparse.Namespace) -> Iterator[tuple[str, Schedule, tuple[int | 
     }  # fmt: skip
     if args.target not in policies:
         raise unknown("policy", args.target, policies)
+    if args.scale is not None:
+        raise UserError(f"--scale is for an artifact; {args.target} is a policy")
     make = policies[args.target]
-    options = dict(_option(make, text) for text in args.option)
-    steps = args.steps if args.steps is not None else 1 if make is AsySGPolicy else 50
-    pace = Pace(args.step, args.upload, args.download, UniformSlowdown(*args.slowdown))
-    timed = Schedule(make(args.n, **options), args.clients, steps, pace)
-    told = [f"n = {args.n} of {args.clients}", f"K = {steps}", *args.option]
+    given = {name: getattr(args, name) for name in SYSTEM if getattr(args, name) is not None}
+    own: dict[str, Any] = {**SYSTEM, "steps": 1 if make is AsySGPolicy else 50, **given}
+    options = dict(_option(args.target, make, text) for text in own["option"])
+    pace = Pace(own["step"], own["upload"], own["download"], UniformSlowdown(*own["slowdown"]))
+    timed = Schedule(make(own["n"], **options), own["clients"], own["steps"], pace)
+    told = [f"n = {own['n']} of {own['clients']}", f"K = {own['steps']}", *own["option"]]
     yield f"{args.target}, {', '.join(told)}", timed, _length(args, 1000, None)
 
 
-def _option(policy: Any, text: str) -> tuple[str, Any]:
+def _option(target: str, policy: Any, text: str) -> tuple[str, Any]:
     """NAME=VALUE as a keyword argument of the policy, its value as of the kind of the default."""
     name, equals, value = text.partition("=")
     known = {f.name: f.default for f in dataclasses.fields(policy) if f.name not in ("n", "selections")}
+    if not known:
+        raise UserError(f"--option {text}: {target} has no options")
     if not equals or name not in known:
-        raise UserError(f"--option {text}: give NAME=VALUE; this policy knows {', '.join(known) or 'none'}")
+        raise UserError(f"--option {text}: give NAME=VALUE; {target} knows {', '.join(known)}")
     default: Any = known[name]
     if isinstance(default, bool):
         if value not in ("true", "false"):
@@ -140,9 +169,11 @@ def _option(policy: Any, text: str) -> tuple[str, Any]:
 
 def _check_length(timed: Schedule, aggregations: int | None, horizon: float | None) -> None:
     job = timed.pace.download + timed.steps * timed.pace.step + timed.pace.upload
-    if (aggregations or 0) > MOST:
-        raise UserError(f"--aggregations {aggregations}: use {MOST:,} at most")
-    if MOST * job < (horizon or 0) < math.inf:
+    if aggregations is not None and not 1 <= aggregations <= MOST:
+        raise UserError(f"--aggregations {aggregations}: use a number from 1 to {MOST:,}")
+    if horizon is not None and not 0 < horizon < math.inf:
+        raise UserError(f"--horizon {horizon:g}: use a positive number of seconds")
+    if MOST * job < (horizon or 0):
         raise UserError(f"--horizon {horizon:g}: use {MOST * job:g} at most, {MOST:,} jobs of the fastest client")
 
 

@@ -26,13 +26,15 @@ def draw(schedule: Schedule, seed: int, numbers: Summary, title: str) -> Figure:
         fig = Figure(figsize=(figures.FULL, 4.6), layout="constrained")
         axes = fig.subplot_mosaic("tttt\nscia", height_ratios=[1.5, 1.0])
         lanes(axes["t"], begin, schedule, 12 * cycle(schedule, seed))
-        axes["t"].set_title(title, loc="left")
+        axes["t"].set_title(title, loc="left", pad=16)  # above the legend
         ax = axes["s"]
         ax.bar(np.arange(len(numbers.staleness)), numbers.staleness / max(1, numbers.updates), width=1.0)
         ax.set(xlabel="staleness (versions)", ylabel="share of the updates")
         _histogram(axes["c"], working(begin), "clients at work", "share of the time")
         axes["c"].set_title(f"of the first {begin.horizon:.3g} s")
         _histogram(axes["i"], numbers.idle, "idle share", "share of the clients")
+        if numbers.watched < numbers.seconds:
+            axes["i"].set_title(f"of the first {numbers.watched:.3g} s")
         whole = numbers.rates[:-1] if len(numbers.rates) > 1 else numbers.rates
         _histogram(axes["a"], whole, "aggregations per second", "share of the time")
     return fig
@@ -75,7 +77,7 @@ def lanes(ax: Axes, begin: Timeline, schedule: Schedule, seconds: float) -> None
         Patch(facecolor="white", edgecolor=colors[0], hatch="//////", label="trained in vain"),
         Patch(facecolor="white", label="waits"),
     ]
-    ax.legend(handles=marks, loc="lower left", bbox_to_anchor=(0.3, 1.0), ncols=4, fontsize=6, frameon=False)
+    ax.legend(handles=marks, loc="lower left", bbox_to_anchor=(0, 0.98), ncols=4, fontsize=6, frameon=False)
 
 
 def _histogram(ax: Axes, values: Any, xlabel: str, ylabel: str) -> None:
