@@ -249,6 +249,27 @@ def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.M
     assert [v["id"] for v in json.loads("\n".join(printed("fiarse/fig1", "--json")))] == ["fiarse/d"]
 
 
+def test_the_short_list_says_why_a_clear_interval_decides_nothing(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    number = Measured("lead", "percent", "", 2.0, 1.0, 3.0, (1.5, math.inf), False, False, 3)
+    reason = (
+        "incomplete, lacks dataset svhn; 9 settings: 7 for, 2 against, 0 open (by chance 0.2; 0 against by Holm); more"
+    )
+    open_ = {"measured": number, "rests_on": "quadratics", "reason": reason}
+    board = [
+        claim("fedacs/a", "inconclusive", interval=(-2.0, -1.0), **open_),
+        claim("fedacs/b", "inconclusive", interval=(-2.0, 1.0), **open_),
+        claim("fedacs/c", "reproduced", interval=(1.0, 2.0), **open_),
+    ]
+    monkeypatch.setattr("reproduce.verdicts.scoreboard.scoreboard", lambda scale: board)
+    assert main(["verify", "smoke"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    a, b, c = re.split("fedacs/[abc]", text)[1:]
+    assert "at least 1.5 points; incomplete, lacks SVHN, not among all 9 settings by Holm" in a
+    assert "at least 1.5 points; incomplete, lacks SVHN" in b
+    assert "Holm" not in b
+    assert "incomplete" not in c
+
+
 @pytest.mark.parametrize(
     ("number", "text"), [(0, "0"), (999, "999"), (1000, "1k"), (1234567, "1.23M"), (999.7e6, "1G"), (5e22, "5e+04E")]
 )

@@ -101,7 +101,12 @@ def test_of_a_system_of_ones_own(capsys: pytest.CaptureFixture[str], tmp_path: P
 
 
 def test_the_title_is_clear_of_the_legend() -> None:
-    picture = draw(timed(FedAvgPolicy(5)), 0, summarise(timed(FedAvgPolicy(5)), 0, 20), "a title, n = 10 of 100, K = 50, variant=hold")
+    picture = draw(
+        timed(FedAvgPolicy(5)),
+        0,
+        summarise(timed(FedAvgPolicy(5)), 0, 20),
+        "a title, n = 10 of 100, K = 50, variant=hold",
+    )
     FigureCanvasAgg(picture).draw()
     top = picture.axes[0]
     legend, title = (
