@@ -301,3 +301,25 @@ def test_tuning_takes_the_best_rate_of_its_grid_on_seeds_that_are_not_reported(f
         assert rows["edge"].all() == (min(tried, key=lambda lr: tried[lr]) in (min(tried), max(tried)))
     with pytest.raises(UserError, match="must not be reported"):
         play("fednova", on="sessions", scale="smoke", seeds=(0, 1000), tune=True)
+
+
+def test_the_cost_counts_what_is_reported_at_the_rate_that_wins(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not at today's rate, which nobody may report; while the grid is not there, it is an upper bound."""
+
+    def asked() -> Match:
+        grid = {"tune": True, "factors": (0.01, 0.1), "tuning_seeds": (9,)}
+        return Match([], [find("fedacs/fig7-static", "smoke")], (0,), **grid)  # type: ignore[arg-type]
+
+    assert asked().cost().startswith("at most 3 of 3 results to train")
+    asked().train()
+    assert asked().cost() == "3 results are there and hold; nothing to train"
+    capsys.readouterr()
+    asked().train()
+    assert capsys.readouterr().err == ""
+    assert len(asked().trained()[0]) == 2
+    whole = asked()
+    whole.take()
+    (entry,) = whole.entries
+    assert [j.name for j in whole.grid(entry)] == [j.name for j in asked().grid(asked().entries[0])]

@@ -102,7 +102,7 @@ class Match:
         """The jobs that its rate is chosen by, in the order of the rates."""
         if not self.tune or entry.experiment is None:
             return []
-        middle = entry.experiment.algorithm.lr
+        middle = entry.benchmark.experiment(entry.spec).algorithm.lr  # not the entry's own, which may be tuned by now
         rates = [float(f"{factor * middle:.12g}") for factor in self.factors]
         return [job(entry, self.tuning_seeds, entry.benchmark.experiment(entry.spec, lr)) for lr in rates]
 
@@ -122,6 +122,15 @@ class Match:
             members.append(j)
         return list(found.values())
 
+    def _settle(self) -> list[Entry]:
+        """Choose the rates whose grids are there and hold; returns the entries whose rates are still to be chosen."""
+        grids = [(e, grid) for e in self.entries if (grid := self.grid(e))]
+        left = [e for e, grid in grids if not all(results.standing(j).holds for j in grid)]
+        for entry, _ in grids:
+            if entry not in left:
+                self._choose(entry)
+        return left
+
     def _jobs(self) -> list[tuple[Entry, Job]]:
         """The grids, and the reported seeds at today's rates."""
         found = [(e, j) for e in self.entries for j in self.grid(e)]
@@ -129,8 +138,11 @@ class Match:
 
     def cost(self) -> str:
         """One line: what is to be trained, tuning included, and how long that takes on one core."""
+        left = [id(e) for e in self._settle()]
         jobs = self._jobs()
-        due = [(e, j) for e, j in jobs if not results.standing(j).holds]
+        # A rate that is still to be chosen may be any: what is reported at it counts as missing.
+        open_ = [id(e) in left and j.panel.seeds == self.seeds for e, j in jobs]
+        due = [found for found, open in zip(jobs, open_, strict=True) if open or not results.standing(found[1]).holds]
         each = [costs.cost(joined(members)) for _, members in self.groups(due)]
         if not each:
             return f"{len(jobs)} results are there and hold; nothing to train"
@@ -138,7 +150,7 @@ class Match:
         alone = sum(costs.cost(j).seconds for _, j in due)
         runs = sum(j.runs for _, j in due)
         return (
-            f"{len(due)} of {len(jobs)} results to train, {runs} runs in {len(each)} cohort{'s' * (len(each) > 1)}: "
+            f"{'at most ' * bool(left)}{len(due)} of {len(jobs)} results to train, {runs} runs in {len(each)} cohort{'s' * (len(each) > 1)}: "
             f"{short(samples)} samples, {short(flops)}FLOP, about {duration(seconds)} on one core"
             + (f" ({alone / seconds:.2g} times that without sharing batches)" if alone > 1.05 * seconds else "")
         )
@@ -155,6 +167,7 @@ class Match:
     def train(self) -> None:
         """Train what does not hold: the grids, then the reported seeds at the rates that won."""
         self.check()
+        self._settle()
         start, due = time.perf_counter(), sum(not results.standing(j).holds for _, j in self._jobs())
         if self.tune:
             self._train((e, j) for e in self.entries for j in self.grid(e))
