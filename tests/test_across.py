@@ -63,17 +63,17 @@ MIXED = {
 
 def test_the_table_ranks_what_was_trained_and_says_why_the_rest_is_not_there() -> None:
     lines = across.markdown(summary(runs(MIXED, edge=("fednova",))))
-    assert lines[0] == "| algorithm | a | b | c | mean rank |"
+    assert lines[0] == "| algorithm | a | b | c | mean rank (benchmarks) |"
     cut = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[2:8]]
     rows = {algorithm: cells for algorithm, *cells in cut}
     assert list(rows) == ["fedprox", "fedavg", "fednova", "moon", "fedacs", "fedbuff"]
     t = stats.t.interval(0.95, 4, BASE.mean(), stats.sem(BASE))
     mean = f"51.00 ({t[0]:.2f} to {t[1]:.2f}), 3"
-    assert rows["fedavg"] == [mean, mean, "not trained", "3.0 of 2"]
-    assert [cell.rpartition(", ")[2] for cell in rows["fednova"]] == ["2†", "4†", "not trained", "3.0 of 2"]
+    assert rows["fedavg"] == [mean, mean, "not trained", "3.0 (2)"]
+    assert [cell.rpartition(", ")[2] for cell in rows["fednova"]] == ["2†", "4†", "not trained", "3.0 (2)"]
     assert rows["moon"][0] == "diverged (1 of 5), 5", "whoever diverged comes last"
-    assert rows["moon"][3] == "3.0 of 2"
-    assert rows["fedacs"][1:] == ["no (1)", "not trained", "4.0 of 1"]
+    assert rows["moon"][3] == "3.0 (2)"
+    assert rows["fedacs"][1:] == ["no (1)", "not trained", "4.0 (1)"]
     assert rows["fedbuff"] == ["no (2)", "no (2)", "no (2)", ""]
     assert "- (1) it needs all." in lines
     assert "- (2) it has no rounds." in lines
@@ -83,7 +83,7 @@ def test_the_table_ranks_what_was_trained_and_says_why_the_rest_is_not_there() -
 def test_the_order_of_those_on_as_many_benchmarks_is_that_of_their_mean_rank() -> None:
     matrix = Matrix(summary(runs(MIXED)))
     assert matrix.algorithms[0] == "fedprox"
-    assert matrix.ranks == ["1.5 of 2", "3.0 of 2", "3.0 of 2", "3.0 of 2", "4.0 of 1", ""]
+    assert matrix.ranks == ["1.5 (2)", "3.0 (2)", "3.0 (2)", "3.0 (2)", "4.0 (1)", ""]
 
 
 def test_colours_are_differences_in_halves_of_their_own_interval() -> None:

@@ -80,7 +80,8 @@ def test_a_grid_of_plays_is_a_target_of_the_workflow(tmp_path: Path) -> None:
     assert "Nothing to be done" in str(run(tmp_path, *snakemake, "-n"))
     run(tmp_path, "-m", "snakemake", "across", "-c1")
     assert (
-        "| algorithm | fedagrac-steps | fedagrac/fig1 | mean rank |" in (tmp_path / "play/smoke/across.md").read_text()
+        "| algorithm | fedagrac-steps | fedagrac/fig1 | mean rank (benchmarks) |"
+        in (tmp_path / "play/smoke/across.md").read_text()
     )
     assert (tmp_path / "play/smoke/across.png").stat().st_size > 10_000
     config.write_text(config.read_text(encoding="utf-8").replace("0.5", "0.25"), encoding="utf-8")

@@ -51,7 +51,7 @@ class Matrix:
         places = rows.groupby("algorithm", sort=False)["place"].agg(["count", "mean"]).reset_index()
         places = places.sort_values(["count", "mean"], ascending=[False, True], kind="stable")
         self.algorithms = list(places["algorithm"])
-        self.ranks = [f"{m:.1f} of {n}" if n else "" for m, n in zip(places["mean"], places["count"], strict=True)]
+        self.ranks = [f"{m:.1f} ({n})" if n else "" for m, n in zip(places["mean"], places["count"], strict=True)]
         refused = [self.cells.get((a, b)) for a in self.algorithms for b in self.benchmarks]
         whys = [why(c) for c in refused if c and c["state"] == "refused"]
         self.reasons: Mapping[str, int] = {text: i for i, text in enumerate(dict.fromkeys(whys), start=1)}
@@ -87,12 +87,16 @@ def markdown(found: pd.DataFrame) -> list[str]:
     measured = " or ".join(units[m] for m in dict.fromkeys(found["metric"]))
     said = [
         f"Mean {measured} with its 95 % interval, rank; what diverged or failed has the last rank. Mean ranks are over"
-        " so many benchmarks; only those over the same ones can be compared."
+        " as many benchmarks as the brackets say; only those over the same ones can be compared."
     ]
     if any(c["edge"] for c in matrix.cells.values()):
         said.append(f"{EDGE} The best rate is the first or the last of its grid: another one may be better.")
     said += [f"({number}) {reason}." for reason, number in matrix.reasons.items()]
-    return [*table(["algorithm", *matrix.benchmarks, "mean rank"], lines), "", *(f"- {line}" for line in said)]
+    return [
+        *table(["algorithm", *matrix.benchmarks, "mean rank (benchmarks)"], lines),
+        "",
+        *(f"- {line}" for line in said),
+    ]
 
 
 def _entry(matrix: Matrix, cell: Cell) -> str:
@@ -186,7 +190,7 @@ def _frame(ax: Axes, matrix: Matrix) -> None:
     columns, rows = len(matrix.benchmarks), len(matrix.algorithms)
     ax.set(xlim=(-0.5, columns + 0.5), ylim=(rows - 0.5, -0.5))
     heads = ["\n".join(textwrap.wrap(b, 11)) + f"\n({matrix.references[b]})" for b in matrix.benchmarks]
-    ax.set_xticks(range(columns + 1), [*heads, "mean rank,\nof how many"], fontsize=6.5)
+    ax.set_xticks(range(columns + 1), [*heads, "mean rank\n(benchmarks)"], fontsize=6.5)
     ax.set_yticks(range(rows), matrix.algorithms)
     ax.xaxis.tick_top()
     ax.grid(visible=False)
