@@ -149,8 +149,9 @@ class Match:
         samples, flops, seconds = (sum(getattr(c, k) for c in each) for k in ("samples", "flops", "seconds"))
         alone = sum(costs.cost(j).seconds for _, j in due)
         runs = sum(j.runs for _, j in due)
+        missing = ("at most " if left else "") + f"{len(due)} of {len(jobs)} results"
         return (
-            f"{'at most ' * bool(left)}{len(due)} of {len(jobs)} results to train, {runs} runs in {len(each)} cohort{'s' * (len(each) > 1)}: "
+            f"{missing} to train, {runs} runs in {len(each)} cohort{'s' * (len(each) > 1)}: "
             f"{short(samples)} samples, {short(flops)}FLOP, about {duration(seconds)} on one core"
             + (f" ({alone / seconds:.2g} times that without sharing batches)" if alone > 1.05 * seconds else "")
         )
