@@ -91,6 +91,7 @@ class Printed:
     x, y: where a mark is: "value" is the printed number, another text a label of the axes, such as the
     target, a number itself, two numbers from where to where, a Window the rounds of which it is the mean.
     only: label -> value that the rows, or the experiments, must have. series: the column that names the series.
+    scaled: scale -> by what a number y of the text is multiplied there: the factor of the learning rates.
     """
 
     source: str
@@ -100,6 +101,7 @@ class Printed:
     y: str | float = "value"
     only: Mapping[str, Any] = field(default_factory=dict)
     series: str = "algorithm"
+    scaled: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,9 @@ def marks(
     made = artifact(name)
     assert isinstance(made.draw, Sheet)
     mine = [e for p in made.panels(scale) for e in p.experiments if labels.items() <= e.labels.items()]
-    return [m for each in made.draw.printed for m in printed.marks(each, made, mine, {**labels, **(beyond or {})})]
+    return [
+        m for each in made.draw.printed for m in printed.marks(each, made, mine, {**labels, **(beyond or {})}, scale)
+    ]
 
 
 def rows(paper: str, table: str, **settings: str) -> list[dict[str, str]]:
@@ -93,6 +95,21 @@ def test_the_best_pair_is_outlined_in_the_panels_of_its_model() -> None:
     assert captions.printed(made, fig) == "Open marks: the paper's numbers (Sec. 6.2, LR)."
 
 
+def test_at_reduced_scale_the_best_pair_is_its_counterpart() -> None:
+    """A tenth of the steps at ten times the rate: the same pair is at 0.05, not at 0.005, which the grid has too."""
+    _, axes = figures.sheet()
+    cells = pd.DataFrame([{"lambda": 1.0, "learning_rate": y, "value": y} for y in (0.005, 0.05)])
+    figures.heatmap(axes[0, 0], cells, x="lambda", y="learning_rate")
+    made = artifact("fedagrac/fig4")
+    mine = tuple(e for p in made.panels("reduced") for e in p.experiments if e.labels["model"] == "lr")
+    here = Histories(pd.DataFrame({c: [] for c in COLUMNS}), "reduced", experiments=mine)
+    assert isinstance(made.draw, Sheet)
+    printed.draw(axes[0, 0], made.draw.printed, made, here, {"model": "lr"})
+    (frame,) = (p for p in axes[0, 0].patches if p.get_gid() == "printed")
+    assert axes[0, 0].get_yticklabels()[round(frame.get_xy()[1] + 0.5)].get_text() == "0.05"
+    assert frame.get_label() == "the paper's best pair, at 10 times the rate"
+
+
 def test_marks_are_open_and_have_the_colour_of_their_series() -> None:
     fig, axes = figures.sheet()
     made = artifact("defedavg/fig5")
@@ -117,7 +134,7 @@ def test_every_declared_source_has_marks_at_paper_scale(name: str, each: Printed
     made = artifact(name)
     mine = [e for p in made.panels("paper") for e in p.experiments]
     sizes = ("1/64", "1/16", "0.04", "0.16")
-    assert any([*printed.marks(each, made, mine, {"model_size": s, "last": 1})] for s in sizes), each
+    assert any([*printed.marks(each, made, mine, {"model_size": s, "last": 1}, "paper")] for s in sizes), each
 
 
 def test_captions_say_where_numbers_are_from_or_that_there_are_none() -> None:

@@ -22,17 +22,19 @@ MARK = "printed in the paper"
 
 @dataclass(frozen=True)
 class Mark:
-    """One printed number: its series, from where to where on the x axis, at which height; `bound`: a lower bound."""
+    """One printed number: its series, from where to where on the x axis, at which height; `bound`: a lower bound;
+    `factor`: by what the height is multiplied at this scale."""
 
     series: str
     x: tuple[float, float]
     y: float
     bound: bool = False
+    factor: float = 1.0
 
 
 def draw(ax: Axes, all_: Iterable[Printed], artifact: Artifact, here: Histories, labels: Mapping[str, Any]) -> set[str]:
     """Put the paper's numbers that belong to these labels into the axes; returns the series that have some."""
-    found = [mark for each in all_ for mark in marks(each, artifact, here.experiments, labels)]
+    found = [mark for each in all_ for mark in marks(each, artifact, here.experiments, labels, here.scale)]
     styles = looks.of([*(m.series for m in found)])
     for mark in found:
         if ax.get_images():
@@ -57,13 +59,14 @@ def _open(color: str, mark: Mark) -> dict[str, Any]:
 
 
 def marks(
-    each: Printed, artifact: Artifact, experiments: Sequence[Experiment], labels: Mapping[str, Any]
+    each: Printed, artifact: Artifact, experiments: Sequence[Experiment], labels: Mapping[str, Any], scale: str
 ) -> Iterator[Mark]:
     """The marks of `each` in axes with these labels and experiments."""
     known = [{**e.labels, **labels} for e in experiments]
     if not each.table:
         if any(_agree(own, each.only) for own in known):
-            yield Mark("", _span(each.x, {}, known[0], None), _place(each.y, {}, known[0]))
+            factor = each.scaled.get(scale, 1.0)
+            yield Mark("", _span(each.x, {}, known[0], None), factor * _place(each.y, {}, known[0]), factor=factor)
         return
     rows = reported(artifact.paper, each.table)
     assert rows is not None, f"{artifact.id}: the paper's {each.table} has no reported numbers"
@@ -108,4 +111,7 @@ def _outline(ax: Axes, mark: Mark) -> None:
     if canonical(mark.x[0]) in columns and canonical(mark.y) in rows:
         j, i = columns.index(canonical(mark.x[0])), rows.index(canonical(mark.y))
         frame: dict[str, Any] = {"fill": False, "edgecolor": looks.VERMILLION, "linewidth": 1.8, "gid": "printed"}
-        ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, label="best pair in the paper", zorder=4, **frame))
+        name = "best pair in the paper"
+        if mark.factor != 1:
+            name = f"the paper's best pair, at {mark.factor:g} times the rate"
+        ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, label=name, zorder=4, **frame))

@@ -91,7 +91,7 @@ ARTIFACTS = (
         Filled(
             ("model", "step_async"), "({letter}) {model}, {step_async} numbers of local steps", across=2,
             sheet={"height": 1.9}, fill=Code("pictures:rates"), alike=("model",),
-            printed=(Printed("Sec. 6.2, LR", x=1.0, y=0.005, only={"model": "lr"}),),
+            printed=(Printed("Sec. 6.2, LR", x=1.0, y=0.005, only={"model": "lr"}, scaled={"reduced": 10.0}),),
         ),
         names=STEPS,
         stamp="Mean accuracy of the last ten rounds and over seeds; one scale of colours per model. The axes of the "
