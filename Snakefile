@@ -17,6 +17,7 @@ TRAINS = set()
 watch.follow(workflow, TRAINS, config["threads"])
 # A table has no picture, whatever it is called; one that does not exist is named as one.
 TABLES = [f"{a.paper}_{a.name}" for a in plan.artifacts() if a.kind == "table"]
+MADE = [f.replace(".", r"\.") for scale in plan.SCALES for f in plan.artifact_files(scale)]
 TABLE = rf"(?:{'|'.join(TABLES)}|[a-z_]+_table[a-z0-9]*)\."
 
 
@@ -208,3 +209,17 @@ rule report:
     localrule: True
     shell:
         "{PYTHON:q} -m reproduce report {wildcards.scale} 2>&1 | tee {log}"
+
+
+ruleorder: figure > table > misnamed
+
+
+rule misnamed:
+    """A figure or table that is none: said in one line, where Snakemake would say that no rule makes it."""
+    input:
+        lambda wildcards: configuration.check(wildcards.misnamed),
+    output:
+        "{misnamed}",
+    wildcard_constraints:
+        misnamed=rf"(?!(?:{'|'.join(MADE)})$)(?:figures|tables)/.+",
+    localrule: True

@@ -44,6 +44,18 @@ def apply(config: dict[str, Any], schema: Path) -> None:
     costs.allowed_hours()
 
 
+@one_line()
+def check(target: str) -> list[str]:
+    """Refuse what is called like a figure or a table and is none; no inputs for anything else."""
+    _, scale, file = [*target.split("/", 2), ""][:3]
+    paper, _, name = file.partition(".")[0].rpartition("_")
+    made = plan.outputs(plan.check_scale(scale), plan.artifact(f"{paper}/{name}").id)
+    if target not in made:
+        there = ", ".join(f for f in made if not f.startswith("results/"))
+        raise UserError(f"nothing makes {target}; {paper}/{name} is in {there}")
+    return []
+
+
 def _wrong(config: dict[str, Any], schema: dict[str, Any]) -> str:
     """What is wrong with a configuration, or ""."""
     from jsonschema import Draft202012Validator

@@ -131,6 +131,10 @@ def test_a_failing_job_ends_in_an_error_shows_its_log_and_the_rest_is_made(proje
         ("figures/smoke/fedacs_fgi2.png", "unknown artifact 'fedacs/fgi2'; did you mean fedacs/fig2"),
         ("figures/smoke/fedac_fig2.png", "unknown artifact 'fedac/fig2'; did you mean fedacs/fig2"),
         ("tables/smoke/fedacs_table7.md", "unknown artifact 'fedacs/table7'; did you mean fedacs/table1"),
+        ("tables/smoke/fedacs_fig2.md", "nothing makes tables/smoke/fedacs_fig2.md; fedacs/fig2 is in figures/smoke/"),
+        ("figures/smoke/fedacs_table1.png", "fedacs/table1 is in tables/smoke/fedacs_table1.md"),
+        ("figures/smoke/fedacs_fig2.svg", "nothing makes figures/smoke/fedacs_fig2.svg"),
+        ("figures/smok/fedacs_fig2.png", "unknown scale 'smok'; did you mean smoke"),
         ("results/smoke/fedacs/onw.parquet", "unknown job of fedacs at scale smoke 'onw'; did you mean own"),
     ],
 )
@@ -139,9 +143,9 @@ def test_an_unknown_target_is_named(project: Path, target: str, message: str) ->
 
 
 def test_a_target_of_no_rule_is_named(project: Path) -> None:
-    run = snakemake(project, "figures/smok/fedacs_fig2.png", "-n")
+    run = snakemake(project, "figure/smoke/fedacs_fig2.png", "-n")
     assert run.returncode == 1
-    assert "No rule to produce figures/smok/fedacs_fig2.png" in text(run)
+    assert "No rule to produce figure/smoke/fedacs_fig2.png" in text(run)
 
 
 @pytest.mark.parametrize(
