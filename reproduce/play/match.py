@@ -141,8 +141,9 @@ class Match:
         left = [id(e) for e in self._settle()]
         jobs = self._jobs()
         # A rate that is still to be chosen may be any: what is reported at it counts as missing.
-        open_ = [id(e) in left and j.panel.seeds == self.seeds for e, j in jobs]
-        due = [found for found, open in zip(jobs, open_, strict=True) if open or not results.standing(found[1]).holds]
+        due = [
+            (e, j) for e, j in jobs if (id(e) in left and j.panel.seeds == self.seeds) or not results.standing(j).holds
+        ]
         each = [costs.cost(joined(members)) for _, members in self.groups(due)]
         if not each:
             return f"{len(jobs)} results are there and hold; nothing to train"

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 WINDOWS = 128
 """Aggregations are counted in at most twice as many windows of equal length."""
-JOBS = 500_000
-"""Who trains is watched job by job, and only so long that there are about so many, but for ten cycles at least."""
+JOBS = 50_000
+"""Who trains is watched job by job, and only so long that there are about so many, but for three cycles at least."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def summarise(
         windows.add(block.time)
         count, seconds = count + len(block.time), float(block.time[-1])
     updates = int(uploads.sum())
-    watched = min(seconds, max(10.0, JOBS / schedule.clients) * cycle(schedule, seed))
+    watched = min(seconds, max(3.0, JOBS / schedule.clients) * cycle(schedule, seed))
     return Summary(
         clients=schedule.clients,
         aggregations=count,

@@ -38,7 +38,7 @@ class DeFedAvgIIDPolicy(Policy):
         if self.receive == "consume" and self.n > clients:
             raise ValueError(
                 f"deadlock: the server would wait forever for {self.n} updates of a model that {clients} clients train "
-                "from once; let n be at most their number, or the option receive=keep"
+                'from once; let n be at most their number, or receive="keep"'
             )
         fetch, blocked = pace.download * self.download_on_path, pace.upload * self.block_uplink
         if self.receive == "keep" and pace.step + fetch + blocked == 0:

@@ -40,7 +40,7 @@ def _aims(histories: Histories) -> Iterator[tuple[pd.DataFrame, float, float]]:
     for key, rows in frame.groupby(keys, sort=False):
         over, end, value, grid = (float(str(x)) for x in key[2:])
         accuracy = rows[rows["metric"] == "accuracy"]
-        if over > 1:  # a mean over times: a version that lasts counts as long as it lasts (spec 5.4)
+        if over > 1:  # a mean over times: a version that lasts counts as long as it lasts
             accuracy = metrics.smooth(metrics.carried(accuracy, grid, end), int(over))
         yield accuracy, end, value
 
