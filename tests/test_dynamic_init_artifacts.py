@@ -136,6 +136,9 @@ def test_costs_are_sums_over_schemes_and_the_largest_memory() -> None:
     assert found["fedprox", "cpu_time_seconds", 0] == 3 + 10 + 5 + 7
     assert found["fedprox", "max_memory_gb", 0] == 7
     assert {a for a, *_ in found} == {"fedavg", "fedprox"}
+    slower = [{"machine": {"processor": "slow" if "[[3.0" in str(r) else "fast"}, **r} for r in records]
+    cells = measures.costs(Histories(pd.DataFrame(), "paper", (), (), tuple(slower), chosen), clients=20, overlap=0.8)
+    assert set(cells["algorithm"]) == {"fedavg"}, "seconds of two processors do not compare"
 
 
 # --- declarations -----------------------------------------------------------------------------------------------------

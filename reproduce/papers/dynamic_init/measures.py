@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
+from reproduce.experiment import trainings
 from reproduce.report import metrics
 from reproduce.report.histories import Histories, stored
 
@@ -52,7 +55,8 @@ def costs(histories: Histories, clients: int, overlap: float) -> pd.DataFrame:
     """Processor seconds of all schemes of a setting together, and the most memory that one of their jobs had.
 
     clients, overlap: the number of clients and the overlap of AG News (if not 0) as these tables print them.
-    A setting is left out unless all its schemes have results that say what they took.
+    A setting is left out unless all its schemes have results that say what they took, on the processor that most
+    results are of: seconds of two processors do not compare.
     """
     groups: dict[tuple[tuple[str, object], ...], list[tuple[dict[str, Any], int] | None]] = {}
     for e in histories.experiments:
@@ -60,9 +64,9 @@ def costs(histories: Histories, clients: int, overlap: float) -> pd.DataFrame:
         if labels["dataset"] == "ag_news" and labels["label_overlap"]:
             labels["label_overlap"] = overlap
         groups.setdefault(tuple(labels.items()), []).append(stored(e, histories.provenance))
-    rows = []
+    rows, processor = [], _most_common(record for found in groups.values() for record, _ in filter(None, found))
     for setting, found in groups.items():
-        known = [(record, i) for record, i in filter(None, found) if "cpu_seconds_of" in record]
+        known = [(record, i) for record, i in filter(None, found) if _processors(record) == {processor}]
         if len(known) < len(found):
             continue
         memory = max(record["peak_memory"] for record, _ in known) / 1e9
@@ -71,3 +75,16 @@ def costs(histories: Histories, clients: int, overlap: float) -> pd.DataFrame:
             numbers = {"cpu_time_seconds": seconds, "max_memory_gb": memory}
             rows += [{**dict(setting), "seed": seed, "metric": name, "value": value} for name, value in numbers.items()]
     return pd.DataFrame(rows)
+
+
+def _processors(record: Mapping[str, Any]) -> set[str]:
+    """Those that the runs of a result were timed on; none if it does not say what they took."""
+    if "cpu_seconds_of" not in record:
+        return set()
+    return {str(training.get("machine", {}).get("processor", "unknown")) for training in trainings(record)}
+
+
+def _most_common(records: Iterable[Mapping[str, Any]]) -> str:
+    """The processor of most results; "" if none was timed."""
+    counts = Counter(name for record in records for name in _processors(record))
+    return max(counts, key=lambda name: counts[name], default="")

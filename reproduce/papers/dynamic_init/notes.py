@@ -74,9 +74,9 @@ PILOT = (
 MACHINE = (
     "User and system seconds of the processor for training and evaluation, of all schemes of a setting and one seed. "
     "What runs had in common was computed once and is divided among them. The paper's are of another machine and "
-    "include loading; ours are of the machines in the provenance. Memory is the most that a process had; at paper "
-    "scale a process trains one algorithm, at smaller scales all of a setting. Results from before this was recorded "
-    "have no number."
+    "include loading; ours are all of one processor, that of most results here, which the provenance names: results of "
+    "another one, and those from before this was recorded, have no number. Memory is the most that a process had; at "
+    "paper scale a process trains one algorithm, at smaller scales all of a setting."
 )
 READINGS = (
     "Not a table of the paper. The setting of Table 3 with disjoint labels and Dirichlet parameter 0.3, one thing "
