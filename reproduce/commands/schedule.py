@@ -107,7 +107,7 @@ def _declared(args: argparse.Namespace) -> Iterator[tuple[str, Schedule, tuple[i
     from reproduce.clocks.events import Events
 
     (artifact,) = plan.select(args.target)
-    scale = plan.check_scale(args.scale or "paper")
+    scale = plan.check_scale("paper" if args.scale is None else args.scale)
     given = [name for name in SYSTEM if getattr(args, name) is not None]
     if given:
         raise UserError(f"--{given[0]} is for a policy; {args.target} declares its own system")

@@ -41,7 +41,6 @@ class Checkpoint:
         share: float = 0.03,
     ) -> None:
         self.path, self.runs, self.note, self.interval, self.share = path, runs, note, interval, share
-        self.origin = origin(runs)
         self.said: dict[str, Any] = {}
         self.spent = 0.0
         self.last = time.monotonic()
@@ -60,7 +59,7 @@ class Checkpoint:
             said = content["note"]
             if not {"isa", "strategies", "shared", "cpu", "process", "memory"} <= set(said) and said:
                 raise ValueError("its note is not whole")
-            if other := sorted(dict(content["origin"].items() ^ self.origin.items())):
+            if other := sorted(dict(content["origin"].items() ^ origin(self.runs).items())):
                 raise ValueError(f"it was begun with other {' and '.join(other)}")
             for run, (of, state) in zip(self.runs, content["states"], strict=True):
                 if of != identity(run):
@@ -85,7 +84,7 @@ class Checkpoint:
     def save(self) -> None:
         start = time.monotonic()
         states = [(identity(run), run.state) for run in self.runs]
-        content = {"states": states, "origin": self.origin, "note": self.note()}
+        content = {"states": states, "origin": origin(self.runs), "note": self.note()}
         files.write(self.path, lambda file: put(content, file))
         self.last = time.monotonic()
         self.spent = self.last - start
