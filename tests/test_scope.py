@@ -71,6 +71,8 @@ def test_one_block_of_the_table_is_not_every_block(tmp_path: Path) -> None:
     block = judged(tmp_path / "one", "dynamic_init", "paper", table3=one)["t3_beats_previous_everywhere"]
     assert (block.verdict, block.covers) == ("inconclusive", "1 of the paper's 96 settings")
     assert "incomplete, lacks dataset fashion_mnist, dataset svhn" in block.reason
+    assert block.open_because.startswith("incomplete, lacks dataset fashion_mnist, dataset svhn")
+    assert whole.open_because == ""
     without = judged(tmp_path / "two", "dynamic_init", "paper", table3=frame[frame["dataset"] != "svhn"])
     assert "incomplete, lacks dataset svhn;" in without["t3_beats_previous_everywhere"].reason
     assert "incomplete" not in without["t3_fedavg_equals_fedprox"].reason, "it speaks of MNIST and Fashion-MNIST only"

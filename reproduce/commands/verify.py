@@ -7,7 +7,6 @@ Claims are grouped by verdict, contradicted ones first; those that were not run 
 from __future__ import annotations
 
 import argparse
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -81,21 +80,11 @@ def entry(v: Verdict, whole: bool) -> list[str]:
     if v.measured:
         setting = f"{words.named(v.measured.setting, names)}: " if v.measured.setting else ""
         texts.append(f"{setting}{words.measured(v.measured)}; required: {words.required(v.measured) or 'no bound'}")
-        if not whole and v.verdict == "inconclusive" and open_because(v):
-            texts[-1] += f"; {words.named(open_because(v), names)}"
+        if not whole and v.open_because:
+            texts[-1] += f"; {words.named(v.open_because, names)}"
     if whole or not v.measured:
         texts.append(words.named("; ".join(filter(None, [v.covers, v.reason])), names))
     if whole:
         paper = {"holds": "holds on the numbers that the paper prints", "fails": "fails on the paper's own numbers"}
         texts = [f'"{v.statement}"', *texts, paper.get(v.paper_numbers, ""), words.named(v.note, names)]
     return lines + [fill(text, "    ") for text in texts if text]
-
-
-def open_because(v: Verdict) -> str:
-    """Why a claim is open whose deciding interval has no end across the bound, if that is so."""
-    said = re.findall(r"incomplete, lacks [^;]*", v.reason)[:1]
-    if v.interval and not v.interval[0] <= 0 <= v.interval[1]:
-        said += [
-            f"not among all {many} by Holm" for many in re.findall(r"(\d+ settings)[^)]*; 0 \w+ by Holm", v.reason)[:1]
-        ]
-    return ", ".join(said)

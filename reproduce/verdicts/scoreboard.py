@@ -38,7 +38,7 @@ class Verdict:
     effect, interval, unit, n: see `verdicts.Outcome`. rests_on: one of `scope.GROUNDS`, "" if not run. covers: of how
     many of the paper's settings it speaks. paper_numbers: whether the claim holds on the paper's own printed numbers:
     holds, fails, or na (nothing printed that the check could read). measured, printed: the deciding number of our runs,
-    and that of the numbers that the paper prints. prospect: see `verdicts.Outcome`.
+    and that of the numbers that the paper prints. prospect, open_because: see `verdicts.Outcome`.
     """
 
     id: str
@@ -58,6 +58,7 @@ class Verdict:
     measured: Measured | None = None
     printed: Measured | None = None
     prospect: Prospect | None = None
+    open_because: str = ""
 
 
 @dataclass(frozen=True)
@@ -256,4 +257,5 @@ def _verdict(claim: Claim, scale: str, shelf: _Shelf) -> Verdict:
         outcome.measured,
         printed.measured,
         outcome.prospect,
+        outcome.open_because,
     )

@@ -66,7 +66,8 @@ class Outcome:
     effect: by how much the deciding number lies inside (positive) or outside (negative) the region that the claim
     demands, so a margin is already taken off; in `unit`. interval: its 95 % interval, None if unknown (too few seeds).
     n: number of seeds, 0 for a number that needs none. measured: the deciding number itself. prospect: whether more
-    seeds would decide what is inconclusive, as far as these tell.
+    seeds would decide what is inconclusive, as far as these tell. open_because: what keeps a claim open, if not
+    the deciding interval itself: settings that are missing, or how many there are.
     """
 
     verdict: str
@@ -77,6 +78,7 @@ class Outcome:
     reason: str = ""
     measured: Measured | None = None
     prospect: Prospect | None = None
+    open_because: str = ""
 
 
 def evaluate(
@@ -192,14 +194,19 @@ def _decide(found: Evidence, region: Region, unit: str, check: Mapping[str, Any]
     against_it = [u for u in judged if u.says.says != together]
     deciding = _deciding(holds_out if verdict == alone else against_it or judged, best=name == "any")
     tally = _tally(name, low, high, units, judged, f"{len(holds_out)} {alone}" if alone in says else "")
-    words = [_lacking(found.missing), tally, _words(deciding, found, name)]
+    lacking = _lacking(found.missing)
+    words = [lacking, tally, _words(deciding, found, name)]
     j = deciding.says
     interval = None if j.slack_low is None or j.slack_high is None else (j.slack_low, j.slack_high)
     result = {"for": "reproduced", "against": "contradicted", "open": "inconclusive"}[verdict]
     effect = None if math.isnan(j.slack) else j.slack
     why = "; ".join(filter(None, words))
     prospect = _prospect(judged, name, level, bool(found.missing)) if verdict == "open" else None
-    return Outcome(result, effect, unit, interval, j.n, why, _measured(deciding, found, name, unit), prospect)
+    measured = _measured(deciding, found, name, unit)
+    clear = interval and not interval[0] <= 0 <= interval[1] and alone in says and not holds_out and units > 1
+    not_holm = f"not among all {units} settings by Holm" if clear else ""
+    because = ", ".join(filter(None, [lacking, not_holm])) if verdict == "open" else ""
+    return Outcome(result, effect, unit, interval, j.n, why, measured, prospect, because)
 
 
 def _prospect(units: Sequence[_Unit], name: str, level: float, incomplete: bool) -> Prospect | None:
