@@ -115,7 +115,8 @@ def load(
     frame = _of_experiments(frame, wanted, records) if wanted and len(frame) else frame
     labels = [c for c in frame.columns if c not in COLUMNS]
     reduced = dict.fromkeys(p for r in records if (p := r.get("precision", "float32")) != "float32")
-    phrases = tuple(dict.fromkeys(filter(None, [*substitutes, *(f"local steps in {p}" for p in reduced)])))
+    said = [phrase for s in substitutes for phrase in s.split("; ")]  # one panel may have several, alike in many
+    phrases = tuple(dict.fromkeys(filter(None, [*said, *(f"local steps in {p}" for p in reduced)])))
     return Histories(frame[[*labels, *COLUMNS]], scale, missing, phrases, records, wanted)
 
 

@@ -33,6 +33,7 @@ from reproduce.problems.partition_groups import (
     TwoShard,
     label_groups,
 )
+from reproduce.report.names import pretty
 from reproduce.systems import Steps, System
 from reproduce.systems.membership import Alternating, Membership, Rotation
 
@@ -97,20 +98,36 @@ def panels(names: tuple[str, ...], scale: str) -> tuple[Panel, ...]:
 def _panels(names: tuple[str, ...], scale: str) -> tuple[Panel, ...]:
     here = SCALES[scale]
     found: dict[str, dict[tuple[float, ...], Experiment]] = {}
-    about: dict[str, tuple[tuple[int, ...], str]] = {}
+    about: dict[str, tuple[tuple[int, ...], dict[str, None]]] = {}
     for row in (row for name in names for row in rows(name)):
         data = here.data.get(row["dataset"])
         if data is None:
             continue
         name, seeds, e = (main if "label_overlap" in row else older)({**row, **here.always}, data, here)
+        departures = [data.substitute, *(departed(row, data, here) if data.substitute else ())]
         order = (
             ALGORITHMS.index(row["algorithm"]),
             SCHEMES.index(row["init_scheme"]),
             float(row.get("similarity_scale", 0)),
         )
         found.setdefault(name, {})[order] = e
-        about.setdefault(name, (seeds, data.substitute))
-    return tuple(Panel(n, tuple(es[k] for k in sorted(es)), *about[n]) for n, es in found.items())
+        about.setdefault(name, (seeds, {}))[1].update(dict.fromkeys(filter(None, departures)))
+    return tuple(
+        Panel(n, tuple(es[k] for k in sorted(es)), about[n][0], "; ".join(about[n][1])) for n, es in found.items()
+    )
+
+
+def departed(row: Row, data: SessionData, here: SessionScale) -> list[str]:
+    """In words where the clients and R of a row are not those that the paper prints."""
+    main_table = "label_overlap" in row
+    printed_n = row.get("num_clients", "20" if main_table else "10")
+    n = here.groups[printed_n].clients if main_table else here.older[printed_n]
+    where = "per session" if main_table or row["label_distribution"] == "unseen" else "in all"
+    found = [f"{n} clients {where} for {printed_n}"] if n != int(printed_n) else []
+    paper = SCALES["paper"].data[row["dataset"]]
+    if not main_table and "similarity_scale" not in row and paper.older_R != data.older_R:
+        found.append(f"R = {data.older_R:g} for {paper.older_R:g} ({pretty(paper.name)})")
+    return found
 
 
 def rows(name: str) -> tuple[Row, ...]:
