@@ -172,8 +172,8 @@ SMALL_NEWS = replace(
     # At a rate of 0.5 no word moves within 20 rounds. SCAFFOLD's rate is its server's step as well, and FedProx,
     # its weight being 1, diverges from a rate of 2 on.
     rate=(5.0, 0.2), rates={"scaffold": (1.0, 0.2), "fedprox": (1.0, 0.2)},
-    substitute="AG News: 15,171 of the 120,000 news, 2,000 test texts, token ids by a hash of lower-case words, vectors of "
-    "32, 20 rounds per session, rate 5 (FedProx and SCAFFOLD 1)",
+    substitute="AG News: 15,171 of the 120,000 news, 2,000 test texts, token ids by a hash of lower-case words, "
+    "vectors of 32, 20 rounds per session, rate 5 (FedProx and SCAFFOLD 1)",
 )  # fmt: skip
 SETS = ("mnist", "fashion_mnist", "svhn", "cifar10", "cifar100", "tiny_imagenet")
 FEW, MANY = (0.85, 0.01), (0.5, 0.1)
