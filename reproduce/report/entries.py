@@ -206,7 +206,7 @@ def summary(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> list
             rmse, absolute = math.sqrt((difference**2).mean()), difference.abs().mean()
             line += f"; RMSE {rmse:.4g}{_rmse_by_data(theirs, names)}, mean absolute difference {absolute:.4g}"
         lines.append(line + ".")
-    words = shown[(shown["text"] != "") & (shown["paper_text"] != "")]
+    words = shown[(shown["text"] != "") & shown["mean"].isna() & (shown["paper_text"] != "")]
     if len(words):
         same = int((words["text"] == words["paper_text"]).sum())
         lines.append(f"Cells in words: {same} of {len(words)} as in the paper.")

@@ -116,6 +116,8 @@ def build(
     column), `censored` (how to print a lower bound; default ">{}").
     Raises ValueError, naming the artifact and the column, if the cells do not fit the layout.
     """
+    import pandas as pd
+
     frame, differing = _merge(artifact, cells, paper)
     same = entries.comparable(artifact, scale)
     if not same:
@@ -129,7 +131,6 @@ def build(
     frame["doubted"] = (frame["paper_text"] != "") & entries.doubted(artifact, frame)
     frame.loc[frame["doubted"], "difference"] = np.nan
     shown = _to_print(artifact, frame, paper)
-    style = entries.Style.of(artifact, shown)
     rows, columns = _labels(artifact.rows, shown), _labels(artifact.columns, shown)
     if ours:
         nothing: dict[str, Any] = {
@@ -144,8 +145,11 @@ def build(
             [labels for labels in found if labels in set(_labels(names, shown))]
             for names, found in ((artifact.rows, rows), (artifact.columns, columns))
         )
-    places = _places(artifact, shown, rows, columns)
+    places, elsewhere = _places(artifact, shown, rows, columns, beside=not ours)
+    printed = pd.DataFrame(list(places.values()), columns=shown.columns) if places else shown.iloc[:0]
+    style = entries.Style.of(artifact, printed)
     body = {place: style.entry(row) for place, row in places.items()}
+    differing += elsewhere
     left_out = [] if ours else sorted(set(frame.loc[frame["paper_text"] != "", "metric"]) - set(shown["metric"]))
     differing += [f"{heading(metric, style.names)}: in the paper, not measured here." for metric in left_out]
     compared = entries.summary(shown, style.names) if same and not ours else []
@@ -153,7 +157,7 @@ def build(
     notes = [*style.notes(list(places.values()), gaps=not ours), *differing, *compared, *doubts, *artifact.notes]
     if frame.empty:
         notes = [f"{entries.DASH} not run: {reason({})}.", *notes]
-    caption = entries.caption(scale, substitutes, shown, same, style.equal and not ours)
+    caption = entries.caption(scale, substitutes, printed, same, style.equal and not ours)
     extra = ["paper_censored", *(c for c in ("text", "paper_text") if frame["text"].astype(bool).any())]
     tidy = frame[[*_settings(frame), *MEASURED, *extra]]
     layout = (artifact.rows, artifact.columns, tuple(rows), tuple(columns), body)
@@ -301,13 +305,18 @@ def _to_print(artifact: Artifact, frame: pd.DataFrame, paper: pd.DataFrame | Non
     return shown
 
 
+THEIRS = ("paper", "paper_std", "paper_text", "paper_censored", "doubted")
+
+
 def _places(
-    artifact: Artifact, shown: pd.DataFrame, rows: list[Labels], columns: list[Labels]
-) -> dict[tuple[int, int], dict[str, object]]:
-    """Place -> cell. A cell that was run hides one of the paper that was not and has other settings in its place."""
+    artifact: Artifact, shown: pd.DataFrame, rows: list[Labels], columns: list[Labels], beside: bool
+) -> tuple[dict[tuple[int, int], dict[str, Any]], list[str]]:
+    """Place -> cell, and notes. Where a cell of ours has the place of one of the paper's with other settings, `beside`
+    puts the paper's number beside it, and a note says in what they differ; not if several of them have that place."""
     row_of = {labels: i for i, labels in enumerate(rows)}
     column_of = {labels: i for i, labels in enumerate(columns)}
-    places: dict[tuple[int, int], dict[str, object]] = {}
+    places: dict[tuple[int, int], dict[str, Any]] = {}
+    hidden: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for cell in shown.to_dict("records"):
         place = (
             row_of[tuple(cell[c] for c in artifact.rows)],
@@ -317,29 +326,46 @@ def _places(
         if other and other["runs"] and cell["runs"]:
             differ = [c for c in _settings(shown) if other[c] != cell[c]]
             raise ValueError(f"{artifact.id}: two cells in one place of the table; they differ in '{differ[0]}'")
+        if other:
+            hidden.setdefault(place, []).append({str(k): v for k, v in (other if cell["runs"] else cell).items()})
         if not other or cell["runs"]:
             places[place] = {str(k): v for k, v in cell.items()}
-    return places
+    notes: dict[str, None] = {}
+    for place, cells in hidden.items():
+        here, theirs = places[place], [c for c in cells if c["paper_text"] != ""]
+        if beside and here["runs"] and here["paper_text"] == "" and len(theirs) == 1:
+            places[place] = here | {k: theirs[0][k] for k in THEIRS}
+            notes |= dict.fromkeys(
+                f"{heading(c, artifact.names)}: {label(here[c], artifact.names)} here, "
+                f"{label(theirs[0][c], artifact.names)} in the paper."
+                for c in _settings(shown)
+                if c not in ("metric", "status") and here[c] != theirs[0][c]
+            )
+    return places, list(notes)
 
 
-def _is_number(label: object) -> bool:
+def _number(label: object) -> float | None:
     try:
-        float(str(label))
+        return float(str(label))
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def _labels(names: Sequence[str], shown: pd.DataFrame) -> list[Labels]:
-    """The distinct labels, each level in the order of first appearance, those with numbers of ours before those that
-    only the paper has: equal headings stand together, and those below them have one order everywhere. Numbers (n = 10,
-    20, 40) keep the paper's order, whichever were run."""
+    """The distinct labels: equal headings stand together, and those below them have one order everywhere, numbers up or
+    down as in the paper, names as they first appear. Of several levels all but the last, those of data sets and models,
+    have labels with numbers of ours before those that only the paper has."""
     found = dict.fromkeys(tuple(row) for row in shown[list(names)].itertuples(index=False, name=None))
     ran = shown[shown["runs"] > 0]
-    run = {(level, label) for level, name in enumerate(names) for label in ran[name]}
-    rank: dict[tuple[int, object], tuple[bool, int]] = {}
-    for labels in found:
-        for level, label in enumerate(labels):
-            late = (level, label) not in run and not _is_number(label)
-            rank.setdefault((level, label), (late, len(rank)))
-    return sorted(found, key=lambda labels: [rank[level, label] for level, label in enumerate(labels)])
+    ranks = []
+    for level, name in enumerate(names):
+        order = list(dict.fromkeys(labels[level] for labels in found))
+        numbers = [n for n in map(_number, order) if n is not None]
+        if len(numbers) == len(order) > 1:
+            down = numbers[1] < numbers[0]
+            order.sort(key=lambda label: float(label), reverse=down)
+        elif level < len(names) - 1:
+            run = set(ran[name])
+            order.sort(key=lambda label: label not in run)
+        ranks.append({label: i for i, label in enumerate(order)})
+    return sorted(found, key=lambda labels: [ranks[level][label] for level, label in enumerate(labels)])
