@@ -159,8 +159,11 @@ def _sign(c: Cells) -> int:
 
 
 def share(a: Cells, b: Cells, digits: int = 2) -> str:
-    """Mean of a over mean of b."""
-    return f"{a.seeds.mean() / b.seeds.mean():.{digits}f}"
+    """Mean of a over mean of b; "> 4.42" or "< 0.5" where one of them is a lower bound, "–" where both are."""
+    if a.censored and b.censored:
+        return "–"
+    bound = "> " if a.censored else "< " if b.censored else ""
+    return f"{bound}{a.seeds.mean() / b.seeds.mean():.{digits}f}"
 
 
 def rmse(ours: Cells, theirs: Cells, digits: int = 2) -> str:

@@ -92,6 +92,14 @@ class TestMetrics:
         assert self.values(got) == [2, 5, 5]
         assert [*got["target"]] == [45, 45, 71]
 
+    def test_a_target_that_is_met_exactly_counts(self) -> None:
+        """1164 of 2000 right answers are 58.2 %, and 100 times the share is a little less in floating point."""
+        met = self.frame.assign(value=100 * (1164 / 2000))
+        assert met["value"].iloc[0] < 58.2
+        assert not metrics.first_reaching(met, "accuracy", 58.2)["censored"].any()
+        assert not metrics.time_to_reach(met, "accuracy", 58.2)["censored"].any()
+        assert metrics.first_reaching(met, "accuracy", 58.2001)["censored"].all()
+
     def test_time_to_reach(self) -> None:
         got = metrics.time_to_reach(self.frame, "accuracy", 75)
         assert self.values(got) == [12.5, 12.5, 12.5]

@@ -398,8 +398,26 @@ def test_a_table_without_any_numbers_says_why() -> None:
     assert "not run: no results yet." in text
 
 
-def test_numbers_keep_the_papers_order_and_names_without_results_come_last() -> None:
-    rows = [("b", "10", 0), ("b", "20", 0), ("a", "10", 1), ("a", "20", 0), ("a", "80", 3)]
-    shown = pd.DataFrame(rows, columns=["dataset", "n", "runs"])
-    assert tables._labels(["n"], shown) == [("10",), ("20",), ("80",)]
-    assert tables._labels(["dataset"], shown) == [("a",), ("b",)]
+def test_labels_stand_in_the_papers_order() -> None:
+    """Numbers too, whichever were run and wherever they first appear; of outer names those with results come first."""
+    rows = [("b", "120", 0), ("b", "140", 0), ("a", "110", 1), ("a", "130", 0), ("a", "150", 3)]
+    shown = pd.DataFrame(rows, columns=["dataset", "R", "runs"])
+    assert tables._labels(["R"], shown) == [("110",), ("120",), ("130",), ("140",), ("150",)]
+    assert tables._labels(["dataset"], shown) == [("b",), ("a",)]
+    assert tables._labels(["dataset", "R"], shown)[0] == ("a", "110")
+    down = shown.assign(R=["150", "140", "130", "120", "110"])
+    assert tables._labels(["R"], down) == [("150",), ("140",), ("130",), ("120",), ("110",)]
+
+
+def test_the_paper_stands_beside_ours_also_where_its_setting_is_another() -> None:
+    named = {"dataset": "d", "n": "10", "algorithm": ["a", "b"], "metric": "acc"}
+    cells = pd.DataFrame({**named, "seed": 0, "value": 1.5})
+    paper = said("dataset,n,algorithm,metric,value,std\nfar,20,a,acc,5.25,\n")
+    got = table(artifact(cells, rows=("algorithm",)), cells, paper, scale="reduced")
+    text = formats.markdown(got)
+    assert "| a | 1.50<br>(5.25) |" in text
+    assert "| b | 1.50 |" in text
+    assert {"Dataset: d here, far in the paper.", "n: 10 here, 20 in the paper."} <= set(got.notes)
+    assert not any("not run" in note for note in got.notes), "nothing in the table is a dash"
+    assert got.frame["difference"].isna().all()
+    assert "(5.25)" not in formats.markdown(table(artifact(cells, rows=("algorithm",)), cells, None, scale="reduced"))

@@ -204,12 +204,23 @@ def test_readings_that_disagree_make_a_verdict_depend() -> None:
     assert under_readings("the rate", {"printed": idle, "fitting": idle}).verdict == "not run"
 
 
+@pytest.mark.parametrize("other", ["reproduced", "contradicted"])
+def test_an_open_reading_leaves_the_claim_open(other: str) -> None:
+    """No reading says the opposite of another, so nothing turns on them."""
+    clear, undecided = Outcome(other, 1.0, reason="clear"), Outcome("inconclusive", 0.1, reason="wide")
+    for readings in ({"a": clear, "b": undecided}, {"b": undecided, "a": clear}):
+        found = under_readings("the rate", readings)
+        assert (found.verdict, found.effect) == ("inconclusive", 0.1)
+        assert "clear" in found.reason
+        assert "wide" in found.reason
+
+
 def table1(rate: str, *rounds: tuple[int, int, int]) -> pd.DataFrame:
     rows = [
         {"dataset": "fashion_mnist", "model": rate, "step_async": a, "non_iid": n, "algorithm": "fedavg", "seed": s}
         | {"metric": "rounds_to_target", "value": v + s, "censored": v >= 1000}
         for a, n, v in rounds
-        for s in range(3)
+        for s in range(6)
     ]
     return pd.DataFrame(rows)
 
@@ -217,7 +228,8 @@ def table1(rate: str, *rounds: tuple[int, int, int]) -> pd.DataFrame:
 def test_claims_that_turn_on_our_choice_say_so(tmp_path: Path) -> None:
     printed = table1("lr", (0, 0, 26), (0, 1, 149), (1, 0, 10), (1, 1, 232))
     fits = table1("lr_eta003", (0, 0, 2), (0, 1, 117), (1, 0, 1), (1, 1, 1000))
-    found = judged(tmp_path, "fedagrac", "paper", table1=pd.concat([printed, fits]))
+    network = table1("cnn2", (0, 0, 2), (0, 1, 117), (1, 0, 1), (1, 1, 232))
+    found = judged(tmp_path, "fedagrac", "paper", table1=pd.concat([printed, fits, network]))
     assert found["c04"].verdict == "depends"
     assert found["c02"].verdict == "depends"
     assert "rate 0.001: contradicted" in found["c04"].reason

@@ -197,7 +197,7 @@ def reasons(panels: Sequence[Panel], missing: Sequence[tuple[str, str]], scale: 
     alone = {why for _, why in missing}
 
     def reason(settings: Mapping[str, str]) -> str:
-        cell = {k: canonical(v) for k, v in settings.items()}
+        cell = {k: canonical(v) for k, v in settings.items() if v != ""}  # a column that only our cells have
         for why, values in labels:
             if all(cell[k] in known for k, known in values.items() if k in cell):
                 return why

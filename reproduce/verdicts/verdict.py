@@ -107,17 +107,22 @@ def evaluate(
 
 
 def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
-    """One outcome from those under each reading of what the paper leaves open: `depends` where they disagree.
+    """One outcome from those under each reading of what the paper leaves open: `depends` where one reproduces the claim
+    and another contradicts it; `inconclusive` where one is open and the others agree.
 
-    Readings without cells do not count; effect and interval are those of the first that counts.
+    Readings without cells do not count; effect and interval are those of the first that counts (the first open one).
     """
     ran = {name: o for name, o in outcomes.items() if o.verdict != "not run"}
     if not ran:
         return next(iter(outcomes.values()))
     said = "; ".join(f"{name}: {o.verdict}, {o.reason}" for name, o in outcomes.items())
     first = next(iter(ran.values()))
-    if len({o.verdict for o in ran.values()}) > 1:
-        return replace(first, verdict="depends", reason=f"depends on: {about}. {said}", prospect=None)
+    verdicts = {o.verdict for o in ran.values()}
+    if {"reproduced", "contradicted"} <= verdicts:
+        return replace(first, verdict="depends", reason=f"depends on: {about}. {said}", prospect=None, open_because="")
+    if len(verdicts) > 1:
+        undecided = next(o for o in ran.values() if o.verdict == "inconclusive")
+        return replace(undecided, reason=f"open under one reading of {about}. {said}", prospect=None)
     agree = f"under each of {len(ran)} readings of {about}" if len(ran) > 1 else f"under one reading of {about}"
     return replace(first, reason=f"{agree}. {said}", prospect=first.prospect if len(ran) == 1 else None)
 

@@ -65,8 +65,8 @@ NOTES = (
     "Learning rates are calibrated to equal expected step length per round (appendix I.2). The paper does not say "
     "whether locally or at the server, nor for which rounds: here the local rate, in every round anew.",
     "The local solver is plain SGD; T counts passes over the client's data. The paper's seconds per round contradict "
-    "its own sampling rule: by (15) FedACS does about 0.35 of FedAvg's work per round; the printed times imply 0.79 to "
-    "1.06.",
+    "its own sampling rule: by (15) and with equal sizes FedACS does about 0.35 of FedAvg's work per round; the "
+    "printed times imply 0.79 to 1.06.",
 )
 PLANE = (
     "Thin line: 400 rounds of one run; thick line: its expectation; dot: the closed-form end point; arrows: how much "
@@ -239,7 +239,7 @@ ARTIFACTS = (
         "5470.4 / 3548.6 = 1.54 (printed 1.38), 4884.4 / 3548.6 = 1.38 (printed 1.51).",
         "The text calls the baselines' overheads of 22 to 89 % (rounds) and 14 to 105 % (time) reductions; as "
         "reductions they are 18 to 47 % and 12 to 51 %.",
-        "OS needs fewer rounds than FedACS on CIFAR-10 also in the paper (80 against 100).",
+        "In the paper OS needs fewer rounds than FedACS on CIFAR-10 (80 against 100).",
     ),
     Artifact(
         "fedacs",
@@ -293,7 +293,7 @@ ARTIFACTS = (
         "dirichlet_alpha",
         "The rows of FedVARP and FedNova have four numbers for six cells; their ratios place them at α = 0.2 and 0.35.",
         "Appendix I.5.2 prints a time overhead of 45 to 44 % for α = 0.05; the table gives 45 to 55 %.",
-        "At α = 0.35 OS needs fewer rounds than FedACS also in the paper (32 against 36).",
+        "At α = 0.35 OS needs fewer rounds than FedACS in the paper too (32 against 36).",
     ),
     Artifact(
         "fedacs",

@@ -7,8 +7,9 @@ from reproduce.papers.fiarse import runs
 
 SHOWN = (*runs.COMPARED, "pruning_greedy")
 COUNTED = (
-    "A coordinate moves by the mean over the participants whose update of it is not zero (FIARSE and its variants, as "
-    "the published code counts) or whose network has it (HeteroFL, FedRolex, ScaleFL, FjORD)."
+    "A coordinate moves by the mean over the participants whose update of it is not zero (FIARSE and its variants, "
+    "pruning-greedy among them, as the published code counts) or whose network has it (HeteroFL, FedRolex, ScaleFL, "
+    "FjORD)."
 )
 SCALEFL = (
     "ScaleFL: the paper does not give its exits and widths; here they fit the sizes by number of parameters, with "
@@ -191,6 +192,11 @@ TABLES = (
         rows=("metric",),
         columns=("dataset", "option"),
         decimals=0,
+        names={
+            "log10_learning_rate_grid": "log10 of the learning rate grid",
+            "sgd_momentum_grid": "SGD momentum grid",
+            "adamw_betas": "AdamW betas",
+        },
         notes=(
             "The paper searches a grid and does not say how it selects; here all methods have the values of the "
             "commands in the published code: rate 0.1 and momentum 0, for AG News AdamW at 1e-4. The other options of "

@@ -33,8 +33,17 @@ def configured() -> Entries:
             values["adamw_betas"] = list(setting.betas)
         else:
             values["sgd_momentum_grid"] = list(dict.fromkeys(a.momentum for a in used))
-        entries += [(dataset, i, metric, v) for metric, found in values.items() for i, v in enumerate(found)]
+        entries += [entry for metric, found in values.items() for entry in _options(dataset, metric, found)]
     return entries
+
+
+def _options(dataset: str, metric: str, values: list[float | str]) -> Entries:
+    """Each value as the option of the paper's grid that it equals, else in the order of the configuration."""
+    paper = reported("fiarse", "table3")
+    assert paper is not None
+    here = paper[(paper["dataset"] == dataset) & (paper["metric"] == metric)]
+    option = dict(zip(here["paper_text"], here["option"].astype(int), strict=True))
+    return [(dataset, option.get(spelled(v), i), metric, v) for i, v in enumerate(values)]
 
 
 def mismatches() -> dict[str, int]:

@@ -105,6 +105,9 @@ def panel(
         Experiment({"algorithm": a, **labels}, network(setting, a), system, known[a], setting.clock) for a in chosen
     )
     words = setting.substitute or here.substitute
+    drawn = round(setting.participants * participation / 0.1)
+    if words and drawn != round(participation * setting.problem.clients):
+        words += f"; {drawn} of {setting.problem.clients} clients per round for the paper's {100 * participation:g} %"
     return Panel(f"{name}-{dataset.replace('_', '-')}", experiments, seeds, words)
 
 

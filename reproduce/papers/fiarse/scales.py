@@ -143,7 +143,7 @@ SMALL_CIFAR10 = replace(
         train_samples=8000,
     ),
     substitute="8,000 training and 2,000 test images of CIFAR-10, and a residual network of four blocks (308,826 "
-    "parameters) in place of ResNet-18; 8 of 40 clients per round, 60 rounds of 2 epochs, no augmentation",
+    "parameters) in place of ResNet-18; 40 clients, 60 rounds of 2 epochs, no augmentation",
 )
 
 
@@ -204,7 +204,7 @@ SMALL_NEWS = replace(
     rate=1e-3,
     substitute="6,000 training and 2,000 test texts of AG News, cut to 64 byte pairs of a vocabulary of 4,000 made "
     "from the texts, and an encoder of two layers of 64 features (331,780 parameters), not pretrained, in place of "
-    "roberta-base; 8 of 40 clients per round, 40 rounds of 2 epochs, AdamW at 1e-3",
+    "roberta-base; 40 clients, 40 rounds of 2 epochs, AdamW at 1e-3",
 )
 TOPICS = replace(
     SMALL_NEWS,
@@ -237,8 +237,7 @@ SCALES = {
     "reduced": SubmodelScale(
         {"fashion_mnist": FASHION_MNIST},
         "Fashion-MNIST (6,000 training and 2,000 test images) and a residual network of four blocks (308,538 "
-        "parameters) stand in for CIFAR and ResNet-18; 8 of 40 clients per round, 60 rounds of 2 epochs, no "
-        "augmentation",
+        "parameters) stand in for CIFAR and ResNet-18; 40 clients, 60 rounds of 2 epochs, no augmentation",
         60.0,
         {"ag_news": SMALL_NEWS},
         {"cifar10": SMALL_CIFAR10},
