@@ -162,7 +162,8 @@ def small(data: SessionData, rate: Rate, stands_for: str = "") -> SessionData:
         older_R=10.0,
         seeds=(),
         substitute=f"{stands_for}images in colour: two convolutions from a random start, 10 rounds of batches of 32 "
-        f"per session, rate {rate[0]:g} (SCAFFOLD {10 * rate[0]:g}), no augmentation, 2,000 test images",
+        f"per session, rate {rate[0]:g} (SCAFFOLD {10 * rate[0]:g}, which leaves it at chance), no augmentation, 2,000 "
+        "test images",
     )
 
 
