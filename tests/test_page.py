@@ -135,7 +135,8 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
     found = Outline(text)
     assert [t.split(": ", 1)[1] for t in found.texts["h3"]] == [f"Title of <{n}>" for n in ("fig1", "fig2", "table1")]
     assert found.texts["figcaption"] == ["Title. Made of <digits>."]
-    assert found.values("img", "alt") == ["Title of <fig1>. final accuracy, means over seeds: FedACS 71; FedAvg 60."]
+    alt = "Title of <fig1>. Final accuracy (%), means over seeds: FedACS 71; FedAvg 60."
+    assert found.values("img", "alt") == [alt]
     assert "snakemake figures/smoke/fedacs_fig2.pdf --cores 2" in found.texts["code"]
     assert found.values("li", "data-verdict") == ["reproduced", "contradicted", "not run"]
     said = "FedACS ahead of FedAvg: lead 2.25 points (1.5 to 3), 5 seeds"

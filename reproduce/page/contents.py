@@ -17,6 +17,7 @@ from reproduce.page import pictures
 from reproduce.page.forest import forest
 from reproduce.page.markdown import to_html
 from reproduce.page.origin import Origin, origin
+from reproduce.page.seen import seen
 from reproduce.verdicts import words
 from reproduce.verdicts.scoreboard import Tally, Verdict
 from reproduce.verdicts.verdict import VERDICTS
@@ -154,7 +155,7 @@ def item(artifact: Artifact, scale: str, verdicts: Iterable[Verdict]) -> Item:
     caption = first.with_suffix(".txt")
     said = caption.read_text(encoding="utf-8").strip() if caption.is_file() else f"{artifact.title}."
     picture = pictures.embedded(first.with_suffix(".png"))
-    return Item(artifact, claims, behind, image=picture, alt=pictures.seen(artifact, scale), caption=said)
+    return Item(artifact, claims, behind, image=picture, alt=seen(artifact, scale), caption=said)
 
 
 def _table(file: Path, name: str) -> str:
