@@ -196,15 +196,33 @@ def shown(png: Path) -> Image.Image:
     return Image.open(io.BytesIO(base64.b64decode(pictures.embedded(png).partition(",")[2]))).convert("RGB")
 
 
+def whole(png: Path, size: tuple[int, ...]) -> np.ndarray:
+    """The picture in all its colours, in the size of the page."""
+    with Image.open(png) as picture:
+        drawn = picture.height - int(picture.info.get(figures.STAMPED, 0))
+        above = picture.convert("RGB").crop((0, 0, picture.width, drawn))
+    return np.asarray(above.resize(size, Image.Resampling.LANCZOS), dtype=int)
+
+
+@pytest.mark.parametrize("name", ["dynamic_init_fig3", "dynamic_init_fig4", "defedavg_fig6", "fiarse_fig3"])
+def test_bands_keep_their_hues(name: str) -> None:
+    """A palette that covers red, green and blue alike makes most tints grey."""
+    png = Path("figures/reduced", f"{name}.png")
+    few = np.asarray(shown(png), dtype=int)
+    was = whole(png, few.shape[1::-1])
+    tint = was - was.mean(axis=2, keepdims=True)
+    tinted = (was.min(axis=2) > 150) & (np.ptp(was, axis=2) > 10)
+    assert tinted.sum() > 5000
+    kept = ((few - few.mean(axis=2, keepdims=True)) * tint).sum(axis=2) > 0.5 * (tint**2).sum(axis=2)
+    assert kept[tinted].mean() > 0.9
+
+
 @pytest.mark.parametrize("name", ["defedavg_fig2", "fedacs_fig6", "fiarse_fig3"])
 def test_pictures_keep_their_bands_and_grids(name: str) -> None:
     """What is faint stays darker than white: the octree's palette of as many colours loses 99 % of it."""
     png = Path("figures/reduced", f"{name}.png")
     few = np.asarray(shown(png), dtype=int).min(axis=2)
-    with Image.open(png) as whole:
-        drawn = whole.height - int(whole.info.get(figures.STAMPED, 0))
-        above = whole.convert("RGB").crop((0, 0, whole.width, drawn))
-    was = np.asarray(above.resize(few.shape[::-1], Image.Resampling.LANCZOS), dtype=int).min(axis=2)
+    was = whole(png, few.shape[::-1]).min(axis=2)
     faint = (was > 190) & (was < 242)
     assert faint.mean() > 0.03
     assert (few[faint] > 246).mean() < 0.1
