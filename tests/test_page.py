@@ -85,6 +85,14 @@ def test_markdown_becomes_html() -> None:
     assert "comment" not in to_html(TABLE)
 
 
+def test_headings_of_a_document_have_the_ids_that_links_name() -> None:
+    headings = ["The choice of `strategy`", "K = 5 & n: *10*", "Größe, α_1 - x", "Gaps", "Gaps", "Gaps-1", "Main"]
+    found = Outline(to_html("\n\n".join(f"## {h}" for h in headings), taken=["main"]))
+    slugs = ["the-choice-of-strategy", "k--5--n-10", "größe-α_1---x", "gaps", "gaps-1", "gaps-1-1", "main-1"]
+    assert found.values("h2", "id") == slugs
+    assert not Outline(to_html("## Gaps")).values("h2", "id"), "a part of a page might repeat them"
+
+
 @pytest.fixture
 def _few_artifacts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = tuple(

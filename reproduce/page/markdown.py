@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -14,13 +16,18 @@ MANY = 10
 """More columns than this are many."""
 
 
-def to_html(text: str, top: int = 1) -> str:
+def to_html(text: str, top: int = 1, taken: Iterable[str] | None = None) -> str:
     """`text` as HTML; a heading `#` becomes <h`top`>, `##` the next lower one.
+
+    taken: the ids of the page that a document becomes; its headings get those that links to them name (`_anchored`).
+    None: a part of a page, whose headings have no ids.
 
     Of HTML in the text only <br> has a meaning and comments vanish. Tables scroll in a frame that the keyboard reaches;
     their heads, and the first cell of each line, are headers for screen readers.
     """
     tokens = list(_headers(_parser().parse(text)))
+    if taken is not None:
+        _anchored(tokens, taken)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1]) + top - 1, 6)}"
@@ -81,3 +88,20 @@ def _headers(tokens: Sequence[Token]) -> Iterator[Token]:
         elif token.type == "td_close" and header:
             token.tag, header = "th", False
         yield token
+
+
+def _anchored(tokens: Sequence[Token], taken: Iterable[str]) -> None:
+    """Headings with the ids that GitHub gives them, which links in documents name: the words in small letters, hyphens
+    for blanks, other signs dropped; one that is `taken` gets the next free number."""
+    used = set(taken)
+    for token, inline in pairwise(tokens):
+        if token.type != "heading_open":
+            continue
+        said = "".join(child.content for child in inline.children or () if child.type in ("text", "code_inline"))
+        name = anchor = re.sub(r"[^\w -]", "", said.strip().lower()).replace(" ", "-")
+        number = 0
+        while anchor in used:
+            number += 1
+            anchor = f"{name}-{number}"
+        used.add(anchor)
+        token.attrSet("id", anchor)

@@ -59,7 +59,7 @@ def _page(root: Path, source: Path, scales: tuple[str, ...]) -> str:
     title = re.search(r"^#+ (.+)$", text, flags=re.MULTILINE)
     top = "../" * (len(place.parts) - 1)
     said = title[1] if title else str(source)
-    return filled("document.html", title=said, top=top, scales=scales, body=to_html(text))
+    return filled("document.html", title=said, top=top, scales=scales, body=to_html(text, taken=["main"]))
 
 
 def _place(root: Path, source: Path) -> Path:
