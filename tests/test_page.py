@@ -85,6 +85,43 @@ def test_markdown_becomes_html() -> None:
     assert "comment" not in to_html(TABLE)
 
 
+LEVELS = """## Accuracy
+
+| Overlap | Algorithm | First |  | Second |  |
+| :--- | :--- | ---: | ---: | ---: | ---: |
+|  |  | **ours** | **old** | **ours** | **old** |
+| 0.2 | FedAvg | 1 | 2 | **3** |  |
+
+text
+
+| | notes | more |
+| --- | --- | --- |
+| a | **b** | c |
+"""
+
+
+def test_headings_and_labels_of_tables_are_headers() -> None:
+    found = Outline(to_html(LEVELS, name="Table 1"))
+    assert found.texts["th"] == [
+        *("Overlap", "Algorithm", "First", "Second", "ours", "old", "ours", "old"),
+        *("0.2", "FedAvg", "notes", "more", "a"),
+    ]
+    assert found.values("th", "scope") == [
+        *("col", "col", "colgroup", "colgroup", "col", "col", "col", "col"),
+        *("row", "row", "col", "col", "row"),
+    ]
+    assert (found.values("th", "colspan"), found.values("th", "rowspan")) == (["2", "2"], ["2", "2"])
+    assert found.texts["td"] == ["1", "2", "c"]
+    assert found.texts["strong"] == ["3", "b"]
+    assert "<th></th>" not in re.sub(r"<th[^>]*>", "<th>", to_html(LEVELS)), "a header says something"
+
+
+def test_a_table_that_scrolls_has_the_name_of_the_heading_above_it() -> None:
+    table = LEVELS.partition("text")[0].partition("\n")[2]
+    text = f"{table}\n### The *rest* of `it`\n{table}"
+    assert Outline(to_html(text, name="Table 1")).values("div", "aria-label") == ["Table 1", "The rest of it"]
+
+
 def test_headings_of_a_document_have_the_ids_that_links_name() -> None:
     headings = ["The choice of `strategy`", "K = 5 & n: *10*", "Größe, α_1 - x", "Gaps", "Gaps", "Gaps-1", "Main"]
     found = Outline(to_html("\n\n".join(f"## {h}" for h in headings), taken=["main"]))

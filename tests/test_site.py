@@ -75,6 +75,15 @@ def test_a_site_has_all_that_its_pages_link_to(root: Path, tmp_path: Path) -> No
     assert (tmp_path / "site/figures/a.png").read_text() == "picture"
 
 
+def test_a_page_begins_with_a_heading_of_the_first_level(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("[a](a.md)\n")
+    (tmp_path / "a.md").write_text("## The `first` \\* one\n\n### Below\n")
+    site.write(tmp_path / "site", {}, tmp_path)
+    text = (tmp_path / "site/a.html").read_text()
+    assert "<title>The first * one</title>" in text
+    assert re.findall(r"<h\d", text) == ["<h1", "<h2"]
+
+
 def test_the_documents_of_this_repository_have_no_dead_links(tmp_path: Path) -> None:
     site.write(tmp_path, {})
     found = links(tmp_path)
