@@ -85,6 +85,51 @@ def test_markdown_becomes_html() -> None:
     assert "comment" not in to_html(TABLE)
 
 
+LEVELS = """## Accuracy
+
+| Overlap | Algorithm | First |  | Second |  |
+| :--- | :--- | ---: | ---: | ---: | ---: |
+|  |  | **ours** | **old** | **ours** | **old** |
+| 0.2 | FedAvg | 1 | 2 | **3** |  |
+
+text
+
+| | notes | more |
+| --- | --- | --- |
+| a | **b** | c |
+"""
+
+
+def test_headings_and_labels_of_tables_are_headers() -> None:
+    found = Outline(to_html(LEVELS, name="Table 1"))
+    assert found.texts["th"] == [
+        *("Overlap", "Algorithm", "First", "Second", "ours", "old", "ours", "old"),
+        *("0.2", "FedAvg", "notes", "more", "a"),
+    ]
+    assert found.values("th", "scope") == [
+        *("col", "col", "colgroup", "colgroup", "col", "col", "col", "col"),
+        *("row", "row", "col", "col", "row"),
+    ]
+    assert (found.values("th", "colspan"), found.values("th", "rowspan")) == (["2", "2"], ["2", "2"])
+    assert found.texts["td"] == ["1", "2", "c"]
+    assert found.texts["strong"] == ["3", "b"]
+    assert "<th></th>" not in re.sub(r"<th[^>]*>", "<th>", to_html(LEVELS)), "a header says something"
+
+
+def test_a_table_that_scrolls_has_the_name_of_the_heading_above_it() -> None:
+    table = LEVELS.partition("text")[0].partition("\n")[2]
+    text = f"{table}\n### The *rest* of `it`\n{table}"
+    assert Outline(to_html(text, name="Table 1")).values("div", "aria-label") == ["Table 1", "The rest of it"]
+
+
+def test_headings_of_a_document_have_the_ids_that_links_name() -> None:
+    headings = ["The choice of `strategy`", "K = 5 & n: *10*", "Größe, α_1 - x", "Gaps", "Gaps", "Gaps-1", "Main"]
+    found = Outline(to_html("\n\n".join(f"## {h}" for h in headings), taken=["main"]))
+    slugs = ["the-choice-of-strategy", "k--5--n-10", "größe-α_1---x", "gaps", "gaps-1", "gaps-1-1", "main-1"]
+    assert found.values("h2", "id") == slugs
+    assert not Outline(to_html("## Gaps")).values("h2", "id"), "a part of a page might repeat them"
+
+
 @pytest.fixture
 def _few_artifacts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = tuple(
@@ -135,7 +180,8 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
     found = Outline(text)
     assert [t.split(": ", 1)[1] for t in found.texts["h3"]] == [f"Title of <{n}>" for n in ("fig1", "fig2", "table1")]
     assert found.texts["figcaption"] == ["Title. Made of <digits>."]
-    assert found.values("img", "alt") == ["Title of <fig1>. final accuracy, means over seeds: FedACS 71; FedAvg 60."]
+    alt = "Title of <fig1>. Final accuracy (%), means over seeds: FedACS 71; FedAvg 60."
+    assert found.values("img", "alt") == [alt]
     assert "snakemake figures/smoke/fedacs_fig2.pdf --cores 2" in found.texts["code"]
     assert found.values("li", "data-verdict") == ["reproduced", "contradicted", "not run"]
     said = "FedACS ahead of FedAvg: lead 2.25 points (1.5 to 3), 5 seeds"
@@ -195,15 +241,33 @@ def shown(png: Path) -> Image.Image:
     return Image.open(io.BytesIO(base64.b64decode(pictures.embedded(png).partition(",")[2]))).convert("RGB")
 
 
+def whole(png: Path, size: tuple[int, ...]) -> np.ndarray:
+    """The picture in all its colours, in the size of the page."""
+    with Image.open(png) as picture:
+        drawn = picture.height - int(picture.info.get(figures.STAMPED, 0))
+        above = picture.convert("RGB").crop((0, 0, picture.width, drawn))
+    return np.asarray(above.resize(size, Image.Resampling.LANCZOS), dtype=int)
+
+
+@pytest.mark.parametrize("name", ["dynamic_init_fig3", "dynamic_init_fig4", "defedavg_fig6", "fiarse_fig3"])
+def test_bands_keep_their_hues(name: str) -> None:
+    """A palette that covers red, green and blue alike makes most tints grey."""
+    png = Path("figures/reduced", f"{name}.png")
+    few = np.asarray(shown(png), dtype=int)
+    was = whole(png, few.shape[1::-1])
+    tint = was - was.mean(axis=2, keepdims=True)
+    tinted = (was.min(axis=2) > 150) & (np.ptp(was, axis=2) > 10)
+    assert tinted.sum() > 5000
+    kept = ((few - few.mean(axis=2, keepdims=True)) * tint).sum(axis=2) > 0.5 * (tint**2).sum(axis=2)
+    assert kept[tinted].mean() > 0.9
+
+
 @pytest.mark.parametrize("name", ["defedavg_fig2", "fedacs_fig6", "fiarse_fig3"])
 def test_pictures_keep_their_bands_and_grids(name: str) -> None:
     """What is faint stays darker than white: the octree's palette of as many colours loses 99 % of it."""
     png = Path("figures/reduced", f"{name}.png")
     few = np.asarray(shown(png), dtype=int).min(axis=2)
-    with Image.open(png) as whole:
-        drawn = whole.height - int(whole.info.get(figures.STAMPED, 0))
-        above = whole.convert("RGB").crop((0, 0, whole.width, drawn))
-    was = np.asarray(above.resize(few.shape[::-1], Image.Resampling.LANCZOS), dtype=int).min(axis=2)
+    was = whole(png, few.shape[::-1]).min(axis=2)
     faint = (was > 190) & (was < 242)
     assert faint.mean() > 0.03
     assert (few[faint] > 246).mean() < 0.1

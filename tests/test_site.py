@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -13,9 +15,10 @@ from reproduce.page import site
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A small repository."""
+    one = "![picture](../figures/a.png) [up](../README.md) [deep](deep/two.md) [gone](gone.md)"
     texts = {
         "README.md": "# Start\n\n[docs](docs/), [one](docs/one.md#two), [code](LICENSE), [out](https://host/x.md)\n",
-        "docs/one.md": "# One\n\n![picture](../figures/a.png) [up](../README.md) [deep](deep/two.md) [gone](gone.md)\n",
+        "docs/one.md": f"# One\n\n{one}\n\n## Two\n\n[above](#one) [nowhere](#three)\n",
         "docs/deep/two.md": "# Two\n\n[one](../one.md), [outside](../../../x.md)\n",
         "figures/a.png": "picture",
         "figures/b.png": "nobody links here",
@@ -36,6 +39,20 @@ def links(folder: Path) -> dict[str, list[str]]:
     return found
 
 
+def dead_anchors(folder: Path) -> list[tuple[str, str]]:
+    """(page, link) of the links to places in the site's pages that are not there."""
+    texts = {page.resolve(): page.read_text() for page in folder.rglob("*.html")}
+    places = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in texts.items()}
+    found = []
+    for page, text in texts.items():
+        for link in re.findall(r'href="([^":]*#[^"]+)"', text):
+            path, _, place = unescape(unquote(link)).partition("#")
+            target = (page.parent / path).resolve() if path else page
+            if place not in places.get(target, {place}):
+                found.append((str(page.relative_to(folder.resolve())), link))
+    return found
+
+
 def test_a_site_has_all_that_its_pages_link_to(root: Path, tmp_path: Path) -> None:
     page = '<a href="../../docs/one.md">one</a> <img src="data:image/png;base64,xx"> <a href="#here">here</a>'
     written = site.write(tmp_path / "site", {"paper": page}, root)
@@ -53,8 +70,18 @@ def test_a_site_has_all_that_its_pages_link_to(root: Path, tmp_path: Path) -> No
         if not (tmp_path / "site" / name).parent.joinpath(link.partition("#")[0]).is_file()
     }
     assert dead == {"gone.md", "../../../x.md"}
+    assert set(dead_anchors(tmp_path / "site")) == {("docs/one.html", "#three"), ("report/paper/index.html", "#here")}
     assert 'href="https://host/x.md"' in (tmp_path / "site/index.html").read_text()
     assert (tmp_path / "site/figures/a.png").read_text() == "picture"
+
+
+def test_a_page_begins_with_a_heading_of_the_first_level(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("[a](a.md)\n")
+    (tmp_path / "a.md").write_text("## The `first` \\* one\n\n### Below\n")
+    site.write(tmp_path / "site", {}, tmp_path)
+    text = (tmp_path / "site/a.html").read_text()
+    assert "<title>The first * one</title>" in text
+    assert re.findall(r"<h\d", text) == ["<h1", "<h2"]
 
 
 def test_the_documents_of_this_repository_have_no_dead_links(tmp_path: Path) -> None:
@@ -68,3 +95,4 @@ def test_the_documents_of_this_repository_have_no_dead_links(tmp_path: Path) -> 
         if not (tmp_path / name).parent.joinpath(link.partition("#")[0]).exists()
     ]
     assert dead == []
+    assert dead_anchors(tmp_path) == []

@@ -17,6 +17,7 @@ from reproduce.page import pictures
 from reproduce.page.forest import forest
 from reproduce.page.markdown import to_html
 from reproduce.page.origin import Origin, origin
+from reproduce.page.seen import seen
 from reproduce.verdicts import words
 from reproduce.verdicts.scoreboard import Tally, Verdict
 from reproduce.verdicts.verdict import VERDICTS
@@ -92,9 +93,7 @@ class Item:
 
     @property
     def label(self) -> str:
-        """ "Figure 6", "Table 1"; those that no paper has by their name."""
-        match = re.fullmatch(r"(fig|table)(\d+)", self.artifact.name)
-        return f"{'Figure' if match[1] == 'fig' else 'Table'} {match[2]}" if match else self.artifact.name.capitalize()
+        return label(self.artifact)
 
     @property
     def count(self) -> dict[str, int]:
@@ -150,22 +149,28 @@ def item(artifact: Artifact, scale: str, verdicts: Iterable[Verdict]) -> Item:
     if not first.exists():
         return Item(artifact, claims, behind, target=str(first))
     if first.suffix == ".md":
-        return Item(artifact, claims, behind, table=_table(first, artifact.id))
+        return Item(artifact, claims, behind, table=_table(first, artifact))
     caption = first.with_suffix(".txt")
     said = caption.read_text(encoding="utf-8").strip() if caption.is_file() else f"{artifact.title}."
     picture = pictures.embedded(first.with_suffix(".png"))
-    return Item(artifact, claims, behind, image=picture, alt=pictures.seen(artifact, scale), caption=said)
+    return Item(artifact, claims, behind, image=picture, alt=seen(artifact, scale), caption=said)
 
 
-def _table(file: Path, name: str) -> str:
+def label(artifact: Artifact) -> str:
+    """ "Figure 6", "Table 1"; those that no paper has by their name."""
+    match = re.fullmatch(r"(fig|table)(\d+)", artifact.name)
+    return f"{'Figure' if match[1] == 'fig' else 'Table'} {match[2]}" if match else artifact.name.capitalize()
+
+
+def _table(file: Path, artifact: Artifact) -> str:
     """A rendered table without its title, which is the heading on the page already."""
     try:
-        html = to_html(file.read_text(encoding="utf-8").split("\n", 1)[1], top=2)
+        html = to_html(file.read_text(encoding="utf-8").split("\n", 1)[1], top=2, name=label(artifact))
         if "<table" not in html:
             raise ValueError("there is no table in it")
         return html
     except (ValueError, IndexError) as error:
-        raise UserError(f"{file}: not a table as it was rendered; render {name} again") from error
+        raise UserError(f"{file}: not a table as it was rendered; render {artifact.id} again") from error
 
 
 def described(paper: str) -> tuple[str, str, str]:

@@ -12,12 +12,6 @@ from reproduce.declare import Artifact
 from reproduce.experiment import PACKAGE, trainings
 from reproduce.text import duration, short
 
-CODE = {
-    "runs.py": "configuration", "artifacts.py": "declaration", "measures.py": "measures", "pictures.py": "pictures",
-    "claims.yaml": "claims",
-}  # fmt: skip
-"""The files of a paper: name -> what it says."""
-
 
 @dataclass(frozen=True)
 class Origin:
@@ -93,4 +87,6 @@ def _links(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
 def _kind(file: str) -> str:
     if "/cells/" in file:
         return "cells per seed (CSV)"
+    if file.endswith(".ours.tex"):
+        return "LaTeX, our numbers only"
     return {".md": "Markdown", ".txt": "caption", ".tex": "LaTeX"}.get(Path(file).suffix, Path(file).suffix[1:].upper())

@@ -16,7 +16,7 @@ from typing import IO
 from urllib.parse import unquote, urlsplit
 
 from reproduce import files
-from reproduce.page.markdown import to_html
+from reproduce.page.markdown import first_heading, to_html
 from reproduce.page.page import filled
 
 START = Path("README.md")
@@ -56,10 +56,10 @@ def _page(root: Path, source: Path, scales: tuple[str, ...]) -> str:
         text = f"# {source.as_posix()}\n\n" + "\n".join(f"- [{name}]({name})" for name in names)
     else:
         text = (root / source).read_text(encoding="utf-8")
-    title = re.search(r"^#+ (.+)$", text, flags=re.MULTILINE)
-    top = "../" * (len(place.parts) - 1)
-    said = title[1] if title else str(source)
-    return filled("document.html", title=said, top=top, scales=scales, body=to_html(text))
+    level, title = first_heading(text) or (1, str(source))
+    up = "../" * (len(place.parts) - 1)
+    body = to_html(text, top=2 - level, taken=["main"])  # tables begin with the second level, a page with the first
+    return filled("document.html", title=title, top=up, scales=scales, body=body)
 
 
 def _place(root: Path, source: Path) -> Path:
