@@ -45,6 +45,9 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+NO_MEMORY = "error: there is not enough memory for this: ask for less at once, or use a larger machine"
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status, with one line on stderr if it is not 0.
 
@@ -73,9 +76,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             _leave_stdout()
         return _failed(f"error: {error.filename or 'the output'}: {error.strerror or error}", 2)
     except MemoryError:
-        return _failed("error: there is not enough memory for this: ask for less at once, or use a larger machine", 2)
+        return _failed(NO_MEMORY, 2)
     except Exception as error:  # the last resort: nobody can act on a traceback
         said = " ".join(str(error).split())
+        if "not enough memory" in said or "out of memory" in said:  # torch's words for it, on a processor and on a GPU
+            return _failed(NO_MEMORY, 2)
         return _failed(f"error in the program: {type(error).__name__}: {said}; `--debug` shows where", 1)
     return 0
 

@@ -13,13 +13,14 @@ import dataclasses
 import hashlib
 import inspect
 import json
+import math
 import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args, get_origin, get_type_hints
 
 from reproduce import closure
 from reproduce.errors import UserError
@@ -27,6 +28,9 @@ from reproduce.errors import UserError
 SCALES = ("smoke", "reduced", "paper")
 PACKAGE = Path(__file__).parent
 PARTS = ("problem", "system", "algorithm", "clock")
+
+COLUMNS = ("seed", "round", "time", "metric", "key", "value", "status")
+"""Of every results file; whatever else a file has are the labels of its experiments."""
 
 Label = str | int | float | bool
 
@@ -47,7 +51,8 @@ class Experiment:
     they do not enter the digest, so the same training under two names is trained once.
 
     Raises UserError if the parts do not go together: the clock asks the other parts (`check`), and each says itself
-    what it cannot do.
+    what it cannot do. Also for a number that is not finite, a word that a record does not know, and a label that is the
+    name of a column of all results.
     """
 
     labels: Mapping[str, Label]
@@ -58,6 +63,10 @@ class Experiment:
 
     def __post_init__(self) -> None:
         try:
+            if taken := sorted(set(self.labels) & set(COLUMNS)):
+                raise ValueError(f"'{taken[0]}' is a column of all results and cannot be a label")
+            for part in PARTS:
+                _check(getattr(self, part))
             self.clock.check(self)
         except ValueError as error:
             name = ", ".join(f"{key} {value}" for key, value in self.labels.items())
@@ -112,11 +121,39 @@ class Panel:
             raise ValueError(f"panel '{self.name}' has an empty list of seeds")
         if len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0 or max(self.seeds) >= 2**32:
             raise ValueError(f"panel '{self.name}': seeds are different numbers from 0 to 2^32 - 1")
+        if len({tuple(sorted(map(str, e.labels.items()))) for e in self.experiments}) < len(self.experiments):
+            raise ValueError(f"panel '{self.name}': nothing tells two experiments apart, their labels are the same")
 
     @property
     def requires(self) -> tuple[str, ...]:
         """Data sets that any of the experiments needs."""
         return tuple(sorted({name for e in self.experiments for name in e.problem.requires}))
+
+
+def _check(value: Any) -> None:
+    """ValueError for a number that JSON cannot hold, and for a word that a record does not know."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        known = _words(type(value))
+        for f in dataclasses.fields(value):
+            inner = getattr(value, f.name)
+            if isinstance(inner, str) and inner not in known.get(f.name, (inner,)):
+                words = ", ".join(f"'{w}'" for w in known[f.name])
+                raise ValueError(f"{type(value).__name__}: {f.name} is one of {words}, not '{inner}'")
+            if isinstance(inner, float) and not math.isfinite(inner):
+                raise ValueError(f"{type(value).__name__}: {f.name} is {inner}, which is no finite number")
+            _check(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _check(inner)
+    elif isinstance(value, Mapping):
+        _check(tuple(value.values()))
+
+
+@cache
+def _words(record: type) -> dict[str, tuple[str, ...]]:
+    """Field -> the words that its type allows, of fields that are of such a type."""
+    hints = get_type_hints(record)
+    return {name: get_args(kind) for name, kind in hints.items() if get_origin(kind) is Literal}
 
 
 def canonical(value: Any) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,7 +48,21 @@ def train(job: plan.Job, output: Path | None = None) -> None:
     if settings().to_target:
         job = replace(job, experiments=tuple(e.to_target for e in job.experiments))
     digest = plan.digest_of(job, settings().precision)
-    train_job(job.panel, job.experiments, job.scale, job.paper, job.name, digest, path)
+    with _own_instructions():
+        train_job(job.panel, job.experiments, job.scale, job.paper, job.name, digest, path)
+
+
+@contextmanager
+def _own_instructions() -> Iterator[None]:
+    """A resumed job keeps the instruction set that it was begun with; what the same process trains next does not."""
+    names = ("REPRODUCE_ISA", "CC")
+    before = {name: os.environ[name] for name in names if name in os.environ}
+    try:
+        yield
+    finally:
+        for name in names:
+            os.environ.pop(name, None)
+        os.environ.update(before)
 
 
 def _add(job: plan.Job, seeds: Sequence[int], path: Path) -> None:
@@ -63,7 +79,8 @@ def _add(job: plan.Job, seeds: Sequence[int], path: Path) -> None:
     digest = plan.digest_of(part, settings().precision)
     added = settings().store / "checkpoints" / f"{job.scale}-{job.paper}-{job.name}-{digest}.parquet"
     if not (added.is_file() and results.provenance(added)):
-        train_job(part.panel, part.experiments, job.scale, job.paper, job.name, digest, added)
+        with _own_instructions():
+            train_job(part.panel, part.experiments, job.scale, job.paper, job.name, digest, added)
     with locked(path.parent):
         now = results.standing(job)
         if now.more == tuple(seeds):

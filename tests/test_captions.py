@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 
 from reproduce.declare import Artifact, no_panels
-from reproduce.experiment import Experiment, Panel
+from reproduce.experiment import COLUMNS, Experiment, Panel
 from reproduce.papers import artifacts
 from reproduce.papers.fedacs import pictures
 from reproduce.problems import Quadratic
 from reproduce.report import entries, formats, tables
 from reproduce.report.code import function
-from reproduce.report.histories import COLUMNS, Histories
+from reproduce.report.histories import Histories
 from tests.unplayed import Unplayed
 
 CELLS = pd.DataFrame({"algorithm": "a", "seed": [0, 1], "metric": "acc", "value": [70.0, 72.0]})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from runs import run
 from reproduce import plan
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.engine.checkpoint import Checkpoint, origin, pack, put, unpack
+from reproduce.engine.checkpoint import Checkpoint, origin, put, unpack
 from reproduce.engine.cohort import Run, prepare
 from reproduce.engine.task import Tasks
 from reproduce.errors import UserError
@@ -40,13 +42,23 @@ def saved(tmp_path: Path) -> Path:
     return path
 
 
+def pack(content: Any) -> bytes:
+    file = io.BytesIO()
+    put(content, file)
+    return file.getvalue()
+
+
+def unpacked(data: bytes) -> Any:
+    return unpack(io.BytesIO(data))
+
+
 def test_what_is_packed_comes_back() -> None:
     shared = torch.arange(3.0)
     content = {
         "x": shared, "same": shared, 3: [1.5, float("nan"), -0.0, True, None, "ü"], "n": np.int64(2),
         "deep": ({"a": np.array([[True], [False]])}, [], ()), "view": torch.zeros(1000)[:2],
     }  # fmt: skip
-    found = unpack(pack(content))
+    found = unpacked(pack(content))
     assert found["x"].equal(shared)
     assert found["same"] is found["x"]
     assert repr(found[3]) == repr(content[3])
@@ -95,7 +107,7 @@ def test_other_runs_take_nothing_over(saved: Path, others: Callable[[], list[Run
 
 @pytest.mark.parametrize("other", ["device", "data (another)"])
 def test_what_was_begun_with_other_data_or_elsewhere_is_refused(saved: Path, other: str) -> None:
-    content = unpack(saved.read_bytes())
+    content = unpacked(saved.read_bytes())
     saved.write_bytes(pack({**content, "note": {}, "origin": {**content["origin"], other: "another"}}))
     with pytest.raises(UserError, match=re.escape(f"begun with other {other}): delete it to train from the start")):
         Checkpoint(saved, fresh([experiment(0.1), experiment(0.2)])).restore()
@@ -112,7 +124,7 @@ def test_other_data_have_another_origin(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_state_that_lacks_its_model_is_refused(saved: Path) -> None:
-    content = unpack(saved.read_bytes())
+    content = unpacked(saved.read_bytes())
     del content["states"][2][1]["x"]
     saved.write_bytes(pack(content))
     with pytest.raises(UserError, match="not whole"):
@@ -139,7 +151,7 @@ def test_a_planted_pickle_is_not_executed(saved: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("note", [{"isa": "sse2"}, ["isa"], None, 3])
 def test_a_note_that_lacks_something_is_refused(saved: Path, note: object) -> None:
-    saved.write_bytes(pack({**unpack(saved.read_bytes()), "note": note}))
+    saved.write_bytes(pack({**unpacked(saved.read_bytes()), "note": note}))
     runs = fresh([experiment(0.1), experiment(0.2)])
     with pytest.raises(UserError, match="delete it to train from the start"):
         Checkpoint(saved, runs).restore()

@@ -13,12 +13,12 @@ from runs import run
 from reproduce import plan
 from reproduce.algorithms.session_starts import Proposed
 from reproduce.declare import printed
-from reproduce.experiment import Experiment, Panel
+from reproduce.experiment import COLUMNS, Experiment, Panel
 from reproduce.papers import artifacts
 from reproduce.papers.dynamic_init import measures, pictures, runs
 from reproduce.papers.dynamic_init.scales import FASHION, GAUSSIAN, MNIST, NEWS, SCALES, SVHN, SessionData
 from reproduce.report import measuring
-from reproduce.report.histories import COLUMNS, Histories
+from reproduce.report.histories import Histories
 
 ARTIFACTS = {a.name: a for a in artifacts() if a.paper == "dynamic_init"}
 

@@ -12,9 +12,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from reproduce.declare import Artifact, Printed, Sheet
+from reproduce.experiment import COLUMNS
 from reproduce.papers import artifacts
 from reproduce.report import captions, figures, looks, printed
-from reproduce.report.histories import COLUMNS, Histories
+from reproduce.report.histories import Histories
 
 PAPERS = Path("reproduce/papers")
 

@@ -18,9 +18,9 @@ from pyarrow import parquet
 from reproduce import seal
 from reproduce.declare import Artifact, no_panels
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment, Panel
+from reproduce.experiment import COLUMNS, Experiment, Panel
 from reproduce.report import metrics, tables
-from reproduce.report.histories import COLUMNS, Histories, load
+from reproduce.report.histories import Histories, load
 from reproduce.report.render import render
 from tests.unplayed import Unplayed
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from runs import run
 
-from reproduce import files, results
+from reproduce import files, plan, results, training
 from reproduce.algorithms.base import FedAvg, WeightedDraws
+from reproduce.algorithms.fedagrac import FedaGrac
 from reproduce.clocks.rounds import Rounds
 from reproduce.engine import library, store, train
 from reproduce.engine.checkpoint import Checkpoint
@@ -141,6 +145,21 @@ def test_a_resumed_job_keeps_the_instructions_of_its_checkpoint(
     assert books[0]["asked"] >= books[0]["computed"] > 0
 
 
+@pytest.mark.parametrize("isa", ["none", "sse2"])
+def test_the_next_job_of_a_process_has_its_own_instructions(isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plays train several cohorts in one process: what one of them keeps does not stay for the others."""
+    monkeypatch.setenv("CC", os.environ.get("CC", ""))
+    monkeypatch.delenv("REPRODUCE_ISA", raising=False)
+    before = dict(os.environ)
+
+    def resumed(*job: object) -> None:
+        os.environ["CC" if isa == "none" else "REPRODUCE_ISA"] = isa  # as `library.keep` does
+
+    monkeypatch.setattr(train, "train_job", resumed)
+    training.train(plan.jobs("smoke")[0], Path("elsewhere.parquet"))
+    assert dict(os.environ) == before
+
+
 def test_a_machine_that_cannot_keep_them_goes_on_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REPRODUCE_ISA", "")
     monkeypatch.setattr(library, "levels", lambda: ("sse2",))
@@ -196,3 +215,22 @@ def test_a_diverged_run_is_recorded_and_leaves_the_others_alone(tmp_path: Path) 
 def test_panel_needs_a_seed() -> None:
     with pytest.raises(ValueError, match="empty list of seeds"):
         Panel("p", (experiment(1),), ())
+
+
+def test_panel_needs_labels_that_tell_its_experiments_apart() -> None:
+    with pytest.raises(ValueError, match="their labels are the same"):
+        Panel("p", (experiment(1), experiment(2)), (0,))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"labels": {"seed": 1}}, "'seed' is a column of all results and cannot be a label"),
+        ({"algorithm": FedAvg(lr=float("inf"))}, "FedAvg: lr is inf, which is no finite number"),
+        ({"algorithm": FedAvg(lr=float("nan"))}, "FedAvg: lr is nan, which is no finite number"),
+        ({"algorithm": FedaGrac(0.1, own="frist")}, "FedaGrac: own is one of"),
+    ],
+)
+def test_what_no_experiment_can_be_is_refused_when_it_is_declared(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=re.escape(said)):
+        replace(experiment(1), **change)

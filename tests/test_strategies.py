@@ -201,12 +201,28 @@ def test_bits_do_not_depend_on_threads_or_repetition(model: Model) -> None:
         assert all(torch.equal(results[0], r) for r in results)
 
 
-def test_weighted_sums_equal_the_weighted_updates() -> None:
+@pytest.mark.parametrize("kept", [0, 1 << 24], ids=["added up as they come", "kept"])
+def test_weighted_sums_equal_the_weighted_updates(monkeypatch: pytest.MonkeyPatch, kept: int) -> None:
+    """Also where the updates are too many to be kept, as with most networks of the papers."""
+    monkeypatch.setattr("reproduce.engine.trainer.KEEP", kept)
     task = task_of(CONV, Shuffled(10))
     weights = torch.tensor([[0.1, 0.2, 0.3, 0.1, 0.3], [1.0, 0, 0, 0, 1.0]], dtype=torch.float64)
     rows = Trainer().train([(task, request(task, FULL))])[0].update
     sums = Trainer().train([(task, request(task, FULL, weights=weights))])[0].update
     torch.testing.assert_close(sums, weights @ rows, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kept", [0, 1 << 24], ids=["added up as they come", "kept"])
+def test_a_diverged_client_that_does_not_count_spoils_no_sum(monkeypatch: pytest.MonkeyPatch, kept: int) -> None:
+    monkeypatch.setattr("reproduce.engine.trainer.KEEP", kept)
+    task = task_of(CONV, Shuffled(10))
+    weights = torch.tensor([[0.1, 0.0, 0.3, 0.1, 0.3], [1.0, 0.5, 0, 0, 1.0]], dtype=torch.float64)
+    start = task.initial().repeat(5, 1)
+    clean = Trainer().train([(task, request(task, Rule(), start=start, weights=weights))])[0].update
+    start[1] = float("nan")
+    dirty = Trainer().train([(task, request(task, Rule(), start=start, weights=weights))])[0].update
+    assert torch.equal(dirty[0], clean[0])
+    assert not dirty[1].isfinite().any(), "where it counts it is seen"
 
 
 def test_a_diverged_client_does_not_poison_its_neighbours() -> None:

@@ -49,13 +49,15 @@ class Checkpoint:
         """Load the states; False if there is no checkpoint. UserError for a damaged file and for one of other runs,
         other data or another device: then no state is changed."""
         try:
-            data = self.path.read_bytes()
+            with self.path.open("rb") as file:
+                content = unpack(file)
         except FileNotFoundError:  # perhaps since a moment ago: another process may have ended the same job
             return False
         except OSError as error:
             raise _unreadable(self.path, error.strerror or error) from error
+        except ValueError as error:
+            raise _unreadable(self.path, error) from error
         try:
-            content = unpack(data)
             said = content["note"]
             if not {"isa", "strategies", "shared", "cpu", "process", "memory"} <= set(said) and said:
                 raise ValueError("its note is not whole")
@@ -111,15 +113,9 @@ def origin(runs: Sequence[Run]) -> dict[str, str]:
     return {"device": tasks[0].device.type, **data}
 
 
-def pack(content: Any) -> bytes:
-    """Nested dicts, lists, tuples, tensors, arrays and plain values as bytes with their checksum."""
-    file = io.BytesIO()
-    put(content, file)
-    return file.getvalue()
-
-
 def put(content: Any, file: IO[bytes]) -> None:
-    """`pack` into a file, without a second copy of it in memory: the checksum is written last."""
+    """Write nested dicts, lists, tuples, tensors, arrays and plain values with their checksum, which is written last:
+    there is no second copy of them in memory."""
     tensors: list[torch.Tensor] = []
     tree = json.dumps(_flat(content, tensors, {}))
     file.write(MAGIC + bytes(64) + b"\n")
@@ -148,19 +144,47 @@ class _Summed(io.RawIOBase):
         return len(data)
 
 
-def unpack(data: bytes) -> Any:
-    """What `pack` packed; ValueError if a bit of it has changed."""
-    head, _, body = data.partition(b"\n")
+def unpack(file: IO[bytes]) -> Any:
+    """What `put` wrote, without a second copy of it in memory either; ValueError if a bit of it has changed."""
+    head = file.readline(len(MAGIC) + 65)
     if not head.startswith(MAGIC):
         raise ValueError("not a checkpoint of this version")
-    if head != MAGIC + hashlib.sha256(body).hexdigest().encode():
+    sha256 = hashlib.sha256()
+    while part := file.read(1 << 20):
+        sha256.update(part)
+    if head != MAGIC + sha256.hexdigest().encode() + b"\n":
         raise ValueError("its checksum is wrong")
     try:
         with warnings.catch_warnings(action="ignore"):  # what torch finds odd is refused below, in one line
-            found = torch.load(io.BytesIO(body), weights_only=True, map_location="cpu")
+            body = io.BufferedReader(_After(file, len(head)))
+            found = torch.load(body, weights_only=True, map_location="cpu")
         return _deep(json.loads(found["tree"]), found["tensors"])
     except Exception as error:  # torch raises whatever it likes on bytes that somebody wrote by hand, and bad advice
         raise ValueError(f"there is more in it than tensors and text: {type(error).__name__}") from error
+
+
+class _After(io.RawIOBase):
+    """A file from its byte `start` on, as torch reads it: from any place."""
+
+    def __init__(self, file: IO[bytes], start: int) -> None:
+        self.file, self.start = file, start
+        self.seek(0)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self.file.seek(offset + self.start * (whence == io.SEEK_SET), whence)
+        return self.tell()
+
+    def tell(self) -> int:
+        return self.file.tell() - self.start
+
+    def readinto(self, buffer: Any) -> int:
+        return self.file.readinto(buffer)  # type: ignore[attr-defined,no-any-return]
 
 
 def _flat(value: Any, tensors: list[torch.Tensor], seen: dict[int, int]) -> Any:

@@ -63,7 +63,10 @@ def _torch() -> str:
 def _compiler(chosen: str) -> str:
     """The first line of its `--version`; "none" where there is none."""
     for command in [chosen] if chosen else ["cc", "gcc", "clang"]:
-        words = shlex.split(command)
+        try:
+            words = shlex.split(command)
+        except ValueError:  # an open quote; whoever compiles says so
+            continue
         if words and shutil.which(words[0]):
             try:
                 run = subprocess.run([*words, "--version"], capture_output=True, text=True, timeout=10)

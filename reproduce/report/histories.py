@@ -11,13 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce import seal
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment, recorded
+from reproduce.experiment import COLUMNS, Experiment, recorded
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# Columns of every results file; whatever else a file has are the labels of its experiments.
-COLUMNS = ("seed", "round", "time", "metric", "key", "value", "status")
 
 NOTHING: Mapping[str, Iterable[int]] = MappingProxyType({})
 # (panel name, results file or None, why there is no file); a panel with several files appears several times.

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.clocks.events import on_grid
-from reproduce.report.histories import COLUMNS
+from reproduce.experiment import COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
