@@ -90,7 +90,7 @@ class TestCurves:
         figures.curves(ax, runs(SEVEN), order=("os", "none", "fedavg"))
         assert [line.get_label() for line in ax.get_lines()] == ["OS", "FedAvg"]
 
-    def test_a_line_stops_where_a_seed_diverges(self) -> None:
+    def test_a_line_stops_where_a_seed_has_no_value_any_more(self) -> None:
         fig, ax = one()
         frame = runs(("fedavg",))
         late = (frame["seed"] == 1) & (frame["round"] >= 7)
@@ -100,9 +100,30 @@ class TestCurves:
         assert (cross.get_xdata()[0], cross.get_marker()) == (6, "x")
         histories = Histories(frame, "paper")
         assert "Cross: from here on a seed has no value (diverged)." in captions.caption(artifact(), histories, fig)
+
+    @pytest.mark.parametrize("end", [0, 7])
+    def test_the_mean_is_that_of_the_seeds_that_did_not_diverge(self, end: int) -> None:
+        """Results say `diverged` of the whole run, and end with it: here after its first row, or after eight."""
+        fig, axes = figures.sheet(1, 2)
+        frame = runs(("proposed", "previous")).query(f"seed != 1 or round <= {end}")
+        frame = frame.assign(status=np.where(frame["seed"] == 1, "diverged", "ok"))
+        figures.curves(axes[0, 0], frame, band="minmax", start=1)
+        axes[0, 0].set_title("CIFAR-10")
+        figures.curves(axes[0, 1], runs(("proposed",)))
+        lines = axes[0, 0].get_lines()
+        assert [line.get_label() for line in lines] == ["proposed (1 of 3 diverged)", "previous (1 of 3 diverged)"]
+        assert list(lines[0].get_xdata()) == list(range(1, 21))
+        np.testing.assert_allclose(lines[0].get_ydata(), np.arange(1, 21) + (0 + 2) / 2)
+        assert self.band(axes[0, 0], 0) == (1, 22)
+        said = captions.caption(artifact(), Histories(frame, "paper"), fig)
+        assert "Means are without the seeds that diverged (CIFAR-10)." in said
+
+    def test_nothing_is_drawn_where_all_seeds_diverged(self) -> None:
         fig, ax = one()
-        figures.curves(ax, frame.assign(status=np.where(late, "diverged", "ok")))
-        assert list(ax.get_lines()[0].get_xdata()) == list(range(7))
+        figures.curves(ax, runs(("fedavg",)).assign(status="diverged"))
+        (line,) = ax.get_lines()
+        assert (line.get_label(), len(line.get_xdata())) == ("FedAvg (diverged)", 0)
+        assert not captions.less(fig), "there is no mean"
 
     def test_a_run_that_never_had_a_value_is_named(self) -> None:
         _fig, ax = one()

@@ -28,7 +28,19 @@ def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
     seeds = f"{low} to {high} seeds." if low != high else f"{high} seed{'s' if high != 1 else ''}." if high else ""
     crossed = any(line.get_gid() == "diverged" for ax in fig.axes for line in ax.get_lines())
     cross = "Cross: from here on a seed has no value (diverged)." if crossed else ""
-    return [s for s in (scale, seeds, cross, note, printed(artifact, fig)) if s]
+    return [s for s in (scale, seeds, less(fig), cross, note, printed(artifact, fig)) if s]
+
+
+def less(fig: Figure) -> str:
+    """What the caption says of curves with seeds that diverged: in which panels; the legend, which has every label
+    once, cannot say it."""
+    panels = []
+    for ax in fig.axes:
+        found = [figures.DIVERGED.search(text) for text in ax.get_legend_handles_labels()[1]]
+        if any(f and f[1] for f in found):
+            panels.append(ax.get_title("left") or ax.get_title())
+    where = "; ".join(filter(None, dict.fromkeys(panels))) if len(fig.axes) > 1 else ""
+    return f"Means are without the seeds that diverged{f' ({where})' if where else ''}." if panels else ""
 
 
 def gaps(fig: Figure) -> list[str]:

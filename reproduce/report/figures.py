@@ -7,6 +7,7 @@ inches.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 FULL, HALF = 7.0, 3.4
 STAMPED = "Stamp"
 TEXT = 6.5
+DIVERGED = re.compile(r" \((\d+ of \d+ )?diverged\)$")
+"""What `curves` adds to the name of a series of which seeds diverged; the group is there if some did not."""
 
 RC: Mapping[str, Any] = {
     "font.family": "DejaVu Sans", "font.size": 7.5, "axes.titlesize": 8, "axes.labelsize": 7.5,
@@ -83,39 +86,54 @@ def curves(
     styles: Mapping[str, Look] | None = None,
     names: Mapping[str, str] | None = None,
     markers: int = 8,
+    start: float = -np.inf,
 ) -> None:
     """One line per value of `series`: the mean over seeds, and around it what the seeds span.
 
-    band: "minmax", "sd" (mean ± sample standard deviation), "bars" (the same as ten bars per line) or None. Needs the
-    columns `series`, `seed`, `x` and `y`; seeds that were evaluated at different times are put on a common grid by
-    linear interpolation. A line stops, with a cross, where the first of its seeds has no finite value any more.
+    band: "minmax", "sd" (mean ± sample standard deviation), "bars" (the same as ten bars per line) or None. start: the
+    least `x` that is drawn; what lies before it still says which seeds diverged. Needs the columns `series`, `seed`,
+    `x` and `y`; seeds that were evaluated at different times are put on a common grid by linear interpolation.
+
+    A seed that diverged, early or late, is left out from the first round on, as it is from the means of tables: results
+    say it of the whole run, and a line that seeds leave one by one would jump. The label counts such seeds; if all
+    diverged, it is all that there is. A line stops, with a cross, where one of its seeds has no finite value any more
+    although its run went on, as a loss that overflows.
     """
     if band not in ("minmax", "sd", "bars", None):
         raise ValueError(f"band '{band}': use 'minmax', 'sd', 'bars' or None")
     found = list(dict.fromkeys(frame[series]))
     wanted = [s for s in order if s in found] if order is not None else found
     styles = styles or looks.of(wanted)
-    if "status" in frame:
-        frame = frame.assign(**{y: frame[y].where(frame["status"] != "diverged")})
     for k, name in enumerate(wanted):
-        look = styles[str(name)]
-        at, values = _grid(frame[frame[series] == name], x, y)
+        look, mine = styles[str(name)], frame[frame[series] == name]
+        label, kept = pretty(name, names), lasting(mine, y)
+        at, values = _grid(kept[kept[x] >= start], x, y)
         alive = np.isfinite(values).all(axis=0)
         end = len(at) if alive.all() else int(np.argmin(alive))
         if not end:
-            ax.plot([], [], label=f"{pretty(name, names)} (diverged)", **look.plot)
+            ax.plot([], [], label=f"{label} (diverged)", **look.plot)
             continue
+        seeds, lost = mine["seed"].nunique(), mine["seed"].nunique() - kept["seed"].nunique()
+        label += f" ({lost} of {seeds} diverged)" if lost else ""
         at, values, cut = at[:end], values[:, :end], end < len(alive)
         mean, shift = values.mean(axis=0), k / max(1, len(wanted))
         every = max(1, len(at) // markers)
         # Marks of neighbouring lines are shifted against each other so that they do not hide one another.
-        ax.plot(at, mean, label=pretty(name, names), markevery=(int(shift * every), every), **look.plot)
+        ax.plot(at, mean, label=label, markevery=(int(shift * every), every), **look.plot)
         if band and len(values) > 1:
             _spread(ax, at, values, band, look, shift)
         if cut:
             cross: dict[str, Any] = {"marker": "x", "markersize": 6, "markeredgewidth": 1.4}
             ax.plot(at[-1:], mean[-1:], color=look.color, zorder=4, gid="diverged", **cross)
     ax.margins(x=0.02)
+
+
+def lasting(frame: pd.DataFrame, y: str = "value") -> pd.DataFrame:
+    """The rows of one series without those of seeds that diverged: a row says so, or none has a finite value."""
+    kept = frame["seed"].isin(frame.loc[np.isfinite(frame[y].astype(float)), "seed"])
+    if "status" in frame:
+        kept &= ~frame["seed"].isin(frame.loc[frame["status"] == "diverged", "seed"])
+    return frame[kept]
 
 
 def _spread(ax: Axes, at: np.ndarray, values: np.ndarray, band: str, look: Look, shift: float) -> None:

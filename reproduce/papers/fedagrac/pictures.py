@@ -88,12 +88,14 @@ def schemes(ax: Axes, histories: Histories, cells: pd.DataFrame, smooth: Mapping
     smooth: evaluations of a trailing mean per scale.
     """
     rows = histories.frame[(histories.frame["metric"] == "accuracy") & histories.frame["algorithm"].isin(SCHEMES)]
-    rows = rows[rows["round"] > 0]
     for name, look in looks.of(SCHEMES).items():
-        raw = rows[rows["algorithm"] == name].groupby("round")["value"].mean()
+        kept = figures.lasting(rows[rows["algorithm"] == name])
+        raw = kept[kept["round"] > 0].groupby("round")["value"].mean()
         ax.plot(raw.index, raw, color=look.color, linewidth=0.4, alpha=0.4, zorder=1.4)
-    smoothed = metrics.smooth(rows, smooth[histories.scale])
-    figures.curves(ax, smoothed, order=SCHEMES, markers=6)
+    # The random initial model is in no trailing mean; its row stays, as the only one of a run that diverged at once.
+    trained = rows.assign(value=rows["value"].where(rows["round"] > 0))
+    smoothed = metrics.smooth(trained, smooth[histories.scale])
+    figures.curves(ax, smoothed, order=SCHEMES, markers=6, start=1)
     # The first rounds climb steeply and would hide what the curves do later.
     late = smoothed.loc[smoothed["round"] >= rows["round"].max() // 10, "value"]
     ax.set_ylim(late.quantile(0.02) - 1, late.max() + 1)
