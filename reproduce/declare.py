@@ -132,8 +132,8 @@ class Filled(Sheet):
 
     each: (lines, columns) of axes for a combination; with more than one the function gets their array, and returns
     which labels each has beyond the combination's, or None for axes without printed numbers.
-    alike: axes that agree in these labels are compared: the function gets `limits`, the least and the greatest of their
-    cells.
+    alike: axes that agree in these labels are compared: the function gets `limits`, the least and the greatest mean
+    over seeds of their cells.
     """
 
     fill: Code = field(kw_only=True)

@@ -140,6 +140,8 @@ class TestCurves:
 
 
 class TestPictures:
+    HISTORIES = Histories(runs(), "paper")
+
     def test_heat_map_prints_its_values(self) -> None:
         _fig, ax = one()
         frame = pd.DataFrame(
@@ -161,6 +163,15 @@ class TestPictures:
         inks = {t.get_text(): t.get_color() for t in ax.texts}
         assert (inks["10.5"], inks["50.6"]) == ("white", "black")
         assert len(ax.patches) == 1  # the hatched box of the diverged runs
+
+    def test_a_box_marks_the_mean_of_some_of_its_seeds(self) -> None:
+        fig, ax = one()
+        frame = pd.DataFrame({"x": [1, 1, 2, 2], "y": 1, "seed": [0, 1, 0, 1], "value": [3.0, 4.0, 5.0, np.nan]})
+        figures.heatmap(ax, frame, x="x", y="y")
+        assert [t.get_text() for t in ax.texts] == ["3.5", "5.0†"]
+        assert "†: the mean is without seeds that diverged." in captions.caption(artifact(), self.HISTORIES, fig)
+        figures.heatmap(ax := one()[1], frame.dropna(), x="x", y="y")
+        assert not captions.less(ax.figure)
 
     def test_dots(self) -> None:
         _fig, ax = one()

@@ -137,11 +137,13 @@ def test_a_horizon_may_be_that_of_the_experiment() -> None:
 
 
 def test_axes_that_are_compared_get_common_limits() -> None:
+    """Those of the means, which are drawn, not of single seeds."""
     told: dict[str, tuple[float, float]] = {}
     fill: Any = lambda ax, histories, cells, limits: told.update({ax.get_title(): limits})  # noqa: E731
     picture = Filled(("model", "step_async"), "{model}, {step_async}", fill=fill, alike=("model",))
-    rows = [(m, k, 10.0 * i) for i, (m, k) in enumerate((m, k) for m in ("lr", "cnn") for k in (0, 1))]
-    cells = pd.DataFrame(rows, columns=["model", "step_async", "value"])
+    places = [(m, k) for m in ("lr", "cnn") for k in (0, 1)]
+    rows = [(m, k, s, 10.0 * i + 100 * s - 50) for i, (m, k) in enumerate(places) for s in (0, 1)]
+    cells = pd.DataFrame(rows, columns=["model", "step_async", "seed", "value"])
     drawing.draw(artifact(picture), histories(), cells)
     low, high = (0.0, 10.0), (20.0, 30.0)
     assert told == {"LR, equal": low, "LR, unequal": low, "CNN, equal": high, "CNN, unequal": high}

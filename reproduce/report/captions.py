@@ -32,8 +32,10 @@ def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
 
 
 def less(fig: Figure) -> str:
-    """What the caption says of curves with seeds that diverged: in which panels; the legend, which has every label
-    once, cannot say it."""
+    """What the caption says of means without the seeds that diverged: of boxes with a mark, of curves in which panels;
+    the legend, which has every label once, cannot say it."""
+    if any(text.get_text().endswith(entries.PARTIAL) for ax in fig.axes for text in ax.texts):
+        return f"{entries.PARTIAL}: the mean is without seeds that diverged."
     panels = []
     for ax in fig.axes:
         found = [figures.DIVERGED.search(text) for text in ax.get_legend_handles_labels()[1]]

@@ -149,8 +149,8 @@ def _fill(
     elif isinstance(picture, Filled):
         fill, options = function(artifact.paper, picture.fill), {}
         if picture.alike:
-            values = _matching(cells, {k: labels[k] for k in picture.alike}, picture)["value"].dropna()
-            options["limits"] = (values.min(), values.max())
+            means = metrics.over_seeds(_matching(cells, {k: labels[k] for k in picture.alike}, picture))["mean"]
+            options["limits"] = (means.min(), means.max())
         found = fill(block[0, 0] if block.size == 1 else block, here, _matching(cells, labels, picture), **options)
         if found is not None:
             return list(found)

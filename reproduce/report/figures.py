@@ -18,6 +18,7 @@ import numpy as np
 
 from reproduce import files
 from reproduce.report import looks
+from reproduce.report.entries import PARTIAL
 from reproduce.report.looks import GREY, Look
 from reproduce.report.names import heading, pretty
 
@@ -228,12 +229,14 @@ def heatmap(
     names: Mapping[str, str] | None = None,
 ) -> None:
     """Mean of `value` (over seeds) per pair of `x` (ascending to the right) and `y` (ascending upwards), printed in its
-    box; a pair whose seeds all lack a value (diverged) is a hatched box, a pair that was not run stays empty."""
+    box, with a † where some of the seeds lack a value (diverged); a pair whose seeds all lack one is a hatched box, a
+    pair that was not run stays empty."""
     from matplotlib.colors import Normalize
     from matplotlib.patches import Rectangle
 
-    means = frame.groupby([y, x])[value].mean().unstack().sort_index().sort_index(axis=1)
-    run = frame.groupby([y, x])[value].size().unstack().reindex(index=means.index, columns=means.columns).notna()
+    boxes = frame.groupby([y, x])[value]
+    means = boxes.mean().unstack().sort_index().sort_index(axis=1)
+    lost = (boxes.size() - boxes.count()).unstack().reindex(index=means.index, columns=means.columns).to_numpy(float)
     data = means.to_numpy(float)
     finite = data[np.isfinite(data)]
     low, high = limits or ((finite.min(), finite.max()) if len(finite) else (0.0, 1.0))
@@ -243,8 +246,9 @@ def heatmap(
         if np.isfinite(number):
             r, g, b, _ = image.cmap(norm(number))
             ink = "black" if 0.299 * r + 0.587 * g + 0.114 * b > 0.5 else "white"
-            ax.text(j, i, f"{number:.{digits}f}", ha="center", va="center", color=ink, fontsize=6.5)
-        elif run.to_numpy()[i, j]:
+            text = f"{number:.{digits}f}{PARTIAL if lost[i, j] else ''}"
+            ax.text(j, i, text, ha="center", va="center", color=ink, fontsize=6.5)
+        elif lost[i, j] > 0:
             hatched: dict[str, Any] = {"fill": False, "hatch": "/////", "edgecolor": "#a0a0a0", "linewidth": 0}
             ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, **hatched))
             white = {"fc": "white", "ec": "none", "pad": 0.8}
