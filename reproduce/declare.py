@@ -145,9 +145,10 @@ class Filled(Sheet):
 class Curves(Sheet):
     """Lines of the mean over seeds of `metric` over `x`, one per value of `series`.
 
-    order: the series that are drawn, in this order (empty: all). smooth: trailing mean over so many evaluations.
-    band: see `figures.curves`. every: draw only the rounds that are multiples of it. target: the label column, or the
-    number, of a dotted line. also: a function of (axes, rows of all rounds drawn) that adds what is special.
+    order: the series that are drawn, in this order (empty: all). smooth: trailing mean over so many evaluations, of the
+    lines; bands are of the evaluations themselves. band: see `figures.curves`. every: draw only the rounds that are
+    multiples of it. target: the label column, or the number, of a dotted line. also: a function of (axes, rows of all
+    rounds drawn) that adds what is special.
     """
 
     metric: str = "accuracy"

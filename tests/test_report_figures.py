@@ -77,6 +77,26 @@ class TestCurves:
             assert (low + high) / 2 == pytest.approx(line[x])
             assert high - low == pytest.approx(2 * np.sqrt(0.5))
 
+    def test_bands_may_be_of_another_column_than_the_line(self) -> None:
+        """The line of a trailing mean, the band of what it is the mean of."""
+        frame = runs(("fedavg",)).assign(smooth=100.0)
+        for band, ends in {"minmax": (0, 22), "sd": (99, 101)}.items():
+            _fig, ax = one()
+            figures.curves(ax, frame, y="smooth", raw="value", band=band)
+            assert set(ax.get_lines()[0].get_ydata()) == {100}
+            assert self.band(ax, 0) == ends
+
+    def test_bands_end_where_the_values_of_the_metric_do(self) -> None:
+        _fig, ax = one()
+        rows = [("fedavg", 0, 0, 0.0), ("fedavg", 1, 0, 10.0), ("fedavg", 0, 1, 95.0), ("fedavg", 1, 1, 100.0)]
+        frame = pd.DataFrame(rows, columns=["algorithm", "seed", "round", "value"])
+        figures.curves(ax, frame.assign(metric="accuracy"), band="sd")
+        assert self.band(ax, 0) == (0, 100)
+        figures.curves(ax, frame.assign(metric="loss"), band="sd")
+        assert self.band(ax, 1) == pytest.approx((5 - np.sqrt(50), 97.5 + np.sqrt(12.5)))
+        figures.curves(ax, frame.assign(metric="accuracy"), band="bars")
+        assert ax.collections[-1].get_segments()[0][1][1] == 100
+
     def test_no_band(self) -> None:
         _fig, ax = one()
         figures.curves(ax, runs(), band=None)

@@ -129,6 +129,26 @@ def test_curves_are_those_of_the_labels() -> None:
     assert list(fig.axes[0].lines[0].get_ydata()) == pytest.approx(range(6))
 
 
+def test_only_the_lines_of_curves_are_smoothed() -> None:
+    found = histories()
+    swing = np.where(found.frame["round"] % 2 == found.frame["seed"], 8.0, 4.0)  # two seeds in turns
+    picture = Curves(("model",), "{model}", only={"step_async": (1,)}, smooth=6, band="minmax")
+    moved = replace(found, frame=found.frame.assign(value=swing))
+    ax = drawing.draw(artifact(picture), moved, pd.DataFrame()).axes[0]
+    assert set(ax.lines[0].get_ydata()) == {6.0}
+    edge = ax.collections[0].get_paths()[0].vertices
+    assert set(edge[edge[:, 0] == 5, 1]) == {4, 8}, "where trailing means of both are 6"
+
+
+def test_titles_say_how_many_seeds_where_panels_differ() -> None:
+    found = histories()
+    picture = Curves(("model", "step_async"), "{model}, {step_async}", only={"point": (None,)})
+    fewer = replace(found, frame=found.frame.query("model == 'lr' or seed == 0 or (seed == 1 and step_async == 1)"))
+    axes = drawing.draw(artifact(picture), fewer, pd.DataFrame()).axes
+    titles = ["LR, equal, 2 seeds", "LR, unequal, 2 seeds", "CNN, equal, 1 seed", "CNN, unequal, 2 seeds"]
+    assert [ax.get_title() for ax in axes] == titles
+
+
 def test_a_horizon_may_be_that_of_the_experiment() -> None:
     reach = Reach(target=50.0, horizon="clock.rounds")
     found = measuring.measure(reach, histories(), "fedagrac").set_index("model")

@@ -24,11 +24,16 @@ def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
     note = artifact.stamp
     if not isinstance(note, str):
         note = function(artifact.paper, note)(histories)
-    low, high = histories.seeds_each
-    seeds = f"{low} to {high} seeds." if low != high else f"{high} seed{'s' if high != 1 else ''}." if high else ""
+    seeds = f"{seeds_of(histories)}." if histories.seeds else ""
     crossed = any(line.get_gid() == "diverged" for ax in fig.axes for line in ax.get_lines())
     cross = "Cross: from here on a seed has no value (diverged)." if crossed else ""
     return [s for s in (scale, seeds, less(fig), cross, note, printed(artifact, fig)) if s]
+
+
+def seeds_of(histories: Histories) -> str:
+    """How many seeds the experiments have, in words."""
+    low, high = histories.seeds_each
+    return f"{low} to {high} seeds" if low != high else f"{high} seed{'s' if high != 1 else ''}"
 
 
 def less(fig: Figure) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.declare import Artifact, Curves, Filled, Sheet
-from reproduce.report import figures, metrics, printed
+from reproduce.report import captions, figures, metrics, printed
 from reproduce.report.code import function
 from reproduce.report.names import pretty
 
@@ -54,6 +54,8 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
     blocks = axes.reshape(-1, down, across, beside).swapaxes(1, 2).reshape(-1, down, beside)
     marked: set[str] = set()
     for block, (title, labels, here) in zip(blocks, parts, strict=False):
+        if title and histories.seeds_each[0] < histories.seeds_each[1]:
+            title += f", {captions.seeds_of(here)}"
         block[0, 0].set_title(title, loc="left" if "{letter}" in picture.title else "center")
         more = _fill(block, picture, artifact, here, labels, cells)
         for ax, beyond in zip(block.flat, more, strict=True):
@@ -158,11 +160,13 @@ def _fill(
 
 
 def _lines(ax: Axes, picture: Curves, rows: pd.DataFrame, artifact: Artifact) -> None:
-    shown = metrics.smooth(rows, picture.smooth) if picture.smooth > 1 else rows
+    line = metrics.smooth(rows, picture.smooth) if picture.smooth > 1 else rows
     figures.curves(
         ax,
-        shown,
+        rows.assign(smooth=line["value"]),
         x=picture.x,
+        y="smooth",
+        raw="value",
         series=picture.series,
         order=picture.order or None,
         band=picture.band,

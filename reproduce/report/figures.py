@@ -32,6 +32,10 @@ STAMPED = "Stamp"
 TEXT = 6.5
 DIVERGED = re.compile(r" \((\d+ of \d+ )?diverged\)$")
 """What `curves` adds to the name of a series of which seeds diverged; the group is there if some did not."""
+RANGES: Mapping[str, tuple[float, float]] = {
+    "accuracy": (0.0, 100.0), "test_accuracy_percent": (0.0, 100.0), "explored": (0.0, 1.0), "replaced": (0.0, 1.0),
+}  # fmt: skip
+"""What the values of these metrics can be, percentages and shares; the others have no such ends."""
 
 RC: Mapping[str, Any] = {
     "font.family": "DejaVu Sans", "font.size": 7.5, "axes.titlesize": 8, "axes.labelsize": 7.5,
@@ -81,6 +85,7 @@ def curves(
     *,
     x: str = "round",
     y: str = "value",
+    raw: str = "",
     series: str = "algorithm",
     order: Sequence[object] | None = None,
     band: str | None = "minmax",
@@ -91,9 +96,10 @@ def curves(
 ) -> None:
     """One line per value of `series`: the mean over seeds, and around it what the seeds span.
 
-    band: "minmax", "sd" (mean ± sample standard deviation), "bars" (the same as ten bars per line) or None. start: the
-    least `x` that is drawn; what lies before it still says which seeds diverged. Needs the columns `series`, `seed`,
-    `x` and `y`; seeds that were evaluated at different times are put on a common grid by linear interpolation.
+    band: "minmax", "sd" (mean ± sample standard deviation, within what the metric can be: `RANGES`), "bars" (the same
+    as ten bars per line) or None. raw: the column whose seeds the band is of, where `y` is smoothed (default: `y`).
+    start: the least `x` that is drawn; what lies before it still says which seeds diverged. Needs the columns `series`,
+    `seed`, `x` and `y`; seeds that were evaluated at different times are put on a common grid by linear interpolation.
 
     A seed that diverged, early or late, is left out from the first round on, as it is from the means of tables: results
     say it of the whole run, and a line that seeds leave one by one would jump. The label counts such seeds; if all
@@ -107,23 +113,23 @@ def curves(
     styles = styles or looks.of(wanted)
     for k, name in enumerate(wanted):
         look, mine = styles[str(name)], frame[frame[series] == name]
-        label, kept = pretty(name, names), lasting(mine, y)
-        at, values = _grid(kept[kept[x] >= start], x, y)
+        kept = lasting(mine, y)
+        kept = kept[kept[x] >= start]
+        at, values = _grid(kept, x, y)
         alive = np.isfinite(values).all(axis=0)
         end = len(at) if alive.all() else int(np.argmin(alive))
         if not end:
-            ax.plot([], [], label=f"{label} (diverged)", **look.plot)
+            ax.plot([], [], label=f"{pretty(name, names)} (diverged)", **look.plot)
             continue
-        seeds, lost = mine["seed"].nunique(), mine["seed"].nunique() - kept["seed"].nunique()
-        label += f" ({lost} of {seeds} diverged)" if lost else ""
-        at, values, cut = at[:end], values[:, :end], end < len(alive)
-        mean, shift = values.mean(axis=0), k / max(1, len(wanted))
+        at, mean, shift = at[:end], values[:, :end].mean(axis=0), k / max(1, len(wanted))
         every = max(1, len(at) // markers)
+        label = pretty(name, names) + _lost(mine, kept)
         # Marks of neighbouring lines are shifted against each other so that they do not hide one another.
         ax.plot(at, mean, label=label, markevery=(int(shift * every), every), **look.plot)
         if band and len(values) > 1:
-            _spread(ax, at, values, band, look, shift)
-        if cut:
+            seeds = _grid(kept, x, raw)[1] if raw else values
+            _spread(ax, at, mean, _band(mean, seeds[:, :end], band, _range(mine)), band, look, shift)
+        if end < len(alive):
             cross: dict[str, Any] = {"marker": "x", "markersize": 6, "markeredgewidth": 1.4}
             ax.plot(at[-1:], mean[-1:], color=look.color, zorder=4, gid="diverged", **cross)
     ax.margins(x=0.02)
@@ -137,17 +143,39 @@ def lasting(frame: pd.DataFrame, y: str = "value") -> pd.DataFrame:
     return frame[kept]
 
 
-def _spread(ax: Axes, at: np.ndarray, values: np.ndarray, band: str, look: Look, shift: float) -> None:
-    """What the seeds span around their mean."""
-    mean, spread = values.mean(axis=0), values.std(axis=0, ddof=1)
-    if band == "bars":
-        every = max(1, len(at) // 10)
-        chosen = slice(max(1, int(shift * every)), None, every)
-        bar: dict[str, Any] = {"linestyle": "none", "elinewidth": 0.7, "capsize": 1.4, "alpha": 0.75, "zorder": 2}
-        ax.errorbar(at[chosen], mean[chosen], yerr=spread[chosen], color=look.color, gid="spread", **bar)
+def _lost(mine: pd.DataFrame, kept: pd.DataFrame) -> str:
+    """How many of the seeds of a series are not among those kept; "" for none."""
+    seeds, left = mine["seed"].nunique(), kept["seed"].nunique()
+    return f" ({seeds - left} of {seeds} diverged)" if left < seeds else ""
+
+
+def _range(rows: pd.DataFrame) -> tuple[float, float]:
+    """What the values of rows of one metric can be."""
+    metric = str(rows["metric"].iloc[0]) if "metric" in rows else ""
+    return RANGES.get(metric, (-np.inf, np.inf))
+
+
+def _band(mean: np.ndarray, seeds: np.ndarray, band: str, within: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+    """From where to where the seeds span, not beyond what the values can be."""
+    if band == "minmax":
+        return seeds.min(axis=0), seeds.max(axis=0)
+    deviation = seeds.std(axis=0, ddof=1)
+    return np.maximum(mean - deviation, within[0]), np.minimum(mean + deviation, within[1])
+
+
+def _spread(
+    ax: Axes, at: np.ndarray, mean: np.ndarray, ends: tuple[np.ndarray, np.ndarray], band: str, look: Look, shift: float
+) -> None:
+    """Draw a band, or its bars."""
+    low, high = ends
+    if band != "bars":
+        ax.fill_between(at, low, high, color=look.color, alpha=0.16, linewidth=0, zorder=1.5)
         return
-    low, high = (mean - spread, mean + spread) if band == "sd" else (values.min(axis=0), values.max(axis=0))
-    ax.fill_between(at, low, high, color=look.color, alpha=0.16, linewidth=0, zorder=1.5)
+    every = max(1, len(at) // 10)
+    some = slice(max(1, int(shift * every)), None, every)
+    bar: dict[str, Any] = {"linestyle": "none", "elinewidth": 0.7, "capsize": 1.4, "alpha": 0.75, "zorder": 2}
+    length = (mean - low)[some], (high - mean)[some]
+    ax.errorbar(at[some], mean[some], yerr=length, color=look.color, gid="spread", **bar)
 
 
 def reference(ax: Axes, value: float, label: str = "", dashes: str = "dotted", upright: bool = False) -> None:

@@ -31,14 +31,20 @@ CALIBRATED = {False: "common rate 0.002", True: "calibrated rates"}
 
 
 def lines_and_bars(histories: Histories) -> str:
-    """What lines and bars are; one seed has neither mean nor bar."""
-    target = "; dotted: the target of the paper's tables" if "target_accuracy_pct" in histories.frame else ""
-    if histories.seeds_each[1] == 1:
-        return f"Lines: test accuracy, trailing mean over 10 rounds{target}."
-    return (
-        "Lines: test accuracy, trailing mean over 10 rounds, mean over seeds; bars: one sample standard deviation over "
-        f"seeds of that trailing mean{target}."
-    )
+    """What lines and bars are, and why lines cross the target late; one seed has neither mean nor bar."""
+    several = histories.seeds_each[1] > 1
+    said = [f"Lines: test accuracy, trailing mean over 10 rounds{', mean over seeds' * several}."]
+    if several:
+        said.append(
+            "Bars: one sample standard deviation over seeds of the round's accuracy, without the trailing mean (the "
+            "paper: variance of raw data)."
+        )
+    if "target_accuracy_pct" in histories.frame:
+        said.append(
+            "Dotted: the target of the paper's tables. Our rounds to it are those of raw curves, which reach it "
+            "earlier than their trailing mean; of which the paper's are, the rings, it does not say."
+        )
+    return " ".join(said)
 
 
 # ---- quadratics (Figs. 4 and 7)
