@@ -61,9 +61,12 @@ def printed(artifact: Artifact, fig: Figure) -> str:
     if not wanted:
         return "The paper prints no numbers for this figure." if artifact.name.startswith("fig") else ""
     sources = " and ".join(dict.fromkeys(each.source for each in wanted))
-    drawn = [a for ax in fig.axes for a in (*ax.get_lines(), *ax.patches) if a.get_gid() == "printed"]
-    if drawn:
-        return f"Open marks: the paper's numbers ({sources})."
+    lines = [line for ax in fig.axes for line in ax.get_lines() if line.get_gid() == "printed"]
+    frames = [patch for ax in fig.axes for patch in ax.patches if patch.get_gid() == "printed"]
+    bars = [line for line in lines if line.get_linestyle() != "None"]
+    for marks, word in ((frames, "Framed boxes"), (bars, "Double bars"), (lines, "Open marks")):
+        if marks:
+            return f"{word}: the paper's numbers ({sources})."
     return f"The paper's numbers ({sources}) are of other settings than those drawn here."
 
 
