@@ -14,7 +14,7 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.declare import Artifact, Curves, Filled, Printed, Reach
 from reproduce.experiment import Experiment, Panel
 from reproduce.problems import Quadratic
-from reproduce.report import drawing, figures, measuring, printed
+from reproduce.report import drawing, figures, looks, measuring, printed
 from reproduce.report.histories import Histories
 from reproduce.systems import System
 
@@ -99,6 +99,10 @@ def test_an_axes_that_lacks_a_series_says_so(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(printed, "marks", lambda *_: marks)
     fig = drawing.draw(replace(made, draw=replace(picture, printed=(Printed("Table 1"),))), nobody, pd.DataFrame())
     assert "CNN, equal (FedNova)" in " ".join(figures.texts(fig, "absent")[0].split())
+    entries = dict(zip([t.get_text() for t in fig.legends[0].get_texts()], fig.legends[0].legend_handles, strict=True))
+    assert list(entries) == ["FedAvg", printed.MARK, "FedNova (printed)"]
+    ring: Any = entries["FedNova (printed)"]
+    assert (ring.get_color(), ring.get_markerfacecolor()) == (looks.LOOKS["fednova"].color, "white")
 
 
 def test_lines_that_no_legend_has_are_named_by_their_label() -> None:

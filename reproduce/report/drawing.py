@@ -52,7 +52,7 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
     width = {"width": ALONE} if columns == 1 else {}
     fig, axes = figures.sheet(lines, columns, **{**width, **picture.sheet})
     blocks = axes.reshape(-1, down, across, beside).swapaxes(1, 2).reshape(-1, down, beside)
-    marked: set[str] = set()
+    marked: dict[str, printed.Mark] = {}
     for block, (title, labels, here) in zip(blocks, parts, strict=False):
         if title and histories.seeds_each[0] < histories.seeds_each[1]:
             title += f", {captions.seeds_of(here)}"
@@ -64,15 +64,23 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
     for ax in blocks[len(parts) :].flat:
         ax.set_visible(False)
     _label(axes, picture.ylabel)
-    shown = {text for ax in fig.axes for text in ax.get_legend_handles_labels()[1]}
-    shown |= {pretty(name, artifact.names) for name in picture.order} if isinstance(picture, Curves) else set()
-    shown |= {pretty(name, artifact.names) for name in marked}
+    shown = _shown(fig, picture, artifact, marked)
     for title, names in lost.items():
         if gone := [name for name in names if name in shown or picture.series != "algorithm"]:
             reasons[f"{title} ({', '.join(gone)})"] = names[gone[0]]
     figures.absent(fig, reasons)
     figures.legend(fig, picture.legend or None)
     return fig
+
+
+def _shown(fig: Figure, picture: Sheet, artifact: Artifact, marked: Mapping[str, printed.Mark]) -> set[str]:
+    """The series of a picture, drawn or not; one that has marks only gets an entry of the legend."""
+    drawn = {figures.DIVERGED.sub("", text) for ax in fig.axes for text in ax.get_legend_handles_labels()[1]}
+    names = {pretty(name, artifact.names): mark for name, mark in marked.items() if name}
+    for name in [name for name in names if name not in drawn]:
+        printed.key(fig.axes[-1], replace(names[name], bound=False), name)
+    ordered = picture.order if isinstance(picture, Curves) else ()
+    return {*drawn, *names, *(pretty(name, artifact.names) for name in ordered)}
 
 
 def _parts(
