@@ -323,6 +323,37 @@ def test_a_logarithmic_axis_has_plain_numbers() -> None:
     assert not list(ax.xaxis.get_minorticklocs())
 
 
+def test_a_logarithmic_axis_without_room_has_powers_of_ten_only() -> None:
+    fig, axes = figures.sheet(1, 4)
+    for ax in axes[0]:
+        ax.plot([1, 5000], [1, 2])
+        figures.plain_log(ax, "x")
+    fig.draw_without_rendering()
+    low, high = axes[0, 0].get_xlim()
+    ticks = [t for t in axes[0, 0].get_xticklabels() if low <= t.get_position()[0] <= high]
+    assert [t.get_text() for t in ticks if t.get_text()] == ["1", "10", "100", "1000"]
+    assert len(ticks) == 12
+
+
+def test_marks_of_a_logarithmic_axis_are_evenly_spaced_there() -> None:
+    _fig, ax = one()
+    figures.plain_log(ax, "x")
+    frame = runs(("fedavg",), seeds=1, points=1001)
+    figures.curves(ax, frame, start=1, markers=3)
+    line = ax.get_lines()[0]
+    assert [line.get_xdata()[i] for i in line.get_markevery()] == [1, 10, 100]
+
+
+def test_a_line_over_time_has_all_points_that_a_seed_was_evaluated_at() -> None:
+    _fig, ax = one()
+    rows = [(0, 0.0, 0.0), (0, 1.0, 10.0), (0, 9.0, 90.0), (1, 0.0, 0.0), (1, 2.0, 40.0), (1, 8.0, 160.0)]
+    frame = pd.DataFrame(rows, columns=["seed", "time", "value"]).assign(algorithm="fedavg")
+    figures.curves(ax, frame, x="time")
+    line = ax.get_lines()[0]
+    assert list(line.get_xdata()) == [0, 1, 2, 8]
+    assert list(line.get_ydata()) == [0, 15, 30, 120]
+
+
 def test_a_figure_needs_a_draw_function(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="p/fig1: a figure needs a draw function"):
         render(replace(artifact(), draw=None), "smoke", tmp_path)

@@ -122,10 +122,8 @@ def curves(
             ax.plot([], [], label=f"{pretty(name, names)} (diverged)", **look.plot)
             continue
         at, mean, shift = at[:end], values[:, :end].mean(axis=0), k / max(1, len(wanted))
-        every = max(1, len(at) // markers)
-        label = pretty(name, names) + _lost(mine, kept)
-        # Marks of neighbouring lines are shifted against each other so that they do not hide one another.
-        ax.plot(at, mean, label=label, markevery=(int(shift * every), every), **look.plot)
+        label, marks = pretty(name, names) + _lost(mine, kept), _marks(ax, at, markers, shift)
+        ax.plot(at, mean, label=label, markevery=marks, **look.plot)
         if band and len(values) > 1:
             seeds = _grid(kept, x, raw)[1] if raw else values
             _spread(ax, at, mean, _band(mean, seeds[:, :end], band, _range(mine)), band, look, shift)
@@ -141,6 +139,17 @@ def lasting(frame: pd.DataFrame, y: str = "value") -> pd.DataFrame:
     if "status" in frame:
         kept &= ~frame["seed"].isin(frame.loc[frame["status"] == "diverged", "seed"])
     return frame[kept]
+
+
+def _marks(ax: Axes, at: np.ndarray, markers: int, shift: float) -> list[int]:
+    """Which points of a line have a mark: evenly spaced, shifted against neighbouring lines so that marks do not hide
+    one another."""
+    if ax.get_xscale() == "linear":
+        every = max(1, len(at) // markers)
+        return list(range(int(shift * every), len(at), every))
+    low, high = np.log(at[[0, -1]])
+    places = np.exp(low + (np.arange(markers) + shift) / markers * (high - low))
+    return sorted(set(np.searchsorted(at, places).tolist()))
 
 
 def _lost(mine: pd.DataFrame, kept: pd.DataFrame) -> str:
@@ -185,14 +194,22 @@ def reference(ax: Axes, value: float, label: str = "", dashes: str = "dotted", u
 
 
 def plain_log(ax: Axes, which: Literal["x", "y"]) -> None:
-    """A logarithmic `which` axis with plain numbers at 1, 2 and 5 times powers of ten."""
+    """A logarithmic `which` axis with plain numbers at 1, 2 and 5 times powers of ten, or at the powers where others
+    would not fit."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     ax.set(**{f"{which}scale": "log"})
-    axis = ax.xaxis if which == "x" else ax.yaxis
+    axis, needed = (ax.xaxis, 0.9) if which == "x" else (ax.yaxis, 0.35)
+
+    def text(value: float, _: float) -> str:
+        size = ax.bbox.width if which == "x" else ax.bbox.height
+        low, high = np.log10(axis.get_view_interval())
+        fits = size / ax.figure.dpi > needed * (high - low)  # inches per power of ten
+        return f"{value:g}" if fits or np.log10(value).round(6) % 1 == 0 else ""
+
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter("{x:g}")
+    axis.set_major_formatter(text)
 
 
 def dots(
@@ -354,7 +371,8 @@ def _grid(frame: pd.DataFrame, x: str, y: str) -> tuple[np.ndarray, np.ndarray]:
     if not runs:
         return np.empty(0), np.empty((0, 0))
     if x == "time" and any(len(a) != len(ats[0]) or not np.array_equal(a, ats[0]) for a in ats):
-        at = np.linspace(max(a[0] for a in ats), min(a[-1] for a in ats), 200)
+        at = np.unique(np.concatenate(ats))
+        at = at[(max(a[0] for a in ats) <= at) & (at <= min(a[-1] for a in ats))]
         return at, np.stack([np.interp(at, a, v) for a, v in zip(ats, values, strict=True)])
     at = np.unique(np.concatenate(ats))
     table = np.full((len(runs), len(at)), np.nan)
