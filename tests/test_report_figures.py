@@ -198,11 +198,28 @@ class TestPictures:
         last = runs(("fedavg", "moon"), seeds=2).query("round == 20")
         rows = pd.concat([last.assign(kind="a"), last[last["algorithm"] == "moon"].assign(kind="b", censored=True)])
         figures.dots(ax, rows, row="kind", rows=["a", "b"], order=["fedavg", "moon"])
-        marks = [line for line in ax.get_lines() if line.get_marker() != "None"]
+        marks = [line for line in ax.get_lines() if line.get_marker() != "None" and len(line.get_xdata())]
         assert [(m.get_xdata()[0], m.get_marker()) for m in marks] == [(20.5, "s"), (30.5, "X"), (30.5, ">")]
-        assert [m.get_label() for m in marks] == ["FedAvg", "MOON", "_"], "every name once"
         assert marks[2].get_ydata()[0] == 1, "alone in its line of the plot: on it"
         assert [t.get_text() for t in ax.get_yticklabels()] == ["a", "b"]
+
+    def test_the_legend_of_dots_has_marks_not_arrows(self) -> None:
+        """Also of a series that missed the target in the first line of the plot, or in all."""
+        _fig, ax = one()
+        last = runs(("fedavg", "moon"), seeds=2).query("round == 20").assign(kind="a", censored=True)
+        figures.dots(ax, last, row="kind", rows=["a"], order=["fedavg", "none", "moon"])
+        handles, labels = ax.get_legend_handles_labels()
+        assert labels == ["FedAvg", "MOON"], "every name once"
+        assert [handle.get_marker() for handle in handles] == ["s", "X"]
+
+    def test_groups_of_lines_are_parted_and_their_heads_bold(self) -> None:
+        _fig, ax = one()
+        last = runs(("fedavg",)).query("round == 20")
+        rows = pd.concat([last.assign(kind=kind) for kind in ("a", "a2", "b", "b2")])
+        groups = {"a": "a", "a2": "a", "b": "b", "b2": "b"}
+        figures.dots(ax, rows, row="kind", rows=list(groups), order=["fedavg"], groups=groups)
+        assert [t.get_fontweight() for t in ax.get_yticklabels()] == ["bold", "normal", "bold", "normal"]
+        assert [line.get_ydata()[0] for line in ax.get_lines() if list(line.get_xdata()) == [0, 1]] == [1.5]
 
     def test_heat_maps_that_are_compared_share_their_scale(self) -> None:
         frame = pd.DataFrame({"x": [1, 2], "y": [1, 1], "value": [3.0, 4.0]})

@@ -11,6 +11,7 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -217,21 +218,23 @@ def dots(
     frame: pd.DataFrame,
     *,
     row: str,
-    rows: Sequence[object],
+    rows: Sequence[Any],
     series: str = "algorithm",
     order: Sequence[object],
     styles: Mapping[str, Look] | None = None,
     names: Mapping[str, str] | None = None,
     texts: Mapping[Any, str] | None = None,
+    groups: Mapping[Any, object] | None = None,
 ) -> None:
     """A line of the plot per value of the column `row`, from above, with a dot per series: the mean over seeds, and a
     bar from the least to the greatest.
 
-    texts: what the lines are called. A dot with a lower bound among its seeds (column `censored`) is an arrow to the
-    right; seeds without a value (diverged) are counted beside the dot.
+    texts: what the lines are called. groups: the group of every line; a thin line parts groups, and the line that has
+    its group's name is in bold. A dot with a lower bound among its seeds (column `censored`) is an arrow to the right;
+    seeds without a value (diverged) are counted beside the dot.
     """
     styles, step = styles or looks.of(order), 0.66 / max(1, len(order))
-    named: set[object] = set()
+    found: set[object] = set()
     for i, value in enumerate(rows):
         if i % 2 == 0:
             ax.axhspan(i - 0.5, i + 0.5, color="#f4f4f4", zorder=0, linewidth=0)
@@ -239,23 +242,38 @@ def dots(
         shown = [name for name in order if here.loc[here[series] == name, "value"].notna().any()]
         for k, name in enumerate(shown):
             at = i + (k - (len(shown) - 1) / 2) * step
-            label = "_" if name in named else pretty(name, names)
-            _dot(ax, here[here[series] == name], at, styles[str(name)], label)
-            named.add(name)
+            _dot(ax, here[here[series] == name], at, styles[str(name)])
+        found.update(shown)
+    for name in (name for name in order if name in found):  # the legend: a dot may be an arrow
+        ax.plot([], [], label=pretty(name, names), **_mark(styles[str(name)]))
     ax.set_yticks(range(len(rows)), [(texts or {}).get(value, pretty(value, names)) for value in rows])
+    _part(ax, [(groups or {}).get(value) for value in rows], rows)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.grid(visible=False, axis="y")
     ax.tick_params(axis="y", length=0)
 
 
-def _dot(ax: Axes, mine: pd.DataFrame, at: float, look: Look, label: str) -> None:
+def _part(ax: Axes, groups: Sequence[object], rows: Sequence[Any]) -> None:
+    """Thin lines between groups, and those that head one in bold."""
+    for i, (label, group) in enumerate(zip(ax.get_yticklabels(), groups, strict=True)):
+        if i and group != groups[i - 1]:
+            ax.axhline(i - 0.5, color="#b0b0b0", linewidth=0.6)
+        if group is not None and group == rows[i]:
+            label.set_fontweight("bold")
+
+
+def _mark(look: Look) -> dict[str, Any]:
+    """Keyword arguments for `Axes.plot` of a dot."""
+    edge = {"markeredgecolor": "white", "markeredgewidth": 0.3}
+    return {"color": look.color, "marker": look.marker, "markersize": 4.2, "linestyle": "none", "zorder": 3, **edge}
+
+
+def _dot(ax: Axes, mine: pd.DataFrame, at: float, look: Look) -> None:
     """One dot with its bar at the height `at`."""
     numbers = mine["value"].dropna()
     ax.plot([numbers.min(), numbers.max()], [at, at], color=look.color, linewidth=1.0, zorder=2)
     missed = "censored" in mine and bool(mine["censored"].eq(True).any())
-    mark: dict[str, Any] = {"marker": ">" if missed else look.marker, "linestyle": "none", "zorder": 3}
-    mark |= {"markersize": 4.2, "markeredgecolor": "white", "markeredgewidth": 0.3}
-    ax.plot(numbers.mean(), at, color=look.color, label=label, **mark)
+    ax.plot(numbers.mean(), at, **_mark(replace(look, marker=">") if missed else look))
     if lost := len(mine) - len(numbers):
         text, right = f"{lost} of {len(mine)} diverged", (numbers.max(), at)
         ax.annotate(text, right, (4, 0), textcoords="offset points", va="center", fontsize=5.5)

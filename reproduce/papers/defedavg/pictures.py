@@ -134,10 +134,12 @@ def variants(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     """Time to the target of every variant of one distribution; beside it the algorithm with the best rates."""
     rows = cells[cells["metric"] == "time_to_target_s"]
     names = sorted(set(rows["algorithm"]), key=_family)
-    rows = rows.assign(base=[_family(name)[0] for name in rows["algorithm"]])
-    order = list(dict.fromkeys(_family(name)[0] for name in names))
-    said = NAMES | {name: f"  {text}" for name, text in TEXTS.items()}
-    figures.dots(ax, rows, row="algorithm", rows=names, series="base", order=order, names=said)
+    families = {name: _family(name)[0] for name in names}
+    rows = rows.assign(base=rows["algorithm"].map(families))
+    order = list(dict.fromkeys(families.values()))
+    figures.dots(
+        ax, rows, row="algorithm", rows=names, series="base", order=order, names=NAMES | TEXTS, groups=families
+    )
     ax.tick_params(axis="y", labelsize=6)
     figures.plain_log(ax, "x")
     ax.set_xlabel("virtual seconds to the target")

@@ -261,15 +261,13 @@ def _dots(ax: Axes, rows: pd.DataFrame, histories: Histories, label: bool) -> No
     rows = rows.assign(choice=pd.Series(zip(rows["question"], rows["answer"], strict=True), rows.index, dtype=object))
     said = {c: f"{c[0]}: {c[1]}".removeprefix("default: ").replace(" x", " ×") for c in choices}
     texts = said if label else dict.fromkeys(choices, "")
-    figures.dots(ax, rows, row="choice", rows=choices, order=tuple(GROUPS), texts=texts)
+    questions = {choice: choice[0] for choice in choices}
+    figures.dots(ax, rows, row="choice", rows=choices, order=tuple(GROUPS), texts=texts, groups=questions)
     default = rows[rows["choice"] == choices[0]].groupby("algorithm")["value"].mean()
     for name, look in looks.of(GROUPS).items():
         if name in default:
             ax.axvline(default[name], color=look.color, linewidth=0.6, alpha=0.6, zorder=1)
     ax.set_xlabel("final accuracy (%)")
-    for i in range(1, len(choices)):
-        if choices[i][0] != choices[i - 1][0]:
-            ax.axhline(i - 0.5, color="#b0b0b0", linewidth=0.6)
 
 
 def _decays(ax: Axes, histories: Histories) -> None:
