@@ -108,11 +108,12 @@ class Printed:
 class Sheet:
     """What a picture of one axes per combination of labels is laid out by.
 
-    axes: the labels whose combinations, as declared, make the axes, from left to right in lines of `across` (0: all in
-    one line); those without results are a line of text. title: of an axes, with labels in braces, printed as in tables;
-    {letter} is a, b, ... and puts titles to the left. only: label -> values that are drawn (None: the experiments
-    without the label). series: the label that tells lines apart; of an axes with results, the line of text names those
-    without. printed: the paper's numbers. legend: its columns (0: as many as fit). sheet: options of `figures.sheet`.
+    axes: the labels whose combinations make the axes, from left to right in lines of `across` (0: all in one line), in
+    the order of `only` if it lists the values of all of them, else as declared; those without results are a line of
+    text. title: of an axes, with labels in braces, printed as in tables; {letter} is a, b, ... and puts titles to the
+    left. only: label -> values that are drawn (None: the experiments without the label). series: the label that tells
+    lines apart; of an axes with results, the line of text names those without. printed: the paper's numbers. legend:
+    its columns (0: as many as fit). sheet: options of `figures.sheet`.
     """
 
     axes: tuple[str, ...]

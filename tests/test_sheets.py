@@ -72,6 +72,19 @@ def test_every_combination_of_labels_has_its_axes_its_title_and_its_rows() -> No
         assert (len(here.frame), len(row)) == (12, 2)
 
 
+def test_axes_are_in_the_order_that_is_listed() -> None:
+    """If the values of all labels are listed; else as declared, where a label that is not may be the outer one."""
+    fill: Any = lambda ax, histories, cells: None  # noqa: E731
+    models, steps = {"point": (None,), "model": ("cnn", "lr")}, {"step_async": (1, 0)}
+    for only, order in (
+        (models | steps, ["CNN 1", "CNN 0", "LR 1", "LR 0"]),
+        (models, ["LR 0", "LR 1", "CNN 0", "CNN 1"]),
+    ):
+        picture = Filled(("model", "step_async"), "{model} {step_async}", fill=fill, only=only)
+        fig = drawing.draw(replace(artifact(picture), names={}), histories(), pd.DataFrame())
+        assert [ax.get_title() for ax in fig.axes] == order
+
+
 def test_an_axes_that_lacks_a_series_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where one looks for it: in the order of the picture, in the legend because another axes has it, or because the
     paper's number is there."""

@@ -113,13 +113,16 @@ def _lost(here: Histories, series: str, artifact: Artifact) -> list[str]:
 
 
 def _places(picture: Sheet, artifact: Artifact, scale: str) -> dict[tuple[Any, ...], list[str]]:
-    """Values of the labels that make an axes -> the panels that they come from."""
+    """Values of the labels that make an axes -> the panels that they come from, in the order of the axes."""
     places: dict[tuple[Any, ...], list[str]] = {}
     for panel in artifact.panels(scale):
         for e in panel.experiments:
             if all(e.labels.get(k) in values for k, values in picture.only.items()):
                 places.setdefault(tuple(e.labels[k] for k in picture.axes), []).append(panel.name)
-    return places
+    if not set(picture.axes) <= set(picture.only):
+        return places
+    listed = [picture.only[k] for k in picture.axes]
+    return {at: places[at] for at in sorted(places, key=lambda at: [*map(tuple.index, listed, at)])}
 
 
 def _of(histories: Histories, labels: dict[str, Any], picture: Sheet) -> Histories:
