@@ -142,9 +142,9 @@ ARTIFACTS = (
             **variants.TEXTS,
             **{t: f"{pretty(n, NAMES)}, {variants.TEXTS[t]}" for n in runs.POLICIES for t in [f"tuned_{n}"]},
         },
-        stamp="Mean over seeds, from least to greatest; an arrow: a seed missed the target by the horizon. Below each "
-        "algorithm of Table I: with the best rates of a grid like Table II's, and with one part exchanged. Not a "
-        "figure of the paper.",
+        stamp="Dots: mean over seeds; bars: least to greatest; an arrow: a seed missed the target by the horizon. "
+        "Below each algorithm of Table I: with the best rates of a grid like Table II's, and with one part exchanged. "
+        "Not a figure of the paper.",
     ),
     Artifact(
         "defedavg",
