@@ -119,7 +119,7 @@ class TestCurves:
         assert list(line.get_xdata()) == list(range(7))
         assert (cross.get_xdata()[0], cross.get_marker()) == (6, "x")
         histories = Histories(frame, "paper")
-        assert "Cross: from here on a seed has no value (diverged)." in captions.caption(artifact(), histories, fig)
+        assert "Cross: from here on a seed has no finite value." in captions.caption(artifact(), histories, fig)
 
     @pytest.mark.parametrize("end", [0, 7])
     def test_the_mean_is_that_of_the_seeds_that_did_not_diverge(self, end: int) -> None:

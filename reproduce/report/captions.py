@@ -26,7 +26,7 @@ def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
         note = function(artifact.paper, note)(histories)
     seeds = f"{seeds_of(histories)}." if histories.seeds else ""
     crossed = any(line.get_gid() == "diverged" for ax in fig.axes for line in ax.get_lines())
-    cross = "Cross: from here on a seed has no value (diverged)." if crossed else ""
+    cross = "Cross: from here on a seed has no finite value." if crossed else ""
     return [s for s in (scale, seeds, less(fig), cross, note, printed(artifact, fig)) if s]
 
 
