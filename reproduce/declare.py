@@ -108,11 +108,12 @@ class Printed:
 class Sheet:
     """What a picture of one axes per combination of labels is laid out by.
 
-    axes: the labels whose combinations, as declared, make the axes, from left to right in lines of `across` (0: all in
-    one line); those without results are a line of text. title: of an axes, with labels in braces, printed as in tables;
-    {letter} is a, b, ... and puts titles to the left. only: label -> values that are drawn (None: the experiments
-    without the label). series: the label that tells lines apart; of an axes with results, the line of text names those
-    without. printed: the paper's numbers. legend: its columns (0: as many as fit). sheet: options of `figures.sheet`.
+    axes: the labels whose combinations make the axes, from left to right in lines of `across` (0: all in one line), in
+    the order of `only` if it lists the values of all of them, else as declared; those without results are a line of
+    text. title: of an axes, with labels in braces, printed as in tables; {letter} is a, b, ... and puts titles to the
+    left. only: label -> values that are drawn (None: the experiments without the label). series: the label that tells
+    lines apart; of an axes with results, the line of text names those without. printed: the paper's numbers. legend:
+    its columns (0: as many as fit). sheet: options of `figures.sheet`.
     """
 
     axes: tuple[str, ...]
@@ -132,8 +133,8 @@ class Filled(Sheet):
 
     each: (lines, columns) of axes for a combination; with more than one the function gets their array, and returns
     which labels each has beyond the combination's, or None for axes without printed numbers.
-    alike: axes that agree in these labels are compared: the function gets `limits`, the least and the greatest of their
-    cells.
+    alike: axes that agree in these labels are compared: the function gets `limits`, the least and the greatest mean
+    over seeds of their cells.
     """
 
     fill: Code = field(kw_only=True)
@@ -145,9 +146,10 @@ class Filled(Sheet):
 class Curves(Sheet):
     """Lines of the mean over seeds of `metric` over `x`, one per value of `series`.
 
-    order: the series that are drawn, in this order (empty: all). smooth: trailing mean over so many evaluations.
-    band: see `figures.curves`. every: draw only the rounds that are multiples of it. target: the label column, or the
-    number, of a dotted line. also: a function of (axes, rows of all rounds drawn) that adds what is special.
+    order: the series that are drawn, in this order (empty: all). smooth: trailing mean over so many evaluations, of the
+    lines; bands are of the evaluations themselves. band: see `figures.curves`. every: draw only the rounds that are
+    multiples of it. target: the label column, or the number, of a dotted line. also: a function of (axes, rows of all
+    rounds drawn) that adds what is special.
     """
 
     metric: str = "accuracy"

@@ -129,7 +129,11 @@ def test_every_pair_has_its_box() -> None:
     assert boxes[0, row("fedprox")].get_facecolor() == to_rgba(COLOURS[-1])
     assert boxes[0, row("fednova")].get_facecolor() == to_rgba(COLOURS[2])
     assert boxes[0, row("fedacs")].get_facecolor() == to_rgba(COLOURS[0])
-    assert "(1) it needs all; (2) it has no rounds." in ax.get_xlabel().replace("\n", " ")
+    below = ax.get_xlabel().replace("\n", " ")
+    assert "(1) it needs all; (2) it has no rounds." in below
+    assert "Crossed, ranked last: a seed diverged (div.)." in below
+    fine = across.heat(summary(runs({("a", "x"): BASE, ("a", "y"): BASE + 1}))).axes[0].get_xlabel()
+    assert "Crossed" not in fine
 
 
 # --- what is finished -------------------------------------------------------------------------------------------------

@@ -91,7 +91,15 @@ def test_stamps_state_the_settings_of_the_run() -> None:
 
 def test_one_seed_has_no_mean_and_no_bars() -> None:
     assert pictures.lines_and_bars(histories("paper", 1)) == "Lines: test accuracy, trailing mean over 10 rounds."
-    assert "sample standard deviation" in pictures.lines_and_bars(histories("paper", 2))
+    said = pictures.lines_and_bars(histories("paper", 2))
+    assert "mean over seeds. Bars: one sample standard deviation" in said
+    assert "target" not in said
+
+
+def test_lines_that_reach_a_target_later_than_the_tables_say_why() -> None:
+    found = histories("paper", 1)
+    said = pictures.lines_and_bars(replace(found, frame=found.frame.assign(target_accuracy_pct=70.0)))
+    assert "raw curves, which reach it earlier than their trailing mean" in said
 
 
 def test_a_substitute_leaves_the_seeds_to_the_stamp() -> None:

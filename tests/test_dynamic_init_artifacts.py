@@ -17,7 +17,7 @@ from reproduce.experiment import COLUMNS, Experiment, Panel
 from reproduce.papers import artifacts
 from reproduce.papers.dynamic_init import measures, pictures, runs
 from reproduce.papers.dynamic_init.scales import FASHION, GAUSSIAN, MNIST, NEWS, SCALES, SVHN, SessionData
-from reproduce.report import measuring
+from reproduce.report import figures, measuring
 from reproduce.report.histories import Histories
 
 ARTIFACTS = {a.name: a for a in artifacts() if a.paper == "dynamic_init"}
@@ -104,6 +104,21 @@ def test_mixtures_of_given_weights() -> None:
     assert [t for t in texts if t.startswith("0.")] == ["0.75", "0.10", "0.60"]  # the latest model's arrow is short
     assert sum(t.startswith("session") for t in texts) == 5
     assert "pilot" in texts
+
+
+def test_schemes_with_diverged_seeds_are_drawn_alike() -> None:
+    """Proposed diverged in its pilot session and has one row, previous in a later one: both are the other seed's."""
+    both = tuple(one("fig2", dataset="cifar10", init_scheme=s) for s in ("proposed", "previous"))
+    length = both[0].clock.rounds * both[0].clock.sessions
+    lost = [{**e.labels, "seed": 1, "value": 10.0, "status": "diverged"} for e in both]
+    rows = [{**e.labels, "round": r, "value": float(r)} for e in both for r in range(length + 1)]
+    rows += [{**lost[0], "round": 0}, *({**lost[1], "round": r} for r in range(length - 1))]
+    _, axes = figures.sheet()
+    pictures.recovery(axes[0, 0], histories(rows, both), pd.DataFrame())
+    drawn = {line.get_label(): line for line in axes[0, 0].get_lines() if len(line.get_xdata()) > 2}
+    assert list(drawn) == ["proposed (1 of 2 diverged)", "previous (1 of 2 diverged)"]
+    for line in drawn.values():
+        assert list(line.get_xdata()) == list(line.get_ydata()) == list(range(1, length + 1))
 
 
 def test_first_and_last_round_of_sessions() -> None:

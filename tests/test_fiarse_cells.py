@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from reproduce.papers.fiarse import runs, sets
+from reproduce.papers.fiarse import pictures, runs, sets
+from reproduce.report import figures
 from reproduce.report.histories import Histories
 from tests.runs import run
 
@@ -53,6 +55,19 @@ def test_early_and_late_growth() -> None:
     assert value(found, "model_difference_first_fifth") == pytest.approx(0.4)
     assert value(found, "model_difference_last_fifth") == pytest.approx(0.08)
     assert value(sets.untrained(histories(panel, rows)), "untrained_fraction") == 0
+
+
+def test_histograms_stack_the_largest_size_at_the_bottom() -> None:
+    """As the paper's. All clients have the same accuracy, so that there is one stack."""
+    panel = replace(runs.four_first("smoke")[0], experiments=runs.four_first("smoke")[0].experiments[:1])
+    problem, capacity = panel.experiments[0].problem, panel.experiments[0].system.capacity
+    rows = [(1, "client_accuracy", str(client), 50.0) for client in range(problem.clients)]
+    _, axes = figures.sheet()
+    pictures.histogram(axes[0, 0], histories(panel, rows), pd.DataFrame())
+    bottoms = {bars[0].get_label(): max(bar.get_y() for bar in bars) for bars in axes[0, 0].containers}
+    assert list(bottoms) == [f"size {size}" for size in ("1.0", "1/4", "1/16", "1/64")]
+    counts = [int((capacity.capacities(problem.clients) == size).sum()) for size in capacity.sizes]
+    assert list(bottoms.values()) == [sum(counts[:i]) for i in range(4)]
 
 
 def test_slices_and_their_holders() -> None:

@@ -73,5 +73,14 @@ def test_labels_do_not_cover_the_clients(name: str) -> None:
         assert not [text for text, box in boxes(fig) if box.expanded(0.9, 0.9).contains(*at)]
 
 
+def test_what_diverged_is_written_inside_its_panel_at_a_tick() -> None:
+    fig = drawn("fedagrac/fig2")
+    ((ax, text),) = [(ax, text) for ax in fig.axes for text in ax.texts]
+    assert "diverged" in text.get_text()
+    box = text.get_window_extent().expanded(1.1, 1)
+    assert ax.bbox.x0 <= box.x0 < box.x1 <= ax.bbox.x1
+    assert text.xy[0] in ax.get_xticks()  # type: ignore[attr-defined]
+
+
 def test_there_are_results_to_draw() -> None:
     assert all(Path("results/reduced", name.split("/")[0]).is_dir() for name in DRAWN)

@@ -93,7 +93,7 @@ def test_the_best_pair_is_outlined_in_the_panels_of_its_model() -> None:
         printed.draw(ax, made.draw.printed, made, here, {"model": model})
     (frame,), none = ([p for p in ax.patches if p.get_gid() == "printed"] for ax in axes[0])
     assert (frame.get_xy(), none) == ((0.5, -0.5), []), "rate 0.005 below, lambda 1 to the right"
-    assert captions.printed(made, fig) == "Open marks: the paper's numbers (Sec. 6.2, LR)."
+    assert captions.printed(made, fig) == "Framed boxes: the paper's numbers (Sec. 6.2, LR)."
 
 
 def test_at_reduced_scale_the_best_pair_is_its_counterpart() -> None:
@@ -123,7 +123,17 @@ def test_marks_are_open_and_have_the_colour_of_their_series() -> None:
     assert {line.get_markerfacecolor() for line in drawn.values()} == {"white"}
     assert (drawn[880].get_marker(), drawn[179.83].get_marker()) == (">", "o")
     assert axes[0, 0].get_legend_handles_labels()[1] == [printed.MARK]
-    assert "Table I" in captions.printed(made, fig)
+    assert captions.printed(made, fig) == "Open marks: the paper's numbers (Table I)."
+
+
+def test_marks_that_are_bars_are_called_so() -> None:
+    fig, axes = figures.sheet()
+    made, labels = artifact("dynamic_init/fig4"), {"label_distribution": "half", "dataset": "mnist"}
+    mine = tuple(e for p in made.panels("paper") for e in p.experiments if labels.items() <= e.labels.items())
+    here = Histories(pd.DataFrame({c: [] for c in COLUMNS}), "paper", experiments=mine)
+    assert isinstance(made.draw, Sheet)
+    printed.draw(axes[0, 0], made.draw.printed, made, here, {**labels, "algorithm": "fedavg"})
+    assert captions.printed(made, fig) == "Double bars: the paper's numbers (Table 8 and Table 9)."
 
 
 DECLARED = [(a.id, each) for a in artifacts() if isinstance(a.draw, Sheet) for each in a.draw.printed]

@@ -77,6 +77,26 @@ class TestCurves:
             assert (low + high) / 2 == pytest.approx(line[x])
             assert high - low == pytest.approx(2 * np.sqrt(0.5))
 
+    def test_bands_may_be_of_another_column_than_the_line(self) -> None:
+        """The line of a trailing mean, the band of what it is the mean of."""
+        frame = runs(("fedavg",)).assign(smooth=100.0)
+        for band, ends in {"minmax": (0, 22), "sd": (99, 101)}.items():
+            _fig, ax = one()
+            figures.curves(ax, frame, y="smooth", raw="value", band=band)
+            assert set(ax.get_lines()[0].get_ydata()) == {100}
+            assert self.band(ax, 0) == ends
+
+    def test_bands_end_where_the_values_of_the_metric_do(self) -> None:
+        _fig, ax = one()
+        rows = [("fedavg", 0, 0, 0.0), ("fedavg", 1, 0, 10.0), ("fedavg", 0, 1, 95.0), ("fedavg", 1, 1, 100.0)]
+        frame = pd.DataFrame(rows, columns=["algorithm", "seed", "round", "value"])
+        figures.curves(ax, frame.assign(metric="accuracy"), band="sd")
+        assert self.band(ax, 0) == (0, 100)
+        figures.curves(ax, frame.assign(metric="loss"), band="sd")
+        assert self.band(ax, 1) == pytest.approx((5 - np.sqrt(50), 97.5 + np.sqrt(12.5)))
+        figures.curves(ax, frame.assign(metric="accuracy"), band="bars")
+        assert ax.collections[-1].get_segments()[0][1][1] == 100
+
     def test_no_band(self) -> None:
         _fig, ax = one()
         figures.curves(ax, runs(), band=None)
@@ -90,7 +110,7 @@ class TestCurves:
         figures.curves(ax, runs(SEVEN), order=("os", "none", "fedavg"))
         assert [line.get_label() for line in ax.get_lines()] == ["OS", "FedAvg"]
 
-    def test_a_line_stops_where_a_seed_diverges(self) -> None:
+    def test_a_line_stops_where_a_seed_has_no_value_any_more(self) -> None:
         fig, ax = one()
         frame = runs(("fedavg",))
         late = (frame["seed"] == 1) & (frame["round"] >= 7)
@@ -99,10 +119,31 @@ class TestCurves:
         assert list(line.get_xdata()) == list(range(7))
         assert (cross.get_xdata()[0], cross.get_marker()) == (6, "x")
         histories = Histories(frame, "paper")
-        assert "Cross: from here on a seed has no value (diverged)." in captions.caption(artifact(), histories, fig)
+        assert "Cross: from here on a seed has no finite value." in captions.caption(artifact(), histories, fig)
+
+    @pytest.mark.parametrize("end", [0, 7])
+    def test_the_mean_is_that_of_the_seeds_that_did_not_diverge(self, end: int) -> None:
+        """Results say `diverged` of the whole run, and end with it: here after its first row, or after eight."""
+        fig, axes = figures.sheet(1, 2)
+        frame = runs(("proposed", "previous")).query(f"seed != 1 or round <= {end}")
+        frame = frame.assign(status=np.where(frame["seed"] == 1, "diverged", "ok"))
+        figures.curves(axes[0, 0], frame, band="minmax", start=1)
+        axes[0, 0].set_title("CIFAR-10")
+        figures.curves(axes[0, 1], runs(("proposed",)))
+        lines = axes[0, 0].get_lines()
+        assert [line.get_label() for line in lines] == ["proposed (1 of 3 diverged)", "previous (1 of 3 diverged)"]
+        assert list(lines[0].get_xdata()) == list(range(1, 21))
+        np.testing.assert_allclose(lines[0].get_ydata(), np.arange(1, 21) + (0 + 2) / 2)
+        assert self.band(axes[0, 0], 0) == (1, 22)
+        said = captions.caption(artifact(), Histories(frame, "paper"), fig)
+        assert "Means are without the seeds that diverged (CIFAR-10)." in said
+
+    def test_nothing_is_drawn_where_all_seeds_diverged(self) -> None:
         fig, ax = one()
-        figures.curves(ax, frame.assign(status=np.where(late, "diverged", "ok")))
-        assert list(ax.get_lines()[0].get_xdata()) == list(range(7))
+        figures.curves(ax, runs(("fedavg",)).assign(status="diverged"))
+        (line,) = ax.get_lines()
+        assert (line.get_label(), len(line.get_xdata())) == ("FedAvg (diverged)", 0)
+        assert not captions.less(fig), "there is no mean"
 
     def test_a_run_that_never_had_a_value_is_named(self) -> None:
         _fig, ax = one()
@@ -119,6 +160,8 @@ class TestCurves:
 
 
 class TestPictures:
+    HISTORIES = Histories(runs(), "paper")
+
     def test_heat_map_prints_its_values(self) -> None:
         _fig, ax = one()
         frame = pd.DataFrame(
@@ -141,16 +184,42 @@ class TestPictures:
         assert (inks["10.5"], inks["50.6"]) == ("white", "black")
         assert len(ax.patches) == 1  # the hatched box of the diverged runs
 
+    def test_a_box_marks_the_mean_of_some_of_its_seeds(self) -> None:
+        fig, ax = one()
+        frame = pd.DataFrame({"x": [1, 1, 2, 2], "y": 1, "seed": [0, 1, 0, 1], "value": [3.0, 4.0, 5.0, np.nan]})
+        figures.heatmap(ax, frame, x="x", y="y")
+        assert [t.get_text() for t in ax.texts] == ["3.5", "5.0†"]
+        assert "†: the mean is without seeds that diverged." in captions.caption(artifact(), self.HISTORIES, fig)
+        figures.heatmap(ax := one()[1], frame.dropna(), x="x", y="y")
+        assert not captions.less(ax.figure)
+
     def test_dots(self) -> None:
         _fig, ax = one()
         last = runs(("fedavg", "moon"), seeds=2).query("round == 20")
         rows = pd.concat([last.assign(kind="a"), last[last["algorithm"] == "moon"].assign(kind="b", censored=True)])
         figures.dots(ax, rows, row="kind", rows=["a", "b"], order=["fedavg", "moon"])
-        marks = [line for line in ax.get_lines() if line.get_marker() != "None"]
+        marks = [line for line in ax.get_lines() if line.get_marker() != "None" and len(line.get_xdata())]
         assert [(m.get_xdata()[0], m.get_marker()) for m in marks] == [(20.5, "s"), (30.5, "X"), (30.5, ">")]
-        assert [m.get_label() for m in marks] == ["FedAvg", "MOON", "_"], "every name once"
         assert marks[2].get_ydata()[0] == 1, "alone in its line of the plot: on it"
         assert [t.get_text() for t in ax.get_yticklabels()] == ["a", "b"]
+
+    def test_the_legend_of_dots_has_marks_not_arrows(self) -> None:
+        """Also of a series that missed the target in the first line of the plot, or in all."""
+        _fig, ax = one()
+        last = runs(("fedavg", "moon"), seeds=2).query("round == 20").assign(kind="a", censored=True)
+        figures.dots(ax, last, row="kind", rows=["a"], order=["fedavg", "none", "moon"])
+        handles, labels = ax.get_legend_handles_labels()
+        assert labels == ["FedAvg", "MOON"], "every name once"
+        assert [handle.get_marker() for handle in handles] == ["s", "X"]
+
+    def test_groups_of_lines_are_parted_and_their_heads_bold(self) -> None:
+        _fig, ax = one()
+        last = runs(("fedavg",)).query("round == 20")
+        rows = pd.concat([last.assign(kind=kind) for kind in ("a", "a2", "b", "b2")])
+        groups = {"a": "a", "a2": "a", "b": "b", "b2": "b"}
+        figures.dots(ax, rows, row="kind", rows=list(groups), order=["fedavg"], groups=groups)
+        assert [t.get_fontweight() for t in ax.get_yticklabels()] == ["bold", "normal", "bold", "normal"]
+        assert [line.get_ydata()[0] for line in ax.get_lines() if list(line.get_xdata()) == [0, 1]] == [1.5]
 
     def test_heat_maps_that_are_compared_share_their_scale(self) -> None:
         frame = pd.DataFrame({"x": [1, 2], "y": [1, 1], "value": [3.0, 4.0]})
@@ -269,6 +338,37 @@ def test_a_logarithmic_axis_has_plain_numbers() -> None:
     ticks = [t.get_text() for t in ax.get_xticklabels() if low <= t.get_position()[0] <= high]
     assert ticks == ["20", "50", "100"]
     assert not list(ax.xaxis.get_minorticklocs())
+
+
+def test_a_logarithmic_axis_without_room_has_powers_of_ten_only() -> None:
+    fig, axes = figures.sheet(1, 4)
+    for ax in axes[0]:
+        ax.plot([1, 5000], [1, 2])
+        figures.plain_log(ax, "x")
+    fig.draw_without_rendering()
+    low, high = axes[0, 0].get_xlim()
+    ticks = [t for t in axes[0, 0].get_xticklabels() if low <= t.get_position()[0] <= high]
+    assert [t.get_text() for t in ticks if t.get_text()] == ["1", "10", "100", "1000"]
+    assert len(ticks) == 12
+
+
+def test_marks_of_a_logarithmic_axis_are_evenly_spaced_there() -> None:
+    _fig, ax = one()
+    figures.plain_log(ax, "x")
+    frame = runs(("fedavg",), seeds=1, points=1001)
+    figures.curves(ax, frame, start=1, markers=3)
+    line = ax.get_lines()[0]
+    assert [line.get_xdata()[i] for i in line.get_markevery()] == [1, 10, 100]
+
+
+def test_a_line_over_time_has_all_points_that_a_seed_was_evaluated_at() -> None:
+    _fig, ax = one()
+    rows = [(0, 0.0, 0.0), (0, 1.0, 10.0), (0, 9.0, 90.0), (1, 0.0, 0.0), (1, 2.0, 40.0), (1, 8.0, 160.0)]
+    frame = pd.DataFrame(rows, columns=["seed", "time", "value"]).assign(algorithm="fedavg")
+    figures.curves(ax, frame, x="time")
+    line = ax.get_lines()[0]
+    assert list(line.get_xdata()) == [0, 1, 2, 8]
+    assert list(line.get_ydata()) == [0, 15, 30, 120]
 
 
 def test_a_figure_needs_a_draw_function(tmp_path: Path) -> None:

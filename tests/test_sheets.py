@@ -14,7 +14,7 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.declare import Artifact, Curves, Filled, Printed, Reach
 from reproduce.experiment import Experiment, Panel
 from reproduce.problems import Quadratic
-from reproduce.report import drawing, figures, measuring, printed
+from reproduce.report import drawing, figures, looks, measuring, printed
 from reproduce.report.histories import Histories
 from reproduce.systems import System
 
@@ -72,6 +72,19 @@ def test_every_combination_of_labels_has_its_axes_its_title_and_its_rows() -> No
         assert (len(here.frame), len(row)) == (12, 2)
 
 
+def test_axes_are_in_the_order_that_is_listed() -> None:
+    """If the values of all labels are listed; else as declared, where a label that is not may be the outer one."""
+    fill: Any = lambda ax, histories, cells: None  # noqa: E731
+    models, steps = {"point": (None,), "model": ("cnn", "lr")}, {"step_async": (1, 0)}
+    for only, order in (
+        (models | steps, ["CNN 1", "CNN 0", "LR 1", "LR 0"]),
+        (models, ["LR 0", "LR 1", "CNN 0", "CNN 1"]),
+    ):
+        picture = Filled(("model", "step_async"), "{model} {step_async}", fill=fill, only=only)
+        fig = drawing.draw(replace(artifact(picture), names={}), histories(), pd.DataFrame())
+        assert [ax.get_title() for ax in fig.axes] == order
+
+
 def test_an_axes_that_lacks_a_series_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where one looks for it: in the order of the picture, in the legend because another axes has it, or because the
     paper's number is there."""
@@ -99,6 +112,10 @@ def test_an_axes_that_lacks_a_series_says_so(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(printed, "marks", lambda *_: marks)
     fig = drawing.draw(replace(made, draw=replace(picture, printed=(Printed("Table 1"),))), nobody, pd.DataFrame())
     assert "CNN, equal (FedNova)" in " ".join(figures.texts(fig, "absent")[0].split())
+    entries = dict(zip([t.get_text() for t in fig.legends[0].get_texts()], fig.legends[0].legend_handles, strict=True))
+    assert list(entries) == ["FedAvg", printed.MARK, "FedNova (printed)"]
+    ring: Any = entries["FedNova (printed)"]
+    assert (ring.get_color(), ring.get_markerfacecolor()) == (looks.LOOKS["fednova"].color, "white")
 
 
 def test_lines_that_no_legend_has_are_named_by_their_label() -> None:
@@ -129,6 +146,26 @@ def test_curves_are_those_of_the_labels() -> None:
     assert list(fig.axes[0].lines[0].get_ydata()) == pytest.approx(range(6))
 
 
+def test_only_the_lines_of_curves_are_smoothed() -> None:
+    found = histories()
+    swing = np.where(found.frame["round"] % 2 == found.frame["seed"], 8.0, 4.0)  # two seeds in turns
+    picture = Curves(("model",), "{model}", only={"step_async": (1,)}, smooth=6, band="minmax")
+    moved = replace(found, frame=found.frame.assign(value=swing))
+    ax = drawing.draw(artifact(picture), moved, pd.DataFrame()).axes[0]
+    assert set(ax.lines[0].get_ydata()) == {6.0}
+    edge = ax.collections[0].get_paths()[0].vertices
+    assert set(edge[edge[:, 0] == 5, 1]) == {4, 8}, "where trailing means of both are 6"
+
+
+def test_titles_say_how_many_seeds_where_panels_differ() -> None:
+    found = histories()
+    picture = Curves(("model", "step_async"), "{model}, {step_async}", only={"point": (None,)})
+    fewer = replace(found, frame=found.frame.query("model == 'lr' or seed == 0 or (seed == 1 and step_async == 1)"))
+    axes = drawing.draw(artifact(picture), fewer, pd.DataFrame()).axes
+    titles = ["LR, equal, 2 seeds", "LR, unequal, 2 seeds", "CNN, equal, 1 seed", "CNN, unequal, 2 seeds"]
+    assert [ax.get_title() for ax in axes] == titles
+
+
 def test_a_horizon_may_be_that_of_the_experiment() -> None:
     reach = Reach(target=50.0, horizon="clock.rounds")
     found = measuring.measure(reach, histories(), "fedagrac").set_index("model")
@@ -137,11 +174,13 @@ def test_a_horizon_may_be_that_of_the_experiment() -> None:
 
 
 def test_axes_that_are_compared_get_common_limits() -> None:
+    """Those of the means, which are drawn, not of single seeds."""
     told: dict[str, tuple[float, float]] = {}
     fill: Any = lambda ax, histories, cells, limits: told.update({ax.get_title(): limits})  # noqa: E731
     picture = Filled(("model", "step_async"), "{model}, {step_async}", fill=fill, alike=("model",))
-    rows = [(m, k, 10.0 * i) for i, (m, k) in enumerate((m, k) for m in ("lr", "cnn") for k in (0, 1))]
-    cells = pd.DataFrame(rows, columns=["model", "step_async", "value"])
+    places = [(m, k) for m in ("lr", "cnn") for k in (0, 1)]
+    rows = [(m, k, s, 10.0 * i + 100 * s - 50) for i, (m, k) in enumerate(places) for s in (0, 1)]
+    cells = pd.DataFrame(rows, columns=["model", "step_async", "seed", "value"])
     drawing.draw(artifact(picture), histories(), cells)
     low, high = (0.0, 10.0), (20.0, 30.0)
     assert told == {"LR, equal": low, "LR, unequal": low, "CNN, equal": high, "CNN, unequal": high}

@@ -24,11 +24,30 @@ def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
     note = artifact.stamp
     if not isinstance(note, str):
         note = function(artifact.paper, note)(histories)
-    low, high = histories.seeds_each
-    seeds = f"{low} to {high} seeds." if low != high else f"{high} seed{'s' if high != 1 else ''}." if high else ""
+    seeds = f"{seeds_of(histories)}." if histories.seeds else ""
     crossed = any(line.get_gid() == "diverged" for ax in fig.axes for line in ax.get_lines())
-    cross = "Cross: from here on a seed has no value (diverged)." if crossed else ""
-    return [s for s in (scale, seeds, cross, note, printed(artifact, fig)) if s]
+    cross = "Cross: from here on a seed has no finite value." if crossed else ""
+    return [s for s in (scale, seeds, less(fig), cross, note, printed(artifact, fig)) if s]
+
+
+def seeds_of(histories: Histories) -> str:
+    """How many seeds the experiments have, in words."""
+    low, high = histories.seeds_each
+    return f"{low} to {high} seeds" if low != high else f"{high} seed{'s' if high != 1 else ''}"
+
+
+def less(fig: Figure) -> str:
+    """What the caption says of means without the seeds that diverged: of boxes with a mark, of curves in which panels;
+    the legend, which has every label once, cannot say it."""
+    if any(text.get_text().endswith(entries.PARTIAL) for ax in fig.axes for text in ax.texts):
+        return f"{entries.PARTIAL}: the mean is without seeds that diverged."
+    panels = []
+    for ax in fig.axes:
+        found = [figures.DIVERGED.search(text) for text in ax.get_legend_handles_labels()[1]]
+        if any(f and f[1] for f in found):
+            panels.append(ax.get_title("left") or ax.get_title())
+    where = "; ".join(filter(None, dict.fromkeys(panels))) if len(fig.axes) > 1 else ""
+    return f"Means are without the seeds that diverged{f' ({where})' if where else ''}." if panels else ""
 
 
 def gaps(fig: Figure) -> list[str]:
@@ -42,9 +61,12 @@ def printed(artifact: Artifact, fig: Figure) -> str:
     if not wanted:
         return "The paper prints no numbers for this figure." if artifact.name.startswith("fig") else ""
     sources = " and ".join(dict.fromkeys(each.source for each in wanted))
-    drawn = [a for ax in fig.axes for a in (*ax.get_lines(), *ax.patches) if a.get_gid() == "printed"]
-    if drawn:
-        return f"Open marks: the paper's numbers ({sources})."
+    lines = [line for ax in fig.axes for line in ax.get_lines() if line.get_gid() == "printed"]
+    frames = [patch for ax in fig.axes for patch in ax.patches if patch.get_gid() == "printed"]
+    bars = [line for line in lines if line.get_linestyle() != "None"]
+    for marks, word in ((frames, "Framed boxes"), (bars, "Double bars"), (lines, "Open marks")):
+        if marks:
+            return f"{word}: the paper's numbers ({sources})."
     return f"The paper's numbers ({sources}) are of other settings than those drawn here."
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.declare import Artifact, Curves, Filled, Sheet
-from reproduce.report import figures, metrics, printed
+from reproduce.report import captions, figures, metrics, printed
 from reproduce.report.code import function
 from reproduce.report.names import pretty
 
@@ -52,8 +52,10 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
     width = {"width": ALONE} if columns == 1 else {}
     fig, axes = figures.sheet(lines, columns, **{**width, **picture.sheet})
     blocks = axes.reshape(-1, down, across, beside).swapaxes(1, 2).reshape(-1, down, beside)
-    marked: set[str] = set()
+    marked: dict[str, printed.Mark] = {}
     for block, (title, labels, here) in zip(blocks, parts, strict=False):
+        if title and histories.seeds_each[0] < histories.seeds_each[1]:
+            title += f", {captions.seeds_of(here)}"
         block[0, 0].set_title(title, loc="left" if "{letter}" in picture.title else "center")
         more = _fill(block, picture, artifact, here, labels, cells)
         for ax, beyond in zip(block.flat, more, strict=True):
@@ -62,15 +64,23 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
     for ax in blocks[len(parts) :].flat:
         ax.set_visible(False)
     _label(axes, picture.ylabel)
-    shown = {text for ax in fig.axes for text in ax.get_legend_handles_labels()[1]}
-    shown |= {pretty(name, artifact.names) for name in picture.order} if isinstance(picture, Curves) else set()
-    shown |= {pretty(name, artifact.names) for name in marked}
+    shown = _shown(fig, picture, artifact, marked)
     for title, names in lost.items():
         if gone := [name for name in names if name in shown or picture.series != "algorithm"]:
             reasons[f"{title} ({', '.join(gone)})"] = names[gone[0]]
     figures.absent(fig, reasons)
     figures.legend(fig, picture.legend or None)
     return fig
+
+
+def _shown(fig: Figure, picture: Sheet, artifact: Artifact, marked: Mapping[str, printed.Mark]) -> set[str]:
+    """The series of a picture, drawn or not; one that has marks only gets an entry of the legend."""
+    drawn = {figures.DIVERGED.sub("", text) for ax in fig.axes for text in ax.get_legend_handles_labels()[1]}
+    names = {pretty(name, artifact.names): mark for name, mark in marked.items() if name}
+    for name in [name for name in names if name not in drawn]:
+        printed.key(fig.axes[-1], replace(names[name], bound=False), name)
+    ordered = picture.order if isinstance(picture, Curves) else ()
+    return {*drawn, *names, *(pretty(name, artifact.names) for name in ordered)}
 
 
 def _parts(
@@ -103,13 +113,16 @@ def _lost(here: Histories, series: str, artifact: Artifact) -> list[str]:
 
 
 def _places(picture: Sheet, artifact: Artifact, scale: str) -> dict[tuple[Any, ...], list[str]]:
-    """Values of the labels that make an axes -> the panels that they come from."""
+    """Values of the labels that make an axes -> the panels that they come from, in the order of the axes."""
     places: dict[tuple[Any, ...], list[str]] = {}
     for panel in artifact.panels(scale):
         for e in panel.experiments:
             if all(e.labels.get(k) in values for k, values in picture.only.items()):
                 places.setdefault(tuple(e.labels[k] for k in picture.axes), []).append(panel.name)
-    return places
+    if not set(picture.axes) <= set(picture.only):
+        return places
+    listed = [picture.only[k] for k in picture.axes]
+    return {at: places[at] for at in sorted(places, key=lambda at: [*map(tuple.index, listed, at)])}
 
 
 def _of(histories: Histories, labels: dict[str, Any], picture: Sheet) -> Histories:
@@ -149,8 +162,8 @@ def _fill(
     elif isinstance(picture, Filled):
         fill, options = function(artifact.paper, picture.fill), {}
         if picture.alike:
-            values = _matching(cells, {k: labels[k] for k in picture.alike}, picture)["value"].dropna()
-            options["limits"] = (values.min(), values.max())
+            means = metrics.over_seeds(_matching(cells, {k: labels[k] for k in picture.alike}, picture))["mean"]
+            options["limits"] = (means.min(), means.max())
         found = fill(block[0, 0] if block.size == 1 else block, here, _matching(cells, labels, picture), **options)
         if found is not None:
             return list(found)
@@ -158,11 +171,13 @@ def _fill(
 
 
 def _lines(ax: Axes, picture: Curves, rows: pd.DataFrame, artifact: Artifact) -> None:
-    shown = metrics.smooth(rows, picture.smooth) if picture.smooth > 1 else rows
+    line = metrics.smooth(rows, picture.smooth) if picture.smooth > 1 else rows
     figures.curves(
         ax,
-        shown,
+        rows.assign(smooth=line["value"]),
         x=picture.x,
+        y="smooth",
+        raw="value",
         series=picture.series,
         order=picture.order or None,
         band=picture.band,

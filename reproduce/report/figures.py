@@ -7,9 +7,11 @@ inches.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +19,7 @@ import numpy as np
 
 from reproduce import files
 from reproduce.report import looks
+from reproduce.report.entries import PARTIAL
 from reproduce.report.looks import GREY, Look
 from reproduce.report.names import heading, pretty
 
@@ -28,6 +31,12 @@ if TYPE_CHECKING:
 FULL, HALF = 7.0, 3.4
 STAMPED = "Stamp"
 TEXT = 6.5
+DIVERGED = re.compile(r" \((\d+ of \d+ )?diverged\)$")
+"""What `curves` adds to the name of a series of which seeds diverged; the group is there if some did not."""
+RANGES: Mapping[str, tuple[float, float]] = {
+    "accuracy": (0.0, 100.0), "test_accuracy_percent": (0.0, 100.0), "explored": (0.0, 1.0), "replaced": (0.0, 1.0),
+}  # fmt: skip
+"""What the values of these metrics can be, percentages and shares; the others have no such ends."""
 
 RC: Mapping[str, Any] = {
     "font.family": "DejaVu Sans", "font.size": 7.5, "axes.titlesize": 8, "axes.labelsize": 7.5,
@@ -77,58 +86,106 @@ def curves(
     *,
     x: str = "round",
     y: str = "value",
+    raw: str = "",
     series: str = "algorithm",
     order: Sequence[object] | None = None,
     band: str | None = "minmax",
     styles: Mapping[str, Look] | None = None,
     names: Mapping[str, str] | None = None,
     markers: int = 8,
+    start: float = -np.inf,
 ) -> None:
     """One line per value of `series`: the mean over seeds, and around it what the seeds span.
 
-    band: "minmax", "sd" (mean ± sample standard deviation), "bars" (the same as ten bars per line) or None. Needs the
-    columns `series`, `seed`, `x` and `y`; seeds that were evaluated at different times are put on a common grid by
-    linear interpolation. A line stops, with a cross, where the first of its seeds has no finite value any more.
+    band: "minmax", "sd" (mean ± sample standard deviation, within what the metric can be: `RANGES`), "bars" (the same
+    as ten bars per line) or None. raw: the column whose seeds the band is of, where `y` is smoothed (default: `y`).
+    start: the least `x` that is drawn; what lies before it still says which seeds diverged. Needs the columns `series`,
+    `seed`, `x` and `y`; seeds that were evaluated at different times are put on a common grid by linear interpolation.
+
+    A seed that diverged, early or late, is left out from the first round on, as it is from the means of tables: results
+    say it of the whole run, and a line that seeds leave one by one would jump. The label counts such seeds; if all
+    diverged, it is all that there is. A line stops, with a cross, where one of its seeds has no finite value any more
+    although its run went on, as a loss that overflows.
     """
     if band not in ("minmax", "sd", "bars", None):
         raise ValueError(f"band '{band}': use 'minmax', 'sd', 'bars' or None")
     found = list(dict.fromkeys(frame[series]))
     wanted = [s for s in order if s in found] if order is not None else found
     styles = styles or looks.of(wanted)
-    if "status" in frame:
-        frame = frame.assign(**{y: frame[y].where(frame["status"] != "diverged")})
     for k, name in enumerate(wanted):
-        look = styles[str(name)]
-        at, values = _grid(frame[frame[series] == name], x, y)
+        look, mine = styles[str(name)], frame[frame[series] == name]
+        kept = lasting(mine, y)
+        kept = kept[kept[x] >= start]
+        at, values = _grid(kept, x, y)
         alive = np.isfinite(values).all(axis=0)
         end = len(at) if alive.all() else int(np.argmin(alive))
         if not end:
             ax.plot([], [], label=f"{pretty(name, names)} (diverged)", **look.plot)
             continue
-        at, values, cut = at[:end], values[:, :end], end < len(alive)
-        mean, shift = values.mean(axis=0), k / max(1, len(wanted))
-        every = max(1, len(at) // markers)
-        # Marks of neighbouring lines are shifted against each other so that they do not hide one another.
-        ax.plot(at, mean, label=pretty(name, names), markevery=(int(shift * every), every), **look.plot)
+        at, mean, shift = at[:end], values[:, :end].mean(axis=0), k / max(1, len(wanted))
+        label, marks = pretty(name, names) + _lost(mine, kept), _marks(ax, at, markers, shift)
+        ax.plot(at, mean, label=label, markevery=marks, **look.plot)
         if band and len(values) > 1:
-            _spread(ax, at, values, band, look, shift)
-        if cut:
+            seeds = _grid(kept, x, raw)[1] if raw else values
+            _spread(ax, at, mean, _band(mean, seeds[:, :end], band, _range(mine)), band, look, shift)
+        if end < len(alive):
             cross: dict[str, Any] = {"marker": "x", "markersize": 6, "markeredgewidth": 1.4}
             ax.plot(at[-1:], mean[-1:], color=look.color, zorder=4, gid="diverged", **cross)
     ax.margins(x=0.02)
 
 
-def _spread(ax: Axes, at: np.ndarray, values: np.ndarray, band: str, look: Look, shift: float) -> None:
-    """What the seeds span around their mean."""
-    mean, spread = values.mean(axis=0), values.std(axis=0, ddof=1)
-    if band == "bars":
-        every = max(1, len(at) // 10)
-        chosen = slice(max(1, int(shift * every)), None, every)
-        bar: dict[str, Any] = {"linestyle": "none", "elinewidth": 0.7, "capsize": 1.4, "alpha": 0.75, "zorder": 2}
-        ax.errorbar(at[chosen], mean[chosen], yerr=spread[chosen], color=look.color, gid="spread", **bar)
+def lasting(frame: pd.DataFrame, y: str = "value") -> pd.DataFrame:
+    """The rows of one series without those of seeds that diverged: a row says so, or none has a finite value."""
+    kept = frame["seed"].isin(frame.loc[np.isfinite(frame[y].astype(float)), "seed"])
+    if "status" in frame:
+        kept &= ~frame["seed"].isin(frame.loc[frame["status"] == "diverged", "seed"])
+    return frame[kept]
+
+
+def _marks(ax: Axes, at: np.ndarray, markers: int, shift: float) -> list[int]:
+    """Which points of a line have a mark: evenly spaced, shifted against neighbouring lines so that marks do not hide
+    one another."""
+    if ax.get_xscale() == "linear":
+        every = max(1, len(at) // markers)
+        return list(range(int(shift * every), len(at), every))
+    low, high = np.log(at[[0, -1]])
+    places = np.exp(low + (np.arange(markers) + shift) / markers * (high - low))
+    return sorted(set(np.searchsorted(at, places).tolist()))
+
+
+def _lost(mine: pd.DataFrame, kept: pd.DataFrame) -> str:
+    """How many of the seeds of a series are not among those kept; "" for none."""
+    seeds, left = mine["seed"].nunique(), kept["seed"].nunique()
+    return f" ({seeds - left} of {seeds} diverged)" if left < seeds else ""
+
+
+def _range(rows: pd.DataFrame) -> tuple[float, float]:
+    """What the values of rows of one metric can be."""
+    metric = str(rows["metric"].iloc[0]) if "metric" in rows else ""
+    return RANGES.get(metric, (-np.inf, np.inf))
+
+
+def _band(mean: np.ndarray, seeds: np.ndarray, band: str, within: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+    """From where to where the seeds span, not beyond what the values can be."""
+    if band == "minmax":
+        return seeds.min(axis=0), seeds.max(axis=0)
+    deviation = seeds.std(axis=0, ddof=1)
+    return np.maximum(mean - deviation, within[0]), np.minimum(mean + deviation, within[1])
+
+
+def _spread(
+    ax: Axes, at: np.ndarray, mean: np.ndarray, ends: tuple[np.ndarray, np.ndarray], band: str, look: Look, shift: float
+) -> None:
+    """Draw a band, or its bars."""
+    low, high = ends
+    if band != "bars":
+        ax.fill_between(at, low, high, color=look.color, alpha=0.16, linewidth=0, zorder=1.5)
         return
-    low, high = (mean - spread, mean + spread) if band == "sd" else (values.min(axis=0), values.max(axis=0))
-    ax.fill_between(at, low, high, color=look.color, alpha=0.16, linewidth=0, zorder=1.5)
+    every = max(1, len(at) // 10)
+    some = slice(max(1, int(shift * every)), None, every)
+    bar: dict[str, Any] = {"linestyle": "none", "elinewidth": 0.7, "capsize": 1.4, "alpha": 0.75, "zorder": 2}
+    length = (mean - low)[some], (high - mean)[some]
+    ax.errorbar(at[some], mean[some], yerr=length, color=look.color, gid="spread", **bar)
 
 
 def reference(ax: Axes, value: float, label: str = "", dashes: str = "dotted", upright: bool = False) -> None:
@@ -138,14 +195,22 @@ def reference(ax: Axes, value: float, label: str = "", dashes: str = "dotted", u
 
 
 def plain_log(ax: Axes, which: Literal["x", "y"]) -> None:
-    """A logarithmic `which` axis with plain numbers at 1, 2 and 5 times powers of ten."""
+    """A logarithmic `which` axis with plain numbers at 1, 2 and 5 times powers of ten, or at the powers where others
+    would not fit."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     ax.set(**{f"{which}scale": "log"})
-    axis = ax.xaxis if which == "x" else ax.yaxis
+    axis, needed = (ax.xaxis, 0.9) if which == "x" else (ax.yaxis, 0.35)
+
+    def text(value: float, _: float) -> str:
+        size = ax.bbox.width if which == "x" else ax.bbox.height
+        low, high = np.log10(axis.get_view_interval())
+        fits = size / ax.figure.dpi > needed * (high - low)  # inches per power of ten
+        return f"{value:g}" if fits or np.log10(value).round(6) % 1 == 0 else ""
+
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter("{x:g}")
+    axis.set_major_formatter(text)
 
 
 def dots(
@@ -153,21 +218,23 @@ def dots(
     frame: pd.DataFrame,
     *,
     row: str,
-    rows: Sequence[object],
+    rows: Sequence[Any],
     series: str = "algorithm",
     order: Sequence[object],
     styles: Mapping[str, Look] | None = None,
     names: Mapping[str, str] | None = None,
     texts: Mapping[Any, str] | None = None,
+    groups: Mapping[Any, object] | None = None,
 ) -> None:
     """A line of the plot per value of the column `row`, from above, with a dot per series: the mean over seeds, and a
     bar from the least to the greatest.
 
-    texts: what the lines are called. A dot with a lower bound among its seeds (column `censored`) is an arrow to the
-    right; seeds without a value (diverged) are counted beside the dot.
+    texts: what the lines are called. groups: the group of every line; a thin line parts groups, and the line that has
+    its group's name is in bold. A dot with a lower bound among its seeds (column `censored`) is an arrow to the right;
+    seeds without a value (diverged) are counted beside the dot.
     """
     styles, step = styles or looks.of(order), 0.66 / max(1, len(order))
-    named: set[object] = set()
+    found: set[object] = set()
     for i, value in enumerate(rows):
         if i % 2 == 0:
             ax.axhspan(i - 0.5, i + 0.5, color="#f4f4f4", zorder=0, linewidth=0)
@@ -175,23 +242,38 @@ def dots(
         shown = [name for name in order if here.loc[here[series] == name, "value"].notna().any()]
         for k, name in enumerate(shown):
             at = i + (k - (len(shown) - 1) / 2) * step
-            label = "_" if name in named else pretty(name, names)
-            _dot(ax, here[here[series] == name], at, styles[str(name)], label)
-            named.add(name)
+            _dot(ax, here[here[series] == name], at, styles[str(name)])
+        found.update(shown)
+    for name in (name for name in order if name in found):  # the legend: a dot may be an arrow
+        ax.plot([], [], label=pretty(name, names), **_mark(styles[str(name)]))
     ax.set_yticks(range(len(rows)), [(texts or {}).get(value, pretty(value, names)) for value in rows])
+    _part(ax, [(groups or {}).get(value) for value in rows], rows)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.grid(visible=False, axis="y")
     ax.tick_params(axis="y", length=0)
 
 
-def _dot(ax: Axes, mine: pd.DataFrame, at: float, look: Look, label: str) -> None:
+def _part(ax: Axes, groups: Sequence[object], rows: Sequence[Any]) -> None:
+    """Thin lines between groups, and those that head one in bold."""
+    for i, (label, group) in enumerate(zip(ax.get_yticklabels(), groups, strict=True)):
+        if i and group != groups[i - 1]:
+            ax.axhline(i - 0.5, color="#b0b0b0", linewidth=0.6)
+        if group is not None and group == rows[i]:
+            label.set_fontweight("bold")
+
+
+def _mark(look: Look) -> dict[str, Any]:
+    """Keyword arguments for `Axes.plot` of a dot."""
+    edge = {"markeredgecolor": "white", "markeredgewidth": 0.3}
+    return {"color": look.color, "marker": look.marker, "markersize": 4.2, "linestyle": "none", "zorder": 3, **edge}
+
+
+def _dot(ax: Axes, mine: pd.DataFrame, at: float, look: Look) -> None:
     """One dot with its bar at the height `at`."""
     numbers = mine["value"].dropna()
     ax.plot([numbers.min(), numbers.max()], [at, at], color=look.color, linewidth=1.0, zorder=2)
     missed = "censored" in mine and bool(mine["censored"].eq(True).any())
-    mark: dict[str, Any] = {"marker": ">" if missed else look.marker, "linestyle": "none", "zorder": 3}
-    mark |= {"markersize": 4.2, "markeredgecolor": "white", "markeredgewidth": 0.3}
-    ax.plot(numbers.mean(), at, color=look.color, label=label, **mark)
+    ax.plot(numbers.mean(), at, **_mark(replace(look, marker=">") if missed else look))
     if lost := len(mine) - len(numbers):
         text, right = f"{lost} of {len(mine)} diverged", (numbers.max(), at)
         ax.annotate(text, right, (4, 0), textcoords="offset points", va="center", fontsize=5.5)
@@ -210,12 +292,14 @@ def heatmap(
     names: Mapping[str, str] | None = None,
 ) -> None:
     """Mean of `value` (over seeds) per pair of `x` (ascending to the right) and `y` (ascending upwards), printed in its
-    box; a pair whose seeds all lack a value (diverged) is a hatched box, a pair that was not run stays empty."""
+    box, with a † where some of the seeds lack a value (diverged); a pair whose seeds all lack one is a hatched box, a
+    pair that was not run stays empty."""
     from matplotlib.colors import Normalize
     from matplotlib.patches import Rectangle
 
-    means = frame.groupby([y, x])[value].mean().unstack().sort_index().sort_index(axis=1)
-    run = frame.groupby([y, x])[value].size().unstack().reindex(index=means.index, columns=means.columns).notna()
+    boxes = frame.groupby([y, x])[value]
+    means = boxes.mean().unstack().sort_index().sort_index(axis=1)
+    lost = (boxes.size() - boxes.count()).unstack().reindex(index=means.index, columns=means.columns).to_numpy(float)
     data = means.to_numpy(float)
     finite = data[np.isfinite(data)]
     low, high = limits or ((finite.min(), finite.max()) if len(finite) else (0.0, 1.0))
@@ -225,8 +309,9 @@ def heatmap(
         if np.isfinite(number):
             r, g, b, _ = image.cmap(norm(number))
             ink = "black" if 0.299 * r + 0.587 * g + 0.114 * b > 0.5 else "white"
-            ax.text(j, i, f"{number:.{digits}f}", ha="center", va="center", color=ink, fontsize=6.5)
-        elif run.to_numpy()[i, j]:
+            text = f"{number:.{digits}f}{PARTIAL if lost[i, j] else ''}"
+            ax.text(j, i, text, ha="center", va="center", color=ink, fontsize=6.5)
+        elif lost[i, j] > 0:
             hatched: dict[str, Any] = {"fill": False, "hatch": "/////", "edgecolor": "#a0a0a0", "linewidth": 0}
             ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, **hatched))
             white = {"fc": "white", "ec": "none", "pad": 0.8}
@@ -304,7 +389,8 @@ def _grid(frame: pd.DataFrame, x: str, y: str) -> tuple[np.ndarray, np.ndarray]:
     if not runs:
         return np.empty(0), np.empty((0, 0))
     if x == "time" and any(len(a) != len(ats[0]) or not np.array_equal(a, ats[0]) for a in ats):
-        at = np.linspace(max(a[0] for a in ats), min(a[-1] for a in ats), 200)
+        at = np.unique(np.concatenate(ats))
+        at = at[(max(a[0] for a in ats) <= at) & (at <= min(a[-1] for a in ats))]
         return at, np.stack([np.interp(at, a, v) for a, v in zip(ats, values, strict=True)])
     at = np.unique(np.concatenate(ats))
     table = np.full((len(runs), len(at)), np.nan)

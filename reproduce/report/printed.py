@@ -32,8 +32,10 @@ class Mark:
     factor: float = 1.0
 
 
-def draw(ax: Axes, all_: Iterable[Printed], artifact: Artifact, here: Histories, labels: Mapping[str, Any]) -> set[str]:
-    """Put the paper's numbers that belong to these labels into the axes; returns the series that have some."""
+def draw(
+    ax: Axes, all_: Iterable[Printed], artifact: Artifact, here: Histories, labels: Mapping[str, Any]
+) -> dict[str, Mark]:
+    """Put the paper's numbers that belong to these labels into the axes; returns a mark of each series with some."""
     found = [mark for each in all_ for mark in marks(each, artifact, here.experiments, labels, here.scale)]
     styles = looks.of([*(m.series for m in found)])
     for mark in found:
@@ -43,7 +45,12 @@ def draw(ax: Axes, all_: Iterable[Printed], artifact: Artifact, here: Histories,
             ax.plot(mark.x, [mark.y, mark.y], **_open(styles[mark.series].color, mark), gid="printed")
     if found and not ax.get_images():
         ax.plot([], [], label=MARK, **_open(looks.DARK, found[0]))
-    return {mark.series for mark in found}
+    return {mark.series: mark for mark in found}
+
+
+def key(ax: Axes, mark: Mark, name: str) -> None:
+    """An entry of the legend for a series that was not run, so that no line says what the colour of its marks means."""
+    ax.plot([], [], label=f"{name} (printed)", **_open(looks.of([mark.series])[mark.series].color, mark))
 
 
 def _open(color: str, mark: Mark) -> dict[str, Any]:

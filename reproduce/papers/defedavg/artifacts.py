@@ -24,7 +24,7 @@ NAMES = {
 LOSS = f"loss on up to {int(runs.LOSS_VIEW[6:]):,} training samples"
 LAYOUT = "Layout and range are ours."
 LINES = f"Lines: mean over seeds; bands: least to greatest; {LOSS}"
-AGGREGATIONS = 300
+AGGREGATIONS, BEGIN = 300, 1
 
 TIMES = (
     "Seconds are virtual, from the clock of Sec. 4.1.3 with slow-down factors uniform on [1, 5]; mean over seeds of "
@@ -71,15 +71,16 @@ def _over_rounds(label: str) -> Filled:
 
 def _over_time(number: int, n: int) -> Artifact:
     """Figs. 2-5: the runs of Table I with `n` participants."""
+    printed = Printed("Table I", "table1", "time_to_target_s", y="target_accuracy_pct")
     return Artifact(
         "defedavg",
         f"fig{number}",
         f"Training loss and test accuracy over virtual time, n = {n}",
         partial(runs.times_panels, n=n),
         (Code("measures:at_target_times"),),
-        _stacked(Code("pictures:over_time"), Printed("Table I", "table1", "time_to_target_s", y="target_accuracy_pct")),
+        _stacked(Code("pictures:over_time", {"begin": BEGIN}), printed),
         names=NAMES,
-        stamp=f"{LINES}. {LAYOUT}",
+        stamp=f"{LINES}. Layout, range and the logarithmic axis, from {BEGIN} s on, are ours.",
     )
 
 
@@ -141,9 +142,9 @@ ARTIFACTS = (
             **variants.TEXTS,
             **{t: f"{pretty(n, NAMES)}, {variants.TEXTS[t]}" for n in runs.POLICIES for t in [f"tuned_{n}"]},
         },
-        stamp="Mean over seeds, from least to greatest; an arrow: a seed missed the target by the horizon. Below each "
-        "algorithm of Table I: with the best rates of a grid like Table II's, and with one part exchanged. Not a "
-        "figure of the paper.",
+        stamp="Dots: mean over seeds; bars: least to greatest; an arrow: a seed missed the target by the horizon. "
+        "Below each algorithm of Table I: with the best rates of a grid like Table II's, and with one part exchanged. "
+        "Not a figure of the paper.",
     ),
     Artifact(
         "defedavg",

@@ -20,13 +20,17 @@ from reproduce.systems.schedule import ClientJob, Timeline
 ROWS = (("train_loss", "training loss"), ("accuracy", "test accuracy (%)"))
 
 
-def over_time(axes: np.ndarray, histories: Histories, cells: pd.DataFrame) -> list[dict[str, Any] | None]:
-    """Figs. 2-5: loss and accuracy over virtual seconds; the paper's times belong to the accuracy."""
+def over_time(axes: np.ndarray, histories: Histories, cells: pd.DataFrame, begin: float) -> list[dict[str, Any] | None]:
+    """Figs. 2-5: loss and accuracy over virtual seconds from `begin` on; the paper's times belong to the accuracy.
+
+    The axis is logarithmic: algorithms differ by factors of time, and on a linear one the fastest two are a corner.
+    """
     least = histories.of("clock.least")
     frame = histories.frame[histories.frame["time"] <= least]
     group = runs.GROUPS[str(histories.experiments[0].labels["distribution"])]
     order = [*group, *sorted(set(frame["algorithm"]) - set(group))]
-    _column(axes, frame, "virtual seconds", {"x": "time", "order": order, "names": NAMES})
+    figures.plain_log(axes[1, 0], "x")  # the loss above shares it
+    _column(axes, frame, "virtual seconds", {"x": "time", "order": order, "names": NAMES, "start": begin})
     figures.reference(axes[1, 0], float(histories.of("clock.until.value").iloc[0]), "target")
     return [None, {}]
 
@@ -130,10 +134,12 @@ def variants(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     """Time to the target of every variant of one distribution; beside it the algorithm with the best rates."""
     rows = cells[cells["metric"] == "time_to_target_s"]
     names = sorted(set(rows["algorithm"]), key=_family)
-    rows = rows.assign(base=[_family(name)[0] for name in rows["algorithm"]])
-    order = list(dict.fromkeys(_family(name)[0] for name in names))
-    said = NAMES | {name: f"  {text}" for name, text in TEXTS.items()}
-    figures.dots(ax, rows, row="algorithm", rows=names, series="base", order=order, names=said)
+    families = {name: _family(name)[0] for name in names}
+    rows = rows.assign(base=rows["algorithm"].map(families))
+    order = list(dict.fromkeys(families.values()))
+    figures.dots(
+        ax, rows, row="algorithm", rows=names, series="base", order=order, names=NAMES | TEXTS, groups=families
+    )
     ax.tick_params(axis="y", labelsize=6)
     figures.plain_log(ax, "x")
     ax.set_xlabel("virtual seconds to the target")

@@ -87,8 +87,9 @@ READINGS = (
     "variates SCAFFOLD has FedAvg's learning rate."
 )
 CURVES = (
-    "Mean over seeds and one standard deviation, tested on the labels of the session's clients. Dotted lines: a "
-    "session begins. The paper does not name the settings of its panels; these are from its tables."
+    "Lines: mean over seeds, tested on the labels of the session's clients; bands: one standard deviation, as far as "
+    "it is within 0 to 100 %. Dotted lines: a session begins. The paper does not name the settings of its panels; "
+    "these are from its tables."
 )
 MIXTURES = (
     "Top: which group trains, and the weight of each stored model in the initial model of a later session (FedAvg, "

@@ -28,9 +28,8 @@ def timeline(histories: Histories, cells: pd.DataFrame) -> Figure:
     means = weights(histories).groupby(["session", "stored"])["value"].mean()
     mixtures = dict(zip(means.index.to_list(), means.to_list(), strict=True))
     _timeline(top, mixtures, timing)
-    frame = histories.frame
-    curve = frame[(frame["metric"] == "accuracy") & (frame["round"] > 0)]
-    figures.curves(bottom, curve, series="init_scheme", order=SCHEMES, markers=14)
+    curve = histories.frame[histories.frame["metric"] == "accuracy"]
+    figures.curves(bottom, curve, series="init_scheme", order=SCHEMES, markers=14, start=1)
     for session in range(1, timing.sessions):
         figures.reference(bottom, session * timing.rounds, upright=True)
     bottom.set(
@@ -44,8 +43,8 @@ def timeline(histories: Histories, cells: pd.DataFrame) -> Figure:
 def recovery(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     """Accuracy over global rounds from the end of the pilot sessions on; sessions begin at dotted lines."""
     timing = histories.experiments[0].clock
-    rows = histories.frame[(histories.frame["metric"] == "accuracy") & (histories.frame["round"] > 0)]
-    figures.curves(ax, rows, series="init_scheme", order=ALL_SCHEMES, band="sd")
+    rows = histories.frame[histories.frame["metric"] == "accuracy"]
+    figures.curves(ax, rows, series="init_scheme", order=ALL_SCHEMES, band="sd", start=1)
     for session in range(timing.pilots + 1, timing.sessions):
         figures.reference(ax, session * timing.rounds, upright=True)
     ax.set(xlabel="global round", xlim=(timing.pilots * timing.rounds, timing.sessions * timing.rounds))

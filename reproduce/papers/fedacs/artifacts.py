@@ -69,8 +69,8 @@ NOTES = (
     "printed times imply 0.79 to 1.06.",
 )
 PLANE = (
-    "Thin line: 400 rounds of one run; thick line: its expectation; dot: the closed-form end point; arrows: how much "
-    "each client counts there. The three clients are ours."
+    "Thin line: 400 rounds of the first seed, the only one that is drawn; thick line: its expectation; dot: the "
+    "closed-form end point; arrows: how much each client counts there. The three clients are ours."
 )
 
 
@@ -303,9 +303,9 @@ ARTIFACTS = (
         (Code("measures:choices"),),
         Code("pictures:choices"),
         drop=("tail",),
-        stamp="Mean over seeds, from least to greatest; thin vertical lines: the default (dynamic system, contiguous "
-        "classes, T in passes over the data, rates calibrated locally in every round). Rows without a dot were not run "
-        "or cannot differ from the default. Not a figure of the paper.",
+        stamp="Dots: mean over seeds; bars: least to greatest; thin vertical lines: the default (dynamic system, "
+        "contiguous classes, T in passes over the data, rates calibrated locally in every round). Rows without a dot "
+        "were not run or cannot differ from the default. Not a figure of the paper.",
     ),
     Artifact(
         "fedacs",

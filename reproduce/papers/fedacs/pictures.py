@@ -31,14 +31,20 @@ CALIBRATED = {False: "common rate 0.002", True: "calibrated rates"}
 
 
 def lines_and_bars(histories: Histories) -> str:
-    """What lines and bars are; one seed has neither mean nor bar."""
-    target = "; dotted: the target of the paper's tables" if "target_accuracy_pct" in histories.frame else ""
-    if histories.seeds_each[1] == 1:
-        return f"Lines: test accuracy, trailing mean over 10 rounds{target}."
-    return (
-        "Lines: test accuracy, trailing mean over 10 rounds, mean over seeds; bars: one sample standard deviation over "
-        f"seeds of that trailing mean{target}."
-    )
+    """What lines and bars are, and why lines cross the target late; one seed has neither mean nor bar."""
+    several = histories.seeds_each[1] > 1
+    said = [f"Lines: test accuracy, trailing mean over 10 rounds{', mean over seeds' * several}."]
+    if several:
+        said.append(
+            "Bars: one sample standard deviation over seeds of the round's accuracy, without the trailing mean (the "
+            "paper: variance of raw data)."
+        )
+    if "target_accuracy_pct" in histories.frame:
+        said.append(
+            "Dotted: the target of the paper's tables. Our rounds to it are those of raw curves, which reach it "
+            "earlier than their trailing mean; of which the paper's are, the rings, it does not say."
+        )
+    return " ".join(said)
 
 
 # ---- quadratics (Figs. 4 and 7)
@@ -255,15 +261,13 @@ def _dots(ax: Axes, rows: pd.DataFrame, histories: Histories, label: bool) -> No
     rows = rows.assign(choice=pd.Series(zip(rows["question"], rows["answer"], strict=True), rows.index, dtype=object))
     said = {c: f"{c[0]}: {c[1]}".removeprefix("default: ").replace(" x", " ×") for c in choices}
     texts = said if label else dict.fromkeys(choices, "")
-    figures.dots(ax, rows, row="choice", rows=choices, order=tuple(GROUPS), texts=texts)
+    questions = {choice: choice[0] for choice in choices}
+    figures.dots(ax, rows, row="choice", rows=choices, order=tuple(GROUPS), texts=texts, groups=questions)
     default = rows[rows["choice"] == choices[0]].groupby("algorithm")["value"].mean()
     for name, look in looks.of(GROUPS).items():
         if name in default:
             ax.axvline(default[name], color=look.color, linewidth=0.6, alpha=0.6, zorder=1)
     ax.set_xlabel("final accuracy (%)")
-    for i in range(1, len(choices)):
-        if choices[i][0] != choices[i - 1][0]:
-            ax.axhline(i - 0.5, color="#b0b0b0", linewidth=0.6)
 
 
 def _decays(ax: Axes, histories: Histories) -> None:

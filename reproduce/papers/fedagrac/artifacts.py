@@ -59,12 +59,12 @@ ARTIFACTS = (
         runs.fig2,
         (Last("accuracy", name="accuracy_at_last_round"), LAST10),
         Filled(
-            ("step_async",), "({letter}) {step_async} numbers of local steps", sheet={"height": 2.2},
+            ("step_async",), "({letter}) {step_async} numbers of local steps", sheet={"height": 2.2, "sharey": True},
             fill=Code("pictures:over_lambda"),
         ),
         names=STEPS,
-        stamp="Mean over seeds, from least to greatest. 'increase': λ 0.1 in the first quarter of the rounds, 1 in "
-        "the last, 0.5 between. The paper's values of λ are in an image.",
+        stamp="Dots: mean over seeds; bars: least to greatest. 'increase': λ 0.1 in the first quarter of the "
+        "rounds, 1 in the last, 0.5 between. The paper's values of λ are in an image.",
     ),
     Artifact(
         "fedagrac", "fig3",
@@ -194,8 +194,8 @@ ARTIFACTS = (
             "uniform": "all data",
             "uniform_part": f"{100 * runs.SHARE:.0f} % of the data: passes per round as in the paper",
         },
-        stamp="Mean over seeds, from least to greatest. Published code: the first gradient is the mean until the "
-        "client's pass over its data ends within the round, and fast clients keep their mean gradient. Not a figure of "
-        "the paper.",
+        stamp="Dots: mean over seeds; bars: least to greatest. Published code: the first gradient is the mean until "
+        "the client's pass over its data ends within the round, and fast clients keep their mean gradient. Not a "
+        "figure of the paper.",
     ),
 )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import MultipleLocator
 
 from reproduce.papers.fedagrac.closed_form import local_paths
 from reproduce.papers.fedagrac.measures import server_path, timed
@@ -59,7 +60,7 @@ def _landscape(ax: Axes, problem: Quadratic) -> None:
 
 
 def over_lambda(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
-    """Fig. 2: accuracy after the last round over λ; constant ones on a line, `increase` beside them."""
+    """Fig. 2: accuracy after the last round over λ; constant ones on a line, `increase` beside them, in even steps."""
     groups = cells[cells["metric"] == "accuracy_at_last_round"].groupby("lambda", sort=False)["value"]
     mean, low, high = (groups.agg(how) for how in ("mean", "min", "max"))
     names = [str(name) for name in mean.index]
@@ -74,10 +75,12 @@ def over_lambda(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
         look: dict[str, Any] = {"marker": rising.marker, "linestyle": "none", "color": rising.color, "zorder": 3}
         ax.plot([places[i] for i in rest], mean.iloc[rest], label="FedaGrac, λ that increases", **look)
         ax.set_xticks(places, names)
+    else:
+        ax.xaxis.set_major_locator(MultipleLocator(0.5))
     for x, lost, of in zip(places, groups.size() - groups.count(), groups.size(), strict=True):
         if lost:
             ax.annotate(f"{lost} of {of}\ndiverged", (x, 0.03), xycoords=("data", "axes fraction"), ha="center")
-    wide = 0.08 * (max(places) - min(places))
+    wide = 0.12 * (max(places) - min(places))  # half a text on each side
     ax.set_xlim(min(places) - wide, max(places) + wide)
     ax.set(xlabel="calibration rate λ", ylabel="accuracy after the last round (%)")
 
@@ -88,12 +91,14 @@ def schemes(ax: Axes, histories: Histories, cells: pd.DataFrame, smooth: Mapping
     smooth: evaluations of a trailing mean per scale.
     """
     rows = histories.frame[(histories.frame["metric"] == "accuracy") & histories.frame["algorithm"].isin(SCHEMES)]
-    rows = rows[rows["round"] > 0]
     for name, look in looks.of(SCHEMES).items():
-        raw = rows[rows["algorithm"] == name].groupby("round")["value"].mean()
+        kept = figures.lasting(rows[rows["algorithm"] == name])
+        raw = kept[kept["round"] > 0].groupby("round")["value"].mean()
         ax.plot(raw.index, raw, color=look.color, linewidth=0.4, alpha=0.4, zorder=1.4)
-    smoothed = metrics.smooth(rows, smooth[histories.scale])
-    figures.curves(ax, smoothed, order=SCHEMES, markers=6)
+    # The random initial model is in no trailing mean; its row stays, as the only one of a run that diverged at once.
+    trained = rows.assign(value=rows["value"].where(rows["round"] > 0))
+    smoothed = metrics.smooth(trained, smooth[histories.scale])
+    figures.curves(ax, smoothed, order=SCHEMES, markers=6, start=1)
     # The first rounds climb steeply and would hide what the curves do later.
     late = smoothed.loc[smoothed["round"] >= rows["round"].max() // 10, "value"]
     ax.set_ylim(late.quantile(0.02) - 1, late.max() + 1)

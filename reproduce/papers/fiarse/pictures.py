@@ -33,16 +33,17 @@ def sizes_of(histories: Histories) -> tuple[float, ...]:
 
 
 def histogram(ax: Axes, histories: Histories, found: pd.DataFrame) -> None:
-    """The accuracies of the clients with one method, stacked by size, the smallest at the bottom."""
+    """The accuracies of the clients with one method, stacked by size, the largest at the bottom as in the paper."""
     rows = histories.frame[(histories.frame["metric"] == "client_accuracy") & (histories.frame["seed"] == SEED)]
     first: Any = histories.experiments[0]
     capacities = first.system.capacity.capacities(first.problem.clients)
     values = rows.set_index(rows["key"].astype(int))["value"].sort_index().to_numpy(float)
     edges = np.linspace(values.min(), max(values.max(), values.min() + 1), BINS + 1).tolist()
-    sizes = sorted(sizes_of(histories))
+    sizes = sizes_of(histories)
     parts = [values[capacities == size] for size in sizes]
     names = [f"size {size_label(size_key(size))}" for size in sizes]
-    ax.hist(parts, edges, stacked=True, color=looks.ramp(len(sizes)), label=names, edgecolor="white", linewidth=0.3)
+    colors = looks.ramp(len(sizes))[::-1]  # a size has the colour that it has where the smallest is first
+    ax.hist(parts, edges, stacked=True, color=colors, label=names, edgecolor="white", linewidth=0.3)
     ax.grid(visible=False, axis="x")
     ax.set(xlabel="accuracy (%)", ylabel="clients (number)")
 
