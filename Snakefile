@@ -2,7 +2,7 @@ import sys
 from pathlib import Path
 from snakemake.utils import min_version
 
-from reproduce import configuration, costs, due, plan, watch
+from reproduce import configuration, costs, due, plan, plays, watch
 
 min_version("9.20")
 configuration.read(Path("config/config.yaml"))
@@ -52,6 +52,16 @@ def marker(wildcards):
 def again(wildcards):
     TRAINS.update(due.to_train(wildcards.scale, wildcards.paper, wildcards.job))
     return due.train_marker(wildcards.scale, wildcards.paper, wildcards.job)
+
+
+@configuration.one_line()
+def play_tables(wildcards):
+    return plays.tables(config)
+
+
+@configuration.one_line()
+def play_marker(wildcards):
+    return plays.marker(wildcards.scale, wildcards.benchmark, config)
 
 
 def everything(scale):
@@ -154,7 +164,7 @@ rule table:
 
 rule plays:
     input:
-        lambda w: due.play_files(config),
+        play_tables,
     localrule: True
 
 
@@ -166,14 +176,14 @@ rule across:
 
 rule play_across:
     input:
-        lambda w: due.play_files(config),
+        play_tables,
     output:
         multiext("play/{scale}/across", ".md", ".csv", ".png", ".pdf"),
     log:
         "logs/play/{scale}/across.log",
     localrule: True
     params:
-        asked=due.play_words(config),
+        asked=plays.words(config),
         on=" ".join(config["play"]["benchmarks"]),
     shell:
         "{PYTHON:q} -m reproduce play {params.asked} --on {params.on} --scale {wildcards.scale} --finished"
@@ -182,7 +192,7 @@ rule play_across:
 
 rule play:
     input:
-        lambda w: due.play_marker(w.scale, w.benchmark, config),
+        play_marker,
     output:
         multiext("play/{scale}/{benchmark}", ".md", ".csv", ".png", ".pdf"),
     log:
@@ -193,7 +203,7 @@ rule play:
     resources:
         gpu=costs.gpus(),
     params:
-        asked=due.play_words(config),
+        asked=plays.words(config),
     shell:
         "{PYTHON:q} -m reproduce play {params.asked} --on {wildcards.benchmark} --scale {wildcards.scale}"
         " -o play/{wildcards.scale}/{wildcards.benchmark} > {log} 2>&1"

@@ -72,7 +72,9 @@ def own(files: frozenset[Path]) -> frozenset[Path]:
         file = stack.pop()
         if file not in found:
             found.add(file)
-            stems = (file.parent.joinpath(*name.split(".")) for name in _own_imports(file))
+            theirs = (name.split(".") for name in _own_imports(file))
+            # In the folder of a clone this package lies beside a user's file, and is not theirs.
+            stems = (file.parent.joinpath(*parts) for parts in theirs if parts[0] != PACKAGE.name)
             stack += [f for stem in stems for f in (stem.with_suffix(".py"), stem / "__init__.py") if f.is_file()]
     return frozenset(found)
 

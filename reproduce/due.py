@@ -7,12 +7,9 @@ not those of its record, `results/<scale>/cells/<paper>_<name>.json`.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
-import re
-import shlex
 import sys
 import time
 from collections import Counter
@@ -22,8 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from reproduce import closure, costs, files, plan, results, seal
-from reproduce.experiment import PACKAGE
+from reproduce import costs, files, plan, results, seal
 from reproduce.plan import Job
 
 SINGLE = 1.0
@@ -220,37 +216,3 @@ def _read(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError:  # damaged: as if it were of other results
         return None
-
-
-# --- plays ------------------------------------------------------------------------------------------------------------
-
-
-def play_words(config: Mapping[str, Any]) -> str:
-    """The arguments of `python -m reproduce play` that the key `play` of the configuration stands for, but for the
-    benchmark and the scale."""
-    asked = config["play"]
-    words = ["--all"] if asked["algorithms"] is None else list(asked["algorithms"])
-    tuned = ["--tune", "--grid", ",".join(map(str, asked["grid"]))] if asked["tune"] else []
-    return shlex.join([*words, "--seeds", str(asked["seeds"]), *tuned])
-
-
-def play_files(config: Mapping[str, Any]) -> list[str]:
-    """The tables of all benchmarks of the configuration."""
-    asked = config["play"]
-    return [f"play/{asked['scale']}/{benchmark}.md" for benchmark in asked["benchmarks"]]
-
-
-def play_marker(scale: str, benchmark: str, config: Mapping[str, Any]) -> str:
-    """A file that is rewritten when the question, a user's own file, or code that can change a number has changed: what
-    has to be trained again then is for the command to find out."""
-    words = play_words(config)
-    own = [Path(f"{name.replace('.', '/')}.py") for name in re.findall(r"([\w.]+):\w+", words)]
-    sums = [f"{f} {hashlib.sha256(f.read_bytes()).hexdigest()}" for f in own if f.is_file()]
-    rooms = ("algorithms", "clocks", "problems", "systems")
-    modules = (f"reproduce.{room}.{f.stem}" for room in rooms for f in (PACKAGE / room).glob("*.py"))
-    code = closure.digest(closure.files(frozenset(m for m in modules if not m.endswith("__init__"))))
-    text = "\n".join([words, *sums, code]) + "\n"
-    path = Path(f"logs/play/{scale}/{benchmark}.asked/question")
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        files.write_text(path, text)
-    return str(path)

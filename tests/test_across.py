@@ -16,7 +16,6 @@ from scipy import stats
 
 from reproduce import findings, quotes, results, training
 from reproduce.__main__ import main
-from reproduce.commands.play import seeds
 from reproduce.files import read_yaml
 from reproduce.play import across, play, summary
 from reproduce.play.across import COLOURS, Matrix, told
@@ -24,6 +23,7 @@ from reproduce.play.benchmarks import ALIASES, find
 from reproduce.play.match import Match
 from reproduce.play.names import NAMES
 from reproduce.play.specs import Spec
+from reproduce.play.written import seeds
 from reproduce.quotes import Cells, leaders, outcome, outcomes
 
 ROOT = Path(__file__).parent.parent

@@ -10,9 +10,9 @@ import pytest
 
 from reproduce import plan
 from reproduce.__main__ import main
-from reproduce.commands.play import seeds
 from reproduce.play.benchmarks import ALIASES
 from reproduce.play.names import NAMES
+from reproduce.play.written import seeds
 
 
 @pytest.fixture

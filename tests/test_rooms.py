@@ -28,7 +28,7 @@ ROOMS = (
     ("costs",),
     ("training",),
     ("configuration", "due", "findings", "needs", "play", "watch"),
-    ("page",),
+    ("page", "plays"),
     ("commands",),
     ("__main__",),
 )

@@ -72,13 +72,13 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _print_artifacts(jobs: Sequence[Job], wanted: Collection[str]) -> None:
-    from reproduce import costs, results
+    from reproduce import costs, plan, results
     from reproduce.papers import artifacts
 
     rows = []
     for name in (a.id for a in artifacts() if a.id in wanted):
         mine = [j for j in jobs if name in j.artifacts]
-        due = [j for j in mine if not results.standing(j).holds]
+        due = [j for j in mine if not plan.missing(j) and not results.standing(j).holds]
         each = [costs.due(j) for j in due]
         time = bound(due) + duration(sum(c.seconds for c in each))
         needs = [time, short(sum(c.flops for c in each))] if due else ["", ""]

@@ -9,7 +9,6 @@ trained before is not trained again.
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -24,12 +23,17 @@ if TYPE_CHECKING:
     from reproduce.play.specs import Spec
 
 NAME = "play"
+WRITTEN = (".md", ".csv", ".png", ".pdf")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("algorithms", nargs="*", metavar="ALGORITHM", help='such as fedprox "fedprox(mu=0.01)"')
     parser.add_argument(
-        "--on", nargs="+", default=[], metavar="BENCHMARK", help="aliases or panels; default: all aliases"
+        "--on",
+        nargs="+",
+        default=[],
+        metavar="BENCHMARK",
+        help="aliases or panels; with --all, --list and --matrix by default all aliases",
     )
     parser.add_argument("--scale", default="reduced", help="smoke, reduced (default) or paper")
     parser.add_argument(
@@ -88,6 +92,10 @@ def run(args: argparse.Namespace) -> None:
             raise UserError(
                 "name an algorithm and a benchmark: play ALGORITHM --on BENCHMARK (`play --list` shows them)"
             )
+        if args.grid and not args.tune:
+            raise UserError("--grid is of --tune: add it, or write a rate as an option, fedprox(lr=0.1)")
+        if args.output and args.output.suffix in WRITTEN:
+            raise UserError(f"-o {args.output}: give a name without an ending; {', '.join(WRITTEN)} are written")
         match = _match(args, specs, benchmarks)
         if args.replay:
             if args.json or args.output:
@@ -96,47 +104,20 @@ def run(args: argparse.Namespace) -> None:
             return
         if not args.finished:
             match.check()
-        files = (
-            [args.output.with_name(args.output.name + s) for s in (".md", ".csv", ".png", ".pdf")]
-            if args.output
-            else []
-        )
+        files = [args.output.with_name(args.output.name + s) for s in WRITTEN] if args.output else []
         for file in files:
             check_writable(file)
         if not args.finished:
-            print(match.cost(), file=sys.stderr)
+            print(match.cost(), file=sys.stdout if args.cost else sys.stderr)
         if not args.cost:
             (match.take if args.finished else match.train)()
             _shown(match, args)
 
 
-def seeds(text: str) -> tuple[int, ...]:
-    """The seeds of "0-4" or "0,2,7-9"; UserError for what is none."""
-    found: list[int] = []
-    for part in text.split(","):
-        ends = re.fullmatch(r"\s*(\d{1,10})(?:-(\d{1,10}))?\s*", part)
-        if ends is None:
-            raise UserError(f"seeds '{text}': use whole numbers and ranges, such as 0-4 or 0,2,7")
-        low, high = int(ends[1]), int(ends[2] or ends[1])
-        if high - low >= 10_000:
-            raise UserError(f"seeds '{text}': these are too many")
-        found += range(low, high + 1)
-    if not found or len(set(found)) < len(found) or max(found) >= 2**32:
-        raise UserError(f"seeds '{text}': use different numbers, from 0 to 2^32 - 1")
-    return tuple(found)
-
-
-def grid(text: str) -> tuple[float, ...]:
-    """The numbers of "0.1,1,10"; UserError for what is none."""
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise UserError(f"grid '{text}': use numbers and commas, such as 0.1,1,10") from None
-
-
 def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchmark]) -> Match:
     from reproduce.play.match import FACTORS, Match
     from reproduce.play.specs import Spec, parse
+    from reproduce.play.written import grid, seeds
 
     if args.own:
         if len(benchmarks) > 1:

@@ -72,7 +72,7 @@ def coverage_table() -> str:
 
 
 def _of(paper: str) -> Coverage:
-    figures, tables = PRINTED[paper]
+    figures, tables = PRINTED.get(paper, (0, 0))
     printed = (*(f"fig{i + 1}" for i in range(figures)), *(f"table{i + 1}" for i in range(tables)))
     names = tuple(a.name for a in artifacts() if a.paper == paper)
     return Coverage(

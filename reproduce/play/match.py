@@ -203,7 +203,7 @@ class Match:
                 together(members)
             except UserError:
                 raise
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 if not entries[0].own:
                     raise
                 files = {str(f) for j in members for e in j.experiments for f in own_files(e)}

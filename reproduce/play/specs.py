@@ -92,7 +92,9 @@ def _load(module: str) -> ModuleType:
     if not path.is_file():
         near = [f.stem for f in Path.cwd().glob("*.py")]
         raise unknown("module", module, near) if near else UserError(f"there is no file {path.name} in this folder")
-    if module in sys.modules and module not in LOADED:
+    known = sys.modules.get(module)
+    other = known is not None and getattr(known, "__file__", "") != str(path)  # a notebook may have imported the file
+    if other and module not in LOADED:
         raise UserError(f"{path.name} has the name of a module that is in use: rename it")
     specification = importlib.util.spec_from_file_location(module, path)
     assert specification is not None

@@ -1,0 +1,56 @@
+"""The plays of a workflow: what the key `play` of its configuration asks, checked before any job; when one is stale."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from reproduce import files, plan
+from reproduce.settings import settings
+
+
+def words(config: Mapping[str, Any]) -> str:
+    """The arguments of `python -m reproduce play` that the key stands for, but for the benchmark and the scale."""
+    asked = config["play"]
+    algorithms = ["--all"] if asked["algorithms"] is None else list(asked["algorithms"])
+    tuned = ["--tune", "--grid", ",".join(map(str, asked["grid"]))] if asked["tune"] else []
+    return shlex.join([*algorithms, "--seeds", str(asked["seeds"]), *tuned])
+
+
+def tables(config: Mapping[str, Any]) -> list[str]:
+    """The tables of all benchmarks of the configuration. Raises UserError if one of them cannot be made."""
+    asked = config["play"]
+    for benchmark in asked["benchmarks"]:
+        _trained(asked["scale"], benchmark, config)
+    return [f"play/{asked['scale']}/{benchmark}.md" for benchmark in asked["benchmarks"]]
+
+
+def marker(scale: str, benchmark: str, config: Mapping[str, Any]) -> str:
+    """A file that is rewritten when the question has changed, or anything that a number of the play depends on:
+    declarations, code of this package and of the user's own files, precision. What has to be trained again then is for
+    the command to find out. Raises UserError for what cannot be played."""
+    text = "\n".join([words(config), *_trained(scale, benchmark, config)]) + "\n"
+    path = Path(f"logs/play/{scale}/{benchmark}.asked/question")
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        files.write_text(path, text)
+    return str(path)
+
+
+def _trained(scale: str, benchmark: str, config: Mapping[str, Any]) -> list[str]:
+    """A line for each result that the play reads before its rates are chosen."""
+    from reproduce.play.benchmarks import find
+    from reproduce.play.match import Match
+    from reproduce.play.names import NAMES
+    from reproduce.play.specs import parse
+    from reproduce.play.written import seeds
+
+    asked = config["play"]
+    every = asked["algorithms"] is None
+    specs = [parse(name) for name in (NAMES if every else asked["algorithms"])]
+    reported, grid = seeds(str(asked["seeds"])), tuple(map(float, asked["grid"]))
+    match = Match(specs, [find(benchmark, scale)], reported, asked["tune"], lenient=every, factors=grid)
+    jobs = [j for e in match.entries for j in [*match.grid(e), match.reported(e)] if j is not None]
+    return [hashlib.sha256(plan.digest_of(j, settings().precision).encode()).hexdigest()[:16] for j in jobs]
