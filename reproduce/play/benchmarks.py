@@ -29,7 +29,7 @@ from reproduce.systems import System
 
 ALIASES: Mapping[str, Mapping[str, str]] = {
     "fedacs-static": {"smoke": "fedacs/image-blobs-static", "reduced": "fedacs/fashion-mnist-static"},
-    "fedacs-dynamic": {"smoke": "fedacs/image-blobs-dynamic", "reduced": "fedacs/fashion-mnist-dynamic"},
+    "fedacs-dynamic": {"smoke": "fedacs/image-blobs-dynamic-alpha035", "reduced": "fedacs/fashion-mnist-dynamic"},
     "fedagrac-steps": {"smoke": "fedagrac/fig5-tiny-cnn-3", "reduced": "fedagrac/fig5-cnn2-10@20"},
     "sessions": {
         "smoke": "dynamic_init/gaussian-n4-o00-a03:init_scheme=previous",
