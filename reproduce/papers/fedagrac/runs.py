@@ -68,8 +68,8 @@ def experiment(
 
 
 TEN = tuple(range(10))
-"""Of logistic regression in Table 1 and Figs. 3 to 5: the paper has one run, and three of ours take a minute or two. With
-three seeds few statements about many settings survive Holm's procedure (docs/claims.md)."""
+"""Of logistic regression in Table 1 and Figs. 3 to 5: the paper has one run, and three of ours take a minute or two.
+With three seeds few statements about many settings survive Holm's procedure (docs/claims.md)."""
 SIX = tuple(range(6))
 """Of the network in Figs. 2 and 3, where runs diverge: six are the fewest with an interval of their median."""
 
