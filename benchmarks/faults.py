@@ -246,7 +246,8 @@ def _half_files(place: Path) -> int:
     half = result.exists() and not results.provenance(result)
     for checkpoint in place.glob("store/checkpoints/*.pt"):
         try:
-            unpack(checkpoint.read_bytes())
+            with checkpoint.open("rb") as file:
+                unpack(file)
         except ValueError:
             half += 1
     return int(half)

@@ -130,9 +130,10 @@ def checkpoints() -> Iterator[Bad]:
         return prepare
 
     def of_another(path: Path) -> None:
-        from reproduce.engine.checkpoint import pack
+        from reproduce.engine.checkpoint import put as whole
 
-        path.write_bytes(pack({"states": [("another run", {})], "note": {}}))
+        with path.open("wb") as file:
+            whole({"states": [("another run", {})], "note": {}}, file)
 
     for name, write in {
         "empty": lambda path: path.write_bytes(b""),

@@ -42,7 +42,7 @@ def lines_and_bars(histories: Histories) -> str:
     if "target_accuracy_pct" in histories.frame:
         said.append(
             "Dotted: the target of the paper's tables. Our rounds to it are those of raw curves, which reach it "
-            "earlier than their trailing mean; of which the paper's are, the rings, it does not say."
+            "earlier than their trailing mean; the paper does not say of which its own are (the rings)."
         )
     return " ".join(said)
 

@@ -192,7 +192,7 @@ CINIC10 = NetworkSetting(
 )  # fmt: skip
 FEW_IMAGES = (
     "3,000 training and 2,000 test images, batches of 32, 60 rounds, rate 0.005; final accuracy of the last 15 rounds, "
-    "the target 0.9 times the best one of a seed of FedAvg"
+    "the target 0.9 times FedAvg's best"
 )
 SMALL_MNIST = replace(
     MNIST, targets={}, rate=0.005, batch=32, rounds=60, tail=15, train_samples=3000, test_samples=2000, seeds=(0, 1),
