@@ -126,9 +126,31 @@ def minutes(scale: str, paper: str, name: str) -> int:
     return max(10, math.ceil(3 * due(plan.job(scale, paper, name)).seconds / 60))
 
 
+PER_CLIENT = frozenset({"FedaGrac", "FedVARP", "Scaffold", "Moon"})
+"""Algorithms, by the names of their classes, whose runs keep a vector of all parameters for each client."""
+
+
 def megabytes(scale: str, paper: str, name: str) -> int:
-    """Memory to ask a cluster for: torch and the data set, and one and a half times the estimate."""
-    return 2000 + math.ceil(1.5 * due(plan.job(scale, paper, name)).bytes / 1e6)
+    """Memory to ask a cluster for: torch and the data set, and one and a half times the estimate with what all runs
+    keep; where the job was trained before, not less than a quarter more than it had then."""
+    job = plan.job(scale, paper, name)
+    found = results.provenance(job.output) if results.standing(job).usable else None
+    peak = (found or {}).get("peak_memory") or 0
+    return math.ceil(max(2000 + 1.5 * (due(job).bytes + kept(job)) / 1e6, 1.25 * peak / 1e6))
+
+
+def kept(job: Job) -> float:
+    """Bytes of the states of all runs of a job, which live as long as it does: model, server's vectors, vectors of the
+    clients, and of sessions the stored models with their fingerprints."""
+    total = 0.0
+    for e in job.experiments:
+        problem: Any = e.problem
+        if problem.model is None:  # a quadratic, of a few numbers
+            continue
+        clients = problem.clients if PER_CLIENT & {c.__name__ for c in type(e.algorithm).__mro__} else 0
+        vectors = 2 + clients + 2 * getattr(e.clock, "sessions", 0)
+        total += 4.0 * problem.model.parameters * vectors * len(job.panel.seeds)
+    return total
 
 
 def gpus() -> int:

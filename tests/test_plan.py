@@ -199,7 +199,7 @@ def test_a_job_without_its_data_is_left_out_and_says_why(
 
 
 def test_what_a_cluster_is_asked_for(declare: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three times the estimated time, one and a half times the memory and 2 GB for torch."""
+    """Three times the estimated time, one and a half times the memory, states included, and 2 GB for torch."""
     declare(artifact("fig1", panel("a", experiment("fedavg"), experiment("fedprox", lr=0.2))))
     monkeypatch.setattr(
         "reproduce.engine.cost.estimate_together",
@@ -207,7 +207,8 @@ def test_what_a_cluster_is_asked_for(declare: Callable[..., None], monkeypatch: 
     )
     monkeypatch.setattr(costs, "correction", lambda job: 1.0)
     assert costs.minutes("smoke", "fedacs", "a") == 40
-    assert costs.megabytes("smoke", "fedacs", "a") == 3500
+    monkeypatch.setattr(costs, "kept", lambda job: 2e9)
+    assert costs.megabytes("smoke", "fedacs", "a") == 6500
 
 
 def test_costs_add_up_but_experiments_on_the_same_data_share_their_batches() -> None:

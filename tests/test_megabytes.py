@@ -1,0 +1,47 @@
+"""The memory that a cluster is asked for: what algorithms keep, and what committed results had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from runs import run
+
+from reproduce import costs, plan, results
+from reproduce.play.benchmarks import find, reason
+from reproduce.play.names import NAMES
+from reproduce.play.specs import Spec
+
+BENCHMARK = find("fedagrac-steps", "smoke")
+
+
+def numbers(state: Any) -> Iterator[int]:
+    """How many numbers each tensor of a state has."""
+    if isinstance(state, torch.Tensor):
+        yield state.numel()
+    elif isinstance(state, dict):
+        for value in state.values():
+            yield from numbers(value)
+    elif isinstance(state, list | tuple):
+        for value in state:
+            yield from numbers(value)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if not reason(Spec(n), BENCHMARK)])
+def test_what_an_algorithm_keeps_for_its_clients_is_known(name: str) -> None:
+    experiment = BENCHMARK.experiment(Spec(name))
+    (played,) = run([experiment])
+    vectors = sum(numbers(played.state)) / played.env.parameters
+    asked = bool(costs.PER_CLIENT & {c.__name__ for c in type(experiment.algorithm).__mro__})
+    assert asked == (vectors >= played.env.clients)
+
+
+@pytest.mark.parametrize("scale", ["reduced", "paper"])
+def test_a_job_that_was_trained_is_asked_for_no_less_than_it_had(scale: str) -> None:
+    for job in plan.jobs(scale):
+        if Path(job.output).is_file():
+            peak = results.provenance(job.output).get("peak_memory", 0)
+            assert costs.megabytes(scale, job.paper, job.name) >= peak / 1e6
