@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,4 +52,4 @@ def _trained(scale: str, benchmark: str, config: Mapping[str, Any]) -> list[str]
     reported, grid = seeds(str(asked["seeds"])), tuple(map(float, asked["grid"]))
     match = Match(specs, [find(benchmark, scale)], reported, asked["tune"], lenient=every, factors=grid)
     jobs = [j for e in match.entries for j in [*match.grid(e), match.reported(e)] if j is not None]
-    return [hashlib.sha256(plan.digest_of(j, settings().precision).encode()).hexdigest()[:16] for j in jobs]
+    return [plan.digest_of(j, settings().precision) for j in jobs]
