@@ -34,13 +34,8 @@ def cost(job: Job) -> Cost:
 
 
 def due(job: Job) -> Cost:
-    """Estimated cost of training the job now: of the seeds that its results lack, if the others stay (`results`)."""
-    return _with(job, results.standing(job).more) if results.standing(job).more else cost(job)
-
-
-@cache
-def _with(job: Job, seeds: tuple[int, ...]) -> Cost:
-    return cost(replace(job, panel=replace(job.panel, seeds=seeds)))
+    """Estimated cost of training the job now: of what its results lack, if the rest of them stays (`results.part`)."""
+    return cost(results.part(job) or job)
 
 
 @cache
@@ -57,7 +52,7 @@ def at_most(job: Job) -> bool:
 
 def forget_speed() -> None:
     """Estimate anew: the machine was measured, or jobs have finished."""
-    for known in (cost, _with, _estimate, _rates, _corrections):
+    for known in (cost, _estimate, _rates, _corrections):
         known.cache_clear()
 
 

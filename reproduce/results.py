@@ -9,7 +9,7 @@
     missing      no file
 
 Seeds that are missing are added if the code of the others is the same, or confirmed; those that nobody asks for stay in
-the file and are not read.
+the file and are not read. Likewise, if only some of a job's experiments are declared otherwise now, the others stay.
 
 A result is compared by what its provenance holds: the declared records with all their numbers, the seeds, the digest of
 the code. Results from before that digest was recorded are of older code.
@@ -23,7 +23,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from reproduce.plan import Job
 
 DAMAGED = "not a complete results file"
+DECLARED = "of another declaration"
 WORDS = {
     "current": "current",
     "confirmed": "of older code, confirmed by a replay",
@@ -52,7 +53,7 @@ class Standing:
     other: why it is not of this job, "" if it is. code: a key of `WORDS`. seeds, wanted: those it has and should have.
     dirty: made from code that differed from its commit. date: when it was made. early: runs ended at their target and
     not where figures end; enough: no more is asked for (`to_target`). alike: its precision is today's, and its
-    provenance has today's entries.
+    provenance has today's entries. lacking: of a job of which some experiments are declared as they were, the others.
     """
 
     exists: bool = False
@@ -65,6 +66,7 @@ class Standing:
     early: bool = False
     enough: bool = False
     alike: bool = False
+    lacking: tuple[int, ...] = ()
 
     @property
     def state(self) -> str:
@@ -101,8 +103,16 @@ class Standing:
     @property
     def extends(self) -> bool:
         """Can seeds be added to those it has, as if all had been trained with today's code?"""
-        good = self.exists and not self.other and self.code in ("current", "confirmed")
-        return good and self.alike and not self.early
+        return self.exists and not self.other and self._as_today
+
+    @property
+    def _as_today(self) -> bool:
+        return self.code in ("current", "confirmed") and self.alike and not self.early
+
+    @property
+    def changed(self) -> tuple[int, ...]:
+        """The experiments that a training puts in the places of others; () if it trains all anew, or adds seeds."""
+        return self.lacking if self._as_today and not self.few else ()
 
     @property
     def more(self) -> tuple[int, ...]:
@@ -136,15 +146,33 @@ def standing(job: Job) -> Standing:
     note = _provenance(path, status.st_mtime_ns, status.st_size)
     if not note:
         return Standing(True, DAMAGED, wanted=job.panel.seeds)
-    seeds = tuple(note["seeds"])
-    dirty = any(n["git"].endswith("+") for n in trainings(note))
-    rest = {"seeds": seeds, "wanted": job.panel.seeds, "dirty": dirty, "date": note["date"]}
+    rest: dict[str, Any] = {
+        "seeds": tuple(note["seeds"]),
+        "wanted": job.panel.seeds,
+        "dirty": any(n["git"].endswith("+") for n in trainings(note)),
+        "date": note["date"],
+        "alike": precision(note) == settings().precision and "cpu_seconds_of" in note,
+    }
     if other := _other(job, note):
-        return Standing(True, other, "current", **rest)
+        lacking = _lacking(job, note) if other == DECLARED else ()
+        words = f"{other} in {len(lacking)} of {len(job.experiments)} settings" if lacking else other
+        return Standing(True, words, _code(job, note) if lacking else "current", lacking=lacking, **rest)
     rest["early"] = not all(map(declared, note["experiments"], job.experiments))
-    rest["enough"] = settings().to_target
-    rest["alike"] = precision(note) == settings().precision and "cpu_seconds_of" in note
-    return Standing(True, "", _code(job, note), **rest)
+    return Standing(True, "", _code(job, note), enough=settings().to_target, **rest)
+
+
+def part(job: Job) -> Job | None:
+    """What a training adds to the results of `job`, as a job: some experiments, or all with the seeds that are missing;
+    None if it trains all anew, or nothing."""
+    found = standing(job)
+    if found.changed:
+        return _part(job, found.changed, found.seeds)
+    return _part(job, tuple(range(len(job.experiments))), found.more) if found.more else None
+
+
+@cache
+def _part(job: Job, places: tuple[int, ...], seeds: tuple[int, ...]) -> Job:
+    return replace(job, experiments=tuple(job.experiments[i] for i in places), panel=replace(job.panel, seeds=seeds))
 
 
 def _code(job: Job, note: Mapping[str, Any]) -> str:
@@ -169,11 +197,17 @@ def _other(job: Job, note: Mapping[str, Any]) -> str:
     if named != (job.scale, job.paper, job.name):
         return "of another job ({}/{}/{})".format(*named)
     if len(found) != len(job.experiments) or not all(map(_whole_or_early, found, job.experiments)):
-        return "of another declaration"
+        return DECLARED
     # Without a wish the result says under every table how it was computed.
     if os.environ.get("REPRODUCE_PRECISION", precision(note)) != precision(note):
         return f"of another precision ({precision(note)})"
     return ""
+
+
+def _lacking(job: Job, note: Mapping[str, Any]) -> tuple[int, ...]:
+    """The experiments of the job that this provenance of its does not have, if it has others of it; else ()."""
+    found = tuple(i for i, e in enumerate(job.experiments) if not any(declared(old, e) for old in note["experiments"]))
+    return found if len(found) < len(job.experiments) else ()
 
 
 def declared(stored: Mapping[str, Any], experiment: Experiment) -> bool:

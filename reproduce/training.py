@@ -12,6 +12,7 @@ from pathlib import Path
 
 from reproduce import plan, results
 from reproduce.errors import MissingData, UserError
+from reproduce.experiment import code
 from reproduce.files import check_writable, locked, sweep, write
 from reproduce.settings import settings
 
@@ -30,19 +31,20 @@ def train(job: plan.Job, output: Path | None = None) -> None:
     """Train the job and write its results, by default where the workflow expects them; a job that was killed goes on
     from its checkpoint. Raises what `check` raises.
 
-    If the file is there and lacks only seeds, they are trained alone and put beside the others; if it would lose seeds
-    that are not asked for, it is copied into the store before. With `to_target`
+    If the file is there and lacks only seeds, or the runs of some experiments, these are trained alone and put beside
+    the others; if it would lose seeds that are not asked for, it is copied into the store before. With `to_target`
     (`settings`) runs that have a target end there; nothing changes before it.
     """
     path = output or Path(job.output)
     check(job, path)
     sweep(settings().store / "checkpoints")
-    standing = results.standing(job) if path.absolute() == Path(job.output).absolute() else results.Standing()
-    if standing.more:
-        _add(job, standing.more, path)
-        return
-    if standing.lost:
-        _put_aside(job, standing, path)
+    if path.absolute() == Path(job.output).absolute():
+        standing = results.standing(job)
+        if part := results.part(job):
+            _add(job, part, path)
+            return
+        if standing.lost:
+            _put_aside(job, standing, path)
     from reproduce.engine.train import train_job
 
     if settings().to_target:
@@ -65,17 +67,16 @@ def _own_instructions() -> Iterator[None]:
         os.environ.update(before)
 
 
-def _add(job: plan.Job, seeds: Sequence[int], path: Path) -> None:
-    """Train the job with `seeds` into a file of the store, and put them beside those of its results file at `path`.
+def _add(job: plan.Job, part: plan.Job, path: Path) -> None:
+    """Train `part` of the job into a file of the store, and put its runs beside those of the results file at `path`.
 
     They go on as far as those that are there, whatever `to_target` says. After a kill the next call goes on from the
     checkpoint, or from that file.
     """
-    from reproduce.engine.store import add
+    from reproduce.engine.store import join
     from reproduce.engine.train import train_job
 
-    print(f"seeds of {path}: {_listed(results.standing(job).seeds)}; adds {_listed(seeds)}", file=sys.stderr)
-    part = replace(job, panel=replace(job.panel, seeds=tuple(seeds)))
+    print(f"{path}: {_difference(job, part)}", file=sys.stderr)
     digest = plan.digest_of(part, settings().precision)
     added = settings().store / "checkpoints" / f"{job.scale}-{job.paper}-{job.name}-{digest}.parquet"
     if not (added.is_file() and results.provenance(added)):
@@ -83,14 +84,27 @@ def _add(job: plan.Job, seeds: Sequence[int], path: Path) -> None:
             train_job(part.panel, part.experiments, job.scale, job.paper, job.name, digest, added)
     with locked(path.parent):
         now = results.standing(job)
-        if now.more == tuple(seeds):
-            add(path, added, [*job.panel.seeds, *(s for s in now.seeds if s not in job.panel.seeds)])
-        elif not now.holds:  # otherwise another process has put the same seeds there
+        if results.part(job) is part:
+            seeds = [*job.panel.seeds, *(s for s in now.seeds if s not in job.panel.seeds)]
+            join(path, added, [dict(e.labels) for e in job.experiments], seeds, code(job.experiments))
+        elif not now.holds:  # otherwise another process has put the same runs there
             raise UserError(
-                f"{path} has changed ({now.words or 'other seeds'}) while seeds {_listed(seeds)} were trained, which "
-                f"are in {added}: start again to train what is missing now"
+                f"{path} has changed ({now.words or 'other seeds'}) while {_runs(part)} were trained, which are in "
+                f"{added}: start again to train what is missing now"
             )
         added.unlink(missing_ok=True)
+
+
+def _difference(job: plan.Job, part: plan.Job) -> str:
+    """What is there of a job, and what is added, for people."""
+    there = results.standing(job)
+    if there.changed:
+        return f"{there.words}; trains {'this' if len(there.changed) == 1 else 'these'}, keeps the rest"
+    return f"has seeds {_listed(there.seeds)}; adds {_listed(part.panel.seeds)}"
+
+
+def _runs(part: plan.Job) -> str:
+    return f"{len(part.experiments)} settings with seeds {_listed(part.panel.seeds)}"
 
 
 def _put_aside(job: plan.Job, standing: results.Standing, path: Path) -> None:

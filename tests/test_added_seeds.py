@@ -81,7 +81,7 @@ def test_seeds_that_were_trained_are_not_trained_again_after_a_kill(monkeypatch:
 
     before = train(QUICK, 1)
     with monkeypatch.context() as context:
-        context.setattr(store, "add", killed)
+        context.setattr(store, "join", killed)
         with pytest.raises(KeyboardInterrupt):
             train(QUICK, 0, 1, 2)
     pd.testing.assert_frame_equal(pd.read_parquet(QUICK.output), before, check_exact=True)
@@ -188,8 +188,8 @@ def test_files_that_do_not_go_together_are_an_error(other: str) -> None:
         note = results.provenance("new.parquet")
         store._write(Path("new.parquet"), pd.read_parquet("new.parquet"), {**note, "data": {"mnist": "another"}})
     seeds = (0, 1) if other == "data" else (0, 1, 2)
-    with pytest.raises(UserError, match={"data": "trained on other data", "seeds": "are not 0, 1, 2"}[other]):
-        store.add(Path(QUICK.output), Path("new.parquet"), seeds)
+    with pytest.raises(UserError, match={"data": "trained on other data", "seeds": "seeds 0, 1, 2"}[other]):
+        store.join(Path(QUICK.output), Path("new.parquet"), [dict(e.labels) for e in QUICK.experiments], seeds, "")
     assert results.provenance(QUICK.output)["seeds"] == [1]
 
 

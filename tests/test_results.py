@@ -131,7 +131,9 @@ def test_more_seeds_than_asked_for_hold(stored: Callable[..., results.Standing])
     ],
 )
 def test_another_declaration_is_not_used(stored: Callable[..., results.Standing], changed: Job) -> None:
-    assert stored(changed, provenance(job())).words == "of another declaration"
+    found = stored(changed, provenance(job()))
+    assert found.words == "of another declaration" + " in 1 of 2 settings" * (len(changed.experiments) > 1)
+    assert not found.usable
 
 
 def test_another_precision_is_not_used_if_one_is_asked_for(

@@ -148,7 +148,7 @@ def test_a_damaged_file_is_not_joined() -> None:
     training.train(seeded(1), Path("new.parquet"))
     damage()
     with pytest.raises(UserError, match="holds other numbers than were written"):
-        store.add(FILE, Path("new.parquet"), (0, 1))
+        store.join(FILE, Path("new.parquet"), [dict(e.labels) for e in QUICK.experiments], (0, 1), "")
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before the end", "after the end"])

@@ -417,7 +417,7 @@ def test_missing_seeds_are_added_and_what_is_there_stays_if_that_fails(project: 
     note = miniature.provenance(few)
     assert note["date"] == "before"
     assert "checkpoints/smoke-fedacs-shared-" in note["added"]
-    assert "shared.parquet: 1; adds 0, 2" in (copy / "logs/smoke/fedacs/shared.log").read_text()
+    assert "shared.parquet: has seeds 1; adds 0, 2" in (copy / "logs/smoke/fedacs/shared.log").read_text()
     assert miniature.trained(failing)[0] == [1]
     assert "output: results/smoke/fiarse/diverge.parquet" in text(snakemake(copy, "smoke", "-n"))
 

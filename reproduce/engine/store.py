@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce import files, seal
 from reproduce.engine.cohort import Run
 from reproduce.errors import UserError
+from reproduce.experiment import Label, training_of, trainings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,61 +59,87 @@ OF_EACH = (
 """Entries of a provenance that are said of each training: of the newest in their places, of others under `earlier`."""
 
 
-def add(path: Path, new: Path, seeds: Sequence[int]) -> None:
-    """Put the runs of the results file `new` beside those of `path`, whose job has the same experiments.
+class _Result:
+    """A results file: its rows `frame`, its provenance `note`. Raises UserError for one that is damaged."""
 
-    seeds: those of both, in the order that the runs of an experiment get. The provenance becomes that of `new`, with
-    the costs of all runs, and what that of `path` said of its own training under `earlier`. Raises UserError if the
-    files do not go together.
+    def __init__(self, path: Path) -> None:
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(path)
+        self.frame, self.note = table.to_pandas(), json.loads(table.schema.metadata[b"provenance"])
+        if not seal.kept(table) or self.note["content"] != seal.of_table(table):
+            raise UserError(f"{path} holds other numbers than were written: delete it, and train again")
+        self.labels: list[Mapping[str, Label]] = [e["labels"] for e in self.note["experiments"]]
+
+    def has(self, labels: Mapping[str, Label], seed: int) -> bool:
+        return labels in self.labels and seed in self.note["seeds"]
+
+    def rows(self, labels: Mapping[str, Label], seed: int) -> pd.DataFrame:
+        """Of one run, in the columns that a file of its own would have."""
+        names = {name for each in self.labels for name in each}
+        mine = self.frame["seed"] == seed
+        for name in names:
+            mine &= self.frame[name] == labels[name] if name in labels else self.frame[name].isna()
+        return self.frame[mine].drop(columns=[*(names - labels.keys())]).assign(**labels)
+
+    def experiment(self, labels: Mapping[str, Label]) -> dict[str, Any]:
+        return dict(self.note["experiments"][self.labels.index(labels)])
+
+    def seconds(self, labels: Mapping[str, Label], seed: int) -> float:
+        """Of the processor, that one run took."""
+        return float(self.note["cpu_seconds_of"][self.labels.index(labels)][self.note["seeds"].index(seed)])
+
+
+def join(path: Path, new: Path, labels: Sequence[Mapping[str, Label]], seeds: Sequence[int], code: str) -> None:
+    """Put the runs of the results file `new` beside those of `path`, and in the places of those of the same name.
+
+    labels: of all experiments, seeds: of each of them, in the order that the runs get; what is not among them is left
+    out. The provenance becomes that of `new`, with the digest `code` of the code of all experiments, what all trainings
+    took together, replaced ones included, and what that of `path` said of its own training under `earlier`. Raises
+    UserError if the files do not go together.
     """
     import pandas as pd
-    import pyarrow.parquet as pq
 
-    tables = [pq.read_table(file) for file in (path, new)]
-    old, late = [json.loads(table.schema.metadata[b"provenance"]) for table in tables]
-    for file, table, note in zip((path, new), tables, (old, late), strict=True):
-        if not seal.kept(table) or note["content"] != seal.of_table(table):
-            raise UserError(f"{file} holds other numbers than were written: delete it, and train again")
-    if old["data"] != late["data"]:
+    old, late = _Result(path), _Result(new)
+    if any(old.note["data"].get(name, digest) != digest for name, digest in late.note["data"].items()):
         raise UserError(
-            f"the seeds of {new} cannot be added to {path}: they were trained on other data; restore that data and "
+            f"the runs of {new} cannot be added to {path}: they were trained on other data; restore that data and "
             "delete the former, or delete the latter, and train again"
         )
-    if sorted(old["seeds"] + late["seeds"]) != sorted(seeds):
-        raise UserError(f"the seeds of {new} and {path} are not {', '.join(map(str, seeds))}")
-    frame = pd.concat([table.to_pandas() for table in tables], ignore_index=True)
-    names = {name for e in late["experiments"] for name in e["labels"]}
-    runs = [_run(frame, names, e["labels"], seed) for e in late["experiments"] for seed in seeds]
-    _write(path, pd.concat(runs, ignore_index=True), _provenance(old, late, seeds))
+    runs = [(mine, seed) for mine in labels for seed in seeds]
+    source = [late if late.has(*run) else old for run in runs]
+    if not all(file.has(*run) for file, run in zip(source, runs, strict=True)):
+        raise UserError(f"{new} and {path} have not all settings with seeds {', '.join(map(str, seeds))}")
+    rows = [file.rows(*run) for file, run in zip(source, runs, strict=True)]
+    seconds = iter([file.seconds(*run) for file, run in zip(source, runs, strict=True)])
+    note = {
+        **_of_both(old.note, late.note),
+        "code": code,
+        "seeds": list(seeds),
+        "experiments": [file.experiment(mine) for mine, file in zip(labels, source[:: len(seeds)], strict=True)],
+        "cpu_seconds_of": [[next(seconds) for _ in seeds] for _ in labels],
+    }
+    if len(late.labels) < len(labels):
+        note["only"] = late.labels
+    made = trainings(note)
+    used = [training_of(made, *run) for run in runs]
+    note["earlier"] = [training for training in note["earlier"] if any(training is one for one in used)]
+    _write(path, pd.concat(rows, ignore_index=True), note)
 
 
-def _run(frame: pd.DataFrame, names: Iterable[str], labels: Mapping[str, Any], seed: int) -> pd.DataFrame:
-    """The rows of the experiment that has these labels, and none of the other `names`, with this seed."""
-    mine = frame["seed"] == seed
-    for name in names:
-        mine &= frame[name] == labels[name] if name in labels else frame[name].isna()
-    return frame[mine]
-
-
-def _provenance(old: Mapping[str, Any], late: Mapping[str, Any], seeds: Sequence[int]) -> dict[str, Any]:
-    """What is said of the runs of both, and of each training."""
-    spent: dict[tuple[int, int], float] = {}
-    for note in (old, late):
-        for i, row in enumerate(note["cpu_seconds_of"]):
-            spent |= {(i, seed): s for seed, s in zip(note["seeds"], row, strict=True)}
+def _of_both(old: Mapping[str, Any], late: Mapping[str, Any]) -> dict[str, Any]:
+    """A provenance with what two trainings took together, and what is said of each."""
     parts = [Counter(note["seconds_by_part"]) for note in (old, late)]
-    before = {s for training in old.get("earlier", ()) for s in training["seeds"]}
-    own = {"seeds": [s for s in old["seeds"] if s not in before]} | {name: old[name] for name in OF_EACH}
+    own = trainings(old)[0]
     return {
         **late,
         **{name: old[name] + late[name] for name in SUMS},
-        "seeds": list(seeds),
-        "cpu_seconds_of": [[spent[i, seed] for seed in seeds] for i in range(len(late["experiments"]))],
+        "data": {**old["data"], **late["data"]},
         "seconds_by_part": {name: round(parts[0][name] + parts[1][name], 2) for name in parts[0] | parts[1]},
         "local_runs": dict(Counter(old["local_runs"]) + Counter(late["local_runs"])),
         "peak_memory": max(old["peak_memory"], late["peak_memory"]),
         "strategies": sorted({*old["strategies"], *late["strategies"]}),
-        "earlier": [own, *old.get("earlier", ())],
+        "earlier": [{k: own[k] for k in ("seeds", "only", *OF_EACH) if k in own}, *old.get("earlier", ())],
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from reproduce.experiment import trainings
+from reproduce.experiment import training_of, trainings
 from reproduce.report import metrics
 from reproduce.report.histories import Histories, stored
 
@@ -64,9 +64,9 @@ def costs(histories: Histories, clients: int, overlap: float) -> pd.DataFrame:
         if labels["dataset"] == "ag_news" and labels["label_overlap"]:
             labels["label_overlap"] = overlap
         groups.setdefault(tuple(labels.items()), []).append(stored(e, histories.provenance))
-    rows, processor = [], _most_common(record for found in groups.values() for record, _ in filter(None, found))
+    rows, processor = [], _most_common(run for found in groups.values() for run in filter(None, found))
     for setting, found in groups.items():
-        known = [(record, i) for record, i in filter(None, found) if _processors(record) == {processor}]
+        known = [(record, i) for record, i in filter(None, found) if _processors(record, i) == {processor}]
         if len(known) < len(found):
             continue
         memory = max(record["peak_memory"] for record, _ in known) / 1e9
@@ -77,14 +77,16 @@ def costs(histories: Histories, clients: int, overlap: float) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _processors(record: Mapping[str, Any]) -> set[str]:
-    """Those that the runs of a result were timed on; none if it does not say what they took."""
+def _processors(record: Mapping[str, Any], i: int) -> set[str]:
+    """Those that the runs of a result's experiment i were timed on; none if it does not say what they took."""
     if "cpu_seconds_of" not in record:
         return set()
-    return {str(training.get("machine", {}).get("processor", "unknown")) for training in trainings(record)}
+    labels, made = record["experiments"][i]["labels"], trainings(record)
+    timed = [training_of(made, labels, seed) for seed in record["seeds"]]
+    return {str(training.get("machine", {}).get("processor", "unknown")) for training in timed}
 
 
-def _most_common(records: Iterable[Mapping[str, Any]]) -> str:
-    """The processor of most results; "" if none was timed."""
-    counts = Counter(name for record in records for name in _processors(record))
+def _most_common(runs: Iterable[tuple[Mapping[str, Any], int]]) -> str:
+    """The processor of most experiments; "" if none was timed."""
+    counts = Counter(name for record, i in runs for name in _processors(record, i))
     return max(counts, key=lambda name: counts[name], default="")
