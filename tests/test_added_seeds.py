@@ -185,8 +185,9 @@ def test_files_that_do_not_go_together_are_an_error(other: str) -> None:
     train(QUICK, 1)
     train(QUICK, 0, output=Path("new.parquet"))
     if other == "data":
-        note = results.provenance("new.parquet")
-        store._write(Path("new.parquet"), pd.read_parquet("new.parquet"), {**note, "data": {"mnist": "another"}})
+        for file, digest in ((QUICK.output, "one"), ("new.parquet", "another")):
+            note = results.provenance(file)
+            store._write(Path(file), pd.read_parquet(file), {**note, "data": {"mnist": digest}})
     seeds = (0, 1) if other == "data" else (0, 1, 2)
     with pytest.raises(UserError, match={"data": "trained on other data", "seeds": "seeds 0, 1, 2"}[other]):
         store.join(Path(QUICK.output), Path("new.parquet"), [dict(e.labels) for e in QUICK.experiments], seeds, "")

@@ -14,7 +14,6 @@ import pytest
 from reproduce import costs, plan, results, training
 from reproduce.engine import store
 from reproduce.engine import train as engine
-from reproduce.errors import UserError
 from reproduce.experiment import Experiment, code, training_of, trainings
 from reproduce.plan import Job
 
@@ -192,17 +191,6 @@ def test_what_was_trained_is_not_trained_again_after_a_kill(monkeypatch: pytest.
         context.setattr(engine, "train_job", killed)
         training.train(seeded(QUICK, 0, 1))
     assert results.standing(seeded(QUICK, 0, 1)).holds
-
-
-def test_runs_on_other_data_are_not_joined() -> None:
-    training.train(otherwise(seeded(QUICK, 0, 1), 0))
-    edit(data={name: "another" for name in results.provenance(FILE)["data"]} or {"mnist": "one"})
-    training.train(seeded(QUICK, 0, 1), Path("new.parquet"))
-    note = results.provenance("new.parquet")
-    store._write(Path("new.parquet"), pd.read_parquet("new.parquet"), {**note, "data": {"mnist": "another"}})
-    edit(data={"mnist": "one"})
-    with pytest.raises(UserError, match="trained on other data"):
-        store.join(FILE, Path("new.parquet"), [dict(e.labels) for e in QUICK.experiments], (0, 1), "")
 
 
 def edit(**others: Any) -> None:
