@@ -146,8 +146,12 @@ def linear(data: SessionData) -> SessionData:
     )
 
 
-def small(data: SessionData, rate: Rate, stands_for: str = "") -> SessionData:
-    """Real images and a small network at reduced scale, without augmentation."""
+def small(data: SessionData, rate: Rate, scaffold: float, stands_for: str = "") -> SessionData:
+    """Real images and a small network at reduced scale, without augmentation.
+
+    scaffold: its rate, of seven from 0.0625 to 0.5 the one with the highest accuracy at the ends of sessions 3 to 5, on
+    two seeds that are not reported (previous model, labels that do not overlap, alpha 0.3).
+    """
     return replace(
         data,
         model=ConvNet(3, 32, (8, 16), (32,), classes=data.classes, kernel=3, padding=1),
@@ -155,19 +159,18 @@ def small(data: SessionData, rate: Rate, stands_for: str = "") -> SessionData:
         kind="cnn",
         rounds=10,
         rate=rate,
-        rates={"scaffold": (10 * rate[0], 0.9)},
+        rates={"scaffold": (scaffold, 0.9)},
         batch=32,
         augment="none",
         test_samples=2000,
         older_R=10.0,
         seeds=(),
         substitute=f"{stands_for}images in colour: two convolutions from a random start, 10 rounds of batches of 32 "
-        f"per session, rate {rate[0]:g} (SCAFFOLD {10 * rate[0]:g}, which leaves it at chance), no augmentation, 2,000 "
-        "test images",
+        f"per session, rate {rate[0]:g} (SCAFFOLD {scaffold:g}), no augmentation, 2,000 test images",
     )
 
 
-SMALL10, SMALL100 = small(CIFAR10, (0.05, 0.5)), small(CIFAR100, (0.05, 0.5))
+SMALL10, SMALL100 = small(CIFAR10, (0.05, 0.5), 0.125), small(CIFAR100, (0.05, 0.5), 0.25)
 SMALL_NEWS = replace(
     NEWS, source="ag_news_subset", tokenizer="hashed", test_samples=2000, model=FastText(width=32), rounds=20,
     # At a rate of 0.5 no word moves within 20 rounds. SCAFFOLD's rate is its server's step as well, and FedProx,
@@ -190,10 +193,10 @@ SCALES = {
         data={
             "mnist": linear(MNIST),
             "fashion_mnist": linear(FASHION),
-            "svhn": small(CIFAR10, (0.05, 0.5), "CIFAR-10 for SVHN; "),
+            "svhn": small(CIFAR10, (0.05, 0.5), 0.125, "CIFAR-10 for SVHN; "),
             "cifar10": SMALL10,
             "cifar100": SMALL100,
-            "tiny_imagenet": small(CIFAR100, (0.05, 0.5), "CIFAR-100 for TinyImageNet; "),
+            "tiny_imagenet": small(CIFAR100, (0.05, 0.5), 0.25, "CIFAR-100 for TinyImageNet; "),
             "ag_news": SMALL_NEWS,
         },
         groups={"20": Group(10, 6, FEW), "100": Group(20, 7, MANY)},
