@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from reproduce.declare import Artifact, Printed, Sheet
 from reproduce.experiment import COLUMNS
 from reproduce.papers import artifacts
-from reproduce.report import captions, figures, looks, printed
+from reproduce.report import captions, categories, figures, looks, printed
 from reproduce.report.histories import Histories
 
 PAPERS = Path("reproduce/papers")
@@ -86,7 +86,7 @@ def test_the_best_pair_is_outlined_in_the_panels_of_its_model() -> None:
     cells = pd.DataFrame([{"lambda": x, "learning_rate": y, "value": x + y} for x in (0.5, 1.0) for y in (0.005, 0.05)])
     made = artifact("fedagrac/fig4")
     for ax, model in zip(axes[0], ("lr", "alexnet"), strict=True):
-        figures.heatmap(ax, cells, x="lambda", y="learning_rate")
+        categories.heatmap(ax, cells, x="lambda", y="learning_rate")
         mine = tuple(e for p in made.panels("paper") for e in p.experiments if e.labels["model"] == model)
         here = Histories(pd.DataFrame({c: [] for c in COLUMNS}), "paper", experiments=mine)
         assert isinstance(made.draw, Sheet)
@@ -100,7 +100,7 @@ def test_at_reduced_scale_the_best_pair_is_its_counterpart() -> None:
     """A tenth of the steps at ten times the rate: the same pair is at 0.05, not at 0.005, which the grid has too."""
     _, axes = figures.sheet()
     cells = pd.DataFrame([{"lambda": 1.0, "learning_rate": y, "value": y} for y in (0.005, 0.05)])
-    figures.heatmap(axes[0, 0], cells, x="lambda", y="learning_rate")
+    categories.heatmap(axes[0, 0], cells, x="lambda", y="learning_rate")
     made = artifact("fedagrac/fig4")
     mine = tuple(e for p in made.panels("reduced") for e in p.experiments if e.labels["model"] == "lr")
     here = Histories(pd.DataFrame({c: [] for c in COLUMNS}), "reduced", experiments=mine)

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from reproduce.declare import Artifact, no_panels
 from reproduce.experiment import Experiment, Panel
-from reproduce.report import captions, figures
+from reproduce.report import captions, categories, figures
 from reproduce.report.histories import Histories
 from reproduce.report.names import heading, pretty
 from reproduce.report.render import render
@@ -173,7 +173,7 @@ class TestPictures:
                 if (e, lam) != (0.1, 0.1)
             ]
         )
-        figures.heatmap(ax, frame, x="lam", y="eta", names={"lam": "λ"})
+        categories.heatmap(ax, frame, x="lam", y="eta", names={"lam": "λ"})
         shown = {t.get_position(): t.get_text() for t in ax.texts}
         assert shown == {(0, 0): "10.5", (2, 0): "11.5", (0, 1): "50.5", (1, 1): "50.6", (2, 1): "div."}
         assert [t.get_text() for t in ax.get_xticklabels()] == ["0.01", "0.1", "1"]
@@ -187,17 +187,17 @@ class TestPictures:
     def test_a_box_marks_the_mean_of_some_of_its_seeds(self) -> None:
         fig, ax = one()
         frame = pd.DataFrame({"x": [1, 1, 2, 2], "y": 1, "seed": [0, 1, 0, 1], "value": [3.0, 4.0, 5.0, np.nan]})
-        figures.heatmap(ax, frame, x="x", y="y")
+        categories.heatmap(ax, frame, x="x", y="y")
         assert [t.get_text() for t in ax.texts] == ["3.5", "5.0†"]
         assert "†: the mean is without seeds that diverged." in captions.caption(artifact(), self.HISTORIES, fig)
-        figures.heatmap(ax := one()[1], frame.dropna(), x="x", y="y")
+        categories.heatmap(ax := one()[1], frame.dropna(), x="x", y="y")
         assert not captions.less(ax.figure)
 
     def test_dots(self) -> None:
         _fig, ax = one()
         last = runs(("fedavg", "moon"), seeds=2).query("round == 20")
         rows = pd.concat([last.assign(kind="a"), last[last["algorithm"] == "moon"].assign(kind="b", censored=True)])
-        figures.dots(ax, rows, row="kind", rows=["a", "b"], order=["fedavg", "moon"])
+        categories.dots(ax, rows, row="kind", rows=["a", "b"], order=["fedavg", "moon"])
         marks = [line for line in ax.get_lines() if line.get_marker() != "None" and len(line.get_xdata())]
         assert [(m.get_xdata()[0], m.get_marker()) for m in marks] == [(20.5, "s"), (30.5, "X"), (30.5, ">")]
         assert marks[2].get_ydata()[0] == 1, "alone in its line of the plot: on it"
@@ -207,7 +207,7 @@ class TestPictures:
         """Also of a series that missed the target in the first line of the plot, or in all."""
         _fig, ax = one()
         last = runs(("fedavg", "moon"), seeds=2).query("round == 20").assign(kind="a", censored=True)
-        figures.dots(ax, last, row="kind", rows=["a"], order=["fedavg", "none", "moon"])
+        categories.dots(ax, last, row="kind", rows=["a"], order=["fedavg", "none", "moon"])
         handles, labels = ax.get_legend_handles_labels()
         assert labels == ["FedAvg", "MOON"], "every name once"
         assert [handle.get_marker() for handle in handles] == ["s", "X"]
@@ -217,7 +217,7 @@ class TestPictures:
         last = runs(("fedavg",)).query("round == 20")
         rows = pd.concat([last.assign(kind=kind) for kind in ("a", "a2", "b", "b2")])
         groups = {"a": "a", "a2": "a", "b": "b", "b2": "b"}
-        figures.dots(ax, rows, row="kind", rows=list(groups), order=["fedavg"], groups=groups)
+        categories.dots(ax, rows, row="kind", rows=list(groups), order=["fedavg"], groups=groups)
         assert [t.get_fontweight() for t in ax.get_yticklabels()] == ["bold", "normal", "bold", "normal"]
         assert [line.get_ydata()[0] for line in ax.get_lines() if list(line.get_xdata()) == [0, 1]] == [1.5]
 
@@ -225,7 +225,7 @@ class TestPictures:
         frame = pd.DataFrame({"x": [1, 2], "y": [1, 1], "value": [3.0, 4.0]})
         for limits in ((0.0, 10.0), None):
             _fig, ax = one()
-            figures.heatmap(ax, frame, x="x", y="y", limits=limits, label="accuracy (%)")
+            categories.heatmap(ax, frame, x="x", y="y", limits=limits, label="accuracy (%)")
             assert ax.get_images()[0].get_clim() == (limits or (3.0, 4.0))
             assert ax.get_images()[0].colorbar.ax.get_ylabel() == "accuracy (%)"
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from reproduce.papers.defedavg import runs
 from reproduce.papers.defedavg.artifacts import NAMES
 from reproduce.papers.defedavg.variants import TEXTS
-from reproduce.report import figures, looks
+from reproduce.report import categories, figures, looks
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
 from reproduce.systems.schedule import ClientJob, Timeline
@@ -137,7 +137,7 @@ def variants(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     families = {name: _family(name)[0] for name in names}
     rows = rows.assign(base=rows["algorithm"].map(families))
     order = list(dict.fromkeys(families.values()))
-    figures.dots(
+    categories.dots(
         ax, rows, row="algorithm", rows=names, series="base", order=order, names=NAMES | TEXTS, groups=families
     )
     ax.tick_params(axis="y", labelsize=6)

@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 from reproduce.experiment import Experiment
 from reproduce.papers.fedacs import closed_form, measures
 from reproduce.papers.fedacs.theory import SCHEMES, SIMULATED
-from reproduce.report import figures, looks
+from reproduce.report import categories, figures, looks
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
 from reproduce.systems import System
@@ -262,7 +262,7 @@ def _dots(ax: Axes, rows: pd.DataFrame, histories: Histories, label: bool) -> No
     said = {c: f"{c[0]}: {c[1]}".removeprefix("default: ").replace(" x", " ×") for c in choices}
     texts = said if label else dict.fromkeys(choices, "")
     questions = {choice: choice[0] for choice in choices}
-    figures.dots(ax, rows, row="choice", rows=choices, order=tuple(GROUPS), texts=texts, groups=questions)
+    categories.dots(ax, rows, row="choice", rows=choices, order=tuple(GROUPS), texts=texts, groups=questions)
     default = rows[rows["choice"] == choices[0]].groupby("algorithm")["value"].mean()
     for name, look in looks.of(GROUPS).items():
         if name in default:

@@ -14,7 +14,7 @@ from reproduce.papers.fedagrac.closed_form import local_paths
 from reproduce.papers.fedagrac.measures import server_path, timed
 from reproduce.papers.fedagrac.regression import FAST, SLOW
 from reproduce.problems import Quadratic
-from reproduce.report import figures, looks, metrics
+from reproduce.report import categories, figures, looks, metrics
 from reproduce.report.histories import Histories
 
 SHOWN_ROUNDS, LOCAL_ROUNDS = 15, 3
@@ -108,7 +108,7 @@ def schemes(ax: Axes, histories: Histories, cells: pd.DataFrame, smooth: Mapping
 def rates(ax: Axes, histories: Histories, cells: pd.DataFrame, limits: tuple[float, float]) -> None:
     """Fig. 4: accuracy over λ and learning rate."""
     names = {"lambda": "calibration rate λ", "learning_rate": "learning rate η"}
-    figures.heatmap(ax, cells, x="lambda", y="learning_rate", names=names, limits=limits, label="accuracy (%)")
+    categories.heatmap(ax, cells, x="lambda", y="learning_rate", names=names, limits=limits, label="accuracy (%)")
 
 
 def over_time(block: np.ndarray, histories: Histories, cells: pd.DataFrame) -> None:
@@ -129,5 +129,5 @@ def readings(
     rows = cells.assign(line=cells["lambda"].where(~cells["algorithm"].isin(levels), -1.0))
     order = [*levels, *(name for name in names if name in set(rows["algorithm"]))]
     texts = {-1.0: "without λ", **{lam: f"λ = {lam:g}" for lam in chosen}}
-    figures.dots(ax, rows, row="line", rows=[-1.0, *chosen], order=order, names=names, texts=texts)
+    categories.dots(ax, rows, row="line", rows=[-1.0, *chosen], order=order, names=names, texts=texts)
     ax.set_xlabel("accuracy, last ten rounds (%)")
