@@ -50,7 +50,7 @@ class ClockSetting:
     between evaluations; target: percent of test accuracy, of the mean of the last `smooth` evaluations; shown: virtual
     seconds that the figures show; searched: the local rates of the grid (reduced: without the two lowest, far from any
     target); rounds: aggregations of Figs. 6 and 7, `few` the n of Fig. 6, `ks` the K of Fig. 7; own: rates for all n,
-    by distribution, in place of those of Table II.
+    by distribution, in place of those of Table II. most: the seeds where n is `middle`, if not `seeds`.
     """
 
     dataset: str
@@ -70,6 +70,7 @@ class ClockSetting:
     few: tuple[int, ...] = (5, *PARTICIPANTS)
     ks: tuple[int, ...] = (20, 50, 100)
     seeds: tuple[int, ...] = SEEDS
+    most: tuple[int, ...] = ()
     own: Mapping[str, Mapping[str, Pair]] = field(default_factory=dict)
     substitute: str = ""
 
@@ -81,6 +82,10 @@ class ClockSetting:
     def middle(self) -> int:
         """The n of Fig. 7 and of the variants: 10, or what stands in for it."""
         return 10 if 10 in self.few else self.few[1]
+
+    def seeds_of(self, n: int) -> tuple[int, ...]:
+        """Of the panels of Table I and Figs. 2 to 7 with n participants."""
+        return (n == self.middle and self.most) or self.seeds
 
 
 def _own(pair: Pair, iid_fedavg: Pair) -> Mapping[str, Mapping[str, Pair]]:
@@ -116,7 +121,7 @@ REDUCED = ClockSetting(
     Classification("fashion_mnist", MLP(784, 64, 10), IID(), 100, WithReplacement(10), weights="uniform"),
     10, replace(FASHION_MNIST, step=5 * FASHION_MNIST.step), FASHION_MNIST, (0.25, 0.5),
     (80.0, 70.0), (120.0, 250.0), (60.0, 100.0), searched=(0.01, 0.05, 0.1, 0.3), smooth=(3, 5), rounds=1200,
-    ks=(4, 10, 20), own=_own((0.1, 0.1), iid_fedavg=(1.0, 0.1)),
+    ks=(4, 10, 20), most=tuple(range(10)), own=_own((0.1, 0.1), iid_fedavg=(1.0, 0.1)),
     substitute="network 784-64-10 for the convolutional one, pixels from 0 to 1, K = 10 steps of five times the "
     "length, until 120 s (IID) and 250 s (non-IID) or for 1,200 aggregations, targets 80 % and 70 %, times to them of "
     "the mean over 3 and 5 times of the grid, own rates",
@@ -243,7 +248,7 @@ def times_panel(setting: ClockSetting, distribution: str, n: int) -> Panel:
         )
         for name, pair in rates(setting, distribution, n).items()
     )
-    return Panel(f"{setting.slug}-{distribution}-n{n}", experiments, setting.seeds, setting.substitute)
+    return Panel(f"{setting.slug}-{distribution}-n{n}", experiments, setting.seeds_of(n), setting.substitute)
 
 
 def participants_panels(scale: str) -> tuple[Panel, ...]:
@@ -268,7 +273,7 @@ def steps_panels(scale: str) -> tuple[Panel, ...]:
 
 def _over_rounds(setting: ClockSetting, distribution: str, n: int, k: int) -> Panel:
     lines = tuple(_lines(setting, distribution, n, k))
-    return Panel(f"rounds-{setting.slug}-{distribution}-n{n}-k{k}", lines, setting.seeds, setting.substitute)
+    return Panel(f"rounds-{setting.slug}-{distribution}-n{n}-k{k}", lines, setting.seeds_of(n), setting.substitute)
 
 
 def _lines(setting: ClockSetting, distribution: str, n: int, k: int) -> Iterator[Experiment]:
