@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce import plan, results
 from reproduce.errors import UserError
+from reproduce.experiment import trainings
 from reproduce.plan import Job
 from reproduce.settings import Settings, settings
 
@@ -130,7 +131,7 @@ def megabytes(scale: str, paper: str, name: str) -> int:
     keep; where the job was trained before, not less than a quarter more than it had then."""
     job = plan.job(scale, paper, name)
     found = results.provenance(job.output) if results.standing(job).usable else None
-    peak = (found or {}).get("peak_memory") or 0
+    peak = max(training.get("peak_memory") or 0 for training in trainings(found or {}))
     return math.ceil(max(2000 + 1.5 * (due(job).bytes + kept(job)) / 1e6, 1.25 * peak / 1e6))
 
 

@@ -96,13 +96,14 @@ def test_every_training_says_which_runs_are_its_own(trained: list[tuple[int, tup
         training.train(step)
         dates.append(f"at {len(dates)}")
         spent = [[len(dates) + 0.5] * len(step.panel.seeds) for _ in step.experiments]
-        mine = {"date": dates[-1]} | ({} if len(dates) > 1 else {"cpu_seconds_of": spent})
+        mine = {"date": dates[-1], "peak_memory": len(dates)} | ({} if len(dates) > 1 else {"cpu_seconds_of": spent})
         edit(**mine)
     settings = len(job.experiments)
     assert trained == [(settings, (0, 1)), (1, (0, 1)), (settings, (2,)), (1, (0, 1, 2))]
     note = results.provenance(FILE)
     made = trainings(note)
     assert [t["date"] for t in made] == dates[::-1]
+    assert [t["peak_memory"] for t in made] == [4, 3, 2, 1]
     assert [t["seeds"] for t in made] == [[0, 1, 2], [2], [0, 1], [0, 1]]
     first, middle, last = (dict(job.experiments[i].labels) for i in (0, 1, LAST))
     assert [t.get("only") for t in made] == [[first], None, [last], None]

@@ -162,6 +162,29 @@ SETTING = ("dataset", "label_distribution", "label_overlap", "dirichlet_alpha", 
 SETTING = (*SETTING, "model", "init_scheme", "algorithm")
 
 
+def test_runs_that_were_trained_again_have_the_processor_and_the_memory_of_that_training() -> None:
+    """FedProx was trained again elsewhere: it is left out, FedAvg, of the same job, is not."""
+    panel = ARTIFACTS["table3"].panels("reduced")[0]
+    schemes = ("proposed", "previous", "average")
+    names = [(a, s) for a in ("fedavg", "fedprox", "fedacg") for s in schemes]
+    chosen = [
+        next(e for e in panel.experiments if (e.labels["algorithm"], e.labels["init_scheme"]) == n) for n in names
+    ]
+    record = {
+        "experiments": [e.record() for e in chosen],
+        "seeds": [0, 1],
+        "cpu_seconds_of": [[1.0, 2.0]] * len(chosen),
+        "machine": {"processor": "new"},
+        "peak_memory": 7e9,
+        "only": [e.record()["labels"] for e in chosen if e.labels["algorithm"] == "fedprox"],
+        "earlier": [{"seeds": [0, 1], "machine": {"processor": "old"}, "peak_memory": 5e9}],
+    }
+    histories = Histories(pd.DataFrame(), "reduced", (), (), (record,), tuple(chosen))
+    cells = measures.costs(histories, clients=20, overlap=0.8)
+    assert {*cells["algorithm"]} == {"fedavg", "fedacg"}
+    assert {*cells.loc[cells["metric"] == "max_memory_gb", "value"]} == {5.0}
+
+
 @pytest.mark.parametrize("name", [f"table{i}" for i in range(1, 15)])
 def test_the_printed_settings_are_all_declared_and_no_others(name: str) -> None:
     rows = printed("dynamic_init", name)

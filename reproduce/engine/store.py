@@ -54,7 +54,7 @@ def split(path: Path, parts: Sequence[tuple[Path, Mapping[str, Any]]]) -> None:
 SUMS = ("seconds", "cpu_seconds", "samples", "flops")
 OF_EACH = (
     *("code", "digest", "git", "date", "versions", "machine", "compiled", "device", "threads"),
-    *("configured_precision", "precision", "resumed", "instructions_changed"),
+    *("configured_precision", "precision", "resumed", "instructions_changed", "peak_memory"),
 )
 """Entries of a provenance that are said of each training: of the newest in their places, of others under `earlier`."""
 
@@ -137,7 +137,6 @@ def _of_both(old: Mapping[str, Any], late: Mapping[str, Any]) -> dict[str, Any]:
         "data": {**old["data"], **late["data"]},
         "seconds_by_part": {name: round(parts[0][name] + parts[1][name], 2) for name in parts[0] | parts[1]},
         "local_runs": dict(Counter(old["local_runs"]) + Counter(late["local_runs"])),
-        "peak_memory": max(old["peak_memory"], late["peak_memory"]),
         "strategies": sorted({*old["strategies"], *late["strategies"]}),
         "earlier": [{k: own[k] for k in ("seeds", "only", *OF_EACH) if k in own}, *old.get("earlier", ())],
     }

@@ -69,7 +69,7 @@ def costs(histories: Histories, clients: int, overlap: float) -> pd.DataFrame:
         known = [(record, i) for record, i in filter(None, found) if _processors(record, i) == {processor}]
         if len(known) < len(found):
             continue
-        memory = max(record["peak_memory"] for record, _ in known) / 1e9
+        memory = max(t.get("peak_memory", record["peak_memory"]) for record, i in known for t in _made(record, i)) / 1e9
         for seed in (s for s in known[0][0]["seeds"] if all(s in record["seeds"] for record, _ in known)):
             seconds = sum(record["cpu_seconds_of"][i][record["seeds"].index(seed)] for record, i in known)
             numbers = {"cpu_time_seconds": seconds, "max_memory_gb": memory}
@@ -81,9 +81,13 @@ def _processors(record: Mapping[str, Any], i: int) -> set[str]:
     """Those that the runs of a result's experiment i were timed on; none if it does not say what they took."""
     if "cpu_seconds_of" not in record:
         return set()
+    return {str(training.get("machine", {}).get("processor", "unknown")) for training in _made(record, i)}
+
+
+def _made(record: Mapping[str, Any], i: int) -> list[Mapping[str, Any]]:
+    """The trainings of a result that the runs of its experiment i are of."""
     labels, made = record["experiments"][i]["labels"], trainings(record)
-    timed = [training_of(made, labels, seed) for seed in record["seeds"]]
-    return {str(training.get("machine", {}).get("processor", "unknown")) for training in timed}
+    return [training_of(made, labels, seed) for seed in record["seeds"]]
 
 
 def _most_common(runs: Iterable[tuple[Mapping[str, Any], int]]) -> str:
