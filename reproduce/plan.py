@@ -106,6 +106,11 @@ def artifact_jobs(scale: str, name: str) -> tuple[Job, ...]:
     return tuple(j for j in jobs(scale) if wanted in j.artifacts)
 
 
+def seeds_read(scale: str, name: str) -> dict[str, tuple[int, ...]]:
+    """Panel -> the seeds that the artifact with the id `name` reads of it, an override included."""
+    return {panel.name: seeds_override() or panel.seeds for panel in artifact(name).panels(scale)}
+
+
 def seeds_override() -> tuple[int, ...] | None:
     """The seeds of `REPRODUCE_SEEDS` ("0,1"), which then replace those of every panel; None: as declared."""
     text = os.environ.get("REPRODUCE_SEEDS")
@@ -126,7 +131,9 @@ def _jobs(scale: str, seeds: tuple[int, ...] | None) -> dict[tuple[str, str], Jo
     for a in artifacts():
         for panel in a.panels(scale):
             readers.setdefault((a.paper, panel.name), {})[a.id] = panel
-    panels = {key: max(parts.values(), key=lambda p: len(p.experiments)) for key, parts in readers.items()}
+    panels = {
+        key: max(parts.values(), key=lambda p: (len(p.experiments), len(p.seeds))) for key, parts in readers.items()
+    }
     for key, parts in readers.items():
         for reader, part in parts.items():
             if not _is_part(part, panels[key]):
@@ -151,9 +158,10 @@ def _jobs(scale: str, seeds: tuple[int, ...] | None) -> dict[tuple[str, str], Jo
 
 
 def _is_part(part: Panel, whole: Panel) -> bool:
-    """Does `part` name the panel `whole`, all of it or some of its experiments? What they stand in for may differ."""
+    """Does `part` name the panel `whole`, all of it or some of its experiments and seeds? What they stand in for may
+    differ."""
     same = part.experiments == whole.experiments or all(e in whole.experiments for e in part.experiments)
-    return same and part.seeds == whole.seeds
+    return same and set(part.seeds) <= set(whole.seeds)
 
 
 def _split(scale: str, panel: Panel) -> dict[str, tuple[Experiment, ...]]:

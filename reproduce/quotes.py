@@ -97,18 +97,19 @@ def printed(artifact: str) -> Cells:
 
 
 def lead(a: Cells, b: Cells, digits: int = 1) -> str:
-    """Mean of a - b, seed by seed, with the 95 % t-interval: "9.4 (4.5 to 14.4)"."""
+    """Mean of a - b over the seeds that both have, with the 95 % t-interval: "9.4 (4.5 to 14.4)"."""
     mean, low, high = _gap(a, b)
     return f"{mean:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})".replace("-", "−")
 
 
 def _gap(a: Cells, b: Cells) -> tuple[float, float, float]:
-    """Mean of a - b, seed by seed, and its 95 % t-interval."""
+    """Mean of a - b over the seeds that both have, and its 95 % t-interval."""
     from reproduce.verdicts.intervals import t_interval
 
-    gaps = (a.seeds - b.seeds).dropna()
-    if len(gaps) != len(a.seeds) or len(gaps) != len(b.seeds) or len(gaps) < 2:
-        raise UserError(f"{a.name} and {b.name}: a lead needs the same seeds, two at least, without divergence")
+    both = a.seeds.index.intersection(b.seeds.index)
+    gaps = a.seeds[both] - b.seeds[both]
+    if len(gaps) < 2 or gaps.isna().any():
+        raise UserError(f"{a.name} and {b.name}: a lead needs two seeds that both have, and none that diverged")
     return (float(gaps.mean()), *t_interval(list(gaps)))
 
 

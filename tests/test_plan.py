@@ -118,6 +118,10 @@ def test_an_artifact_may_read_a_part_of_a_panel(declare: Callable[..., None]) ->
         readers = {j.name: set(j.artifacts) for j in plan.jobs("paper")}
         both = {"fedacs/fig1", "fedacs/fig2"}
         assert readers == {"mnist--fedavg": {"fedacs/fig2"}, "mnist--local-only": both}
+    fewer = replace(part, seeds=whole.seeds[:1])
+    declare(artifact("fig1", whole), artifact("fig2", fewer))
+    assert {j.panel.seeds for j in plan.jobs("smoke")} == {whole.seeds}
+    assert plan.seeds_read("smoke", "fedacs/fig2") == {"mnist": whole.seeds[:1]}
     declare(artifact("fig1", whole), artifact("fig2", replace(part, seeds=(5,))))
     with pytest.raises(UserError, match="is not the one of fedacs/fig1"):
         plan.jobs("smoke")

@@ -105,6 +105,10 @@ def test_what_is_said_of_a_selection() -> None:
     assert (a.mean(), a.spread(2), share(a, b)) == ("2.0", "2.00 ± 1.41", "4.00")
     assert toy()(n="0.3").range(1) == "0.5 to 2.0"
     assert lead(a, b) == "1.5 (−4.9 to 7.9)"  # t(0.975, 1) = 12.706, standard error 0.5
+    more = pd.concat([a.rows, a.rows.assign(seed=[2, 3], value=float("nan"))])
+    assert lead(Cells(more, "toy"), b) == lead(a, b), "seeds that one of them lacks do not count"
+    with pytest.raises(UserError, match="none that diverged"):
+        lead(Cells(more, "toy"), Cells(pd.concat([b.rows, b.rows.assign(seed=[2, 3])]), "toy"))
     assert behind(toy()(n=0.3), "algorithm", algorithm="b") == "1.5"
     assert apart(a, b) == "1.5"
     censored = Cells(a.rows.assign(censored=["False", "True"]), "toy")
@@ -120,7 +124,7 @@ def test_what_is_said_of_a_selection() -> None:
         (lambda c: c(m=1), "no column 'm'"),
         (lambda c: c(algorithm="c"), "no rows with algorithm = c"),
         (lambda c: c(algorithm="a").mean(), "more than one setting"),
-        (lambda c: lead(c(algorithm="a", n=2), c(algorithm="b")), "same seeds"),
+        (lambda c: lead(c(algorithm="a", n=2), c(algorithm="b")), "two seeds that both have"),
     ],
 )
 def test_a_selection_that_says_nothing_is_refused(ask: object, words: str) -> None:

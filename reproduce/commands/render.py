@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> None:
         files.check_writable(Path(name))
     from reproduce.report.render import render
 
-    seeds = {j.panel.name: j.panel.seeds for j in plan.artifact_jobs(args.scale, artifact.id)}
+    seeds = plan.seeds_read(args.scale, artifact.id)
     made = due.made_from(args.scale, artifact.id)  # before they are read: what ends meanwhile is not in the cells
     render(artifact, args.scale, Path(), sources, due.stamp(args.scale, artifact.id), seeds)
     due.write_record(args.scale, artifact.id, made)

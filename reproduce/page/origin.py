@@ -39,7 +39,8 @@ def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
     yield "Results", f"{results.tally(jobs)}, of {len(jobs)} jobs" if len(used) < len(jobs) else results.tally(jobs)
     made = [training for n in notes for training in trainings(n)]
     yield "Commit", _several(n["git"] for n in made)
-    yield "Seeds", _run({s for j, n in zip(used, notes, strict=True) for s in n["seeds"] if s in j.panel.seeds})
+    read = plan.seeds_read(scale, artifact.id)
+    yield "Seeds", _run({s for j, n in zip(used, notes, strict=True) for s in n["seeds"] if s in read[j.panel.name]})
     yield "Device", _several(_device(n) for n in made)
     yield "Precision", _several(results.precision(n) for n in notes)
     seconds, flops = (sum(float(n.get(k) or 0) for n in notes) for k in ("seconds", "flops"))

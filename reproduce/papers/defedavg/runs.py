@@ -84,7 +84,7 @@ class ClockSetting:
         return 10 if 10 in self.few else self.few[1]
 
     def seeds_of(self, n: int) -> tuple[int, ...]:
-        """Of the panels of Table I and Figs. 2 to 7 with n participants."""
+        """Of the panels of Table I and Figs. 2 to 5 and 7 with n participants."""
         return (n == self.middle and self.most) or self.seeds
 
 
@@ -252,9 +252,9 @@ def times_panel(setting: ClockSetting, distribution: str, n: int) -> Panel:
 
 
 def participants_panels(scale: str) -> tuple[Panel, ...]:
-    """Fig. 6: DeFedAvg over aggregations with different n at the usual K."""
+    """Fig. 6: DeFedAvg over aggregations with different n at the usual K, all on the same seeds."""
     return tuple(
-        _over_rounds(setting, distribution, n, setting.steps)
+        replace(_over_rounds(setting, distribution, n, setting.steps), seeds=setting.seeds)
         for setting in SETTINGS[scale]
         for distribution in DISTRIBUTIONS
         for n in setting.few

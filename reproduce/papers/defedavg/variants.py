@@ -75,7 +75,8 @@ def sensitivity_panels(scale: str) -> tuple[Panel, ...]:
 
 
 def _given(setting: runs.ClockSetting, distribution: str) -> Panel:
-    return runs.times_panel(setting, distribution, setting.participants[0])
+    """Table I's column with the seeds of its variants: it may have more."""
+    return replace(runs.times_panel(setting, distribution, setting.participants[0]), seeds=setting.seeds)
 
 
 def _varied(setting: runs.ClockSetting, distribution: str) -> Panel:
