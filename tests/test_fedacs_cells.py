@@ -246,3 +246,12 @@ def test_schemes_of_participation_have_the_same_exact_factors() -> None:
         np.testing.assert_allclose(theory.exact_factors(scheme, w, s, p, 2), w * s, atol=1e-14)
     uneven = dict(theory.consistency())
     assert max(uneven.values()) < 1e-12
+
+
+def test_work_is_compared_where_both_algorithms_were_run() -> None:
+    """A table may have the results of some algorithms only, of OS say."""
+    setting = {"system": "static", "dataset": "mnist", "dirichlet_alpha": "one_class_per_client", "seed": 0}
+    spent = {"os": 9.0, "fedacs": 3.0, "fedavg": 2.0}
+    rows = [{**setting, "algorithm": a, "metric": "work_per_round", "value": v} for a, v in spent.items()]
+    assert measures.work(pd.DataFrame(rows)).endswith("static system: 1.50")
+    assert measures.work(pd.DataFrame(rows[:2])) == measures.work(pd.DataFrame(rows[:1])) == ""

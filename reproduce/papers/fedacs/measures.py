@@ -228,7 +228,7 @@ def rounds_to_target(histories: Histories) -> pd.DataFrame:
 
 def texts(histories: Histories, cells: pd.DataFrame, table: str, column: str, names: Mapping[str, str]) -> str:
     """Markdown below a table whose columns are the values of `column`."""
-    return "\n\n".join([accuracies(histories, names), work(cells), suspicious(table, column)])
+    return "\n\n".join(filter(None, [accuracies(histories, names), work(cells), suspicious(table, column)]))
 
 
 def title(dataset: str, alpha: str) -> str:
@@ -266,10 +266,13 @@ def _spread(values: Any) -> str:
 
 
 def work(cells: pd.DataFrame) -> str:
-    """Markdown: how much FedACS works per round, in units of FedAvg's work."""
+    """Markdown: how much FedACS works per round, in units of FedAvg's work, where both were run; else ""."""
     rows = cells[cells["metric"] == "work_per_round"]
     table = rows.groupby([*SETTING, "algorithm"], sort=False)["value"].mean().unstack("algorithm")
-    ratio = table["fedacs"] / table["fedavg"]
+    both = table.reindex(columns=["fedacs", "fedavg"]).dropna()
+    ratio = both["fedacs"] / both["fedavg"]
+    if ratio.empty:
+        return ""
     lines = [
         f"- {title(str(dataset), str(alpha))}, {system} system: {value:.2f}"
         for system, dataset, alpha, value in ratio.reset_index().itertuples(index=False, name=None)
