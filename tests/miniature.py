@@ -105,7 +105,7 @@ def train_job(panel, experiments, scale, paper, job, digest, output):
 import json
 from pyarrow import parquet
 
-def add(path, new, seeds):
+def join(path, new, labels, seeds, code):
     table = parquet.read_table(path)
     note = json.loads(table.schema.metadata[b"provenance"]) | {"seeds": seeds, "added": str(new)}
     parquet.write_table(table.replace_schema_metadata({"provenance": json.dumps(note)}), path)
