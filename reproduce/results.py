@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from reproduce.plan import Job
 
 DAMAGED = "not a complete results file"
-DECLARED = "of another declaration"
+OTHER_DECLARATION = "of another declaration"
 WORDS = {
     "current": "current",
     "confirmed": "of older code, confirmed by a replay",
@@ -154,7 +154,7 @@ def standing(job: Job) -> Standing:
         "alike": precision(note) == settings().precision and "cpu_seconds_of" in note,
     }
     if other := _other(job, note):
-        lacking = _lacking(job, note) if other == DECLARED else ()
+        lacking = _lacking(job, note) if other == OTHER_DECLARATION else ()
         words = f"{other} in {len(lacking)} of {len(job.experiments)} settings" if lacking else other
         return Standing(True, words, _code(job, note) if lacking else "current", lacking=lacking, **rest)
     rest["early"] = not all(map(declared, note["experiments"], job.experiments))
@@ -197,7 +197,7 @@ def _other(job: Job, note: Mapping[str, Any]) -> str:
     if named != (job.scale, job.paper, job.name):
         return "of another job ({}/{}/{})".format(*named)
     if len(found) != len(job.experiments) or not all(map(_whole_or_early, found, job.experiments)):
-        return DECLARED
+        return OTHER_DECLARATION
     # Without a wish the result says under every table how it was computed.
     if os.environ.get("REPRODUCE_PRECISION", precision(note)) != precision(note):
         return f"of another precision ({precision(note)})"

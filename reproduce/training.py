@@ -104,7 +104,8 @@ def _difference(job: plan.Job, part: plan.Job) -> str:
 
 
 def _runs(part: plan.Job) -> str:
-    return f"{len(part.experiments)} settings with seeds {_listed(part.panel.seeds)}"
+    count = f"{len(part.experiments)} setting{'s' * (len(part.experiments) != 1)}"
+    return f"{count} with seeds {_listed(part.panel.seeds)}"
 
 
 def _put_aside(job: plan.Job, standing: results.Standing, path: Path) -> None:
