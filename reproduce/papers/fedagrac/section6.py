@@ -188,7 +188,7 @@ FIG5 = {
         StepComparison(
             "lr", "dp1", A9A, (0.05, 1.0, 0.1), 100,
             substitute="logistic regression with mean K 10 and 50 for 100 and 500, ten times the learning rate, "
-            "100 rounds",
+            "100 rounds", seeds=TEN,
         ),
         (10, 50), 100,
     ),
@@ -245,7 +245,7 @@ FIG4 = {
         ),
         Map(
             "lr", A9A, (0.05, 0.01, 0.005, 0.001), (0.01, 0.1, 0.5, 1.0, 2.0), 50, 100, 100,
-            "LR with mean K 50 for 500, V 100 for 10,000, ten times the learning rate",
+            "LR with mean K 50 for 500, V 100 for 10,000, ten times the learning rate", TEN,
         ),
     ),
     "smoke": (
