@@ -122,10 +122,6 @@ def minutes(scale: str, paper: str, name: str) -> int:
     return max(10, math.ceil(3 * due(plan.job(scale, paper, name)).seconds / 60))
 
 
-PER_CLIENT = frozenset({"FedaGrac", "FedVARP", "Scaffold", "Moon"})
-"""Algorithms, by the names of their classes, whose runs keep a vector of all parameters for each client."""
-
-
 def megabytes(scale: str, paper: str, name: str) -> int:
     """Memory to ask a cluster for: torch and the data set, and one and a half times the estimate with what all runs
     keep; where the job was trained before, not less than a quarter more than it had then."""
@@ -143,8 +139,7 @@ def kept(job: Job) -> float:
         problem: Any = e.problem
         if problem.model is None:  # a quadratic, of a few numbers
             continue
-        clients = problem.clients if PER_CLIENT & {c.__name__ for c in type(e.algorithm).__mro__} else 0
-        vectors = 2 + clients + 2 * getattr(e.clock, "sessions", 0)
+        vectors = 2 + e.algorithm.per_client * problem.clients + 2 * getattr(e.clock, "sessions", 0)
         total += 4.0 * problem.model.parameters * vectors * len(job.panel.seeds)
     return total
 

@@ -9,9 +9,18 @@ from pathlib import Path
 
 import pytest
 import torch
+from runs import run
 
+from reproduce.algorithms.base import FedAvg
+from reproduce.clocks.rounds import Rounds
 from reproduce.engine import library
 from reproduce.errors import UserError
+from reproduce.experiment import Experiment
+from reproduce.problems import Classification
+from reproduce.problems.batches import Fixed
+from reproduce.problems.models import Softmax
+from reproduce.problems.partitions import IID
+from reproduce.systems import Steps, System
 
 
 @pytest.fixture
@@ -130,6 +139,18 @@ def test_a_compiler_that_is_not_there_is_said(
     assert "no such program" in capsys.readouterr().err
 
 
+def test_a_machine_without_compiler_is_said(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(fresh))
+    library._compiler.cache_clear()
+    assert library.library(torch.float32) is None
+    assert "there is no C compiler (cc, gcc, clang); other strategies take over (slower" in capsys.readouterr().err
+    assert library.how() == {"isa": "none", "compiler": "none"}
+    library._compiler.cache_clear()
+
+
 @needs_compiler
 def test_a_broken_library_is_built_again(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert library.library(torch.float32) is not None
@@ -171,3 +192,14 @@ def test_an_account_without_a_home_is_told_what_to_set(monkeypatch: pytest.Monke
     monkeypatch.setattr(Path, "home", homeless)
     with pytest.raises(OSError, match="set XDG_CACHE_HOME"):
         library._folder()
+
+
+@needs_compiler
+def test_batches_may_be_larger_than_the_stack() -> None:
+    """A batch of half a million, whose places alone are more than a thread's stack of 8 MiB holds, is all data."""
+    sizes = 400, 600_000
+    problems = [Classification("digits", Softmax(64, 10), IID(), 2, Fixed(size), train_samples=200) for size in sizes]
+    whole, padded = run(
+        [Experiment({"n": i}, p, System(work=Steps(3)), FedAvg(0.1), Rounds(2)) for i, p in enumerate(problems)]
+    )
+    torch.testing.assert_close(padded.state["x"], whole.state["x"])

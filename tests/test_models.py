@@ -428,3 +428,10 @@ def test_unknown_networks_are_refused() -> None:
         ImageNetResNet(init="imagenet", width=32)
     with pytest.raises(ValueError, match="unknown normalisation 'layer'"):
         NormConvNet(normalisation="layer")  # type: ignore[arg-type]
+
+
+def test_images_that_are_smaller_than_a_window_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"conv2 moves a window of 5 x 5 over images of 3 x 3"):
+        ConvNet(1, 11, (2, 3), ()).cost((1, 11, 11))
+    with pytest.raises(ValueError, match=r"pooling moves a window of 2 x 2 over images of 1 x 1"):
+        ConvNet(1, 5, (2, 3), ()).cost((1, 5, 5))

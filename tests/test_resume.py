@@ -145,6 +145,33 @@ def test_a_resumed_job_keeps_the_instructions_of_its_checkpoint(
     assert books[0]["asked"] >= books[0]["computed"] > 0
 
 
+def test_a_resumed_job_counts_the_seconds_before_it_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late(Checkpoint):
+        """The checkpoint of a job that had trained for long."""
+
+        def restore(self) -> bool:
+            found = super().restore()
+            if found:
+                assert 0 < self.said["seconds"] < 1000
+                assert 0 < self.said["process"] < 1000
+                self.said = {**self.said, "seconds": 1000.0, "process": 2000.0}
+            return found
+
+    monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
+    monkeypatch.setattr(train, "Checkpoint", Late)
+    panel, out = Panel("p", (experiment(3),), (0,)), tmp_path / "out.parquet"
+    for name in ("CC", "REPRODUCE_ISA"):
+        monkeypatch.setenv(name, "")  # what `keep` sets is taken back after the test
+    with monkeypatch.context() as first:
+        first.setattr(Checkpoint, "tick", save_and_die)
+        with pytest.raises(Killed):
+            train.train_job(panel, panel.experiments, "smoke", "fedacs", "p", "d", out)
+    train.train_job(panel, panel.experiments, "smoke", "fedacs", "p", "d", out)
+    note = results.provenance(str(out))
+    assert note["resumed"]
+    assert 1000 < note["seconds"] < 2000 < note["cpu_seconds"] < 3000
+
+
 @pytest.mark.parametrize("isa", ["none", "sse2"])
 def test_the_next_job_of_a_process_has_its_own_instructions(isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Plays train several cohorts in one process: what one of them keeps does not stay for the others."""
@@ -229,6 +256,7 @@ def test_panel_needs_labels_that_tell_its_experiments_apart() -> None:
         ({"algorithm": FedAvg(lr=float("inf"))}, "FedAvg: lr is inf, which is no finite number"),
         ({"algorithm": FedAvg(lr=float("nan"))}, "FedAvg: lr is nan, which is no finite number"),
         ({"algorithm": FedaGrac(0.1, own="frist")}, "FedaGrac: own is one of"),
+        ({"problem": replace(DIGITS, weights="samples")}, "Classification: weights is one of"),
     ],
 )
 def test_what_no_experiment_can_be_is_refused_when_it_is_declared(change: dict[str, Any], said: str) -> None:

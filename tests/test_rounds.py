@@ -50,3 +50,9 @@ def test_a_resumed_run_remembers_that_it_was_there() -> None:
     assert run.state["round"] == 0
     again = Run(run.experiment, 0, run.env, {k: v for k, v in run.state.items() if k != "done"})
     assert list(again.play()) == []
+
+
+@pytest.mark.parametrize("wrong", [{"rounds": -1}, {"every": 0}, {"dense_last": -2}, {"trace": -1}])
+def test_numbers_that_make_no_rounds_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="none of them may be negative, nor every 0"):
+        Rounds(**{"rounds": 3, **wrong})

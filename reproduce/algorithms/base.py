@@ -125,6 +125,8 @@ class FedAvg:
 
     memory: ClassVar[tuple[str, ...]] = ()
     """What the algorithm keeps in the run's state from round to round, beside the model `x`."""
+    per_client: ClassVar[int] = 0
+    """Vectors [P] that it keeps there for each client, by which the memory of a job is estimated."""
 
     lr: float = 0.1
     participation: Participation = field(default=Full())
@@ -220,6 +222,12 @@ class FedAvg:
     def norms(self, steps: Ints, lr: float) -> Floats:
         """Accumulation norms A_m = ||a_m||_1 of the local solver (`Rule.norms`); K_m for plain SGD."""
         return self.rule().norms(steps, lr)
+
+
+def received(weights: Tensor, updates: Tensor) -> Tensor:
+    """The sum [P] of weights [C] times updates [C, P]; what was lost, of weight 0, must not count as NaN either."""
+    counts = (weights != 0)[:, None]
+    return weights @ (updates if bool(counts.all()) else updates.where(counts, 0.0))
 
 
 def record(state: State, round: int, metric: str, value: float, key: str = "", time: float = math.nan) -> None:

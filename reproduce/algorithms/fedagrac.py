@@ -60,6 +60,7 @@ class FedaGrac(FedAvg):
     """
 
     memory: ClassVar[tuple[str, ...]] = ("nu", "nu_m")
+    per_client: ClassVar[int] = 1
 
     calibration: Rate = field(default=Constant(1.0))
     scheme: Literal["fedagrac", "avg", "first", "reverse"] = "fedagrac"

@@ -24,6 +24,7 @@ class FedVARP(Calibrated):
     """
 
     memory: ClassVar[tuple[str, ...]] = ("last_updates",)
+    per_client: ClassVar[int] = 1
 
     variant: Literal["paper", "original"] = "paper"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from reproduce.algorithms.base import FedAvg, Now, Participants, State
+from reproduce.algorithms.base import FedAvg, Now, Participants, State, received
 from reproduce.engine.requests import Train, Trained
 from reproduce.engine.rule import Rule
 
@@ -31,6 +31,7 @@ class Moon(FedAvg):
     """
 
     memory: ClassVar[tuple[str, ...]] = ("previous",)
+    per_client: ClassVar[int] = 1
 
     mu: float = 1.0
     temperature: float = 1.0
@@ -60,7 +61,7 @@ class Moon(FedAvg):
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         start = state["x"]
-        weights = env.tensor(self.message_weights(env, now, cohort) * now.arrived[cohort.ids])[None, :]
-        super().aggregate(env, state, now, cohort, Trained(weights @ trained.update))
+        weights = env.tensor(self.message_weights(env, now, cohort) * now.arrived[cohort.ids])
+        super().aggregate(env, state, now, cohort, Trained(received(weights, trained.update)[None]))
         ends = {m: start + u for m, u in zip(cohort.ids.tolist(), trained.update, strict=True)}
         state["previous"] = {**state["previous"], **ends}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Floats, Full, Now, Participants, State, objective
+from reproduce.algorithms.base import FedAvg, Floats, Full, Now, Participants, State, objective, received
 from reproduce.engine.requests import Gradient, Request, Trained
 from reproduce.streams import rng
 
@@ -33,7 +33,7 @@ class OptimalSampling(FedAvg):
     def probe(self, env: Env, state: State, now: Now) -> Generator[Request, Any, Any]:
         gradients = yield Gradient(clients=now.members, x=state["x"], round=now.round, batch=self.probe_batch)
         norms = np.zeros(env.clients)
-        norms[now.members] = gradients.norm(dim=1).cpu().numpy().astype(np.float64)
+        norms[now.members] = lengths(gradients)
         return norms
 
     def choose(self, env: Env, now: Now, probe: Any) -> Participants:
@@ -59,11 +59,18 @@ class OptimalSamplingOriginal(FedAvg):
         return None
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
-        norms = trained.update.norm(dim=1).cpu().numpy().astype(np.float64)
-        p = inclusion(cohort.weight * np.maximum(norms, FLOOR), self.expected)
+        p = inclusion(cohort.weight * np.maximum(lengths(trained.update), FLOOR), self.expected)
         included = rng("inclusion", env.seed, now.round).random(len(p)) < p
         weight = np.where(included & now.arrived[cohort.ids], cohort.weight / p, 0.0)
-        state["x"] = state["x"] + self.server_lr * (env.tensor(weight) @ trained.update)
+        state["x"] = state["x"] + self.server_lr * received(env.tensor(weight), trained.update)
+
+
+def lengths(rows: Tensor) -> Floats:
+    """The norms [C] of rows [C, P]. Where some overflow or are no numbers, 1 for these and 0 for the rest: the limit of
+    what sampling makes of them, by which a run that diverges comes to its end."""
+    norms = rows.norm(dim=1).cpu().numpy().astype(np.float64)
+    finite = np.isfinite(norms)
+    return norms if finite.all() else np.where(finite, 0.0, 1.0)
 
 
 def inclusion(u: Floats, expected: int) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from reproduce.algorithms.base import FedAvg, Now, Participants, State
+from reproduce.algorithms.base import FedAvg, Now, Participants, State, received
 from reproduce.engine.requests import Train, Trained
 from reproduce.engine.rule import Rule
 
@@ -27,6 +27,7 @@ class Scaffold(FedAvg):
     """
 
     memory: ClassVar[tuple[str, ...]] = ("c", "c_m")
+    per_client: ClassVar[int] = 1
 
     control: str = "mean_gradient"
 
@@ -51,8 +52,8 @@ class Scaffold(FedAvg):
         if self.control == "displacement":
             length = env.tensor(self.learning_rate(env, now) * now.norm[cohort.ids])[:, None]
             mean_gradient = state["c_m"][cohort.ids] - state["c"] - trained.update / length
-            weights = env.tensor(self.message_weights(env, now, cohort) * now.arrived[cohort.ids])[None, :]
-            trained = Trained(weights @ trained.update, mean_gradient)
+            weights = env.tensor(self.message_weights(env, now, cohort) * now.arrived[cohort.ids])
+            trained = Trained(received(weights, trained.update)[None], mean_gradient)
         super().aggregate(env, state, now, cohort, trained)
         assert trained.mean_gradient is not None
         trains = now.steps[cohort.ids] > 0  # who has no data keeps his control variate

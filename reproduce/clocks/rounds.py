@@ -40,6 +40,13 @@ class Rounds:
     until: tuple[str, float] | None = None
     by_class: bool = False
 
+    def __post_init__(self) -> None:
+        if min(self.rounds, self.every - 1, self.dense_last, self.trace) < 0:
+            raise ValueError(
+                f"Rounds with rounds {self.rounds}, every {self.every}, dense_last {self.dense_last} and trace "
+                f"{self.trace}: none of them may be negative, nor every 0"
+            )
+
     def check(self, experiment: Any) -> None:
         """Raises ValueError if the experiment cannot be run by this clock."""
         problem = experiment.problem

@@ -127,7 +127,9 @@ class Trace:
         numbers = {"kernel": k, "padding": padding, "packed": packed, "packed_back": packed + 1}
         return self._add(CONV, x, target, **numbers, **self._tensors(layer))
 
-    def pool(self, x: int) -> int:
+    def pool(self, x: int, size: int = 2, stride: int = 2, padding: int = 0) -> int:
+        if (size, stride, padding) != (2, 2, 0):
+            raise Unsupported("pooling other than 2 x 2")
         source = self.buffers[x]
         return self._add(POOL, x, Buffer(source.channels, source.height // 2, source.width // 2))
 

@@ -72,6 +72,7 @@ def _run(chunk: Chunk, arena: Arena, x: Tensor, out: Tensor, vectors: tuple[Tens
     lanes = LINE // out.element_size()
     z = aligned(classes * -(-plan.shape[2] // lanes) * lanes, out.dtype)
     g = aligned(classes * width, out.dtype)
+    names, share = np.empty((2, plan.shape[2]), dtype=np.int64), aligned(plan.shape[2], out.dtype)
     steps = np.ascontiguousarray(chunk.steps, dtype=np.int64)
     integers, pointer = ctypes.c_int64, ctypes.c_void_p
     library(out.dtype).softmax_runs(
@@ -79,6 +80,7 @@ def _run(chunk: Chunk, arena: Arena, x: Tensor, out: Tensor, vectors: tuple[Tens
         *(pointer(plan.ctypes.data), integers(plan.shape[1]), integers(plan.shape[2]), pointer(plan_of.ctypes.data)),
         *(pointer(steps.ctypes.data), integers(slots), integers(classes), pointer(out.data_ptr())),
         *((Descent * slots)(*rows), pointer(z.data_ptr()), pointer(g.data_ptr())),
+        *(pointer(names[0].ctypes.data), pointer(names[1].ctypes.data), pointer(share.data_ptr())),
     )
 
 

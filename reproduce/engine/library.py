@@ -170,8 +170,7 @@ def _compiler(wanted: str | None) -> tuple[str, ...] | None:
     for program, *options in filter(None, commands):
         if path := shutil.which(program):
             return (path, *options)
-    if wanted:
-        _say(f"CC={wanted}: there is no such program")
+    _say(f"CC={wanted}: there is no such program" if wanted else "there is no C compiler (cc, gcc, clang)")
     return None
 
 

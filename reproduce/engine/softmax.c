@@ -88,13 +88,10 @@ static void take(Batch *s, const REAL *x, const int64_t *labels, const int64_t *
  *
  * x [n][width] with a column of ones for the bias and zeros up to whole vectors; plan [..][steps][batch], -1 behind a
  * short batch; slots with the same plan stand together and take equally many steps. out [slots][classes][width].
- * z [classes][batch up to whole vectors] and g [classes][width] are scratch, z aligned. */
+ * Scratch: z [classes][batch up to whole vectors], aligned, g [classes][width], and of [batch] rows, y, share. */
 void softmax_runs(const REAL *x, int64_t width, const int64_t *labels, const int64_t *plan, int64_t longest,
                   int64_t batch, const int64_t *plan_of, const int64_t *steps, int64_t slots, int64_t classes,
-                  REAL *out, const Descent *runs, REAL *z, REAL *g) {
-    const REAL *rows[batch];
-    int64_t y[batch];
-    REAL share[batch];
+                  REAL *out, const Descent *runs, REAL *z, REAL *g, const REAL **rows, int64_t *y, REAL *share) {
     Batch samples = {rows, y, share, 0, width, (batch + LANES - 1) / LANES * LANES};
     memset(z, 0, classes * samples.padded * sizeof(REAL));
     for (int64_t begin = 0, end; begin < slots; begin = end) {

@@ -36,19 +36,20 @@ def write_results(path: Path, runs: Sequence[Run], provenance: Mapping[str, Any]
 def split(path: Path, parts: Sequence[tuple[Path, Mapping[str, Any]]]) -> None:
     """Write each experiment of a results file into one of its own, (file, what its provenance says otherwise) each.
 
-    `seconds`, `local_runs` and the peak memory stay those of all of them together.
+    `seconds`, `local_runs` and the peak memory stay those of all of them together; the processor's time is divided.
     """
-    import pyarrow.parquet as pq
+    import pandas as pd
 
-    table = pq.read_table(path)
-    frame, note = table.to_pandas(), json.loads(table.schema.metadata[b"provenance"])
+    result = _Result(path)
+    note, seconds = result.note, [sum(each) for each in result.note["cpu_seconds_of"]]
     for i, (file, others) in enumerate(parts):
-        experiment = note["experiments"][i]
-        rows = frame
-        for label, value in experiment["labels"].items():
-            rows = rows[rows[label] == value]
-        mine = {"experiments": [experiment], "cpu_seconds_of": [note["cpu_seconds_of"][i]]}
-        _write(file, rows.reset_index(drop=True), {**note, **mine, **others})
+        rows = [result.rows(result.labels[i], seed) for seed in note["seeds"]]
+        mine = {
+            "experiments": [note["experiments"][i]],
+            "cpu_seconds_of": [note["cpu_seconds_of"][i]],
+            "cpu_seconds": round(note["cpu_seconds"] * seconds[i] / sum(seconds), 2),
+        }
+        _write(file, pd.concat(rows, ignore_index=True), {**note, **mine, **others})
 
 
 SUMS = ("seconds", "cpu_seconds", "samples", "flops")

@@ -139,6 +139,20 @@ def _subset(labels: np.ndarray, count: int, problem: Classification, part: str) 
     return np.sort(np.concatenate([order[labels[order] == c][: count // len(classes)] for c in classes]))
 
 
+def _parts(problem: Classification, labels: Indices, seed: int) -> list[Indices]:
+    """The clients' samples; UserError for a partition that does not fit (one of the user's own)."""
+    parts = [np.asarray(part, dtype=np.int64) for part in problem.partition.split(labels, problem.clients, seed)]
+    everything = np.concatenate([*parts, np.empty(0, dtype=np.int64)])
+    name = f"the partition {type(problem.partition).__name__}"
+    if len(parts) != problem.clients:
+        raise UserError(f"{name} makes {len(parts)} parts for {problem.clients} clients")
+    if not everything.size or everything.min() < 0 or everything.max() >= len(labels):
+        raise UserError(
+            f"{name} must give each client numbers of samples, 0 to {len(labels) - 1}, and some of them any"
+        )
+    return parts
+
+
 class ClassificationTask:
     """One split of an arena's data over the clients, for one seed."""
 
@@ -147,9 +161,7 @@ class ClassificationTask:
         self.parameters = arena.layout.total
         self.dtype, self.device = arena.dtype, arena.device
         split_seed = seed if problem.partition_seed is None else problem.partition_seed
-        self.indices: list[Indices] = [
-            np.asarray(i, dtype=np.int64) for i in problem.partition.split(arena.labels, problem.clients, split_seed)
-        ]
+        self.indices = _parts(problem, arena.labels, split_seed)
         self.clients = len(self.indices)
         self.samples = np.array([len(i) for i in self.indices], dtype=np.int64)
         share = self.samples if problem.weights == "size" else np.ones(self.clients)

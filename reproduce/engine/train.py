@@ -44,13 +44,14 @@ def train_job(
     runs = prepare(experiments, panel.seeds, tasks)
     trainer = Trainer(here.threads, precision=here.precision)
     cohort = Cohort(runs, trainer)
-    earlier = 0.0, 0  # processor time and memory before an interruption
+    earlier = 0.0, 0.0, 0  # seconds, processor time and memory before an interruption
 
     def note() -> dict[str, Any]:
         used = {
             "cpu": cohort.cpu,
-            "process": earlier[0] + time.process_time(),
-            "memory": max(earlier[1], peak_memory()),
+            "seconds": earlier[0] + time.monotonic() - started,
+            "process": earlier[1] + time.process_time(),
+            "memory": max(earlier[2], peak_memory()),
         }
         return {"isa": library.how()["isa"], "strategies": sorted(trainer.used), "shared": cohort.shared, **used}
 
@@ -62,7 +63,7 @@ def train_job(
         trainer.used |= set(checkpoint.said["strategies"])
         cohort.shared |= checkpoint.said["shared"]
         cohort.cpu = list(checkpoint.said["cpu"])
-        earlier = checkpoint.said["process"], checkpoint.said["memory"]
+        earlier = checkpoint.said["seconds"], checkpoint.said["process"], checkpoint.said["memory"]
         changed = library.keep(checkpoint.said["isa"])
         print(changed, end="\n" if changed else "", file=sys.stderr)
     with Progress(f"{scale}/{paper}/{job}", runs) as progress, Stopping() as stopping:
@@ -97,7 +98,7 @@ def train_job(
         "threads": here.threads,
         "strategies": sorted(trainer.used),
         "local_runs": cohort.shared,
-        "seconds": round(time.monotonic() - started, 2),
+        "seconds": round(used["seconds"], 2),
         "cpu_seconds": round(used["process"], 2),
         "cpu_seconds_of": np.reshape(used["cpu"], (len(experiments), -1)).round(3).tolist(),
         "peak_memory": used["memory"],

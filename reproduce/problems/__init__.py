@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -102,7 +102,7 @@ class Classification:
     clients: int
     batches: Batches
     partition_seed: int | None = None
-    weights: str = "size"
+    weights: Literal["size", "uniform"] = "size"
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
     train_samples: int = 0

@@ -29,8 +29,8 @@ class Batches:
         return math.ceil(samples / self.size)
 
     def steps(self, amount: int, unit: str, samples: int) -> int:
-        """Local SGD steps of `amount` steps or epochs on a client with `samples` samples."""
-        return amount * self.per_pass(samples) if unit == "epochs" else amount
+        """Local SGD steps of `amount` steps or epochs on a client with `samples` samples; none without any."""
+        return amount * (self.per_pass(samples) if unit == "epochs" else samples > 0)
 
     def plan(self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
         """Sample indices [steps, size] of one local run; -1 pads short batches."""

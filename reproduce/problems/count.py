@@ -35,7 +35,7 @@ class Count:
         outputs, inputs, kernel, _ = self.shapes[f"{layer}.weight"]
         if len(x) != 3 or x[0] != inputs:
             raise ValueError(f"{layer} takes images of {inputs} channels but gets {x}")
-        side = [(s + 2 * padding - kernel) // stride + 1 for s in x[1:]]
+        side = _sides(layer, x, kernel, stride, padding)
         self.chain = self.chain and stride == 1
         self.macs += math.prod(side) * outputs * inputs * kernel * kernel
         self.layers.append((layer, "Conv2d", (outputs, *side), self._parameters(layer)))
@@ -99,7 +99,7 @@ class Count:
         return x
 
     def pool(self, x: Any, size: int = 2, stride: int = 2, padding: int = 0) -> Any:
-        out = (x[0], *((side + 2 * padding - size) // stride + 1 for side in x[1:]))
+        out = (x[0], *_sides("pooling", x, size, stride, padding))
         self.layers.append(("pool", "MaxPool2d", out, 0))
         return out
 
@@ -128,3 +128,10 @@ class Count:
 
     def add(self, x: Any, y: Any) -> Any:
         return x
+
+
+def _sides(layer: str, x: tuple[int, ...], kernel: int, stride: int, padding: int) -> tuple[int, ...]:
+    """Height and width behind a window that moves over images x; ValueError if it does not fit in."""
+    if min(x[1:]) + 2 * padding < kernel:
+        raise ValueError(f"{layer} moves a window of {kernel} x {kernel} over images of {x[1]} x {x[2]}")
+    return tuple((side + 2 * padding - kernel) // stride + 1 for side in x[1:])
