@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import torch
 from runs import run
 
 from reproduce import files, plan, results, training
@@ -145,7 +146,9 @@ def test_a_resumed_job_keeps_the_instructions_of_its_checkpoint(
     assert books[0]["asked"] >= books[0]["computed"] > 0
 
 
-def test_a_resumed_job_counts_the_seconds_before_it_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_resumed_job_knows_what_was_before_it_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seconds that it had trained, and the version of torch."""
+
     class Late(Checkpoint):
         """The checkpoint of a job that had trained for long."""
 
@@ -154,7 +157,8 @@ def test_a_resumed_job_counts_the_seconds_before_it_was_killed(tmp_path: Path, m
             if found:
                 assert 0 < self.said["seconds"] < 1000
                 assert 0 < self.said["process"] < 1000
-                self.said = {**self.said, "seconds": 1000.0, "process": 2000.0}
+                by = {**self.said["by"], "torch": "0.1"}
+                self.said = {**self.said, "seconds": 1000.0, "process": 2000.0, "by": by}
             return found
 
     monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
@@ -169,6 +173,8 @@ def test_a_resumed_job_counts_the_seconds_before_it_was_killed(tmp_path: Path, m
     train.train_job(panel, panel.experiments, "smoke", "fedacs", "p", "d", out)
     note = results.provenance(str(out))
     assert note["resumed"]
+    version = re.escape(str(torch.__version__))
+    assert re.fullmatch(rf"begun with torch 0.1, goes on with {version}: rounding .*", note["instructions_changed"])
     assert 1000 < note["seconds"] < 2000 < note["cpu_seconds"] < 3000
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,8 @@ def train_job(
             "process": earlier[1] + time.process_time(),
             "memory": max(earlier[2], peak_memory()),
         }
-        return {"isa": library.how()["isa"], "strategies": sorted(trainer.used), "shared": cohort.shared, **used}
+        made = {"isa": library.how()["isa"], "by": _made_by(), "strategies": sorted(trainer.used)}
+        return {**made, "shared": cohort.shared, **used}
 
     checkpoint = Checkpoint(
         here.store / "checkpoints" / f"{scale}-{paper}-{job}-{digest}.pt", runs, note, here.checkpoint
@@ -64,7 +65,9 @@ def train_job(
         cohort.shared |= checkpoint.said["shared"]
         cohort.cpu = list(checkpoint.said["cpu"])
         earlier = checkpoint.said["seconds"], checkpoint.said["process"], checkpoint.said["memory"]
-        changed = library.keep(checkpoint.said["isa"])
+        changed = "; ".join(
+            filter(None, (library.keep(checkpoint.said["isa"]), _made_otherwise(checkpoint.said["by"])))
+        )
         print(changed, end="\n" if changed else "", file=sys.stderr)
     with Progress(f"{scale}/{paper}/{job}", runs) as progress, Stopping() as stopping:
 
@@ -111,3 +114,14 @@ def train_job(
     }
     write_results(output, runs, provenance)
     checkpoint.remove()
+
+
+def _made_by() -> dict[str, str]:
+    """What else the rounding of a job depends on, beside the instructions."""
+    return {"torch": str(torch.__version__), "compiler": library.how()["compiler"]}
+
+
+def _made_otherwise(begun: Mapping[str, str]) -> str:
+    """In words what of `_made_by` a resumed job does not go on with; "" where all is the same."""
+    changes = [f"{name} {begun[name]}, goes on with {now}" for name, now in _made_by().items() if begun[name] != now]
+    return f"begun with {' and '.join(changes)}: rounding may differ from here on" if changes else ""
