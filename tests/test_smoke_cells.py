@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +13,11 @@ import pytest
 from reproduce import plan
 from reproduce.declare import Artifact
 from reproduce.engine.train import train_job
+from reproduce.errors import UserError
 from reproduce.papers import artifacts
 from reproduce.report import measuring
 from reproduce.report.histories import Histories, load
-from reproduce.report.render import cells_csv, check
+from reproduce.report.render import cells_csv, check, lacking, make
 from reproduce.verdicts import scope
 from reproduce.verdicts.claims import Contents, claims_files
 from reproduce.verdicts.observations import read_cells
@@ -50,6 +52,27 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Artifact], 
         return load(sources, "smoke", (p.substitute for p in panels), [e for p in panels for e in p.experiments])
 
     return trained
+
+
+DRAWN_TOGETHER = {"fedacs/fig5", "fiarse/fig1"}
+"""Pictures that draw several algorithms into one."""
+NOT_DRAWN = {"fedagrac/fig3": "fedagrac_reverse_single", "fiarse/fig3": "fiarse_released"}
+"""Algorithms that are in the cells of a figure, but not in its curves."""
+
+
+@pytest.mark.parametrize("artifact", [a for a in artifacts() if a.panels("smoke")], ids=lambda a: a.id)
+def test_what_one_algorithm_gave_is_shown_or_the_rest_is_named(
+    artifact: Artifact, histories: Callable[[Artifact], Histories], tmp_path: Path
+) -> None:
+    """At paper scale each algorithm is a job, and an artifact may be asked for when one of them is done."""
+    whole = histories(artifact)
+    name = whole.frame["algorithm"].iloc[-1]
+    alone = whole.frame[whole.frame["algorithm"] == name].reset_index(drop=True)
+    some = replace(whole, frame=alone, missing=(("rest", "not trained"),))
+    apart = artifact.id in DRAWN_TOGETHER or NOT_DRAWN.get(artifact.id) == name
+    refused = pytest.raises(UserError, match=rf"{artifact.id} cannot be made of .*; missing: rest \(not trained\)")
+    with refused if apart else nullcontext(), lacking(artifact, some):
+        assert make(artifact, some, tmp_path)
 
 
 def demanded(artifact: Artifact) -> Contents:

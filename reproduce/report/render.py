@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproduce import files
 from reproduce.declare import Artifact
+from reproduce.errors import UserError
 from reproduce.experiment import trainings
 from reproduce.report import formats, measuring, tables
 from reproduce.report.code import function
@@ -39,7 +41,8 @@ def render(
         tables/<scale>/<paper>_<name>.{md,csv,tex,ours.tex}  or
         figures/<scale>/<paper>_<name>.{pdf,png,txt,tex}     picture, picture with a stamp, caption twice
 
-    Raises UserError for an unreadable results file, ValueError for cells that do not fit the artifact.
+    Raises UserError for an unreadable results file, and where some results are missing without which the artifact
+    cannot be made; ValueError for cells that do not fit the artifact.
     """
     if artifact.name.startswith("fig") and artifact.draw is None:
         raise ValueError(f"{artifact.id}: a figure needs a draw function")
@@ -47,6 +50,30 @@ def render(
     # Stand-ins of panels that were not run stay in the caption: the gaps in the table are theirs.
     experiments = [e for panel in panels for e in panel.experiments]
     histories = load(jobs, scale, (*(panel.substitute for panel in panels), standing), experiments, seeds)
+    with lacking(artifact, histories):
+        return make(artifact, histories, root)
+
+
+@contextmanager
+def lacking(artifact: Artifact, histories: Histories) -> Iterator[None]:
+    """What fails where results are missing fails for want of them: most artifacts show what there is, but some compare
+    or draw together what only all algorithms give."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        if not histories.missing:
+            raise
+        absent = ", ".join(f"{panel} ({why})" for panel, why in histories.missing)
+        raise UserError(
+            f"{artifact.id} cannot be made of the results that are there alone; missing: {absent}"
+        ) from error
+
+
+def make(artifact: Artifact, histories: Histories, root: Path) -> list[Path]:
+    """Write what `render` writes, of histories that are read; returns the files written."""
+    panels, scale = artifact.panels(histories.scale), histories.scale
     nothing = bool(panels) and histories.frame.empty
     cells = check(artifact, _no_cells() if nothing else measuring.cells(artifact, histories))
     stem = f"{artifact.paper}_{artifact.name}"
