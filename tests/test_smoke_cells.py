@@ -73,6 +73,7 @@ def test_what_one_algorithm_gave_is_shown_or_the_rest_is_named(
     refused = pytest.raises(UserError, match=rf"{artifact.id} cannot be made of .*; missing: rest \(not trained\)")
     with refused if apart else nullcontext(), lacking(artifact, some):
         assert make(artifact, some, tmp_path)
+    assert apart != any(file.is_file() for file in tmp_path.rglob("*"))
 
 
 def demanded(artifact: Artifact) -> Contents:

@@ -77,10 +77,16 @@ def make(artifact: Artifact, histories: Histories, root: Path) -> list[Path]:
     nothing = bool(panels) and histories.frame.empty
     cells = check(artifact, _no_cells() if nothing else measuring.cells(artifact, histories))
     stem = f"{artifact.paper}_{artifact.name}"
-    written = [files.write_text(root / "results" / scale / "cells" / f"{stem}.csv", cells_csv(artifact, cells))]
-
     if artifact.kind == "figure":
-        return [*written, *_figure(artifact, histories, cells, root / "figures" / scale / stem, nothing)]
+        written = _figure(artifact, histories, cells, root / "figures" / scale / stem, nothing)
+    else:
+        written = _table(artifact, histories, cells, root / "tables" / scale / stem, nothing)
+    file = root / "results" / scale / "cells" / f"{stem}.csv"  # last: nothing is written of what cannot be drawn
+    return [files.write_text(file, cells_csv(artifact, cells)), *written]
+
+
+def _table(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: Path, nothing: bool) -> list[Path]:
+    panels, scale = artifact.panels(histories.scale), histories.scale
     reason = tables.reasons(panels, histories.missing, scale)
     paper = tables.reported(artifact.paper, artifact.name)
     table, ours = (
@@ -89,9 +95,8 @@ def make(artifact: Artifact, histories: Histories, root: Path) -> list[Path]:
     markdown = formats.markdown(table)
     if artifact.extra and not nothing:
         markdown += "\n" + function(artifact.paper, artifact.extra)(histories, cells).strip("\n") + "\n"
-    folder = root / "tables" / scale
     texts = {".md": markdown, ".csv": formats.csv(table), ".tex": latex(table), ".ours.tex": latex(ours)}
-    return [*written, *(files.write_text(folder / f"{stem}{ending}", text) for ending, text in texts.items())]
+    return [files.write_text(stem.with_name(stem.name + ending), text) for ending, text in texts.items()]
 
 
 def check(artifact: Artifact, cells: pd.DataFrame) -> pd.DataFrame:
