@@ -176,10 +176,16 @@ def _part(job: Job, places: tuple[int, ...], seeds: tuple[int, ...]) -> Job:
 
 
 def _code(job: Job, note: Mapping[str, Any]) -> str:
-    """A key of `WORDS`: of the trainings that made the result, the one that holds least. A replay counts for the
-    training that it was made of, and for all if it was made of the result as it is."""
-    source, states = code(job.experiments), [*WORDS]
-    replay = replays(job.scale).get(f"{job.paper}/{job.name}", {})
+    return worth(note, code(job.experiments), replays(job.scale).get(f"{job.paper}/{job.name}", {}))
+
+
+def worth(note: Mapping[str, Any], source: str, replay: Mapping[str, str]) -> str:
+    """A key of `WORDS` for a result by its provenance, the digest of the code, and the record of a replay ({}: none).
+
+    Of the trainings that made the result, the one that holds least decides. A replay counts for the training that it
+    was made of, and for all if it was made of the result as it is.
+    """
+    states = [*WORDS]
     replayed = {"yes": "confirmed", "no": "differs"}.get(replay.get("agrees", ""), "older")
     made = trainings(note)
     dates = [training["date"] for training in made]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import shutil
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +21,7 @@ from runs import run
 from reproduce import plan, results, seal
 from reproduce.__main__ import main
 from reproduce.commands.replay import together
+from reproduce.earlier import ROWS
 from reproduce.engine.replay import Comparison, replay
 from reproduce.engine.store import write_results
 from reproduce.experiment import Experiment
@@ -255,3 +259,57 @@ def test_committed_results_are_what_the_code_computes(
     seeds = results.provenance(job.output)["seeds"][:1]
     outcome = replay(job.experiments, seeds, 2, pd.read_parquet(job.output), "float32")
     assert outcome.agrees, outcome
+
+
+# --- against an earlier commit ----------------------------------------------------------------------------------------
+
+JOB = "fedagrac", "fig2-equal"
+
+
+@pytest.fixture
+def changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A result that a processor far from this one made of a code that is the last commit; today's code is another."""
+    shutil.copytree(ROOT / "reproduce", tmp_path / "reproduce", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "smoke", *JOB]) == 0
+    who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    for command in (["init", "-q"], ["add", "reproduce"], [*who, "commit", "-qm", "then"]):
+        subprocess.run(["git", *command], check=True)
+    edit(plan.job("smoke", *JOB).output, factor=1.1)
+    for module in ("results", "experiment"):
+        monkeypatch.setattr(f"reproduce.{module}.code", lambda experiments: "0" * 16)
+    return tmp_path
+
+
+def test_where_last_bits_differ_an_earlier_commit_decides(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job = plan.job("smoke", *JOB)
+    assert main(["replay", "smoke"]) == 2
+    assert results.standing(job).code == "differs"
+    assert main(["replay", "smoke"]) == 2
+    assert "replayed 0; 1 result: 1 differs" in capsys.readouterr().out, "it is not asked again"
+    assert main(["replay", "smoke", "--against", "HEAD"]) == 0
+    assert results.standing(job).code == "confirmed"
+    line = results.replays("smoke")["/".join(JOB)]
+    assert (line["agrees"], float(line["deviation"]) > 0.01) == ("yes", True)
+    assert re.search(r" at round \d+; the bits of [0-9a-f]{12} on this processor", line["where"])
+
+
+@pytest.mark.parametrize("how", ["other bits", "of other code"])
+def test_an_earlier_commit_decides_nothing(how: str, changed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that gives other bits than today's code, and one whose code does not hold for the result either."""
+    job = plan.job("smoke", *JOB)
+    if how == "other bits":
+        spoilt = ROWS.replace('run.state["history"]]', '[(*r[:4], r[4] * (1 + 1e-7)) for r in run.state["history"]]]')
+        assert spoilt != ROWS
+        monkeypatch.setattr("reproduce.earlier.ROWS", spoilt)
+    else:
+        edit(job.output, code="1" * 16)
+    assert main(["replay", "smoke", "--against", "HEAD"]) == 2
+    assert results.standing(job).code == "differs"
+    where = results.replays("smoke")["/".join(JOB)]["where"]
+    assert bool(re.search(", and by .* from [0-9a-f]{12} here", where)) == (how == "other bits")
+
+
+def test_a_commit_that_is_none_is_refused(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", "smoke", "--against", "nowhere"]) == 2
+    assert "there is no such commit" in capsys.readouterr().err

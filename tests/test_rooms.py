@@ -27,7 +27,7 @@ ROOMS = (
     ("plan", "quotes"),
     ("costs",),
     ("training",),
-    ("configuration", "due", "findings", "needs", "play", "watch"),
+    ("configuration", "due", "earlier", "findings", "needs", "play", "watch"),
     ("page", "plays"),
     ("commands",),
     ("__main__",),

@@ -3,6 +3,10 @@
 What was compared is recorded in results/SCALE/replay.csv. A result of older code whose replay agrees counts as
 confirmed; one that does not is named, and trained again when it is asked for. Jobs come in the order of their cost;
 those that are recorded for today's code are skipped, so that a replay that was stopped goes on.
+
+On another processor last bits differ, and in long rounds training carries them further than any tolerance. There,
+`--against COMMIT` asks another question: where the code of that commit holds for a result, does it give the same bits
+on this machine as today's?
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from reproduce.text import print_table
 
 if TYPE_CHECKING:
+    from reproduce.earlier import Earlier
     from reproduce.plan import Job
 
 NAME = "replay"
@@ -28,6 +33,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scale", metavar="SCALE", help="smoke, reduced or paper")
     parser.add_argument("target", nargs="?", help="a paper (fedacs) or an artifact (fedacs/fig6); default: all")
     parser.add_argument("--rounds", type=int, default=2, metavar="K", help="rounds to train at least (default: 2)")
+    parser.add_argument(
+        "--against",
+        metavar="COMMIT",
+        help="where numbers differ, compare with what the code of this commit gives on this machine, bit for bit",
+    )
     parser.add_argument(
         "--minutes", type=float, metavar="M", help="stop after so many minutes (default: when all is done)"
     )
@@ -41,11 +51,24 @@ def run(args: argparse.Namespace) -> None:
         raise UserError("replay at least 1 round, for more than 0 minutes")
     wanted = {a.id for a in plan.select(args.target)}
     found = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts) and results.standing(j).exists]
-    again([[job] for job in found], args.scale, args.rounds, args.minutes)
+    if args.against:
+        from reproduce.earlier import Earlier
+
+        with Earlier(args.against) as earlier:
+            again([[job] for job in found], args.scale, args.rounds, args.minutes, earlier)
+    else:
+        again([[job] for job in found], args.scale, args.rounds, args.minutes)
 
 
-def again(groups: Sequence[Sequence[Job]], scale: str, rounds: int = 2, minutes: float | None = None) -> None:
-    """Replay what of these results needs it, a group in one cohort, record and print it.
+def again(
+    groups: Sequence[Sequence[Job]],
+    scale: str,
+    rounds: int = 2,
+    minutes: float | None = None,
+    earlier: Earlier | None = None,
+) -> None:
+    """Replay what of these results needs it, a group in one cohort, record and print it; earlier: the code that
+    results which differ are compared with.
 
     UserError, when all is done, for what cannot be replayed and for results that today's code does not give.
     """
@@ -56,7 +79,8 @@ def again(groups: Sequence[Sequence[Job]], scale: str, rounds: int = 2, minutes:
 
     files.check_writable(results.replay_file(scale))
     found = [job for group in groups for job in group]
-    todo = sorted(filter(None, (list(pending(g, rounds)) for g in groups)), key=lambda g: expected(g, rounds))
+    todo = [list(pending(g, rounds, earlier is not None)) for g in groups]
+    todo = sorted(filter(None, todo), key=lambda g: expected(g, rounds))
     deadline = time.monotonic() + 60 * minutes if minutes else float("inf")
     rows, late, failed = [], 0, []
     with tqdm(total=sum(map(len, todo)), unit="job", disable=not todo) as bar:
@@ -64,6 +88,8 @@ def again(groups: Sequence[Sequence[Job]], scale: str, rounds: int = 2, minutes:
             bar.set_postfix_str(f"{group[0].paper}/{group[0].name}")
             try:
                 lines = together(group, rounds, deadline) if time.monotonic() < deadline else None
+                if earlier and lines:
+                    lines = [earlier.compared(job, line) for job, line in zip(group, lines, strict=True)]
             except UserError as error:
                 failed.append(f"{group[0].paper}/{group[0].name}: {error}")
                 continue
@@ -87,8 +113,11 @@ def again(groups: Sequence[Sequence[Job]], scale: str, rounds: int = 2, minutes:
         raise UserError("; ".join(failed))
 
 
-def pending(jobs: Iterable[Job], rounds: int) -> Iterator[Job]:
-    """The jobs to replay: of older code, with data, and not recorded for today's code with as many rounds."""
+def pending(jobs: Iterable[Job], rounds: int, differing: bool = False) -> Iterator[Job]:
+    """The jobs to replay: of older code, with data, and not recorded for today's code with as many rounds.
+
+    differing: those too that are recorded as not agreeing.
+    """
     from reproduce import plan, results
 
     for job in jobs:
@@ -96,7 +125,8 @@ def pending(jobs: Iterable[Job], rounds: int) -> Iterator[Job]:
         line = results.replays(job.scale).get(f"{job.paper}/{job.name}", {})
         if not standing.usable or standing.code == "current":
             continue
-        if standing.code in ("confirmed", "differs") and int(line["asked"]) >= rounds:
+        recorded = ("confirmed",) if differing else ("confirmed", "differs")
+        if standing.code in recorded and int(line["asked"]) >= rounds:
             continue
         if plan.missing(job):
             print(f"{job.paper}/{job.name}: not replayed, {plan.missing(job)}", file=sys.stderr)
