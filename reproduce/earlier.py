@@ -38,9 +38,16 @@ job = plan.job(asked["scale"], asked["paper"], asked["job"])
 here = replace(settings(), precision=asked["precision"])
 runs = prepare(job.experiments, asked["seeds"], Tasks(here))
 trainer = Trainer(here.threads, precision=asked["precision"])
+begun = {}
+
+def enough(i, run):
+    begun.setdefault(i, run.state["round"])  # of a session later than others
+    history = run.state["history"]
+    evaluated = bool(history) and history[-1][0] > history[0][0]
+    return run.done or (evaluated and run.state["round"] > begun[i] + asked["rounds"])
 
 def stop():
-    if all(run.done or run.state["round"] > asked["rounds"] for run in runs):
+    if all([enough(i, run) for i, run in enumerate(runs)]):
         raise Enough
 
 try:

@@ -263,53 +263,59 @@ def test_committed_results_are_what_the_code_computes(
 
 # --- against an earlier commit ----------------------------------------------------------------------------------------
 
-JOB = "fedagrac", "fig2-equal"
+CHANGED = {
+    "rounds": "fedagrac/fig2-equal",
+    "sessions": "dynamic_init/unseen-gaussian-n10",
+    "events": "defedavg/gaussian-iid-n3",
+}
 
 
 @pytest.fixture
-def changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def changed(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> plan.Job:
     """A result that a processor far from this one made of a code that is the last commit; today's code is another."""
     shutil.copytree(ROOT / "reproduce", tmp_path / "reproduce", ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.chdir(tmp_path)
-    assert main(["train", "smoke", *JOB]) == 0
+    job = plan.job("smoke", *CHANGED[getattr(request, "param", "rounds")].split("/"))
+    assert main(["train", "smoke", job.paper, job.name]) == 0
     who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
     for command in (["init", "-q"], ["add", "reproduce"], [*who, "commit", "-qm", "then"]):
         subprocess.run(["git", *command], check=True)
-    edit(plan.job("smoke", *JOB).output, factor=1.1)
+    edit(job.output, factor=1.1)
     for module in ("results", "experiment"):
         monkeypatch.setattr(f"reproduce.{module}.code", lambda experiments: "0" * 16)
-    return tmp_path
+    return job
 
 
-def test_where_last_bits_differ_an_earlier_commit_decides(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    job = plan.job("smoke", *JOB)
+@pytest.mark.parametrize("changed", CHANGED, indirect=True)
+def test_where_last_bits_differ_an_earlier_commit_decides(
+    changed: plan.Job, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["replay", "smoke"]) == 2
-    assert results.standing(job).code == "differs"
+    assert results.standing(changed).code == "differs"
     assert main(["replay", "smoke"]) == 2
     assert "replayed 0; 1 result: 1 differs" in capsys.readouterr().out, "it is not asked again"
     assert main(["replay", "smoke", "--against", "HEAD"]) == 0
-    assert results.standing(job).code == "confirmed"
-    line = results.replays("smoke")["/".join(JOB)]
+    assert results.standing(changed).code == "confirmed"
+    line = results.replays("smoke")[f"{changed.paper}/{changed.name}"]
     assert (line["agrees"], float(line["deviation"]) > 0.01) == ("yes", True)
     assert re.search(r" at round \d+; the bits of [0-9a-f]{12} on this processor", line["where"])
 
 
 @pytest.mark.parametrize("how", ["other bits", "of other code"])
-def test_an_earlier_commit_decides_nothing(how: str, changed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_earlier_commit_decides_nothing(how: str, changed: plan.Job, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that gives other bits than today's code, and one whose code does not hold for the result either."""
-    job = plan.job("smoke", *JOB)
     if how == "other bits":
         spoilt = ROWS.replace('run.state["history"]]', '[(*r[:4], r[4] * (1 + 1e-7)) for r in run.state["history"]]]')
         assert spoilt != ROWS
         monkeypatch.setattr("reproduce.earlier.ROWS", spoilt)
     else:
-        edit(job.output, code="1" * 16)
+        edit(changed.output, code="1" * 16)
     assert main(["replay", "smoke", "--against", "HEAD"]) == 2
-    assert results.standing(job).code == "differs"
-    where = results.replays("smoke")["/".join(JOB)]["where"]
+    assert results.standing(changed).code == "differs"
+    where = results.replays("smoke")[f"{changed.paper}/{changed.name}"]["where"]
     assert bool(re.search(", and by .* from [0-9a-f]{12} here", where)) == (how == "other bits")
 
 
-def test_a_commit_that_is_none_is_refused(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_commit_that_is_none_is_refused(changed: plan.Job, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", "smoke", "--against", "nowhere"]) == 2
     assert "there is no such commit" in capsys.readouterr().err
