@@ -165,7 +165,7 @@ def test_samples_are_as_declared(tmp_path: Any) -> None:
         ("digits", MLP(144, 3, 10), 2),
         ("gaussian", Softmax(20, 10), 0),
         (GaussianClasses(3, 7, 8, 4, 1.0, 0), Softmax(7, 3), 0),
-        (ImageBlobs(3, 8, 8, 4, 9.0, 0, channels=3), ConvNet(3, 8, (2, 3), (4,), 3, kernel=3), 0),
+        (ImageBlobs(3, 8, 8, 4, 9.0, 0, channels=3), ConvNet(3, 8, (2, 3), (4,), 3, kernel=3, padding=1), 0),
         (TopicTokens(3, 20, 9, 8, 4, 0), FastText(20, 2, 3), 0),
     ]
     for source, model, pad in data:
