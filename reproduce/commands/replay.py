@@ -15,6 +15,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,19 +46,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from reproduce import plan, results
+    from reproduce.earlier import Earlier
     from reproduce.errors import UserError
 
     if args.rounds < 1 or (args.minutes is not None and not args.minutes > 0):
         raise UserError("replay at least 1 round, for more than 0 minutes")
     wanted = {a.id for a in plan.select(args.target)}
     found = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts) and results.standing(j).exists]
-    if args.against:
-        from reproduce.earlier import Earlier
-
-        with Earlier(args.against) as earlier:
-            again([[job] for job in found], args.scale, args.rounds, args.minutes, earlier)
-    else:
-        again([[job] for job in found], args.scale, args.rounds, args.minutes)
+    with Earlier(args.against) if args.against else nullcontext() as earlier:
+        again([[job] for job in found], args.scale, args.rounds, args.minutes, earlier)
 
 
 def again(
