@@ -83,7 +83,10 @@ class Asked:
 
 
 LONGER = replace(
-    runs.SMALL_MNIST, rounds=200, substitute="MNIST: 3,000 training images, batches of 32, 200 rounds, rate 0.005"
+    runs.SMALL_MNIST,
+    rounds=200,
+    seeds=(0, 1),
+    substitute="MNIST: 3,000 training images, batches of 32, 200 rounds, rate 0.005",
 )
 """The network needs more than the 60 rounds of the other reduced panels."""
 ASKED = {

@@ -195,8 +195,8 @@ FEW_IMAGES = (
     "the target 0.9 times FedAvg's best"
 )
 SMALL_MNIST = replace(
-    MNIST, targets={}, rate=0.005, batch=32, rounds=60, tail=15, train_samples=3000, test_samples=2000, seeds=(0, 1),
-    substitute=f"MNIST; {FEW_IMAGES}",
+    MNIST, targets={}, rate=0.005, batch=32, rounds=60, tail=15, train_samples=3000, test_samples=2000,
+    seeds=tuple(range(6)), substitute=f"MNIST; {FEW_IMAGES}",
 )  # fmt: skip
 SMALL_FASHION = replace(
     SMALL_MNIST, name="fashion_mnist", data="fashion_mnist", model=Softmax(784, 10), other_rate=0.0001, alphas=ALPHAS,
