@@ -28,6 +28,7 @@ from reproduce.problems.models import Softmax
 from reproduce.problems.partitions import CappedDirichlet
 from reproduce.settings import settings
 from reproduce.systems import System
+from reproduce.systems.link import Link, Reliable, Same
 from reproduce.systems.work import Gaussian
 
 PROBLEM = Classification(
@@ -35,6 +36,7 @@ PROBLEM = Classification(
 )
 WORK = Gaussian(6, 25, "random")
 ROUNDS, LR = 6, 0.2
+RELIABLE, OFTEN_SILENT = Reliable(), Same(0.8)
 
 
 class Client:
@@ -76,8 +78,11 @@ def naive(
     mu: float = 0.0,
     nova: bool = False,
     lin: bool = False,
+    control: bool = False,
+    link: Link = RELIABLE,
 ) -> list[np.ndarray]:
-    """The server's models; every algorithm of the paper is a choice of the options."""
+    """The server's models; every algorithm of the paper is a choice of the options. control: nu is the mean of what the
+    clients keep, of those too that were not heard (SCAFFOLD)."""
     n = np.array([len(c.y) for c in clients])
     w = n / n.sum()
     zero = np.zeros_like(x)
@@ -115,17 +120,22 @@ def naive(
             ends.append(z)
             sent.append(values[fast_sends if fast else slow_sends])
             kept.append(values[fast_keeps if fast else "mean"])
+        heard = link.arrived(0, t, len(clients))
         if nova:
             x = x + average * sum(wi * (z - x) / k for wi, z, k in zip(w, ends, steps, strict=True))
         else:
-            x = sum(wi * z for wi, z in zip(w, ends, strict=True))
-        own, nu = kept, sum(wi * s for wi, s in zip(w, sent, strict=True))
+            x = x + sum(wi * (z - x) for wi, z, h in zip(w, ends, heard, strict=True) if h)
+        own = [new if h else old for new, old, h in zip(kept, own, heard, strict=True)]
+        if control:
+            nu = sum(wi * c for wi, c in zip(w, own, strict=True))
+        elif heard.any():
+            nu = sum(wi * s for wi, s, h in zip(w, sent, heard, strict=True) if h) / w[heard].sum()
         path.append(x)
     return path
 
 
-def trained(algorithm: FedAvg, rounds: int = ROUNDS) -> np.ndarray:
-    experiment = Experiment({}, PROBLEM, System(work=WORK), algorithm, Rounds(rounds, every=rounds))
+def trained(algorithm: FedAvg, rounds: int = ROUNDS, link: Link = RELIABLE) -> np.ndarray:
+    experiment = Experiment({}, PROBLEM, System(WORK, link), algorithm, Rounds(rounds, every=rounds))
     (run,) = play_all([experiment], (0,), dtype=torch.float64)
     return np.asarray(run.state["x"])
 
@@ -172,6 +182,34 @@ def test_an_algorithm_equals_the_naive_loop(algorithm: FedAvg, options: dict[str
     expected = naive(clients, x, **options)[-1]
     np.testing.assert_allclose(trained(algorithm), expected, rtol=0, atol=1e-10)
     assert np.abs(expected - x).max() > 0.1
+
+
+LOSSY: list[tuple[FedAvg, dict[str, Any]]] = [
+    (Scaffold(LR), {"lam": lambda t: 1.0, "control": True}),
+    (Scaffold(LR, control="displacement"), {"lam": lambda t: 1.0, "control": True}),
+    (FedLin(LR), {"lin": True}),
+    *[
+        (FedaGrac(LR, calibration=Constant(0.4), scheme=s, own=own), {
+            "lam": lambda t: 0.4, "fast_sends": SENDS[s][0], "slow_sends": SENDS[s][1], "fast_keeps": own,
+        })
+        for s in SENDS for own in ("mean", "first")
+    ],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("link", [Same(0.5), OFTEN_SILENT, Same(1.0)], ids=("half", "often silent", "all"))
+@pytest.mark.parametrize(("algorithm", "options"), LOSSY, ids=lambda v: type(v).__name__)
+def test_the_server_learns_nothing_from_what_is_lost(algorithm: FedAvg, options: dict[str, Any], link: Link) -> None:
+    clients, x = start()
+    expected = naive(clients, x, **options, link=link)[-1]
+    np.testing.assert_allclose(trained(algorithm, link=link), expected, rtol=0, atol=1e-10)
+    assert (np.abs(expected - x).max() > 0.05) == (link != Same(1.0))
+
+
+def test_the_links_have_rounds_in_which_some_and_none_are_heard() -> None:
+    heard = [OFTEN_SILENT.arrived(0, t, 5).sum() for t in range(ROUNDS)]
+    assert 0 in heard[1:-1]
+    assert any(0 < h < 5 for h in heard[:-1])
 
 
 def test_the_schemes_differ_here() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.algorithms.base import FedAvg, Now, Participants, State
+from reproduce.algorithms.base import FedAvg, Now, Participants, State, received
 from reproduce.algorithms.fedlin import Measured, measured
 from reproduce.engine.requests import Gradient, Ints, Request, Train, Trained
 from reproduce.engine.rule import Rule
@@ -49,7 +49,9 @@ class Increase:
 class FedaGrac(FedAvg):
     """y <- y - lr (g(y) + lambda (nu - nu_m)) locally (Algorithm 1);  nu = sum over the cohort of weight_m s_m.
 
-    nu_m is the mean gradient of the client's last local run, s_m what it sends: its mean or its first gradient.
+    nu_m is the mean gradient of the client's last local run, s_m what it sends: its mean or its first gradient. What is
+    lost (the paper has no losses) changes neither: nu is the mean of what arrived, and stays if nothing did, and a
+    client that was not heard keeps its nu_m.
     scheme: who sends the first gradient (Sec. 4.2): "fedagrac" - clients with more steps than the weighted mean; "avg"
         - nobody, which with lambda = 1 is SCAFFOLD; "first" - all; "reverse" - clients with at most the mean.
     first_gradient: "single" - the first mini-batch gradient (Algorithm 1); "pass_mean" - replaced by the mean of the
@@ -103,8 +105,12 @@ class FedaGrac(FedAvg):
         fast = ahead(env, cohort.ids, now.steps[cohort.ids])
         senders = {"fedagrac": fast, "avg": fast & False, "first": fast | True, "reverse": ~fast}[self.scheme]
         sent = mean.where(~_column(env, senders), first)
-        state["nu_m"][cohort.ids] = mean.where(~_column(env, fast), first) if self.own == "first" else mean
-        state["nu"] = env.tensor(cohort.weight) @ sent
+        kept = mean.where(~_column(env, fast), first) if self.own == "first" else mean
+        heard = now.arrived[cohort.ids]
+        state["nu_m"][cohort.ids[heard]] = kept[heard]
+        weight = cohort.weight * heard
+        if weight.sum() > 0:
+            state["nu"] = received(env.tensor(weight * (cohort.weight.sum() / weight.sum())), sent)
 
 
 def ahead(env: Env, ids: Ints, steps: Ints) -> NDArray[np.bool_]:

@@ -23,7 +23,8 @@ class Scaffold(FedAvg):
     c_m - c + (X - y_K) / (lr K), for plain SGD; in this form it holds for every local rule. With control "displacement"
     Option II is taken literally, the accumulation norm A_m in place of K: for momentum that is the mean with the
     weights that the rule gives the gradients. All c_m are 0 at the start; the weights of the objective (among the
-    clients that exist in the round) stand in for the paper's 1/N.
+    clients that exist in the round) stand in for the paper's 1/N. A client whose message is lost keeps the c_m that the
+    server knows, so that c remains their mean.
     """
 
     memory: ClassVar[tuple[str, ...]] = ("c", "c_m")
@@ -56,8 +57,8 @@ class Scaffold(FedAvg):
             trained = Trained(received(weights, trained.update)[None], mean_gradient)
         super().aggregate(env, state, now, cohort, trained)
         assert trained.mean_gradient is not None
-        trains = now.steps[cohort.ids] > 0  # who has no data keeps his control variate
-        state["c_m"][cohort.ids[trains]] = trained.mean_gradient[trains]
+        sends = (now.steps[cohort.ids] > 0) & now.arrived[cohort.ids]  # without data there is nothing to send
+        state["c_m"][cohort.ids[sends]] = trained.mean_gradient[sends]
         w = env.weights[now.members] / env.weights[now.members].sum()
         state["c"] = env.tensor(w) @ state["c_m"][now.members]
 
