@@ -17,6 +17,8 @@ from reproduce.clocks.sessions import Sessions
 from reproduce.engine.requests import Train, Trained
 from reproduce.engine.task import Env
 from reproduce.experiment import Experiment
+from reproduce.play.benchmarks import find
+from reproduce.play.specs import Spec
 from reproduce.systems.link import Same
 
 KNOWN = {
@@ -31,6 +33,8 @@ DECLARED: dict[str, Experiment] = {
     if isinstance(e.clock, Rounds | Sessions) and e.clock.length(e) < 100 and type(e.algorithm).__name__ not in KNOWN
 }
 """An experiment of each algorithm whose messages can be lost."""
+PARTS = find("capacities", "smoke")
+DECLARED |= {f"{name}-in-parts": PARTS.experiment(Spec(name)) for name in ("fedvarp", "scaffold", "fedagrac")}
 
 
 def spoilt(request: Any, answer: Any, now: Now) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -144,12 +145,14 @@ def world() -> Env:
 
 CLIENTS_ASKED = np.array([0, 2, 3, 5, 6, 7])
 STEPS = np.array([2, 0, 3, 1, 2, 4])
+ARRIVED = np.arange(CLIENTS) != 5
+HEARD = (STEPS > 0) & ARRIVED[CLIENTS_ASKED]
 
 
 def asked(env: Env, request: Any) -> tuple[Any, list[Any], list[np.ndarray]]:
     """The merged answer to a request whose parts are answered at random; the parts; the reports [C, P] before filling,
     NaN where a client holds nothing."""
-    stream, play = np.random.default_rng(0), sliced(env, request)
+    stream, play = np.random.default_rng(0), sliced(env, request, ARRIVED)
     parts = play.send(None)
     clients = CLIENTS_ASKED.tolist()
     reports = [np.full((len(clients), env.parameters), np.nan) for _ in range(2)]
@@ -189,12 +192,12 @@ def train(env: Env, **more: Any) -> Train:
     return Train(CLIENTS_ASKED, STEPS, env.initial(), 0.1, 0, rule, offset=np.zeros(6, dtype=np.int64), **more)
 
 
-def test_reports_are_filled_up_with_the_mean_of_those_that_trained_and_hold() -> None:
+def test_reports_are_filled_up_with_the_mean_of_those_that_trained_and_were_heard_and_hold() -> None:
     env = world()
     answer, parts, (updates, gradients) = asked(env, train(env))
-    trains = (STEPS > 0).astype(float)
-    np.testing.assert_allclose(answer.update, filled(updates, trains), atol=1e-14)
-    np.testing.assert_allclose(answer.mean_gradient, filled(gradients, trains), atol=1e-14)
+    np.testing.assert_allclose(answer.update, filled(updates, HEARD.astype(float)), atol=1e-14)
+    np.testing.assert_allclose(answer.mean_gradient, filled(gradients, HEARD.astype(float)), atol=1e-14)
+    assert np.abs(filled(updates, (STEPS > 0).astype(float)) - answer.update.numpy()).max() > 0.1
     assert answer.first_gradient is None
     assert sorted(c for p in parts for c in p.clients) == CLIENTS_ASKED.tolist()
 
@@ -202,7 +205,7 @@ def test_reports_are_filled_up_with_the_mean_of_those_that_trained_and_hold() ->
 def test_sums_are_those_of_the_filled_reports_with_their_weights() -> None:
     """Unequal weights, and one update that is lost."""
     env = world()
-    weights = np.array([[0.3, 0.1, 0.0, 0.2, 0.25, 0.15], [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]])
+    weights = np.array([[0.3, 0.1, 0.2, 0.0, 0.25, 0.15], [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]])
     answer, _, (updates, _) = asked(env, train(env, weights=env.tensor(weights)))
     for m, weight in enumerate(weights * (STEPS > 0)):
         expected = (weight[:, None] * filled(updates, weight)).sum(0)
@@ -254,7 +257,8 @@ def test_other_requests_and_lists_pass() -> None:
             seen.append((yield Evaluate(state["x"][None])))
             seen.append((yield [Gradient(np.array([0, 7]), state["x"], 0), Evaluate(state["x"][None])]))
 
-    play = Sliced.of(Asks()).round(env, {"x": env.initial()}, None)  # type: ignore[arg-type]
+    now = SimpleNamespace(arrived=ARRIVED)
+    play = Sliced.of(Asks()).round(env, {"x": env.initial()}, now)  # type: ignore[arg-type]
     assert isinstance(play.send(None), Evaluate)
     parts = play.send(Evaluated())
     assert [type(p) for p in parts] == [Gradient, Gradient]
@@ -275,7 +279,7 @@ def test_what_does_not_fit_is_refused() -> None:
     env = world()
     for own in ({"model": PROBLEM.model.narrowed(0.6)}, {"thresholds": env.zeros(6, 6)}):
         with pytest.raises(ValueError, match="submodels or masks of its own"):
-            next(sliced(env, train(env, **own)))
+            next(sliced(env, train(env, **own), ARRIVED))
     system = System(Epochs(1), capacity=SplitCapacity((1.0, 0.25)))
     linear = replace(PROBLEM, model=Softmax(5, CLASSES))
     with pytest.raises(UserError, match="cannot be run"):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.algorithms.base import FedAvg, Floats, Now, Play, State
@@ -30,9 +31,9 @@ class Sliced(FedAvg):
 
     What the server sends (model, correction, anchor, teacher, previous model) is cut to the client's submodel. What a
     client reports (update, mean and first gradient, probed gradient) is filled up: a coordinate that it does not hold
-    is taken to be what those that trained and hold it report in the mean, weighted as the server sums them up, equally
-    where it asks for them one by one; 0 where nobody holds it. So a control variate never says of a client that its
-    gradient is zero where it has none, and FedAvg with equal weights and no lost updates is HeteroFL.
+    is taken to be what those that trained, were heard and hold it report in the mean, weighted as the server sums them
+    up, equally where it asks for them one by one; 0 where nobody holds it. So a control variate never says of a client
+    that its gradient is zero where it has none, and FedAvg with equal weights and no lost updates is HeteroFL.
 
     Evaluated is as with HeteroFL, size by size. The rates and who takes part are the algorithm's: `Sliced.of`.
     """
@@ -81,9 +82,9 @@ class Sliced(FedAvg):
             if isinstance(request, list):
                 answer = []
                 for one in request:
-                    answer.append((yield from sliced(env, one)))
+                    answer.append((yield from sliced(env, one, now.arrived)))
             else:
-                answer = yield from sliced(env, request)
+                answer = yield from sliced(env, request, now.arrived)
 
     def models(self, env: Env, state: State) -> Mapping[str, Tensor | Evaluate]:
         return SLICES.models(env, state)
@@ -114,8 +115,8 @@ class Slice:
         return value[self.where] if value.dim() == 1 else value[self.rows][:, self.where]
 
 
-def sliced(env: Env, request: Any) -> Generator[Any, Any, Any]:
-    """The answer to a request of an algorithm's round, asked for size by size.
+def sliced(env: Env, request: Any, arrived: NDArray[np.bool_]) -> Generator[Any, Any, Any]:
+    """The answer to a request of an algorithm's round, asked for size by size. arrived: of whom reports arrive, of all.
 
     Raises ValueError for a request that is of a part already.
     """
@@ -128,16 +129,16 @@ def sliced(env: Env, request: Any) -> Generator[Any, Any, Any]:
     answers = yield [_part(request, s) for s in slices]
     if isinstance(request, Gradient):
         return _filled(env, slices, answers, np.ones(len(gamma)))
-    trains = (np.asarray(request.steps) > 0).astype(float)
+    heard = ((np.asarray(request.steps) > 0) & arrived[request.clients]).astype(float)
 
     def rows(name: str) -> Any:
         found = [getattr(answer, name) for answer in answers]
-        return None if found[0] is None else _filled(env, slices, found, trains)
+        return None if found[0] is None else _filled(env, slices, found, heard)
 
     gradients = rows("mean_gradient"), rows("first_gradient")
     if request.weights is None:
         return Trained(rows("update"), *gradients)
-    return Trained(_summed(env, slices, [a.update for a in answers], request.weights * env.tensor(trains)), *gradients)
+    return Trained(_summed(env, slices, [a.update for a in answers], request.weights * env.tensor(heard)), *gradients)
 
 
 CUT = ("start", "lr", "round", "offset", "correction", "anchor", "teacher", "previous")
@@ -153,13 +154,13 @@ def _part(request: Train | Gradient, s: Slice) -> Request:
     return replace(request, clients=mine, steps=request.steps[s.rows], model=s.model, weights=weights, **values)
 
 
-def _filled(env: Env, slices: list[Slice], parts: list[Tensor], trains: Floats) -> Tensor:
-    """Reports [C, P] from those of the slices; what a client that `trains` [C] does not hold is the holders' mean."""
+def _filled(env: Env, slices: list[Slice], parts: list[Tensor], heard: Floats) -> Tensor:
+    """Reports [C, P] from those of the slices; what a client that is `heard` [C] does not hold is the holders' mean."""
     total, count = env.zeros(env.parameters), env.zeros(env.parameters)
     for s, part in zip(slices, parts, strict=True):
-        total[s.where] += part.sum(0)  # who does not train reports zeros
-        count[s.where] += float(trains[s.rows].sum())
-    full = env.tensor(trains)[:, None] * (total / count.clamp(min=1))
+        total[s.where] += part[heard[s.rows].nonzero()[0]].sum(0)
+        count[s.where] += float(heard[s.rows].sum())
+    full = env.tensor(heard)[:, None] * (total / count.clamp(min=1))
     for s, part in zip(slices, parts, strict=True):
         mine = full[s.rows]
         mine[:, s.where] = part
