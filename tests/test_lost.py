@@ -1,4 +1,4 @@
-"""What a lost message holds is nobody's knowledge: no declared algorithm may use it."""
+"""What a lost message holds is nobody's knowledge: no algorithm that is declared or can be tried may use it."""
 
 from __future__ import annotations
 
