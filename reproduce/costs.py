@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import os
+from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 def cost(job: Job) -> Cost:
     """Estimated cost of a job on one core of this machine, whose experiments train in one cohort.
 
-    Seconds are those of the machine's rates, times what finished jobs of the same panel, else of the same kind of
-    model, took more or less of the processor. Nothing is measured here.
+    Seconds are those of the machine's rates, times what finished jobs took more or less of the processor
+    (`correction`). Nothing is measured here.
     """
     estimated = _estimate(job)
     return replace(estimated, seconds=estimated.seconds * correction(job))
@@ -70,23 +71,39 @@ def _rates(settings: Settings) -> Rates:
 
 
 def correction(job: Job) -> float:
-    """Measured / estimated seconds: of the finished jobs of this panel, else of this kind of model, else 1."""
-    by_panel, by_kind = _corrections(job.scale, plan.seeds_override(), settings())
-    return by_panel.get((job.paper, job.panel.name)) or by_kind.get(kind(job)) or 1.0
+    """Measured / estimated seconds, in two factors that finished jobs tell.
+
+    The time for as many samples, of this panel, else of this kind of model; and the share of the declared samples that
+    the paper's jobs with these algorithms trained on: FedACS, whose clients are chosen, trains on a third of FedAvg's.
+    Each is 1 where no job tells.
+    """
+    known = _corrections(job.scale, plan.seeds_override(), settings())
+    time = known.panels.get((job.paper, job.panel.name)) or known.kinds.get(kind(job)) or 1.0
+    return time * (known.shares.get((job.paper, _algorithms(job))) or 1.0)
 
 
-@cache
-def _corrections(
-    scale: str, seeds: tuple[int, ...] | None, settings: Settings
-) -> tuple[dict[tuple[str, str], float], dict[str, float]]:
-    """Corrections of a scale by (paper, panel) and by kind; jobs that are declared otherwise now are left out.
+def _algorithms(job: Job) -> tuple[str, ...]:
+    return tuple(sorted({type(e.algorithm).__name__ for e in job.experiments}))
+
+
+@dataclass(frozen=True)
+class _Corrections:
+    """Measured / estimated of finished jobs: times by (paper, panel) and by kind, samples by (paper, algorithms).
 
     Each is a ratio of sums, for a job of hours tells more about others than one of seconds.
     """
+
+    panels: dict[tuple[str, str], float]
+    kinds: dict[str, float]
+    shares: dict[tuple[str, tuple[str, ...]], float]
+
+
+@cache
+def _corrections(scale: str, seeds: tuple[int, ...] | None, settings: Settings) -> _Corrections:
+    """The corrections of a scale; jobs that are declared otherwise now are left out."""
     from reproduce.speed.learned import finished
 
-    panels: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    kinds: dict[str, list[tuple[float, float]]] = {}
+    panels, kinds, shares = (defaultdict[Any, list[tuple[float, float]]](list) for _ in range(3))
     declared = {(j.paper, j.name): j for j in plan.jobs(scale)}
     for done in finished(settings):
         job = declared.get((done.paper, done.job)) if done.scale == scale else None
@@ -94,18 +111,20 @@ def _corrections(
             continue
         if at_most(job):  # how early runs reach their target says nothing about the machine; a bound stays one
             continue
-        pair = done.seconds, _estimate(job).seconds
-        if pair[1] < 10 * rates().start:  # it hardly trains
+        if _estimate(job).seconds < 10 * rates().start:  # it hardly trains
             continue
-        panels.setdefault((job.paper, job.panel.name), []).append(pair)
-        kinds.setdefault(kind(job), []).append(pair)
-    return {k: _ratio(v) for k, v in panels.items()}, {k: _ratio(v) for k, v in kinds.items()}
+        share = done.trained / done.samples if done.samples else 1.0
+        pair = done.seconds, _estimate(job).seconds * share
+        panels[job.paper, job.panel.name].append(pair)
+        kinds[kind(job)].append(pair)
+        shares[job.paper, _algorithms(job)].append((done.trained, done.samples))
+    return _Corrections(*({k: _ratio(v) for k, v in of.items()} for of in (panels, kinds, shares)))
 
 
 def _ratio(pairs: Iterable[tuple[float, float]]) -> float:
-    """Measured / estimated seconds of all jobs together."""
-    measured, estimated = zip(*pairs, strict=True)
-    return sum(measured) / sum(estimated)
+    """Measured / estimated of all jobs together."""
+    measured, estimated = (sum(column) for column in zip(*pairs, strict=True))
+    return measured / estimated if estimated else 1.0
 
 
 def kind(job: Job) -> str:

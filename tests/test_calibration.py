@@ -138,7 +138,10 @@ def test_the_measurement_prints_rates_of_every_kind() -> None:
 # --- finished jobs ----------------------------------------------------------------------------------------------------
 
 
-def write_results(root: Path, job: plan.Job, seconds: float, /, status: str = "ok", **changes: Any) -> Path:
+def write_results(
+    root: Path, job: plan.Job, seconds: float, /, status: str = "ok", work: float | None = None, **changes: Any
+) -> Path:
+    """A results file of two rows, or with `work`, the samples of every run, of two rows a run."""
     provenance = {
         "scale": job.scale,
         "paper": job.paper,
@@ -154,10 +157,13 @@ def write_results(root: Path, job: plan.Job, seconds: float, /, status: str = "o
     }
     file = root / job.output
     file.parent.mkdir(parents=True, exist_ok=True)
-    table = pa.table({"status": ["ok", status]}).replace_schema_metadata(
-        {b"provenance": json.dumps(provenance).encode()}
-    )
-    pq.write_table(table, file)
+    columns: dict[str, list[Any]] = {"status": ["ok", status]}
+    if work is not None:
+        seeds = [s for s in job.panel.seeds for _ in range(2)]
+        columns = {"seed": seeds, "metric": ["work"] * len(seeds), "value": [work / 2, work] * len(job.panel.seeds)}
+        columns |= {"round": [1, 2] * len(job.panel.seeds), "status": ["ok"] * len(seeds)}
+    table = pa.table(columns)
+    pq.write_table(table.replace_schema_metadata({b"provenance": json.dumps(provenance).encode()}), file)
     return file
 
 
@@ -190,6 +196,22 @@ def test_a_finished_job_corrects_its_panel_and_its_kind(project: Path) -> None:
     together = (6 * before[done] + 2 * before[kin]) / (before[done] + before[kin])
     assert costs.correction(plan.job("reduced", "fedagrac", "table2-rpi4")) == pytest.approx(together)
     assert costs.correction(stranger) == 1
+
+
+def test_an_algorithm_that_trains_on_less_does_not_make_the_others_cheap(project: Path) -> None:
+    """FedACS's jobs come first, and their time alone once made the plan of a whole panel a third of what it takes."""
+    jobs = {
+        (p, a): plan.job("paper", "fedacs", f"mnist-{p}--{a}") for p in ("dynamic", "static") for a in ("fedacs", "os")
+    }
+    before = {which: costs.cost(job).seconds for which, job in jobs.items()}
+    done = jobs["dynamic", "fedacs"]
+    work = 0.25 * costs._estimate(done).samples / len(done.panel.seeds)
+    write_results(project, done, 0.5 * before["dynamic", "fedacs"], work=work)
+    refreshed()
+    factors = {which: costs.cost(job).seconds / before[which] for which, job in jobs.items()}
+    assert factors == pytest.approx(
+        {("dynamic", "fedacs"): 0.5, ("dynamic", "os"): 2, ("static", "fedacs"): 0.5, ("static", "os"): 2}
+    )
 
 
 def test_a_job_that_hardly_trains_teaches_nothing(project: Path) -> None:
