@@ -20,6 +20,7 @@ from runs import run
 
 from reproduce import plan, results, seal
 from reproduce.__main__ import main
+from reproduce.clocks.sessions import Sessions
 from reproduce.commands.replay import together
 from reproduce.earlier import ROWS
 from reproduce.engine.replay import Comparison, replay
@@ -115,12 +116,12 @@ def test_an_outcome_agrees_up_to_its_tolerance() -> None:
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
-def edit(path: str, factor: float = 1.0, **changes: Any) -> None:
-    """Change a results file: its provenance, and the numbers after round 0, as a training would have written them."""
+def edit(path: str, factor: float = 1.0, after: int = 0, **changes: Any) -> None:
+    """Change a results file: its provenance, and the numbers after a round, as a training would have written them."""
     table = parquet.read_table(path)
     note = json.loads(table.schema.metadata[b"provenance"]) | changes
     frame = table.to_pandas()
-    frame.loc[frame["round"] > 0, "value"] *= factor
+    frame.loc[frame["round"] > after, "value"] *= factor
     table = table.from_pandas(frame, preserve_index=False)
     note["content"] = seal.of_table(table)
     parquet.write_table(table.replace_schema_metadata({"provenance": json.dumps(note)}), path)
@@ -218,6 +219,22 @@ def test_plays_are_replayed_in_one_cohort_and_one_by_one_where_it_differs(
     assert main([*asked, "--replay", "-o", "out"]) == 2
     assert "neither with --json nor with -o" in capsys.readouterr().err
     assert cohorts == [2, 2, 2, 1, 1, 1], "the first seed, then all; the same of what differs alone"
+
+
+def test_sessions_are_followed_until_two_groups_have_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first rounds are the pilot's: a change in how later models are made would be confirmed by them."""
+    monkeypatch.chdir(tmp_path)
+    job = plan.job("smoke", "dynamic_init", "unseen-gaussian-n10")
+    assert main(["train", "smoke", job.paper, job.name]) == 0
+    clock = job.experiments[0].clock
+    assert isinstance(clock, Sessions)
+    edit(job.output, code="0" * 16)
+    assert main(["replay", "smoke"]) == 0
+    second = (clock.pilots + 1) * clock.rounds
+    assert int(results.replays("smoke")[f"dynamic_init/{job.name}"]["rounds"]) > second
+    edit(job.output, factor=1.5, after=second, date="later")
+    assert main(["replay", "smoke"]) == 2
+    assert results.standing(job).code == "differs"
 
 
 def test_a_damaged_result_is_named_and_the_others_are_replayed(

@@ -1,5 +1,8 @@
 """Train the first rounds of finished jobs again with today's code, and compare with what their results files hold.
 
+Sessions are followed until two groups of clients have come and gone. What acts later still (a message lost in the
+tenth round, a model that became stale) is not seen in the few rounds that are asked for unless told: `--rounds`.
+
 What was compared is recorded in results/SCALE/replay.csv. A result of older code whose replay agrees counts as
 confirmed; one that does not is named, and trained again when it is asked for. Jobs come in the order of their cost;
 those that are recorded for today's code are skipped, so that a replay that was stopped goes on.
@@ -123,12 +126,21 @@ def pending(jobs: Iterable[Job], rounds: int, differing: bool = False) -> Iterat
         if not standing.usable or standing.code == "current":
             continue
         recorded = ("confirmed",) if differing else ("confirmed", "differs")
-        if standing.code in recorded and int(line["asked"]) >= rounds:
+        if standing.code in recorded and int(line["asked"]) >= depth(job, rounds):
             continue
         if plan.missing(job):
             print(f"{job.paper}/{job.name}: not replayed, {plan.missing(job)}", file=sys.stderr)
             continue
         yield job
+
+
+def depth(job: Job, rounds: int) -> int:
+    """Rounds that a replay follows: `rounds`; of sessions, after the pilots and two more, where the initial models were
+    made of what two groups left."""
+    from reproduce.clocks.sessions import Sessions
+
+    clocks = [e.clock for e in job.experiments]
+    return rounds + max(((c.pilots + 2) * c.rounds for c in clocks if isinstance(c, Sessions)), default=0)
 
 
 def expected(jobs: Sequence[Job], rounds: int) -> float:
@@ -137,7 +149,7 @@ def expected(jobs: Sequence[Job], rounds: int) -> float:
 
     def seconds(job: Job) -> float:
         sizes = [(e.clock.length(e), e.clock.evaluations(e)) for e in job.experiments]
-        share = max(max(rounds, length / evaluations) / length for length, evaluations in sizes)
+        share = max(min(1.0, max(depth(job, rounds), long / looks) / long) for long, looks in sizes)
         return costs.cost(job).seconds * share / len(job.panel.seeds)
 
     return sum(map(seconds, jobs))
@@ -172,6 +184,7 @@ def _replayed(jobs: Sequence[Job], rounds: int, deadline: float) -> list[Mapping
     notes = [results.provenance(job.output) for job in jobs]
     experiments = [e for job in jobs for e in job.experiments]
     problems: list[Any] = [e.problem for e in experiments]
+    rounds = max(depth(job, rounds) for job in jobs)
     networks, trained = any(problem.model for problem in problems), notes[0]["seeds"]
     first = {training["seeds"][0] for training in trainings(notes[0])}
     seeds, length = ([s for s in trained if s in first], rounds) if networks else (trained, max(rounds, EXACT))
