@@ -93,7 +93,8 @@ def panel(
     """Some of the methods on a data set. participation: the paper's label; below its scale more of fewer clients."""
     here = SCALES[scale]
     setting = here.all()[dataset]
-    known = algorithms(setting, size_set, round(setting.participants * participation / 0.1), sweep)
+    drawn = round(setting.participants * participation / 0.1)
+    known = algorithms(setting, size_set, drawn, sweep)
     labels: dict[str, Label] = {
         "dataset": dataset,
         "size_set": size_set,
@@ -105,7 +106,6 @@ def panel(
         Experiment({"algorithm": a, **labels}, network(setting, a), system, known[a], setting.clock) for a in chosen
     )
     words = setting.substitute or here.substitute
-    drawn = round(setting.participants * participation / 0.1)
     if words and drawn != round(participation * setting.problem.clients):
         words += f"; {drawn} of {setting.problem.clients} clients per round for the paper's {100 * participation:g} %"
     return Panel(f"{name}-{dataset.replace('_', '-')}", experiments, seeds, words)
