@@ -73,7 +73,9 @@ def test_a_grid_of_plays_is_a_target_of_the_workflow(tmp_path: Path) -> None:
     )
     config.write_text(re.sub(r"benchmarks: .*", "benchmarks: [fedagrac-steps, fedagrac/fig1]", text), encoding="utf-8")
     snakemake = ("-m", "snakemake", "plays", "-c1")
-    run(tmp_path, *snakemake)
+    said = run(tmp_path, *snakemake).stderr
+    for benchmark in ("fedagrac-steps", "fedagrac/fig1"):
+        assert said.count(f"play/smoke/{benchmark}: 3 of 3 results to train, ") == 1, said
     table = (tmp_path / "play/smoke/fedagrac/fig1.md").read_text(encoding="utf-8")
     assert "| fedprox(mu=0.5) | " in table
     assert (tmp_path / "play/smoke/fedagrac-steps.png").stat().st_size > 10_000
