@@ -15,11 +15,11 @@ from reproduce.report import metrics
 def history(
     values: Sequence[float], *, seed: int = 0, metric: str = "accuracy", key: str = "", **labels: Any
 ) -> pd.DataFrame:
+    """A run as results files hold it: its status stands in every row."""
     rounds = np.arange(1, len(values) + 1)
-    bad = ~np.isfinite(np.asarray(values, float))
     return pd.DataFrame(labels, index=range(len(values))).assign(
         seed=seed, round=rounds, time=rounds * 2.5, metric=metric, key=key, value=np.asarray(values, float),
-        status=np.where(bad, "diverged", "ok"),
+        status="ok" if np.isfinite(np.asarray(values, float)).all() else "diverged",
     )  # fmt: skip
 
 
@@ -69,6 +69,18 @@ class TestMetrics:
         assert self.values(metrics.plateau(self.frame, "accuracy", 1, 2)) == [30, 15, 50]
         got = self.values(metrics.plateau(self.frame, "accuracy", 2, 4))
         assert got == pytest.approx([50, 30, np.nan], nan_ok=True)
+
+    def test_a_run_that_diverged_has_the_numbers_from_before(self) -> None:
+        """Its last evaluation may be finite: it ended in the middle of a round."""
+        b = ((self.frame["algorithm"] == "b") & (self.frame["metric"] == "accuracy")).to_numpy()
+        ended = self.frame[~b | np.isfinite(self.frame["value"])]
+        for frame in (self.frame, ended):
+            assert self.values(metrics.plateau(frame, "accuracy", 1, 2)) == [30, 15, 50]
+            for first, final in ((1, 3), (2, 4), (1, 9)):
+                assert np.isnan(metrics.plateau(frame, "accuracy", first, final)["value"].iloc[2])
+            assert np.isnan(metrics.last(frame, "accuracy")["value"].iloc[2])
+            assert self.values(metrics.first_reaching(frame, "accuracy", 45)) == [2, 5, 2]
+            assert metrics.smooth(frame, 2)["value"].iloc[10:12].tolist() == [30, 50]
 
     def test_first_reaching(self) -> None:
         got = metrics.first_reaching(self.frame, "accuracy", 45)

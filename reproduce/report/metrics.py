@@ -7,8 +7,9 @@ is what `Artifact.cells` returns after dropping or renaming labels.
     metric   the metric to read;  name  the metric to write into the result (default: the same)
     key      the sub-key to read ("" = the run's main number); None = all of them, kept as the column `key`
 
-A diverged run has no number: its value is NaN, or, where the question is when a target was reached, the horizon as a
-lower bound unless it had reached the target before. Rows with status "diverged" never enter a mean.
+A diverged run has the numbers from before: its status is that of the whole run, so what tells is whether a value is
+finite and how far the run got. Later its value is NaN, or, where the question is when a target was reached, the horizon
+as a lower bound unless it had reached the target before.
 """
 
 from __future__ import annotations
@@ -62,8 +63,12 @@ def plateau(
     window = rows[rows["round"].between(first, final)]
     if len(rows) and window.empty:
         raise ValueError(f"'{metric}' was not evaluated in rounds {first} to {final}; rounds: {_some(rows['round'])}")
-    spoiled = frame[frame["round"] <= final]
-    return _cells(_mean(window, by), rows, spoiled, by, name or metric, spoil=True)
+    cells = _cells(_mean(window, by), rows, frame, by, name or metric)
+    run = [c for c in by if c != "key"]
+    ended = frame[frame["status"] == "diverged"].groupby(run, dropna=False, sort=False)["round"].max()
+    early = ended[ended < window["round"].max()].reset_index()[run].assign(_early=True)
+    whole = cells[run].merge(early, on=run, how="left")["_early"].isna().to_numpy()
+    return cells.assign(value=cells["value"].where(whole))
 
 
 def first_reaching(
@@ -185,7 +190,7 @@ def _rows(frame: pd.DataFrame, metric: str, key: str | None) -> tuple[pd.DataFra
 
 
 def _good(rows: pd.DataFrame) -> pd.Series[bool]:
-    return (rows["status"] != "diverged") & np.isfinite(rows["value"].astype(float))
+    return rows["value"].astype(float).abs() < np.inf
 
 
 def _mean(rows: pd.DataFrame, by: list[str]) -> pd.Series[float]:
