@@ -69,6 +69,21 @@ def test_rounds_and_time_to_the_target() -> None:
     assert set(found["target_accuracy_pct"]) == {70.0}
 
 
+def test_a_run_that_diverges_misses_the_target_by_the_horizon_of_its_setting() -> None:
+    """Not by the round in which it ended: that would make the worst algorithm the fastest."""
+    ended = [{**row, "status": "diverged"} for row in curve("fednova", 0, [10, 20, np.nan], work=200)]
+    late = [{**row, "status": "diverged"} for row in curve("fednova", 1, [10, 71, 20], work=200)]
+    other = curve("fedavg", 0, [10] * 7, system="static")
+    found = measures.to_target(
+        histories(curve("fedacs", 0, [10, 50, 60, 65, 71]), ended, late, other, target_accuracy_pct=70.0)
+    )
+    found = found[found["system"] == "dynamic"]
+    assert value(found, "rounds_to_target", "fednova") == (4, True)
+    assert value(found, "computation_time_to_target_s", "fednova") == (pytest.approx(400 * 2.43e-4), True)
+    assert value(found, "rounds_to_target", "fednova", seed=1) == (1, False)
+    assert value(found, "computation_time_to_target_s", "fednova", seed=1) == (pytest.approx(200 * 2.43e-4), False)
+
+
 def test_ratios_are_those_of_the_means_beside_them() -> None:
     """FedACS needs 2 and 4 rounds of 100 samples, FedAvg 4 and 1 of 300, OS misses the target once."""
     ratio, seconds = "rounds_to_target_ratio_printed", "computation_time_to_target_s_ratio_printed"

@@ -186,18 +186,24 @@ def targets(histories: Histories) -> dict[Any, float]:
 def to_target(histories: Histories) -> pd.DataFrame:
     """Rounds and P100-equivalent seconds to the target, their ratios to FedACS's, and the work per round.
 
-    A run that misses the target has the horizon as a lower bound, and so do the ratios it enters; where FedACS itself
-    misses it in a seed there is no ratio, where FedAvg was not run no target.
+    A run that misses the target has the horizon as a lower bound (of the time, what it worked until it ended), and so
+    do the ratios it enters; where FedACS itself misses it in a seed there is no ratio, without FedAvg no target.
     """
     goals = targets(histories)
     frame = histories.frame
     known = [goals.get(s, float("nan")) for s in frame[SETTING].itertuples(index=False, name=None)]
     frame = frame.assign(target_accuracy_pct=known)
-    rounds = metrics.first_reaching(frame, "accuracy", "target_accuracy_pct", name=ROUNDS)
+    # All algorithms of a setting go equally far, but for runs that diverge.
+    parts = [
+        metrics.first_reaching(f, "accuracy", "target_accuracy_pct", horizon=float(f["round"].max()), name=ROUNDS)
+        for _, f in frame.groupby(SETTING, sort=False)
+    ]
+    rounds = pd.concat(parts, ignore_index=True)
     work = frame.loc[frame["metric"] == "work", [*RUN, "target_accuracy_pct", "round", "value"]]
-    done = work[[*RUN, "round", "value"]]
-    at_target = rounds[[*RUN, "value"]].rename(columns={"value": "round"}).merge(done, on=[*RUN, "round"], how="left")
-    time = rounds.assign(metric=TIME, value=at_target["value"].to_numpy() * rounds["seconds_per_sample"])
+    reached = work.merge(rounds[[*RUN, "value"]].rename(columns={"value": "end"}), on=RUN)
+    reached = reached[reached["round"] <= reached["end"]].sort_values("round").groupby(RUN, sort=False).last()
+    done = rounds[RUN].merge(reached["value"].reset_index(), on=RUN, how="left")["value"].to_numpy()
+    time = rounds.assign(metric=TIME, value=done * rounds["seconds_per_sample"])
     last = work.sort_values("round").groupby(RUN, sort=False).last().reset_index()
     last = last[last["round"] > 0]
     per_round = last.assign(metric="work_per_round", value=last["value"] / last["round"]).drop(columns="round")

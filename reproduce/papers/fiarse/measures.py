@@ -66,7 +66,10 @@ def curves(histories: Histories, algorithms: Sequence[str]) -> pd.DataFrame:
     final = accuracy(histories, ("global",), algorithms, average=False)
     rows = of(histories, algorithms)
     rows = rows.assign(target_accuracy=histories.frame["target_accuracy"])
-    reached = metrics.first_reaching(rows, "accuracy", "target_accuracy", key=None, name="rounds_to_target")
+    end = float(rows["round"].max())
+    reached = metrics.first_reaching(
+        rows, "accuracy", "target_accuracy", horizon=end, key=None, name="rounds_to_target"
+    )
     found = pd.concat([final, by_size(reached, "global")], ignore_index=True)
     return found.assign(target_accuracy=histories.frame["target_accuracy"].iloc[0])
 
