@@ -96,9 +96,11 @@ def summarise(
 
 
 def cycle(schedule: Schedule, seed: int) -> float:
-    """Seconds of a download, a job and an upload of the mean client."""
+    """Seconds of a download, a job and an upload of the mean client; of a job alone where it need not wait for them."""
     pace = schedule.pace
-    return float(pace.download + schedule.steps * pace.step_seconds(seed, schedule.clients).mean() + pace.upload)
+    job = schedule.steps * float(pace.step_seconds(seed, schedule.clients).mean())
+    waits = getattr(schedule.policy, "receive", "consume") == "consume" or not job
+    return job + (pace.download + pace.upload) * waits
 
 
 def _idle(schedule: Schedule, seed: int, seconds: float) -> Floats:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Literal
 
-from reproduce.systems.schedule import Aggregation, Policy, Receive, Setup, Simulation, Update
+from reproduce.systems.schedule import Aggregation, Policy, Receive, Setup, Simulation, Update, check_repeats
 from reproduce.systems.speeds import Pace
 
 # Order of the events of one instant; starts of jobs come after all of them.
@@ -41,8 +41,8 @@ class DeFedAvgIIDPolicy(Policy):
                 'from once; let n be at most their number, or receive="keep"'
             )
         fetch, blocked = pace.download * self.download_on_path, pace.upload * self.block_uplink
-        if self.receive == "keep" and pace.step + fetch + blocked == 0:
-            raise ValueError("a client would finish any number of jobs in an instant: they take no time")
+        if self.receive == "keep":
+            check_repeats(steps * float(pace.step_seconds(0, clients).min()) + fetch + blocked, pace)
 
     def start(self, setup: Setup) -> Simulation:
         return _DeFedAvgIID(self, setup)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from reproduce.systems.schedule import Aggregation, ClientJob, Policy, Receive, Setup, Simulation, Update
+from reproduce.systems.schedule import Aggregation, ClientJob, Policy, Receive, Setup, Simulation, Update, check_repeats
 from reproduce.systems.speeds import Pace
 
 
@@ -98,8 +98,8 @@ class DeFedAvgNIIDPolicy(Sampled):
 
     def check(self, clients: int, steps: int, pace: Pace) -> None:
         super().check(clients, steps, pace)
-        if self.receive == "keep" and self.variant == "continue" and pace.step == 0:
-            raise ValueError("a client would finish any number of jobs in an instant: steps take no time")
+        if self.receive == "keep" and self.variant == "continue":
+            check_repeats(steps * float(pace.step_seconds(0, clients).min()), pace)
         if self.empty == "skip" and pace.upload + pace.download == 0:
             raise ValueError("rounds that skip empty buffers take no time where transfers take none")
 

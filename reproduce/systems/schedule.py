@@ -28,6 +28,20 @@ SAMPLING_STREAM = 12  # numpy.random.default_rng([seed, SAMPLING_STREAM])
 Receive = Literal["consume", "keep"]
 """Whether a client trains from a received model once, or again as long as there is no newer one."""
 
+BRIEFEST = 1e-9
+"""Seconds that a step or a transfer takes at least, if any: to float64 time, far shorter ones add nothing."""
+REPEATS = 10_000
+"""Jobs that a client which never waits may do in the time of a download and an upload; each of them is simulated."""
+
+
+def check_repeats(seconds: float, pace: Pace) -> None:
+    """Raise ValueError if jobs that follow one another every `seconds` are too many to simulate."""
+    if REPEATS * seconds <= pace.upload + pace.download:
+        raise ValueError(
+            f"a client that keeps training from the same model would finish more than {REPEATS:,} jobs, {seconds:g} s "
+            'each, while a model is sent to it and back: use longer jobs, or receive="consume"'
+        )
+
 
 class Update(NamedTuple):
     """A job whose result enters an aggregation.
@@ -186,8 +200,11 @@ class Schedule:
     def __post_init__(self) -> None:
         if self.clients < 1 or self.steps < 1:
             raise ValueError(f"a schedule needs at least 1 client and 1 step, not {self.clients} and {self.steps}")
+        taken = np.append(self.pace.step_seconds(0, self.clients), [self.pace.upload, self.pace.download])
+        shortest = float(taken[taken > 0].min())
+        if shortest < BRIEFEST:
+            raise ValueError(f"steps and transfers take no time or {BRIEFEST:g} seconds at least, not {shortest:g}")
         self.policy.check(self.clients, self.steps, self.pace)
-        self.pace.step_seconds(0, self.clients)
 
     def simulate(self, seed: int, aggregations: int | None = None, horizon: float | None = None) -> list[Aggregation]:
         """The first `aggregations`, or those up to `horizon` virtual seconds inclusive, whichever are fewer."""
