@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import ttest_1samp
 
 from reproduce.verdicts.claims import Metric
 from reproduce.verdicts.intervals import INF, Region, judge, t_interval
@@ -106,6 +107,19 @@ def test_a_ratio_margin_is_judged_on_logarithms(tmp_path: Path) -> None:
     assert verdict(frame, metric="rounds", better="a", than=["b"], margin={"ratio": 2.1}) == "contradicted"
 
 
+def test_ratios_of_seeds_that_agree_have_no_grid(tmp_path: Path) -> None:
+    """11 against 13 rounds in every seed: one round more would move the logarithm by 0.08, not by the smallest gap
+    between the logarithms of other settings."""
+    lines = [
+        f"{n},{a},{s},rounds,{v}"
+        for n, (first, others) in enumerate(((11, 13), (11, 14), (100, 122)))
+        for a, v in (("a", first), ("b", others))
+        for s in range(3)
+    ]
+    frame = cells(tmp_path, *lines, columns="n,algorithm,seed,metric,value")
+    assert verdict(frame, metric="rounds", better="a", than=["b"], margin={"ratio": 1.001}) == "inconclusive"
+
+
 def test_order_compares_neighbours(tmp_path: Path) -> None:
     frame = runs(tmp_path, "rounds", a=1, b=2, c=3)
     assert verdict(frame, metric="rounds", order=["a", "b", "c"]) == "reproduced"
@@ -191,6 +205,8 @@ def test_best_at(tmp_path: Path) -> None:
     assert verdict(frame, over="n", best_at=[1, 2]) == "reproduced"
     assert verdict(frame, over="n", best_at=[2]) == "inconclusive"
     assert verdict(frame, over="n", best_at=[3]) == "contradicted"
+    gone = runs(tmp_path, column="n", v1=["nan"] * 6, v2=["nan"] * 6)
+    assert verdict(gone, over="n", best_at=[1]) == "contradicted", "where all runs diverged none is the best"
 
 
 def test_rank_correlation(tmp_path: Path) -> None:
@@ -270,6 +286,43 @@ def test_quantifiers(tmp_path: Path) -> None:
     assert verdict(frame, **check, quantifier={"count": [0, 2]}) == "contradicted"
     result = outcome(frame, **check, quantifier="mean", margin=1.0)
     assert (result.verdict, result.effect) == ("reproduced", pytest.approx(0.75, abs=1e-3))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_how_many_settings_are_shown_is_a_partial_conjunction(seed: int, tmp_path: Path) -> None:
+    """Against p-values: k of n are shown to be on one side where (n - k + 1) p_(k) <= 2.5 %. `all` is the strictest."""
+    rng, n = np.random.default_rng(seed), 12
+    leads = rng.normal(rng.choice([-2.0, 0.0, 0.3, 2.0], n)[:, None], 1.0, (n, 4))
+    lines = [f"{k},{a},{s},acc,{float(leads[k, s]) * (a == 'a')!r}" for k in range(n) for a in "ab" for s in range(4)]
+    frame = cells(tmp_path, *lines, columns="n,algorithm,seed,metric,value")
+    shown = []
+    for side in ("greater", "less"):
+        p = sorted(ttest_1samp(leads, 0, axis=1, alternative=side).pvalue)
+        shown.append(max((k for k in range(1, n + 1) if (n - k + 1) * p[k - 1] <= 0.025), default=0))
+    least, most = shown[0], n - shown[1]
+    check = {"better": "a", "than": ["b"]}
+    for k in range(1, n + 1):
+        for quantifier in ({"fraction": k / n}, {"count": [k, n]}):
+            found = verdict(frame, **check, quantifier=quantifier)
+            assert found == ("reproduced" if least >= k else "contradicted" if most < k else "inconclusive")
+    every, some = (verdict(frame, **check, quantifier=q) for q in ("all", {"fraction": 0.9}))
+    assert every != "reproduced" or some == "reproduced"
+    assert some != "contradicted" or every == "contradicted"
+
+
+def test_noise_does_not_contradict_most_settings(tmp_path: Path) -> None:
+    """All 40 settings have a small lead that no seed is sure of: a fifth of the seeds' signs are wrong."""
+    rng = np.random.default_rng(1)
+    noise = rng.normal(0, 1.2, (40, 6))
+    noise -= noise.mean(axis=1, keepdims=True)
+    lines = [
+        f"{k},{a},{s},acc,{(a == 'a') * (1 + float(noise[k, s]))!r}" for k in range(40) for a in "ab" for s in range(6)
+    ]
+    frame = cells(tmp_path, *lines, columns="n,algorithm,seed,metric,value")
+    result = outcome(frame, better="a", than=["b"], quantifier={"fraction": 0.95})
+    assert result.verdict != "contradicted"
+    assert result.measured is not None
+    assert (result.measured.value, result.measured.high, result.n) == (1.0, 1.0, 6)
 
 
 def test_the_reason_counts_the_settings_and_names_the_deciding_one(tmp_path: Path) -> None:

@@ -199,14 +199,15 @@ def _correlation(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratio
 
 
 def _best_at(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: bool) -> tuple[Evidence, Region]:
-    """Is the best value of `over`, per setting and seed, one of those listed? Yes 1, no 0; ties count as yes."""
+    """Is the best value of `over`, per setting and seed, one of those listed? Yes 1, no 0; ties count as yes, and where
+    all runs diverged none is the best."""
     over = check["over"]
     inside, missing = _only(frame, over, check["best_at"])
     (_, best), *_ = pick(frame, over, {"best_of": "all"}, sign)
     (_, among), *_ = pick(inside, over, {"best_of": "all"}, sign)
     keys = [*settings_of(best), "seed"]
     rows = best.merge(among, on=keys, how="left", suffixes=("", "_"))
-    true = (rows["low"] == rows["low_"]).to_numpy(float)
+    true = ((rows["low"] == rows["low_"]) & np.isfinite(rows["low"])).to_numpy(float)
     return Evidence(rows[keys].assign(low=true, high=true), "share", False, missing), Region(1.0, 1.0)
 
 

@@ -177,19 +177,26 @@ def _units(found: Evidence, rows: pd.DataFrame, region: Region, exact: bool) -> 
     for name, seed, low, high in zip(*(rows[c].tolist() for c in ("unit", "seed", *ENDS)), strict=True):
         seeds.setdefault(str(name), []).append((low, high))
         random |= {str(name)} if seed != -1 else set()
-    step = 0.0 if found.what == "share" else _step(rows)
-    return [_Unit(name, ends, region, name not in random, exact, step) for name, ends in seeds.items()]
+    steps = dict.fromkeys(seeds, 0.0)
+    if found.what != "share" and not found.log:  # shares are yes or no, and logarithms of whole numbers on no grid
+        for _, group in (rows if "metric" in rows else rows.assign(metric="")).groupby("metric", sort=False):
+            steps |= dict.fromkeys(map(str, group["unit"].unique()), _step(group))
+    return [_Unit(name, ends, region, name not in random, exact, steps[name]) for name, ends in seeds.items()]
 
 
 def _decide(found: Evidence, region: Region, unit: str, check: Mapping[str, Any], level: float) -> Outcome:
     """Judge the units under the quantifier of the check. One setting that decides for all must do so at the
     family-wise `level` (Holm), because one of many falls out by chance."""
     name, low, high = quantifier(check)
-    rows = found.rows
-    units = len(rows["unit"].unique())
-    if name in ("fraction", "count", "mean"):
-        rows, region, unit = _per_seed(found, region, name, low, high, unit)
-    judged = _units(found, rows, region, bool(check.get("exact")))
+    units = found.rows["unit"].nunique()
+    rows = _mean_per_seed(found) if name == "mean" else found.rows
+    judged, each = _units(found, rows, region, bool(check.get("exact"))), ""
+    if name in ("fraction", "count"):
+        each = f" ({_sides(judged)})"
+        judged, unit = (
+            [_counted(judged, name, Region(low, high), level)],
+            "fraction" if name == "fraction" else "settings",
+        )
     says = [u.says.says for u in judged]
     alone, together = ("for", "against") if name == "any" else ("against", "for")
     holds_out = _holm(judged, alone, level)
@@ -198,7 +205,7 @@ def _decide(found: Evidence, region: Region, unit: str, check: Mapping[str, Any]
         verdict = _incomplete(verdict, name)
     against_it = [u for u in judged if u.says.says != together]
     deciding = _deciding(holds_out if verdict == alone else against_it or judged, best=name == "any")
-    tally = _tally(name, low, high, units, judged, f"{len(holds_out)} {alone}" if alone in says else "")
+    tally = _tally(name, low, high, units, judged, f"{len(holds_out)} {alone}" if alone in says else "", each)
     lacking = _lacking(found.missing)
     words = [lacking, tally, _words(deciding, found, name)]
     j = deciding.says
@@ -206,7 +213,8 @@ def _decide(found: Evidence, region: Region, unit: str, check: Mapping[str, Any]
     result = {"for": "reproduced", "against": "contradicted", "open": "inconclusive"}[verdict]
     effect = None if math.isnan(j.slack) else j.slack
     why = "; ".join(filter(None, words))
-    prospect = _prospect(judged, name, level, bool(found.missing)) if verdict == "open" else None
+    several = name not in ("fraction", "count")  # more seeds of which settings would decide, nobody can say
+    prospect = _prospect(judged, name, level, bool(found.missing)) if verdict == "open" and several else None
     measured = _measured(deciding, found, name, unit)
     clear = interval and not interval[0] <= 0 <= interval[1] and alone in says and not holds_out and units > 1
     not_holm = f"not among all {units} settings by Holm" if clear else ""
@@ -293,49 +301,71 @@ def _lacking(missing: list[str]) -> str:
     return f"incomplete, lacks {', '.join(missing[:4])}{more}" if missing else ""
 
 
-def _tally(name: str, low: float, high: float, units: int, judged: Sequence[_Unit], corrected: str) -> str:
+def _tally(
+    name: str, low: float, high: float, units: int, judged: Sequence[_Unit], corrected: str, each: str = ""
+) -> str:
     if name in ("fraction", "count"):
-        return f"{units} settings, {name} asked for: {low:g} " + ("or more" if high == INF else f"to {high:g}")
+        return f"{units} settings, {name} asked for: {low:g} " + ("or more" if high == INF else f"to {high:g}") + each
     if name == "mean":
         return f"mean over {units} settings"
     if units == 1:
         return ""
-    says, intervals = [u.says.says for u in judged], sum(u.random for u in judged)
-    text = f"{units} settings: " + ", ".join(f"{says.count(s)} {s}" for s in ("for", "against", "open"))
+    intervals, text = sum(u.random for u in judged), f"{units} settings: {_sides(judged)}"
     if intervals < 2:
         return text
     return f"{text} (by chance {intervals / 40:.2g}{f'; {corrected} by Holm' if corrected else ''})"
 
 
-def _per_seed(
-    found: Evidence, region: Region, name: str, low: float, high: float, unit: str
-) -> tuple[pd.DataFrame, Region, str]:
-    """One number per seed over all units: their mean, or the fraction or count of those inside the region.
+def _sides(judged: Sequence[_Unit]) -> str:
+    """ "8 for, 1 against, 23 open"."""
+    says = [u.says.says for u in judged]
+    return ", ".join(f"{says.count(s)} {s}" for s in ("for", "against", "open"))
 
-    Only seeds that have every unit count: otherwise the statistic would be about different settings.
-    """
+
+def _mean_per_seed(found: Evidence) -> pd.DataFrame:
+    """The mean over all units per seed. Only seeds that have every unit count: otherwise it would be about different
+    settings."""
     import pandas as pd
 
-    rows = found.rows
-    units = rows["unit"].nunique()
+    units = found.rows["unit"].nunique()
     result = []
-    for seed, group in rows.groupby("seed", sort=False):
-        if len(group) != units:
-            continue
-        seeds = list(map(tuple, group[ENDS].to_numpy().tolist()))
-        if name == "mean":
+    for seed, group in found.rows.groupby("seed", sort=False):
+        if len(group) == units:
             ends = average(group.assign(unit=""), ["unit"], found.log)[ENDS].iloc[0].tolist()
-            ends = [(-INF, INF)[k] if math.isnan(v) else v for k, v in enumerate(ends)]
-        else:
-            certain = sum(region.contains(*s) for s in seeds)
-            possible = sum(not region.excludes(*s) for s in seeds)
-            ends = [v / units if name == "fraction" else float(v) for v in (certain, possible)]
-        result.append({"unit": "", "seed": seed, "low": ends[0], "high": ends[1]})
+            low, high = [(-INF, INF)[k] if math.isnan(v) else v for k, v in enumerate(ends)]
+            result.append({"unit": "", "seed": seed, "low": low, "high": high})
     if not result:
         raise NotRun("no seed has a number for every setting")
-    if name == "mean":
-        return pd.DataFrame(result), region, unit
-    return pd.DataFrame(result), Region(low, high), "fraction" if name == "fraction" else "settings"
+    return pd.DataFrame(result)
+
+
+def _counted(units: Sequence[_Unit], name: str, region: Region, level: float) -> _Unit:
+    """The number (or fraction) of units inside their regions: at least so many as are shown to be inside, at most those
+    that are not shown to be outside; between them, how many means are inside.
+
+    Not the share of each seed: noise draws that towards one half, whatever is true.
+    """
+    n = len(units)
+    least, most = _shown(units, "for", level), n - _shown(units, "against", level)
+    likely = sum(u.region.holds(u.says.value) for u in units)
+    low, high, value = (k / n if name == "fraction" else float(k) for k in (least, most, likely))
+    says = "for" if region.contains(low, high) else "against" if region.excludes(low, high) else "open"
+    random = [u.says.n for u in units if u.random]
+    slack = region.slack(value), *region.slack_range(low, high)
+    found = _Unit("", [(low, high)], region, point=True, exact=False, step=0.0)  # its ends are those of an interval
+    found.says = Judgement(says, value, low, high, *slack, min(random, default=0))
+    return found
+
+
+def _shown(units: Sequence[_Unit], side: str, level: float) -> int:
+    """Of how many units it is shown, all at once, that they are on one side: the partial conjunction of Benjamini and
+    Heller (2008) with Bonferroni's bound, which is Holm's first step for one unit and each by itself for all."""
+    certain = sum(not u.random and u.says.says == side for u in units)
+    left = [u for u in units if u.random]
+    for k in range(len(left), 0, -1):
+        if sum(u.at(1 - (1 - level) / (len(left) - k + 1)).says == side for u in left) >= k:
+            return certain + k
+    return certain
 
 
 def _deciding(units: list[_Unit], best: bool) -> _Unit:
