@@ -97,9 +97,17 @@ def printed(artifact: str) -> Cells:
 
 
 def lead(a: Cells, b: Cells, digits: int = 1) -> str:
-    """Mean of a - b over the seeds that both have, with the 95 % t-interval: "9.4 (4.5 to 14.4)"."""
-    mean, low, high = _gap(a, b)
-    return f"{mean:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})".replace("-", "−")
+    """Mean of a - b over the seeds that both have, with the 95 % t-interval: "9.4 (4.5 to 14.4)".
+
+    Where a missed a target in some seed the numbers are lower bounds, and so is the interval's lower end; there is no
+    upper one: "9.4 (4.5 or more)". Where b did, the other way round; where both did, there is no interval.
+    """
+    mean, low, high = (f"{number:.{digits}f}".replace("-", "−") for number in _gap(a, b))
+    if a.censored and b.censored:
+        return f"{mean} (bounds on both sides)"
+    return f"{mean} " + (
+        f"({low} or more)" if a.censored else f"({high} or less)" if b.censored else f"({low} to {high})"
+    )
 
 
 def _gap(a: Cells, b: Cells) -> tuple[float, float, float]:

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import ttest_ind
 
 from reproduce.errors import UserError
-from reproduce.quotes import Cells, common, multiples, off, rmse, unlike, verdict
+from reproduce.quotes import Cells, common, lead, multiples, off, rmse, unlike, verdict
 from reproduce.verdicts.claims import load_claims
 from reproduce.verdicts.scoreboard import scoreboard
 
@@ -47,6 +47,23 @@ def test_a_cell_without_spread_is_not_judged() -> None:
     unknown = Cells(theirs.rows.assign(std=""), "theirs")
     assert unlike(cells(OURS), unknown) == 0
     assert off(cells(OURS), unknown, 2) == off(cells(OURS), theirs, 2) > 0
+
+
+def test_a_lead_over_or_of_a_missed_target_has_one_end() -> None:
+    """The horizon stands in for a time that is longer: of the far side nothing is known."""
+
+    def times(values: list[float], missed: str = "False") -> Cells:
+        rows = [{"seed": i, "value": v, "censored": missed if i else "False"} for i, v in enumerate(values)]
+        return Cells(pd.DataFrame(rows), "times")
+
+    gaps = np.array([100.0, 120, 120]) - [70, 80, 90]
+    half = 4.302653 * gaps.std(ddof=1) / np.sqrt(3)
+    low, high = (f"{gaps.mean() + side * half:.1f}" for side in (-1, 1))
+    slow, fast, missed = times([100, 120, 120]), times([70, 80, 90]), times([100, 120, 120], "True")
+    assert lead(slow, fast) == f"33.3 ({low} to {high})"
+    assert lead(missed, fast) == f"33.3 ({low} or more)"
+    assert lead(fast, missed) == f"−33.3 (−{low} or less)"
+    assert lead(missed, times([70, 80, 90], "True")) == "33.3 (bounds on both sides)"
 
 
 def test_values_on_a_lattice() -> None:
