@@ -119,7 +119,7 @@ def announcement(scale: str, name: str, allowed: Budget) -> str:
         parts.append(f"{'keeps' if usable else 'leaves out'} {count} ({reason})")
     if able:
         most = max(costs.due(j).seconds for j in able) / 3600
-        parts.append(f"--config budget={math.ceil(10 * most) / 10:g} trains these too" if parts else "")
+        parts.append(f"--config budget={math.ceil(10 * most) / 10:g} trains the {len(able)} too" if parts else "")
     return f"{name} at scale {scale} {'; '.join(filter(None, parts))}\n" if parts else ""
 
 

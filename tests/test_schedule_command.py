@@ -153,7 +153,7 @@ def test_the_help_and_the_table_explain_the_columns(
         (["fedavg", "--horizon", "-5"], "--horizon -5: use a positive number of seconds"),
         (["fedavg", "--aggregations", "0"], "--aggregations 0: use a number from 1 to 100,000,000"),
         (["fedbuff", "--option", "buffer=20"], "--option buffer=20: fedbuff has no options"),
-        (["favano", "--option", "buffer=20"], "give NAME=VALUE; favano knows contact, wait"),
+        (["favano", "--option", "buffer=20"], "favano has no option 'buffer'; favano knows contact, wait"),
         (["defedavg_niid", "--option", "variant=wait"], "unknown variant 'wait'"),
         (["defedavg_iid", "--option", "block_uplink=no"], "true or false"),
         (["favano", "--option", "wait=long"], "a number is needed"),

@@ -364,7 +364,7 @@ def test_a_single_figure_leaves_long_jobs_out_and_a_budget_trains_them(project: 
     fig11 = "figures/smoke/fedacs_fig11.png"
     run = snakemake(project, fig11, "-c2")
     assert run.returncode == 0, text(run)
-    assert "leaves out 1 (over the budget of 1 h a job); --config budget=40.1 trains these too" in text(run)
+    assert "leaves out 1 (over the budget of 1 h a job); --config budget=40.1 trains the 1 too" in text(run)
     assert not (project / "results/smoke/fedacs/long.parquet").exists()
     assert "Nothing to be done" in text(snakemake(project, fig11, "-n"))
     (project / fig11).unlink()

@@ -13,7 +13,7 @@ NAME = "data"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", choices=["get"], metavar="get", help="fetch the data set NAME")
+    parser.add_argument("action", nargs="?", metavar="get", help="fetch the data set NAME")
     parser.add_argument("name", nargs="?", metavar="NAME", help="a data set, as the list shows it")
     parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
 
@@ -25,6 +25,10 @@ def run(args: argparse.Namespace) -> None:
 
     here = settings()
     wanted = catalogue()
+    if args.action not in (None, "get"):
+        raise UserError(
+            f"data {args.action}: did you mean `data get {args.action}`, to fetch it, or `data`, to list all?"
+        )
     if args.action == "get":
         if args.name is None:
             raise UserError("name the data set to fetch: python -m reproduce data get NAME")
@@ -44,4 +48,4 @@ def run(args: argparse.Namespace) -> None:
         for s, a in zip(wanted, states, strict=True)
     ]
     print_table(["DATA SET", "STATE", "TRAIN", "TEST", "PAPERS", "LICENCE"], rows, right=("TRAIN", "TEST"))
-    print(f"\ndata folder: {here.data}")
+    print(f"\ndata folder: {here.data}{'' if here.data.is_dir() else ' (does not exist)'}")

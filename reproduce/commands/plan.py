@@ -59,14 +59,14 @@ def run(args: argparse.Namespace) -> None:
         return
     (_print_jobs if args.jobs else _print_artifacts)(jobs, wanted)
     able = [j for j in jobs if not plan.missing(j) and not results.standing(j).holds]
-    lacking = sum(bool(plan.missing(j)) and not results.standing(j).usable for j in jobs)
+    lacking = sum(bool(plan.missing(j)) and not results.standing(j).holds for j in jobs)
     seconds, flops = [costs.due(j).seconds for j in able], sum(costs.due(j).flops for j in able)
     print()
     runs = sum(j.runs for j in jobs)
     print(fill(f"{len(jobs)} jobs, {runs} runs; {lacking} jobs lack their data; {results.tally(jobs)}"))
     most = "at most " * any(map(costs.at_most, able))
     total = f"{most}{short(flops)}FLOP, {duration(sum(seconds))} on one core{busy(seconds)}"
-    print(fill(f"estimate for the {len(able)} to train: {total}"))
+    print(fill(f"estimate for the {len(able)} to train: {total}" if able else "nothing to train"))
     corrected = sum(costs.correction(j) != 1 for j in jobs)
     print(fill(f"times: {costs.rates().source}; {corrected} jobs corrected by finished ones"))
 
@@ -83,7 +83,7 @@ def _print_artifacts(jobs: Sequence[Job], wanted: Collection[str]) -> None:
         time = bound(due) + duration(sum(c.seconds for c in each))
         needs = [time, short(sum(c.flops for c in each))] if due else ["", ""]
         states = Counter(map(state, mine)).most_common()
-        said = ", ".join(f"{count} {text}" for text, count in states) or "nothing to train"
+        said = " | ".join(f"{count}: {text}" for text, count in states) or "nothing to train"
         rows.append([name, str(len(mine)), str(len(due)), *needs, said])
     print_table(["ARTIFACT", "JOBS", "DUE", "TIME", "FLOPS", "STATE"], rows, right=("JOBS", "DUE", "TIME", "FLOPS"))
 

@@ -9,8 +9,9 @@ trained before is not trained again.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--all", action="store_true", help="all named algorithms; those that do not fit are left out")
     parser.add_argument("--own", action="store_true", help="also the benchmark's own algorithms, as declared")
-    parser.add_argument("--against", metavar="ALGORITHM", help="what the others are compared with (default: FedAvg)")
+    parser.add_argument(
+        "--against",
+        metavar="ALGORITHM",
+        help="what the others are compared with (default: FedAvg, or the first algorithm of a panel that has none)",
+    )
     parser.add_argument("--tune", action="store_true", help="first choose each one's rate from a grid of equal size")
     parser.add_argument(
         "--tuning-seeds", default="1000,1001", metavar="SEEDS", help="to choose on (default: 1000,1001)"
@@ -56,6 +61,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     asked.add_argument(
         "--matrix", action="store_true", help="show which algorithms fit which benchmarks; train nothing"
     )
+    asked.add_argument("--panels", metavar="PAPER", help="list a paper's panels, benchmarks too; train nothing")
     asked.add_argument("--cost", action="store_true", help="show what it would cost; train nothing")
     asked.add_argument("--finished", action="store_true", help="show what is trained; train nothing")
     asked.add_argument(
@@ -73,7 +79,7 @@ def run(args: argparse.Namespace) -> None:
     from reproduce import plan
     from reproduce.commands import replay
     from reproduce.files import check_writable
-    from reproduce.play.benchmarks import ALIASES, find
+    from reproduce.play.benchmarks import ALIASES, find, panels
     from reproduce.play.names import NAMES
     from reproduce.play.specs import parse
 
@@ -83,7 +89,9 @@ def run(args: argparse.Namespace) -> None:
         specs += [parse(name) for name in NAMES]
     aliases = [name for name, scales in ALIASES.items() if scale in scales]
     benchmarks = [find(name, scale) for name in dict.fromkeys(args.on or aliases)]
-    if args.list:
+    if args.panels:
+        _print_panels(panels(args.panels, scale), args.json)
+    elif args.list:
         _list(benchmarks, args.json)
     elif args.matrix:
         _matrix(specs, benchmarks, args.json)
@@ -96,6 +104,8 @@ def run(args: argparse.Namespace) -> None:
             raise UserError("--grid is of --tune: add it, or write a rate as an option, fedprox(lr=0.1)")
         if args.output and args.output.suffix in WRITTEN:
             raise UserError(f"-o {args.output}: give a name without an ending; {', '.join(WRITTEN)} are written")
+        if args.output and os.path.isdir(args.output):
+            raise UserError(f"-o {args.output} is a folder: name what is written into it, {args.output / 'mine'} say")
         match = _match(args, specs, benchmarks)
         if args.replay:
             if args.json or args.output:
@@ -111,6 +121,8 @@ def run(args: argparse.Namespace) -> None:
             print(match.cost(), file=sys.stdout if args.cost else sys.stderr)
         if not args.cost:
             (match.take if args.finished else match.train)()
+            if args.output and not match.provenance():
+                raise UserError("nothing of this is trained, so that there is nothing to draw: leave --finished out")
             _shown(match, args)
 
 
@@ -134,17 +146,26 @@ def _list(benchmarks: list[Benchmark], json: bool) -> None:
         print_json(found)
         return
     shows: dict[str, Callable[[Any], str]] = {
-        "benchmark": str, "clock": str.lower, "data": str, "model": str, "clients": str, "seconds": duration,
-        "panel": str,
+        "benchmark": str, "clock": str.lower, "data": str, "model": str, "clients": str, "reference": str,
+        "seconds": duration, "panel": str,
     }  # fmt: skip
     header = [name.upper() for name in shows]
     rows = [[show(f[name]) for name, show in shows.items()] for f in found]
     print_table(header, rows, right=("CLIENTS", "SECONDS"), whole=("BENCHMARK", "DATA"))
     note = (
         "Seconds are of one run of the reference on one core; `--json` also has parameters, learning rate, samples and "
-        "FLOPs. Any declared panel is a benchmark too, as PAPER/PANEL."
+        "FLOPs. Any declared panel is a benchmark too, as PAPER/PANEL; `play --panels PAPER` lists them."
     )
     print(f"\n{fill(note)}")
+
+
+def _print_panels(found: Mapping[str, Mapping[str, Sequence[str]]], json: bool) -> None:
+    if json:
+        print_json([{"panel": name, "settings": values} for name, values in found.items()])
+        return
+    rows = [[n, "; ".join(f"{k} = {', '.join(v)}" for k, v in values.items())] for n, values in found.items()]
+    print_table(["PANEL", "LABELS THAT CHOOSE A SETTING"], rows, whole=("PANEL",))
+    print(f"\n{fill('A panel with several settings is named with labels: PAPER/PANEL:label=value,label=value.')}")
 
 
 def describe(b: Benchmark) -> dict[str, Any]:

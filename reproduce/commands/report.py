@@ -36,6 +36,8 @@ def run(args: argparse.Namespace) -> None:
         written = _site(args.site, found)
         print(f"Written: {path} and {written - 1} more files")
     else:
+        if not Path("results", scale).is_dir():
+            raise UserError(f"no results/{scale} in {Path.cwd()}: run this where the repository's results are")
         files.write_text(path, _page(scale, [s for s in SCALES if Path("report", s, "index.html").is_file()]))
         print(f"Written: {path}")
     if args.open:

@@ -155,7 +155,8 @@ def _option(target: str, policy: Any, text: str) -> tuple[str, Any]:
     if not known:
         raise UserError(f"--option {text}: {target} has no options")
     if not equals or name not in known:
-        raise UserError(f"--option {text}: give NAME=VALUE; {target} knows {', '.join(known)}")
+        wrong = f"{target} has no option '{name}'" if equals else "give NAME=VALUE"
+        raise UserError(f"--option {text}: {wrong}; {target} knows {', '.join(known)}")
     default: Any = known[name]
     if isinstance(default, bool):
         if value not in ("true", "false"):

@@ -17,5 +17,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from reproduce import plan, training
+    from reproduce.errors import UserError
 
+    if args.output and args.output.suffix not in ("", ".parquet"):
+        raise UserError(f"-o {args.output}: results are Parquet; give a name that ends in .parquet")
     training.train(plan.job(args.scale, args.paper, args.job), args.output)

@@ -7,8 +7,10 @@ Claims are grouped by verdict, contradicted ones first; those that were not run 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproduce.text import fill, paint
@@ -36,6 +38,8 @@ def run(args: argparse.Namespace) -> None:
     from reproduce import due, plan, results
 
     scale = plan.check_scale(args.scale)
+    if not Path("results", scale).is_dir():
+        print(f"no results/{scale} in {Path.cwd()}: nothing of it was run here", file=sys.stderr)
     wanted = {a.id for a in plan.select(args.target)}
     from reproduce.verdicts import markdown
     from reproduce.verdicts.scoreboard import coverage, headline, scoreboard, to_json

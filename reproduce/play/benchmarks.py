@@ -228,6 +228,11 @@ def find(name: str, scale: str) -> Benchmark:
     whole, short, rounds = known.get(scale, name).partition("@")
     where, _, wanted = whole.partition(":")
     panels = _panels(where.partition("/")[0], plan.check_scale(scale))
+    if where in NAMES:
+        raise UserError(f"{where} is an algorithm, not a benchmark: name it before --on")
+    if where in ALIASES:
+        panel = ALIASES[where].get(scale, "PAPER/PANEL").partition("@")[0]
+        raise UserError(f"{name}: labels and rounds are of a panel, not of an alias: {panel}@20")
     if where not in panels:
         raise unknown("benchmark", name, [*ALIASES, *panels])
     experiments = [e for e in panels[where].experiments if _has(e, wanted, name)]
@@ -248,13 +253,37 @@ def _shortened(benchmark: Benchmark, rounds: str) -> Benchmark:
     return replace(benchmark, own=own, substitute="; ".join(filter(None, [benchmark.substitute, said])))
 
 
+def _label(e: Experiment) -> str:
+    return str(e.labels.get("algorithm", ""))
+
+
+def _reference(experiments: list[Experiment]) -> str:
+    """The algorithm that the others are compared with: FedAvg, or the first one."""
+    labels = [_label(e) for e in experiments]
+    return "fedavg" if "fedavg" in labels else labels[0]
+
+
+def _settings(experiments: list[Experiment]) -> dict[str, list[str]]:
+    """Label -> values by which the settings of a panel differ; empty if it has one."""
+    mine = [e for e in experiments if _label(e) == _reference(experiments)]
+    if len({(e.problem, e.system, e.clock) for e in mine}) == 1:
+        return {}
+    differ = [k for k in mine[0].labels if len({str(e.labels.get(k)) for e in mine}) > 1]
+    return {k: list(dict.fromkeys(str(e.labels.get(k)) for e in mine)) for k in differ}
+
+
+def panels(paper: str, scale: str) -> dict[str, dict[str, list[str]]]:
+    """The panels of a paper as "paper/panel", each with the labels that choose one of its settings, and their values.
+    Raises UserError for an unknown paper or scale."""
+    if paper not in PAPERS:
+        raise unknown("paper", paper, PAPERS)
+    return {name: _settings(list(p.experiments)) for name, p in _panels(paper, plan.check_scale(scale)).items()}
+
+
 def _of(name: str, scale: str, panel: str, experiments: list[Experiment]) -> Benchmark:
-    labels = [str(e.labels.get("algorithm", "")) for e in experiments]
-    reference = "fedavg" if "fedavg" in labels else labels[0]
-    mine = [e for e, label in zip(experiments, labels, strict=True) if label == reference]
-    if len({(e.problem, e.system, e.clock) for e in mine}) > 1:
-        differ = [k for k in mine[0].labels if len({str(e.labels.get(k)) for e in mine}) > 1]
-        values = {k: list(dict.fromkeys(str(e.labels.get(k)) for e in mine)) for k in differ}
+    labels = [_label(e) for e in experiments]
+    reference, values = _reference(experiments), _settings(experiments)
+    if values:
         said = "; ".join(f"{k} = {' or '.join(v)}" for k, v in values.items())
         example = ",".join(f"{k}={v[0]}" for k, v in values.items())
         raise UserError(f"{name} has several settings ({said}): name one, {panel}:{example}")

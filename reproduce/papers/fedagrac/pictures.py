@@ -77,9 +77,13 @@ def over_lambda(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
         ax.set_xticks(places, names)
     else:
         ax.xaxis.set_major_locator(MultipleLocator(0.5))
-    for x, lost, of in zip(places, groups.size() - groups.count(), groups.size(), strict=True):
-        if lost:
-            ax.annotate(f"{lost} of {of}\ndiverged", (x, 0.03), xycoords=("data", "axes fraction"), ha="center")
+    lost = groups.size() - groups.count()
+    if lost.any():  # a line of text below the lowest bar
+        bottom, top = ax.get_ylim()
+        ax.set_ylim(bottom - 0.2 * (top - bottom), top)
+    for x, gone, of in zip(places, lost, groups.size(), strict=True):
+        if gone:
+            ax.annotate(f"{gone} of {of}\ndiverged", (x, 0.03), xycoords=("data", "axes fraction"), ha="center")
     wide = 0.12 * (max(places) - min(places))  # half a text on each side
     ax.set_xlim(min(places) - wide, max(places) + wide)
     ax.set(xlabel="calibration rate λ", ylabel="accuracy after the last round (%)")
