@@ -90,9 +90,9 @@ def test_plan_for_programs_and_for_people(project: Path) -> None:
     text = reproduce(project, "plan", "fedacs").stdout
     lines = [line.split() for line in text.splitlines()]
     assert lines[0] == ["ARTIFACT", "JOBS", "DUE", "TIME", "FLOPS", "STATE"]
-    assert lines[1] == ["fedacs/fig2", "4", "4", "2", "min", "4G", "4", "ready"]
+    assert lines[1] == ["fedacs/fig2", "4", "4", "2", "min", "4G", "4:", "ready"]
     assert lines[2][0] == "fedacs/fig10"
-    assert " ".join(lines[2][-5:]) == "2 ready, 2 needs svhn"
+    assert " ".join(lines[2][-6:]) == "2: ready | 2: needs svhn"
     assert "own--fed-acs" not in text
     assert "8 jobs, 24 runs; 2 jobs lack their data; 0 results" in text
     assert "estimate for the 6 to train: 6GFLOP, 1 d 16 h on one core" in text

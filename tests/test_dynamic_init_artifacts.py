@@ -154,6 +154,14 @@ def test_costs_are_sums_over_schemes_and_the_largest_memory() -> None:
     slower = [{"machine": {"processor": "slow" if "[[3.0" in str(r) else "fast"}, **r} for r in records]
     cells = measures.costs(Histories(pd.DataFrame(), "paper", (), (), tuple(slower), chosen), clients=20, overlap=0.8)
     assert set(cells["algorithm"]) == {"fedavg"}, "seconds of two processors do not compare"
+    first = {"seeds": [0], "machine": {"processor": "fast"}, "peak_memory": 5e8}
+    added = [
+        {**r, "machine": {"processor": "slow" if r is records[0] else "fast"}, "earlier": [first]} for r in records
+    ]
+    cells = measures.costs(Histories(pd.DataFrame(), "paper", (), (), tuple(added), chosen), clients=20, overlap=0.8)
+    found = cells.set_index(["algorithm", "metric", "seed"])["value"].to_dict()
+    assert {seed for *_, seed in found} == {0}, "a seed that was added on another processor takes none of the others"
+    assert (found["fedprox", "cpu_time_seconds", 0], found["fedprox", "max_memory_gb", 0]) == (3 + 10 + 5 + 7, 0.5)
 
 
 # --- declarations -----------------------------------------------------------------------------------------------------

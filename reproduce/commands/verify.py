@@ -38,9 +38,9 @@ def run(args: argparse.Namespace) -> None:
     from reproduce import due, plan, results
 
     scale = plan.check_scale(args.scale)
+    wanted = {a.id for a in plan.select(args.target)}
     if not Path("results", scale).is_dir():
         print(f"no results/{scale} in {Path.cwd()}: nothing of it was run here", file=sys.stderr)
-    wanted = {a.id for a in plan.select(args.target)}
     from reproduce.verdicts import markdown
     from reproduce.verdicts.scoreboard import coverage, headline, scoreboard, to_json
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -55,8 +55,8 @@ def costs(histories: Histories, clients: int, overlap: float) -> pd.DataFrame:
     """Processor seconds of all schemes of a setting together, and the most memory that one of their jobs had.
 
     clients, overlap: the number of clients and the overlap of AG News (if not 0) as these tables print them.
-    A setting is left out unless all its schemes have results that say what they took, on the processor that most
-    results are of: seconds of two processors do not compare.
+    A seed of a setting is left out unless all its schemes have results that say what it took, on the processor that
+    most runs are of: seconds of two processors do not compare.
     """
     groups: dict[tuple[tuple[str, object], ...], list[tuple[dict[str, Any], int] | None]] = {}
     for e in histories.experiments:
@@ -64,33 +64,29 @@ def costs(histories: Histories, clients: int, overlap: float) -> pd.DataFrame:
         if labels["dataset"] == "ag_news" and labels["label_overlap"]:
             labels["label_overlap"] = overlap
         groups.setdefault(tuple(labels.items()), []).append(stored(e, histories.provenance))
-    rows, processor = [], _most_common(run for found in groups.values() for run in filter(None, found))
-    for setting, found in groups.items():
-        known = [(record, i) for record, i in filter(None, found) if _processors(record, i) == {processor}]
-        if len(known) < len(found):
-            continue
-        memory = max(t.get("peak_memory", record["peak_memory"]) for record, i in known for t in _made(record, i)) / 1e9
-        for seed in (s for s in known[0][0]["seeds"] if all(s in record["seeds"] for record, _ in known)):
-            seconds = sum(record["cpu_seconds_of"][i][record["seeds"].index(seed)] for record, i in known)
-            numbers = {"cpu_time_seconds": seconds, "max_memory_gb": memory}
+    runs = {setting: [_timed(*run) if run else {} for run in found] for setting, found in groups.items()}
+    counts = Counter(_processor(t) for found in runs.values() for seeds in found for t, _ in seeds.values())
+    processor = max(counts, key=lambda name: counts[name], default="")
+    rows = []
+    for setting, found in runs.items():
+        for seed in found[0]:
+            timed = [seeds[seed] for seeds in found if seed in seeds and _processor(seeds[seed][0]) == processor]
+            if len(timed) < len(found):
+                continue
+            memory = max(training["peak_memory"] for training, _ in timed) / 1e9
+            numbers = {"cpu_time_seconds": sum(seconds for _, seconds in timed), "max_memory_gb": memory}
             rows += [{**dict(setting), "seed": seed, "metric": name, "value": value} for name, value in numbers.items()]
     return pd.DataFrame(rows)
 
 
-def _processors(record: Mapping[str, Any], i: int) -> set[str]:
-    """Those that the runs of a result's experiment i were timed on; none if it does not say what they took."""
+def _timed(record: Mapping[str, Any], i: int) -> dict[int, tuple[Mapping[str, Any], float]]:
+    """Per seed of a result's experiment i, the training that it is of, and its seconds; none if nothing says them."""
     if "cpu_seconds_of" not in record:
-        return set()
-    return {str(training.get("machine", {}).get("processor", "unknown")) for training in _made(record, i)}
-
-
-def _made(record: Mapping[str, Any], i: int) -> list[Mapping[str, Any]]:
-    """The trainings of a result that the runs of its experiment i are of."""
+        return {}
     labels, made = record["experiments"][i]["labels"], trainings(record)
-    return [training_of(made, labels, seed) for seed in record["seeds"]]
+    trained = [{"peak_memory": record["peak_memory"], **training_of(made, labels, seed)} for seed in record["seeds"]]
+    return dict(zip(record["seeds"], zip(trained, record["cpu_seconds_of"][i], strict=True), strict=True))
 
 
-def _most_common(runs: Iterable[tuple[Mapping[str, Any], int]]) -> str:
-    """The processor of most experiments; "" if none was timed."""
-    counts = Counter(name for record, i in runs for name in _processors(record, i))
-    return max(counts, key=lambda name: counts[name], default="")
+def _processor(training: Mapping[str, Any]) -> str:
+    return str(training.get("machine", {}).get("processor", "unknown"))
