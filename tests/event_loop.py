@@ -189,7 +189,7 @@ class FirstArrivals(Loop):
 
 
 class Pull(Loop):
-    """FedBuff; AsySG, where as few clients as updates may work at a time."""
+    """FedBuff and AsySG; as few clients as updates may work at a time."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)

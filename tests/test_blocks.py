@@ -62,7 +62,7 @@ LARGE: list[tuple[Policy, int]] = [
     (FedAvgPolicy(10), 50), (DeFedAvgNIIDPolicy(10), 50), (DeFedAvgNIIDPolicy(10, variant="hold"), 50),
     (DeFedAvgNIIDPolicy(10, empty="skip"), 50), (DeFedAvgIIDPolicy(10), 50),
     (DeFedAvgIIDPolicy(10, block_uplink=False), 50), (FedBuffPolicy(80), 50), (AsySGPolicy(10), 1),
-    (AsySGPolicy(80, "N"), 1), (FavanoPolicy(10), 50),
+    (FedBuffPolicy(10, "n"), 50), (AsySGPolicy(80, "N"), 1), (FavanoPolicy(10), 50),
 ]  # fmt: skip
 
 

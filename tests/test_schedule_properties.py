@@ -23,7 +23,7 @@ OPTIONS: dict[type, dict[str, list]] = {
     DeFedAvgNIIDPolicy: {"variant": ["continue", "hold"], "receive": ["consume", "keep"], "empty": ["wait", "skip"]},
     DeFedAvgIIDPolicy: {f: [True, False] for f in ("block_uplink", "download_on_path")}
     | {"receive": ["consume", "keep"]},
-    FedBuffPolicy: {},
+    FedBuffPolicy: {"concurrency": ["n", "N"]},
     AsySGPolicy: {"concurrency": ["n", "N"]},
     FavanoPolicy: {"contact": ["serial", "parallel"], "wait": [0.0, 0.5, 4.0]},
 }
@@ -119,6 +119,8 @@ def test_schedules_are_repeatable_and_declarable(timed: Schedule, seed: int) -> 
         lambda: Schedule(AsySGPolicy(1), 3, 2, FASHION_MNIST),
         lambda: Schedule(AsySGPolicy(4), 3, 1, FASHION_MNIST),
         lambda: Schedule(AsySGPolicy(1, "all"), 3, 1, FASHION_MNIST),  # type: ignore[arg-type]
+        lambda: Schedule(FedBuffPolicy(4, "n"), 3, 1, FASHION_MNIST),
+        lambda: Schedule(FedBuffPolicy(1, "all"), 3, 1, FASHION_MNIST),  # type: ignore[arg-type]
         lambda: Schedule(FavanoPolicy(4), 3, 1, FASHION_MNIST),
         lambda: Schedule(FavanoPolicy(1), 3, 1, Pace(1.0, 0.0, 0.0)),
         lambda: Schedule(FavanoPolicy(1, wait=-1), 3, 1, FASHION_MNIST),

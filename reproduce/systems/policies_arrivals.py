@@ -13,6 +13,11 @@ from reproduce.systems.speeds import Pace
 # Order of the events of one instant; starts of jobs come after all of them.
 COMPLETION, ARRIVAL, BROADCAST = 0, 1, 2
 
+Concurrency = Literal["n", "N"]
+"""How many clients work at a time: "N" - all; "n" - as many as updates are aggregated. Then every arrival hands the
+current model to a client drawn uniformly from those at rest, the one that just arrived included; the draws, and the
+random permutation whose first clients begin, come from numpy.random.default_rng([seed, 12])."""
+
 
 @dataclass(frozen=True)
 class DeFedAvgIIDPolicy(Policy):
@@ -106,39 +111,34 @@ class FedBuffPolicy(Policy):
     """
 
     n: int
+    concurrency: Concurrency = "N"
 
     def __post_init__(self) -> None:
         _check_n(self.n)
+        _check_concurrency(self.concurrency)
 
     def check(self, clients: int, steps: int, pace: Pace) -> None:
-        pass
+        _check_enough(self.n, self.concurrency, clients)
 
     def start(self, setup: Setup) -> Simulation:
-        return _Pull(setup, self.n, setup.clients)
+        return _Pull(setup, self.n, self.n if self.concurrency == "n" else setup.clients)
 
 
 @dataclass(frozen=True)
 class AsySGPolicy(Policy):
-    """Asynchronous stochastic gradient (AsySG-con, Lian et al.): as FedBuff with one gradient per job.
-
-    `concurrency` clients work at a time: "N" - all; "n" - as many as updates are aggregated. Then every arrival hands
-    the current model to a client drawn uniformly from those at rest, the one that just arrived included; the draws, and
-    the random permutation whose first clients begin, come from numpy.random.default_rng([seed, 12]).
-    """
+    """Asynchronous stochastic gradient (AsySG-con, Lian et al.): as FedBuff with one gradient per job."""
 
     n: int
-    concurrency: Literal["n", "N"] = "n"
+    concurrency: Concurrency = "n"
 
     def __post_init__(self) -> None:
         _check_n(self.n)
-        if self.concurrency not in ("n", "N"):
-            raise ValueError(f"the concurrency of asysg is 'n' or 'N', not '{self.concurrency}'")
+        _check_concurrency(self.concurrency)
 
     def check(self, clients: int, steps: int, pace: Pace) -> None:
         if steps != 1:
             raise ValueError(f"asysg computes one gradient per job: its clock has steps=1, not {steps}")
-        if self.concurrency == "n" and self.n > clients:
-            raise ValueError(f"{self.n} of {clients} clients cannot work at a time")
+        _check_enough(self.n, self.concurrency, clients)
 
     def start(self, setup: Setup) -> Simulation:
         return _Pull(setup, self.n, self.n if self.concurrency == "n" else setup.clients)
@@ -192,3 +192,13 @@ class _Pull(Simulation):
 def _check_n(n: int) -> None:
     if n < 1:
         raise ValueError(f"an aggregation needs at least 1 update, not {n}")
+
+
+def _check_concurrency(concurrency: str) -> None:
+    if concurrency not in ("n", "N"):
+        raise ValueError(f"the concurrency is 'n' or 'N', not '{concurrency}'")
+
+
+def _check_enough(n: int, concurrency: Concurrency, clients: int) -> None:
+    if concurrency == "n" and n > clients:
+        raise ValueError(f"{n} of {clients} clients cannot work at a time")
