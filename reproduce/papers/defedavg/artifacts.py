@@ -10,6 +10,7 @@ from reproduce.report.names import pretty
 
 NAMES = {
     "fedavg_lr_n10": "FedAvg (rates of n = 10)",
+    "asysg_all": "AsySG, all clients at work",
     "defedavg_iid_twice": "DeFedAvg-IID (0.1, 0.1)",
     "defedavg_iid_corrected": "DeFedAvg-IID (0.1, 0.05)",
     "defedavg_niid_corrected": "DeFedAvg-nIID (0.1, 0.05)",

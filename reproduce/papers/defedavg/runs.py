@@ -91,10 +91,12 @@ class ClockSetting:
 def _own(pair: Pair, iid_fedavg: Pair) -> Mapping[str, Mapping[str, Pair]]:
     """Rates of a small network by distribution: `pair`, as far as the algorithm has both; with IID data FedAvg's own.
 
-    Non-IID FedAvg has those of DeFedAvg-nIID, as in Table II for n = 10; the variant `hold` stands beside that.
+    Non-IID FedAvg has those of DeFedAvg-nIID, as in Table II for n = 10; the variant `hold` stands beside that, and
+    beside AsySG the one that keeps as many clients at work as DeFedAvg.
     """
     server, local = pair
-    iid = {"fedavg": iid_fedavg, "favano": (None, local), "asysg": (server, None), "defedavg_iid": pair}
+    single = dict.fromkeys(("asysg", "asysg_all"), (server, None))
+    iid = {"fedavg": iid_fedavg, "favano": (None, local), **single, "defedavg_iid": pair}
     rest = dict.fromkeys(("fedbuff", "defedavg_niid", "defedavg_niid_hold"), pair)
     return {"iid": iid, "noniid": {"fedavg": pair, "favano": (None, local), **rest}}
 
@@ -180,9 +182,11 @@ def rates(setting: ClockSetting, distribution: str, n: int) -> dict[str, Pair]:
 
 
 def policy(algorithm: str, n: int) -> Policy:
-    """The policy of an algorithm; a suffix names a variant with other rates, or the variant `hold`."""
+    """The policy of an algorithm; a suffix names a variant: another policy, or the same with other rates."""
     if algorithm == "defedavg_niid_hold":
         return DeFedAvgNIIDPolicy(n, variant="hold")
+    if algorithm == "asysg_all":
+        return AsySGPolicy(n, concurrency="N")
     base = next(a for a in POLICIES if algorithm.startswith(a))
     return POLICIES[base](n)  # type: ignore[call-arg]
 

@@ -42,19 +42,20 @@ VARIANTS: Mapping[str, tuple[Variant, ...]] = {
         _variant("defedavg_iid", "fetch", "download on the path", download_on_path=True),
         _variant("defedavg_iid", "keep", "trains again without news", receive="keep"),
         _variant("defedavg_iid", "rate", "speeds read as rates", rate=True),
-        _variant("defedavg_iid", "global10", "global rate x 10, as n = 10 misprints", factors=(10, 1)),
-        _variant("defedavg_iid", "local5", "local rate / 5, as n = 20 misprints", factors=(1, 0.2)),
+        _variant("defedavg_iid", "global10", "global rate x 10, as CIFAR-10's supposed misprint", factors=(10, 1)),
+        _variant("defedavg_iid", "local5", "local rate / 5, as CIFAR-10's supposed misprint", factors=(1, 0.2)),
     ),
     "noniid": (
         _variant("fedavg", "rate", "speeds read as rates", rate=True),
         _variant("favano", "parallel", "contacts at once", contact="parallel"),
         _variant("favano", "published", "as published", PUBLISHED, contact="parallel", wait=4 / 3),
+        _variant("fedbuff", "few", "n clients at work", concurrency="n"),
         _variant("fedbuff", "scaled", "weights 1/√(1 + staleness)", {"staleness_power": 0.5}),
         _variant("fedbuff", "no_server_rate", "without a server rate (1)", {"server_lr": 1.0}),
         _variant("defedavg_niid", "skip", "empty buffers are skipped", empty="skip"),
         _variant("defedavg_niid", "keep", "trains again without news", receive="keep"),
         _variant("defedavg_niid", "rate", "speeds read as rates", rate=True),
-        _variant("defedavg_niid", "local2", "local rate x 2, as n = 20 misprints", factors=(1, 2)),
+        _variant("defedavg_niid", "local2", "local rate x 2, as CIFAR-10's supposed misprint", factors=(1, 2)),
     ),
 }
 """The gaps' other readings, run beside those of Table I (`defedavg_niid_hold` is there already)."""
@@ -75,8 +76,10 @@ def sensitivity_panels(scale: str) -> tuple[Panel, ...]:
 
 
 def _given(setting: runs.ClockSetting, distribution: str) -> Panel:
-    """Table I's column with the seeds of its variants: it may have more."""
-    return replace(runs.times_panel(setting, distribution, setting.participants[0]), seeds=setting.seeds)
+    """Table I's column with the seeds of its variants (it may have more), and without those that are run here."""
+    column = runs.times_panel(setting, distribution, setting.participants[0])
+    others = tuple(e for e in column.experiments if e.labels["algorithm"] not in TEXTS)
+    return replace(column, experiments=others, seeds=setting.seeds)
 
 
 def _varied(setting: runs.ClockSetting, distribution: str) -> Panel:
