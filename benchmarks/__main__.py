@@ -23,7 +23,7 @@ gpu-dry     the same script on the CPU with tiny models
 faults      kills of every kind against all smoke jobs, `--kills N` of them (200), drawn from `--seed N` (0)
 plan        planned against measured seconds of short jobs of every kind
 schedules   100,000 clients and 10,000,000 updates of every policy, Table I of defedavg; peak memory
-events      training by replay of a schedule against job by job; models kept, and the bound
+events      training by replay of a schedule against job by job; models kept to the horizon, and the bound
 roberta     small RoBERTa clients against `transformers`; what masks cost, and what a 1/64 client saves
 peers       W1 and W2 in other simulators (BENCHMARK_PEERS = their Python interpreter)
 """
