@@ -200,6 +200,56 @@ def test_a_target_that_is_never_reached_is_a_bound(smoke: dict[str, Path]) -> No
     assert set(numbers[numbers["metric"] == "time_to_target_s"]["value"]) == {10.0}
 
 
+def _ended(of: Histories, algorithm: str, after: int) -> Histories:
+    """As if all runs of an algorithm had diverged in the aggregation after that."""
+    frame = of.frame
+    chosen = frame["algorithm"] == algorithm
+    said = frame.assign(status=frame["status"].mask(chosen, "diverged"))
+    return replace(of, frame=said[~chosen | (frame["round"] <= after)].reset_index(drop=True))
+
+
+def test_the_aggregations_of_a_run_that_diverged_are_bounded_by_the_horizon(smoke: dict[str, Path]) -> None:
+    """As its time is: what it would have made, not what it made, against the runs that went on to the horizon."""
+    all_of = histories("table1", smoke)
+    early = _ended(replace(all_of, frame=all_of.frame.assign(value=1.0)), "fedavg", 2)
+    numbers = numbers_of("table1", early)
+    mine = numbers[numbers["algorithm"] == "fedavg"]
+    assert mine["censored"].all()
+    assert set(mine.loc[mine["metric"] == "time_to_target_s", "value"]) == {10.0}
+    for e in all_of.experiments:
+        if e.labels["algorithm"] == "fedavg":
+            made = e.clock.schedule(e.system, e.problem.clients).simulate(1, horizon=10.0)  # type: ignore[attr-defined]
+            cell = mine[(mine["distribution"] == e.labels["distribution"]) & (mine["seed"] == 1)]
+            assert len(made) > 2
+            assert cell.loc[cell["metric"] == "rounds_to_target", "value"].item() == len(made)
+
+
+def test_a_run_that_diverged_has_no_numbers_at_later_times(smoke: dict[str, Path]) -> None:
+    """Not its last ones, which others would be compared with; at earlier times it has them."""
+    all_of = histories("fig2", smoke)
+    numbers = numbers_of("fig2", _ended(all_of, "fedavg", 0))
+    mine = numbers[numbers["algorithm"] == "fedavg"]
+    assert len(mine) == 2 * 3 * 2
+    assert mine["value"].isna().all()
+    assert not mine["censored"].any()
+    others, before = (
+        n[n["algorithm"] != "fedavg"].reset_index(drop=True) for n in (numbers, numbers_of("fig2", all_of))
+    )
+    pd.testing.assert_frame_equal(others, before)
+
+
+def test_a_run_that_diverged_in_the_window_of_the_jumps_has_none(smoke: dict[str, Path]) -> None:
+    """At smoke scale from 20 to 40 aggregations, and the accuracy is that after 40; also if all runs diverged."""
+    of = histories("fig6", smoke)
+    for after in (40, 30, 10):
+        for algorithm in runs.PROPOSED.values():
+            of = _ended(of, algorithm, after)
+            numbers = numbers_of("fig6", of)
+            mine = numbers[(numbers["algorithm"] == algorithm) & (numbers["metric"] != "rounds_to_target")]
+            assert len(mine) == 2 * 3 * 2
+            assert mine["value"].notna().tolist() == [after == 40] * 12
+
+
 def test_cells_of_the_figures_over_time(smoke: dict[str, Path]) -> None:
     all_of = histories("fig2", smoke)
     numbers = numbers_of("fig2", all_of)

@@ -205,6 +205,37 @@ def test_table_2_takes_the_first_utilisation_that_reaches_the_target_in_time() -
     assert np.isnan(missed.loc["accuracy_after_100_rounds", "value"])
 
 
+def test_a_utilisation_at_which_a_run_diverges_is_not_accepted() -> None:
+    """Also where it was at the target before; where no other is accepted, the bound is the limit."""
+    steady, brief = np.full(61, 60.0), [0.0, 61.0, 30.0]
+    parts = []
+    for e in panels("table2", "reduced")[0].experiments:
+        fails = e.labels["utilization"] == 100 or e.labels["algorithm"] == "fedagrac"
+        parts.append(curve(brief, e, status="diverged") if fails else curve(steady, e))
+    cells = cells_of("table2", parts, "reduced")
+    names = ["utilization_percent", "rounds_to_60", "accuracy_after_100_rounds"]
+    other, none = (cells[cells["algorithm"] == a].set_index("metric").loc[names] for a in ("fednova", "fedagrac"))
+    assert other["value"].tolist() == [75.0, 0.0, 60.0]
+    assert not other["censored"].any()
+    assert none["value"].tolist() == pytest.approx([np.nan, 40.0, np.nan], nan_ok=True)
+    assert none["censored"].tolist() == [False, True, False]
+
+
+def test_table_6_is_not_tuned_to_a_point_that_diverged() -> None:
+    """Also where its target was reached before; a fixed choice keeps that number."""
+    row, grid = (next(iter(section6.rows("paper", tuned).values())) for tuned in (False, True))
+    fixed = next(e for e in row.experiments if e.labels["algorithm"] == "fedavg")
+    parts = [curve([0.0, 68.0, 10.0], fixed, status="diverged")]
+    for e in grid.experiments:
+        if e.labels["algorithm"] == "fedavg":
+            first = len(parts) == 1
+            parts.append(curve([0.0] * (1 if first else 4) + [68.0, 10.0], e, status="diverged" if first else "ok"))
+    cells = cells_of("table6", parts, "paper")
+    assert only(cells, metric="rounds_to_target") == 1
+    assert only(cells, metric="rounds_to_target_tuned") == 4
+    assert only(cells, metric="tuned_learning_rate") == float(str(parts[2]["point"].iloc[0]))
+
+
 def test_table_6_reports_the_best_of_the_grid_beside_the_fixed_choice() -> None:
     row, grid = (next(iter(section6.rows("paper", tuned).values())) for tuned in (False, True))
     parts = [curve([0.0] * 120 + [68.0], e, seed) for e in row.experiments for seed in (0, 1)]

@@ -9,7 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from reproduce.papers.fiarse import pictures, runs, sets
+from reproduce.algorithms.submodels import size_key
+from reproduce.clocks.rounds import Rounds
+from reproduce.papers.fiarse import measures, pictures, runs, sets
 from reproduce.report import figures
 from reproduce.report.histories import Histories
 from tests.runs import run
@@ -87,6 +89,23 @@ def test_slices_and_their_holders() -> None:
         assert value(found, "slice_clients", model_size=size) == clients
         assert value(found, "slice_participants", model_size=size) == here
     assert value(found, "mask_nesting_violations", model_size="all") == 1 + 4
+
+
+def test_a_run_that_diverged_misses_the_target_by_the_end_of_its_own_data_set() -> None:
+    """Not by that of the rounds it made, nor by that of a data set with more."""
+    (panel,) = runs.exploration("smoke")
+    base, frames, declared = panel.experiments[0], [], []
+    labels = {"size_set": "four", "participation": 0.1, "target_accuracy": 70.0, "algorithm": "fiarse"}
+    for dataset, end, made in (("short", 5, 2), ("long", 9, 9)):
+        declared.append(replace(base, labels={"dataset": dataset, **labels}, clock=Rounds(end)))
+        rows = {"round": range(made + 1), "value": 50.0, "status": "ok" if made == end else "diverged"}
+        frames.append(pd.DataFrame(rows).assign(**declared[-1].labels))
+    key = size_key(base.system.capacity.sizes[0])  # type: ignore[attr-defined]
+    frame = pd.concat(frames, ignore_index=True).assign(seed=0, time=math.nan, metric="accuracy", key=key)
+    cells = measures.curves(Histories(frame, "smoke", experiments=tuple(declared)), ("fiarse",))
+    assert value(cells, "rounds_to_target", dataset="short") == 5
+    assert value(cells, "rounds_to_target", dataset="long") == 9
+    assert cells.loc[cells["metric"] == "rounds_to_target", "censored"].all()
 
 
 def recorded() -> pd.DataFrame:

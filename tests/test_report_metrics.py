@@ -13,13 +13,13 @@ from reproduce.report import metrics
 
 
 def history(
-    values: Sequence[float], *, seed: int = 0, metric: str = "accuracy", key: str = "", **labels: Any
+    values: Sequence[float], *, seed: int = 0, metric: str = "accuracy", key: str = "", status: str = "", **labels: Any
 ) -> pd.DataFrame:
-    """A run as results files hold it: its status stands in every row."""
+    """A run as results files hold it: its status stands in every row (default: diverged if a value says so)."""
     rounds = np.arange(1, len(values) + 1)
     return pd.DataFrame(labels, index=range(len(values))).assign(
         seed=seed, round=rounds, time=rounds * 2.5, metric=metric, key=key, value=np.asarray(values, float),
-        status="ok" if np.isfinite(np.asarray(values, float)).all() else "diverged",
+        status=status or ("ok" if np.isfinite(np.asarray(values, float)).all() else "diverged"),
     )  # fmt: skip
 
 
@@ -81,6 +81,25 @@ class TestMetrics:
             assert np.isnan(metrics.last(frame, "accuracy")["value"].iloc[2])
             assert self.values(metrics.first_reaching(frame, "accuracy", 45)) == [2, 5, 2]
             assert metrics.smooth(frame, 2)["value"].iloc[10:12].tolist() == [30, 50]
+
+    def test_diverged_runs_alone_do_not_say_where_a_window_ends(self) -> None:
+        """The end of the last of them is where it diverged; rounds that none of them saw have no number."""
+        early = history([20, 40, 60], status="diverged", algorithm="a")
+        assert np.isnan(metrics.plateau(early, "accuracy", 1, 9)["value"].item())
+        seeds = pd.concat([history([*range(30, 81, 10)], seed=s, status="diverged", algorithm="a") for s in range(3)])
+        for first, final in ((6, 10), (7, 10)):
+            assert metrics.plateau(seeds, "accuracy", first, final)["value"].isna().tolist() == [True] * 3
+        assert metrics.plateau(seeds, "accuracy", 5, 6)["value"].tolist() == [75] * 3
+        assert metrics.at_round(seeds, "accuracy", 7)["value"].isna().tolist() == [True] * 3
+        assert metrics.at_round(seeds, "accuracy", 6)["value"].tolist() == [80] * 3
+
+    def test_which_cells_are_of_runs_that_diverged(self) -> None:
+        """Whatever the metric and the key, and by when."""
+        work = metrics.last(self.frame, "work")
+        assert metrics.diverged(work, self.frame).tolist() == [False, False, True]
+        ended = self.frame.drop(index=self.frame.index[self.frame["value"].isna()])
+        assert metrics.diverged(work, ended, 2).tolist() == [False] * 3
+        assert metrics.diverged(work, ended, 3).tolist() == [False, False, True]
 
     def test_first_reaching(self) -> None:
         got = metrics.first_reaching(self.frame, "accuracy", 45)

@@ -100,10 +100,11 @@ def curves(
     start: the least `x` that is drawn; what lies before it still says which seeds diverged. Needs the columns `series`,
     `seed`, `x` and `y`; seeds that were evaluated at different times are put on a common grid by linear interpolation.
 
-    A seed that diverged, early or late, is left out from the first round on, as it is from the means of tables: results
-    say it of the whole run, and a line that seeds leave one by one would jump. The label counts such seeds; if all
-    diverged, it is all that there is. A line stops, with a cross, where one of its seeds has no finite value any more
-    although its run went on, as a loss that overflows.
+    A seed that diverged, early or late, is left out from the first round on: results say it of the whole run, and a
+    line that seeds leave one by one would jump. Cells keep what such a seed has from before: the value of a round, the
+    mean of a window that it outlasted, when it reached a target; only means of the last rounds are without it. The
+    label counts such seeds; if all diverged, it is all that there is. A line stops, with a cross, where one of its
+    seeds has no finite value any more although its run went on, as a loss that overflows.
     """
     if band not in ("minmax", "sd", "bars", None):
         raise ValueError(f"band '{band}': use 'minmax', 'sd', 'bars' or None")

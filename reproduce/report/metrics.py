@@ -25,6 +25,7 @@ from reproduce.experiment import COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
 
 def label_columns(frame: pd.DataFrame) -> list[str]:
@@ -38,18 +39,22 @@ def last(
     """Mean over the last `n` evaluations of each run (over all of them if there are fewer)."""
     rows, by = _rows(frame, metric, key)
     tail = rows.groupby(by, dropna=False, sort=False).tail(n)
-    return _cells(_mean(tail, by), rows, frame, by, name or metric, spoil=True)
+    cells = _cells(_mean(tail, by), rows, by, name or metric)
+    return cells.assign(value=cells["value"].mask(diverged(cells, frame)))
 
 
 def at_round(
     frame: pd.DataFrame, metric: str, at: int, *, key: str | None = "", name: str | None = None
 ) -> pd.DataFrame:
-    """The value of round `at`; NaN for a run that has no good value there. ValueError if no run was evaluated then."""
+    """The value of round `at`; NaN for a run that has no good value there.
+
+    ValueError if no run was evaluated then, unless all had diverged.
+    """
     rows, by = _rows(frame, metric, key)
     hit = rows[rows["round"] == at]
-    if len(rows) and hit.empty:
+    if hit.empty and len(_whole(rows)):
         raise ValueError(f"'{metric}' was not evaluated in round {at}; rounds: {_some(rows['round'])}")
-    return _cells(_mean(hit, by), rows, frame, by, name or metric)
+    return _cells(_mean(hit, by), rows, by, name or metric)
 
 
 def plateau(
@@ -57,18 +62,17 @@ def plateau(
 ) -> pd.DataFrame:
     """Mean over the evaluations of rounds `first` to `final`, both included; NaN for a run that diverged by then.
 
-    ValueError if no run was evaluated in that window.
+    ValueError if no run was evaluated in that window, unless all had diverged.
     """
     rows, by = _rows(frame, metric, key)
     window = rows[rows["round"].between(first, final)]
-    if len(rows) and window.empty:
+    if window.empty and len(_whole(rows)):
         raise ValueError(f"'{metric}' was not evaluated in rounds {first} to {final}; rounds: {_some(rows['round'])}")
-    cells = _cells(_mean(window, by), rows, frame, by, name or metric)
-    run = [c for c in by if c != "key"]
-    ended = frame[frame["status"] == "diverged"].groupby(run, dropna=False, sort=False)["round"].max()
-    early = ended[ended < window["round"].max()].reset_index()[run].assign(_early=True)
-    whole = cells[run].merge(early, on=run, how="left")["_early"].isna().to_numpy()
-    return cells.assign(value=cells["value"].where(whole))
+    cells = _cells(_mean(window, by), rows, by, name or metric)
+    # The last evaluation may lie before `final`. Runs that diverged do not tell: theirs is where they ended.
+    whole = _whole(window)["round"]
+    early = diverged(cells, frame, whole.max() if len(whole) else final)
+    return cells.assign(value=cells["value"].mask(early))
 
 
 def first_reaching(
@@ -94,7 +98,7 @@ def first_reaching(
     rows, by = _rows(frame, metric, key)
     reached = rows[_good(rows) & _beyond(rows, target, direction)]
     value = reached.groupby(by, dropna=False, sort=False)[x].min()
-    cells = _cells(value, rows, frame, by, name or f"{x}_to_target")
+    cells = _cells(value, rows, by, name or f"{x}_to_target")
     labels = by if own else [c for c in by if c != "seed"]
     if horizon is not None or not labels:
         end = np.full(len(cells), float(rows[x].max() if horizon is None else horizon))
@@ -118,6 +122,14 @@ def time_to_reach(
 ) -> pd.DataFrame:
     """As `first_reaching`, in virtual seconds; `horizon` in seconds."""
     return first_reaching(frame, metric, target, direction=direction, horizon=horizon, x="time", key=key, name=name)
+
+
+def diverged(cells: pd.DataFrame, frame: pd.DataFrame, before: float = math.inf) -> NDArray[np.bool_]:
+    """Which of the cells are of runs of `frame` that diverged, and have no row from round `before` on."""
+    run = [*label_columns(frame), "seed"]
+    end = frame[frame["status"] == "diverged"].groupby(run, dropna=False, sort=False)["round"].max()
+    ended = end[end < before].rename("_end").reset_index()
+    return cells[run].merge(ended, on=run, how="left")["_end"].notna().to_numpy()
 
 
 def smooth(frame: pd.DataFrame, n: int) -> pd.DataFrame:
@@ -189,6 +201,11 @@ def _rows(frame: pd.DataFrame, metric: str, key: str | None) -> tuple[pd.DataFra
     return rows.sort_values("round", kind="stable"), by
 
 
+def _whole(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of runs that went on to their end."""
+    return rows[rows["status"] != "diverged"]
+
+
 def _good(rows: pd.DataFrame) -> pd.Series[bool]:
     return rows["value"].astype(float).abs() < np.inf
 
@@ -200,17 +217,10 @@ def _mean(rows: pd.DataFrame, by: list[str]) -> pd.Series[float]:
     return groups.mean().where(groups.count() == groups.size())
 
 
-def _cells(
-    value: pd.Series[float], rows: pd.DataFrame, frame: pd.DataFrame, by: list[str], name: str, spoil: bool = False
-) -> pd.DataFrame:
-    """One row per run in the order of the histories; `spoil`: NaN where any row of the run in `frame` says diverged."""
+def _cells(value: pd.Series[float], rows: pd.DataFrame, by: list[str], name: str) -> pd.DataFrame:
+    """One row per run in the order of the histories."""
     runs = rows.sort_index()[by].drop_duplicates()
     cells = runs.merge(value.rename("value").reset_index(), on=by, how="left")
-    if spoil:
-        run = [c for c in by if c != "key"]
-        bad = frame.loc[frame["status"] == "diverged", run].drop_duplicates().assign(_bad=True)
-        flag = cells[run].merge(bad, on=run, how="left")["_bad"].notna().to_numpy()
-        cells["value"] = cells["value"].where(~flag)
     return cells.assign(metric=name)[[*by, "metric", "value"]].reset_index(drop=True)
 
 

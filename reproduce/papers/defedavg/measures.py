@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,17 +20,23 @@ COLUMNS = ["distribution", "dataset", "n"]
 
 def to_target(histories: Histories) -> pd.DataFrame:
     """`time_to_target_s` and `rounds_to_target` of all runs on the grid of virtual times."""
-    return pd.concat(
-        [
-            part
-            for smooth, horizon, target in _aims(histories)
-            for part in (
-                metrics.time_to_reach(smooth, "accuracy", target, horizon=horizon, name="time_to_target_s"),
-                metrics.first_reaching(smooth, "accuracy", target, own=True, name="rounds_to_target"),
-            )
-        ],
-        ignore_index=True,
-    )
+    parts = []
+    for smooth, horizon, target in _aims(histories):
+        parts.append(metrics.time_to_reach(smooth, "accuracy", target, horizon=horizon, name="time_to_target_s"))
+        made = metrics.first_reaching(smooth, "accuracy", target, own=True, name="rounds_to_target")
+        # One that diverged is never there: its own last aggregation as a bound would make the worst run the fastest.
+        never = made["censored"] & metrics.diverged(made, smooth)
+        whole = [_whole_run(histories, run) for run in made[never].to_dict("records")]
+        parts.append(made.assign(value=made["value"].mask(never, pd.Series(whole, made.index[never], dtype=float))))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _whole_run(histories: Histories, run: Mapping[Any, Any]) -> float:
+    """The aggregations of a run that goes on to the horizon; rates, of a grid's points, do not change them."""
+    e = next(e for e in histories.experiments if all(e.labels[c] == run[c] for c in [*COLUMNS, "algorithm"]))
+    clock: Any = e.clock
+    schedule = clock.schedule(e.system, e.problem.clients)  # type: ignore[attr-defined]
+    return float(sum(len(b.time) for b in blocks(schedule, int(run["seed"]), clock.aggregations, clock.horizon)))
 
 
 def _aims(histories: Histories) -> Iterator[tuple[pd.DataFrame, float, float]]:
@@ -48,7 +55,7 @@ def _aims(histories: Histories) -> Iterator[tuple[pd.DataFrame, float, float]]:
 def at_target_times(histories: Histories) -> pd.DataFrame:
     """Accuracy and training loss of all runs when the DeFedAvg variant of their panel reaches its target (at the
     horizon if it does not), and the loss at half of that time. Of a run that ended at its own target before that, and
-    so speaks against the variant, the number is not known: it is at least 0."""
+    so speaks against the variant, the number is not known: it is at least 0. One that diverged before has none."""
     cells = to_target(histories)
     times = _proposed_times(cells)
     half = times.assign(at=times["at"] / 2)
@@ -73,21 +80,22 @@ def _proposed_times(cells: pd.DataFrame) -> pd.DataFrame:
 def _followed(frame: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     """`frame` with the time `end` until which each run is known: for ever, if it went on to the horizon."""
     by = [*COLUMNS, "algorithm", "seed"]
-    reached = cells[cells["metric"] == "time_to_target_s"][[*by, "censored"]]
-    ends = frame.groupby(by, sort=False)["time"].max().rename("end").reset_index().merge(reached, on=by)
-    return frame.merge(ends.assign(end=ends["end"].mask(ends["censored"], np.inf))[[*by, "end"]], on=by)
+    reached = cells[cells["metric"] == "time_to_target_s"]
+    known = reached.assign(whole=reached["censored"] & ~metrics.diverged(reached, frame))[[*by, "whole"]]
+    ends = frame.groupby(by, sort=False)["time"].max().rename("end").reset_index().merge(known, on=by)
+    return frame.merge(ends.assign(end=ends["end"].mask(ends["whole"], np.inf))[[*by, "end"]], on=by)
 
 
 def _at_times(frame: pd.DataFrame, metric: str, times: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The last value of `metric` at or before `times["at"]` of the same column and seed, one row per run; censored at 0
-    for a run that was not followed until then."""
+    """The last value of `metric` at or before `times["at"]` of the same column and seed, one row per run; for one that
+    was not followed until then NaN if it diverged, else censored at 0."""
     by = [*COLUMNS, "algorithm", "seed"]
     rows = frame[frame["metric"] == metric].merge(times, on=[*COLUMNS, "seed"])
     rows = rows[rows["time"] <= rows["at"] + 1e-9].sort_values("round", kind="stable")
-    last = rows.groupby(by, sort=False)[["value", "at", "end"]].last().reset_index()
-    unknown = last["at"] > last["end"] + 1e-9
-    value = last["value"].mask(unknown, 0.0)
-    return last.assign(metric=name, value=value, censored=unknown)[[*by, "metric", "value", "censored"]]
+    last = rows.groupby(by, sort=False).tail(1)
+    over, lost = last["at"] > last["end"] + 1e-9, last["status"] == "diverged"
+    value = last["value"].mask(over & lost).mask(over & ~lost, 0.0)
+    return last.assign(metric=name, value=value, censored=over & ~lost)[[*by, "metric", "value", "censored"]]
 
 
 def aggregations(histories: Histories, cells: pd.DataFrame) -> str:
@@ -118,19 +126,20 @@ def rounds_to_target(histories: Histories) -> pd.DataFrame:
 
 def of_participants(histories: Histories, at: int, first: int, last: int) -> pd.DataFrame:
     """Accuracy after `at` aggregations, aggregations to the target, and how much the accuracy jumps between evaluations
-    from aggregation `first` to `last` (as far as the run goes); of shorter runs (smoke) the last half stands in."""
+    from aggregation `first` to `last` (as far as runs go); of shorter runs (smoke) the last half stands in."""
     frame = histories.frame.drop(columns="K")
-    end = int(frame["round"].max())
-    at, window = (at, (first, last)) if end >= at else (end, (end // 2, end))
-    labels = [*COLUMNS, "algorithm", "seed"]
-    accuracy = frame[(frame["metric"] == "accuracy") & frame["round"].between(*window)].sort_values("round")
-    jumps = accuracy.groupby(labels, sort=False)["value"].agg(lambda curve: curve.diff().std())
-    name = "std_of_test_accuracy_differences"
+    end = int(histories.of("clock.aggregations").max())
+    at, first, last = (at, first, min(last, end)) if end >= at else (end, end // 2, end)
+    accuracy = frame[frame["metric"] == "accuracy"].sort_values("round")
+    inside = accuracy.assign(value=accuracy["value"].where(accuracy["round"].between(first, last)))
+    curves = inside.groupby([*metrics.label_columns(frame), "seed"], sort=False)["value"]
+    jumps = curves.agg(lambda curve: curve.diff().std()).reset_index()
+    jumps["value"] = jumps["value"].mask(metrics.diverged(jumps, frame, last))
     found = pd.concat(
         [
             metrics.at_round(frame, "accuracy", at, name="test_accuracy_pct_at_round_300"),
             rounds_to_target(histories).drop(columns="K"),
-            jumps.reset_index().assign(metric=name)[[*labels, "metric", "value"]],
+            jumps.assign(metric="std_of_test_accuracy_differences"),
         ],
         ignore_index=True,
     )

@@ -193,10 +193,9 @@ def to_target(histories: Histories) -> pd.DataFrame:
     frame = histories.frame
     known = [goals.get(s, float("nan")) for s in frame[SETTING].itertuples(index=False, name=None)]
     frame = frame.assign(target_accuracy_pct=known)
-    # All algorithms of a setting go equally far, but for runs that diverge.
     parts = [
-        metrics.first_reaching(f, "accuracy", "target_accuracy_pct", horizon=float(f["round"].max()), name=ROUNDS)
-        for _, f in frame.groupby(SETTING, sort=False)
+        metrics.first_reaching(rows, "accuracy", "target_accuracy_pct", horizon=float(end), name=ROUNDS)
+        for end, rows in frame.groupby(histories.of("clock.rounds"), sort=False)
     ]
     rounds = pd.concat(parts, ignore_index=True)
     work = frame.loc[frame["metric"] == "work", [*RUN, "target_accuracy_pct", "round", "value"]]

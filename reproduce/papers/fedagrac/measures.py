@@ -55,21 +55,23 @@ def utilisation(histories: Histories) -> pd.DataFrame:
     """Table 2: the largest utilisation at which the target is reached in time, the rounds this takes, and the accuracy
     of the last round.
 
-    Nothing is assumed about the utilisations below the first that is accepted. None accepted: no utilisation and no
-    accuracy, and the limit as a lower bound of the rounds.
+    Nothing is assumed about the utilisations below the first that is accepted. A run that diverges is not accepted,
+    also where it was at the target before. None accepted: no utilisation and no accuracy, and the limit as a lower
+    bound of the rounds.
     """
     by = ["dataset", "model", "slow_device", "fast_device", "algorithm", "seed"]
     reached = measure(Reach(horizon="max_rounds"), histories, "fedagrac")
+    accepted = ~reached["censored"] & ~metrics.diverged(reached, histories.frame)
     ends = measure(Last("accuracy"), histories, "fedagrac")["value"]
     rows = []
-    for key, tries in reached.assign(accuracy=ends).groupby(by, sort=False):
-        missed = bool(tries["censored"].all())
-        best = tries[~tries["censored"]].nlargest(1, "utilization")
-        percent, accuracy = (float("nan" if missed else best[c].iloc[0]) for c in ("utilization", "accuracy"))
+    for key, tries in reached.assign(accepted=accepted, accuracy=ends).groupby(by, sort=False):
+        missed = not tries["accepted"].any()
+        nothing = {"utilization": np.nan, "value": tries["max_rounds"].iloc[0], "accuracy": np.nan}
+        best = nothing if missed else tries[tries["accepted"]].nlargest(1, "utilization").iloc[0]
         rows += [
-            (*key, "utilization_percent", percent, False),
-            (*key, "rounds_to_60", float((tries if missed else best)["value"].iloc[0]), missed),
-            (*key, "accuracy_after_100_rounds", accuracy, False),
+            (*key, "utilization_percent", float(best["utilization"]), False),
+            (*key, "rounds_to_60", float(best["value"]), missed),
+            (*key, "accuracy_after_100_rounds", float(best["accuracy"]), False),
         ]
     return pd.DataFrame(rows, columns=[*by, "metric", "value", "censored"])
 
@@ -79,7 +81,10 @@ def rounds(histories: Histories) -> pd.DataFrame:
     cells = measure(Reach(horizon="max_rounds"), histories, "fedagrac")
     if "point" not in cells:
         return cells
-    chosen = best_points(cells[cells["point"].notna()], [*SETTING, "algorithm"], lower=True)
+    # A target that is reached before a run diverges is a number, but no reason to choose its point.
+    lost = metrics.diverged(cells, histories.frame)
+    grid = cells.assign(value=cells["value"].mask(lost))[cells["point"].notna()]
+    chosen = best_points(grid, [*SETTING, "algorithm"], lower=True)
     return pd.concat([cells[cells["point"].isna()].drop(columns="point"), chosen], ignore_index=True)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from reproduce.report.histories import Histories
 
 POWERS = {format(1 / 2**n, ".10g"): f"1/{2**n}" for n in range(1, 9)}
+ROUNDS = "rounds_to_target"
 METRICS = {"global": "accuracy", "local": "local_accuracy"}
 """Where the accuracy of a size is taken: on the whole test set, or on those of the clients that have the size."""
 
@@ -66,11 +67,12 @@ def curves(histories: Histories, algorithms: Sequence[str]) -> pd.DataFrame:
     final = accuracy(histories, ("global",), algorithms, average=False)
     rows = of(histories, algorithms)
     rows = rows.assign(target_accuracy=histories.frame["target_accuracy"])
-    end = float(rows["round"].max())
-    reached = metrics.first_reaching(
-        rows, "accuracy", "target_accuracy", horizon=end, key=None, name="rounds_to_target"
-    )
-    found = pd.concat([final, by_size(reached, "global")], ignore_index=True)
+    ends = histories.of("clock.rounds")[rows.index]
+    reached = [
+        metrics.first_reaching(part, "accuracy", "target_accuracy", horizon=float(end), key=None, name=ROUNDS)
+        for end, part in rows.groupby(ends, sort=False)
+    ]
+    found = pd.concat([final, by_size(pd.concat(reached), "global")], ignore_index=True)
     return found.assign(target_accuracy=histories.frame["target_accuracy"].iloc[0])
 
 
