@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reproduce.clocks.blocks import blocks
+from reproduce.report.schedule_jobs import jobs, watched
 from reproduce.systems.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -16,17 +17,30 @@ if TYPE_CHECKING:
 
 WINDOWS = 128
 """Aggregations are counted in at most twice as many windows of equal length."""
-JOBS = 50_000
-"""Who trains is watched job by job, and only so long that there are about so many, but for three cycles at least."""
+LEAST = 30
+"""Aggregations of a window in the mean: with fewer, rates would tell how they are counted."""
+MOMENTS = 400
+"""Moments, evenly spread over the time, at which the clients at work are counted."""
+BINS = 24
+"""Bars of a histogram, at most."""
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """The shares that lie between the edges: shares [B], edges [B + 1]."""
+
+    edges: Floats
+    shares: Floats
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Numbers of the first `aggregations` of a schedule, the last one at `seconds`.
+    """Numbers of the first `aggregations` of a schedule, the last one at `seconds`; all are of the time up to there.
 
     staleness [S]: how many updates had the staleness 0, 1, ...; silent: clients that were never heard; rates:
-    aggregations per second in windows of `window` seconds, the last of which need not be whole; idle [clients]: share
-    of the first `watched` seconds in which a client did not train, a job that runs at their end counted up to it.
+    aggregations per second in windows of `window` seconds; idle: share of the seconds in which a client did not train,
+    of every client, or of some of all speeds where there are too many to follow (`schedule_jobs.watched`); working
+    [MOMENTS]: how many clients trained.
     """
 
     clients: int
@@ -38,16 +52,11 @@ class Summary:
     rates: Floats
     window: float
     idle: Floats
-    watched: float
+    working: Floats
 
     @property
     def mean_staleness(self) -> float:
         return float(self.staleness @ np.arange(len(self.staleness)) / max(1, self.updates))
-
-    @property
-    def concurrency(self) -> float:
-        """How many clients train at a time, in the mean over the seconds watched."""
-        return float((1 - self.idle).sum())
 
     def record(self) -> dict[str, float]:
         """The scalars, ready for JSON."""
@@ -60,9 +69,18 @@ class Summary:
             "staleness_mean": self.mean_staleness,
             "staleness_max": max(0, len(self.staleness) - 1),
             "idle_mean": float(self.idle.mean()),
-            "concurrency_mean": self.concurrency,
-            "watched_seconds": self.watched,
+            "concurrency_mean": self.clients * (1 - float(self.idle.mean())),
+            "clients_watched": len(self.idle),
             "clients_never_heard": self.silent,
+        }
+
+    def histograms(self) -> dict[str, Histogram]:
+        """Shares of the updates, of the time, of the clients watched, and of the time."""
+        return {
+            "staleness": _histogram(np.arange(len(self.staleness)), 1.0, self.staleness),
+            "clients_at_work": _histogram(self.working, self.clients / len(self.idle)),
+            "idle": _histogram(self.idle, 0.001),
+            "aggregations_per_second": _histogram(self.rates, 1 / self.window),
         }
 
 
@@ -80,7 +98,8 @@ def summarise(
         windows.add(block.time)
         count, seconds = count + len(block.time), float(block.time[-1])
     updates = int(uploads.sum())
-    watched = min(seconds, max(3.0, JOBS / schedule.clients) * cycle(schedule, seed))
+    rates, window = windows.rates(seconds)
+    idle, working = _work(schedule, seed, seconds, compiled)
     return Summary(
         clients=schedule.clients,
         aggregations=count,
@@ -88,32 +107,48 @@ def summarise(
         seconds=seconds,
         staleness=staleness if updates else staleness[:0],
         silent=int((uploads == 0).sum()),
-        rates=windows.counts[: windows.used] / windows.width,
-        window=windows.width,
-        idle=_idle(schedule, seed, watched),
-        watched=watched,
+        rates=rates,
+        window=window,
+        idle=idle,
+        working=working,
     )
 
 
 def cycle(schedule: Schedule, seed: int) -> float:
-    """Seconds of a download, a job and an upload of the mean client; of a job alone where it need not wait for them."""
+    """Seconds from job to job of the mean client: with the transfers that it waits for."""
+    policy: Any = schedule.policy
     pace = schedule.pace
     job = schedule.steps * float(pace.step_seconds(seed, schedule.clients).mean())
-    waits = getattr(schedule.policy, "receive", "consume") == "consume" or not job
-    return job + (pace.download + pace.upload) * waits
+    if getattr(policy, "receive", "consume") == "keep" and job:
+        blocked, fetches = (getattr(policy, name, False) for name in ("block_uplink", "download_on_path"))
+        return job + pace.upload * blocked + pace.download * fetches
+    return pace.download + job + pace.upload
 
 
-def _idle(schedule: Schedule, seed: int, seconds: float) -> Floats:
-    """The share of its first seconds in which each client does not train; 1 where there are none.
-
-    Taken from the simulation with all its jobs: the stream has those that are uploaded, and these only when they are.
-    """
+def _work(schedule: Schedule, seed: int, seconds: float, compiled: bool) -> tuple[Floats, Floats]:
+    """The share of its first seconds in which each watched client does not train; how many train at its moments."""
+    count = len(watched(schedule, seed))
     if not seconds:
-        return np.ones(schedule.clients)
-    jobs = schedule.timeline(seed, horizon=seconds).jobs
-    client = np.array([job.client for job in jobs], np.int64)
-    trained = np.array([min(job.end, seconds) - job.start for job in jobs])
-    return 1 - np.bincount(client, trained, schedule.clients) / seconds
+        return np.ones(count), np.zeros(MOMENTS)
+    moments = (np.arange(MOMENTS) + 0.5) / MOMENTS * seconds
+    trained, change = np.zeros(count), np.zeros(MOMENTS + 1)
+    for job in jobs(schedule, seed, seconds, compiled):
+        trained += np.bincount(job.client, job.end - job.start, count)
+        for sign, times in ((1, job.start), (-1, job.end)):
+            change += sign * np.bincount(np.searchsorted(moments, times), minlength=MOMENTS + 1)
+    return 1 - trained / seconds, change.cumsum()[:-1] * schedule.clients / count
+
+
+def _histogram(values: Any, unit: float, weights: Any = None) -> Histogram:
+    """Bins of whole units with whole units in their middle, so that none has more of a counted quantity by chance."""
+    if not len(values):
+        return Histogram(np.zeros(1), np.zeros(0))
+    units = np.floor(values / unit + 0.5).astype(np.int64)
+    low, high = int(units.min()), int(units.max())
+    width = -(-(high - low + 1) // BINS)
+    counts = np.bincount((units - low) // width, weights)
+    edges = (low - 0.5 + width * np.arange(len(counts) + 1, dtype=np.float64)) * unit
+    return Histogram(edges, counts / counts.sum())
 
 
 class _Windows:
@@ -130,3 +165,14 @@ class _Windows:
         place = (times / self.width).astype(np.int64)
         self.counts += np.bincount(place, minlength=len(self.counts))
         self.used = int(place[-1]) + 1
+
+    def rates(self, seconds: float) -> tuple[Floats, float]:
+        """Times per second in the whole windows of `seconds`, and their width: `LEAST` in the mean, or all in one."""
+        total = self.counts.sum()
+        if total < 2 * LEAST:
+            return np.full(min(1, self.used), total / (seconds or 1.0)), seconds or 1.0
+        together = int(np.ceil(LEAST * self.used / total))
+        width = together * self.width
+        whole = int(seconds / width)
+        counts = self.counts[: whole * together].reshape(whole, together).sum(axis=1)
+        return counts / width, width
