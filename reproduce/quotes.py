@@ -71,9 +71,13 @@ class Cells:
         return low if low == high else f"{low} to {high}"
 
     def average(self, *over: str) -> Cells:
-        """The mean over the columns `over`, seed by seed."""
+        """The mean over the columns `over`, seed by seed; a lower bound where one of the values is."""
         keep = [c for c in self.rows.columns if c not in (*over, "value", "censored", "text")]
-        return Cells(self.rows.groupby(keep, sort=False, dropna=False)["value"].mean().reset_index(), self.name)
+        groups = self.rows.groupby(keep, sort=False, dropna=False)
+        found = groups["value"].mean().to_frame()
+        if "censored" in self.rows:
+            found["censored"] = groups["censored"].agg(lambda mine: str((mine == "True").any()))
+        return Cells(found.reset_index(), self.name)
 
 
 def cells(artifact: str) -> Cells:
@@ -102,6 +106,7 @@ def lead(a: Cells, b: Cells, digits: int = 1) -> str:
     Where a missed a target in some seed the numbers are lower bounds, and so is the interval's lower end; there is no
     upper one: "9.4 (4.5 or more)". Where b did, the other way round; where both did, there is no interval.
     """
+    a, b = _shared(a, b)
     mean, low, high = (f"{number:.{digits}f}".replace("-", "−") for number in _gap(a, b))
     if a.censored and b.censored:
         return f"{mean} (bounds on both sides)"
@@ -114,11 +119,19 @@ def _gap(a: Cells, b: Cells) -> tuple[float, float, float]:
     """Mean of a - b over the seeds that both have, and its 95 % t-interval."""
     from reproduce.verdicts.intervals import t_interval
 
-    both = a.seeds.index.intersection(b.seeds.index)
-    gaps = a.seeds[both] - b.seeds[both]
-    if len(gaps) < 2 or gaps.isna().any():
+    a, b = _shared(a, b)
+    gaps = a.seeds - b.seeds
+    if gaps.isna().any():
         raise UserError(f"{a.name} and {b.name}: a lead needs two seeds that both have, and none that diverged")
     return (float(gaps.mean()), *t_interval(list(gaps)))
+
+
+def _shared(a: Cells, b: Cells) -> tuple[Cells, Cells]:
+    """The rows of the seeds that both have, two at least."""
+    both = a.seeds.index.intersection(b.seeds.index)
+    if len(both) < 2:
+        raise UserError(f"{a.name} and {b.name}: a lead needs two seeds that both have")
+    return Cells(a.rows[a.rows["seed"].isin(both)], a.name), Cells(b.rows[b.rows["seed"].isin(both)], b.name)
 
 
 OUTCOMES = ("ahead", "not told apart", "equal", "behind", "diverged", "failed", "not trained", "refused")

@@ -66,6 +66,32 @@ def test_a_lead_over_or_of_a_missed_target_has_one_end() -> None:
     assert lead(missed, times([70, 80, 90], "True")) == "33.3 (bounds on both sides)"
 
 
+def rows(values: list[float], first: int = 0, missed: tuple[int, ...] = (), name: str = "x") -> pd.DataFrame:
+    """A value per seed from `first` on; `missed`: seeds whose value is a bound."""
+    seeds = range(first, first + len(values))
+    found = [{"n": name, "seed": str(s), "value": v} for s, v in zip(seeds, values, strict=True)]
+    return pd.DataFrame(found).assign(censored=[str(s in missed) for s in seeds])
+
+
+def test_an_average_over_a_missed_target_is_a_bound() -> None:
+    values = [100.0, 120, 120]
+    fast = Cells(rows([70, 80, 90]), "times")
+    for missed in ((), (1,)):
+        both = Cells(pd.concat([rows(values, missed=missed), rows(values, name="y")]), "times")
+        plain = Cells(rows(values, missed=missed), "times")
+        assert both.average("n").censored == plain.censored == bool(missed)
+        assert lead(both.average("n"), fast) == lead(plain, fast)
+        assert lead(both.average("n"), fast).endswith("or more)") == bool(missed)
+    assert "censored" not in Cells(both.rows.drop(columns="censored"), "points").average("n").rows
+
+
+def test_a_target_missed_in_a_seed_that_the_other_lacks_bounds_no_lead() -> None:
+    many, few = rows([100, 120, 120, 200], missed=(3,)), Cells(rows([70, 80, 90]), "times")
+    assert lead(Cells(many, "times"), few) == lead(Cells(many[:3], "times"), few)
+    with pytest.raises(UserError, match="two seeds that both have"):
+        lead(Cells(rows([1, 2, 3], first=2), "times"), few)
+
+
 def test_values_on_a_lattice() -> None:
     values = Cells(pd.DataFrame({"value": [68.88, 60.24, 60.25, 0.0, 77.039]}), "ours")
     assert multiples(values, 0.04) == 3

@@ -41,6 +41,7 @@ def test_a_measured_number_and_what_is_demanded_of_it() -> None:
     assert words.measured(lead(2.0, (1.5, math.inf))) == "lead 2 points (1 to 3), 3 seeds"
     assert words.measured(lead(2.0, (0, 1), low=None, high=None, n=1)) == "lead 2 points, no interval, 1 seed"
     assert words.measured(lead(2.0, (0, 1), low=2.0, high=2.0, n=0, exact=True)) == "lead 2 points"
+    assert words.measured(lead(2.0, (0, 1), low=2.0, high=2.0)) == "lead 2 points (2 to 2), 3 seeds"
     assert words.measured(lead(80.0, (0, 1), what="value")).startswith("value 80 %")
     assert words.required(lead(2.0, (1.5, math.inf))) == "at least 1.5 points"
     assert words.required(lead(2.0, (0.0, math.inf), strict=True)) == "more than 0 points"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import ttest_1samp
+from scipy.stats import t, ttest_1samp
 
 from reproduce.verdicts.claims import Metric
 from reproduce.verdicts.intervals import INF, Region, judge, t_interval
@@ -290,24 +290,66 @@ def test_quantifiers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_how_many_settings_are_shown_is_a_partial_conjunction(seed: int, tmp_path: Path) -> None:
-    """Against p-values: k of n are shown to be on one side where (n - k + 1) p_(k) <= 2.5 %. `all` is the strictest."""
+    """Against p-values: k of n are shown to be on one side where (n - k + 1) p_(k) <= 2.5 %. `all` and `any` are its
+    ends."""
     rng, n = np.random.default_rng(seed), 12
     leads = rng.normal(rng.choice([-2.0, 0.0, 0.3, 2.0], n)[:, None], 1.0, (n, 4))
     lines = [f"{k},{a},{s},acc,{float(leads[k, s]) * (a == 'a')!r}" for k in range(n) for a in "ab" for s in range(4)]
     frame = cells(tmp_path, *lines, columns="n,algorithm,seed,metric,value")
-    shown = []
-    for side in ("greater", "less"):
-        p = sorted(ttest_1samp(leads, 0, axis=1, alternative=side).pvalue)
-        shown.append(max((k for k in range(1, n + 1) if (n - k + 1) * p[k - 1] <= 0.025), default=0))
-    least, most = shown[0], n - shown[1]
+    inside, outside = (sorted(ttest_1samp(leads, 0, axis=1, alternative=side).pvalue) for side in ("greater", "less"))
+
+    def shown(p: list[float], k: int) -> bool:
+        return (n - k + 1) * p[k - 1] <= 0.025
+
     check = {"better": "a", "than": ["b"]}
+    found = {}
     for k in range(1, n + 1):
+        expected = "reproduced" if shown(inside, k) else "contradicted" if shown(outside, n - k + 1) else "inconclusive"
         for quantifier in ({"fraction": k / n}, {"count": [k, n]}):
-            found = verdict(frame, **check, quantifier=quantifier)
-            assert found == ("reproduced" if least >= k else "contradicted" if most < k else "inconclusive")
-    every, some = (verdict(frame, **check, quantifier=q) for q in ("all", {"fraction": 0.9}))
-    assert every != "reproduced" or some == "reproduced"
-    assert some != "contradicted" or every == "contradicted"
+            found[k] = verdict(frame, **check, quantifier=quantifier)
+            assert found[k] == expected
+    assert [verdict(frame, **check, quantifier=q) for q in ("all", "any")] == [found[n], found[1]]
+
+
+@pytest.mark.parametrize(
+    ("side", "every", "one"), [(1, "reproduced", "inconclusive"), (-1, "inconclusive", "contradicted")]
+)
+def test_eight_settings_that_none_is_sure_of(side: int, every: str, one: str, tmp_path: Path) -> None:
+    """One-sided p = 0.02 in each: alone enough, among eight not. All of them and one of them are `all` and `any`."""
+    seeds = np.array([-1.0, 0.0, 1.0])
+    leads = side * (seeds + t.ppf(1 - 0.02, 2) / np.sqrt(3))
+    assert ttest_1samp(leads, 0, alternative="greater" if side > 0 else "less").pvalue == pytest.approx(0.02)
+    lines = [f"{k},{a},{s},acc,{float(leads[s]) * (a == 'a')!r}" for k in range(8) for a in "ab" for s in range(3)]
+    frame = cells(tmp_path, *lines, columns="n,algorithm,seed,metric,value")
+    check = {"better": "a", "than": ["b"]}
+    for quantifier, expected in (
+        ("all", every), ({"fraction": 0.95}, every), ({"count": [8, 8]}, every), ({"count": [4, 8]}, "inconclusive"),
+        ("any", one), ({"count": [1, 8]}, one), ({"count": [2, 4]}, "inconclusive"),
+    ):  # fmt: skip
+        assert verdict(frame, **check, quantifier=quantifier) == expected, quantifier
+
+
+def test_a_number_of_settings_is_exact_only_without_seeds(tmp_path: Path) -> None:
+    check = {"better": "a", "than": ["b"], "quantifier": {"fraction": 0.5}}
+    drawn = outcome(four_settings(tmp_path, 5, 3, 1, -2), **check).measured
+    lines = [f"{n},{a},-1,acc,{n * (a == 'a')}" for n in (1, 2) for a in "ab"]
+    points = outcome(cells(tmp_path, *lines, columns="n,algorithm,seed,metric,value"), **check).measured
+    assert drawn
+    assert points
+    assert (drawn.exact, drawn.n, drawn.low, drawn.high) == (False, 7, 0.75, 0.75)
+    assert (points.exact, points.n, points.low, points.high) == (True, 0, 1.0, 1.0)
+
+
+def test_none_and_all_are_no_bounds_of_a_number_of_settings(tmp_path: Path) -> None:
+    """Asked for at most seven of eight, none of them is seven settings away from the bound, not at one."""
+    check = {"better": "a", "than": ["b"]}
+    frame = four_settings(tmp_path, *[-2.0] * 8)
+    found = outcome(frame, **check, quantifier={"count": [0, 7]})
+    assert (found.verdict, found.effect, found.interval) == ("reproduced", 7.0, (7.0, 7.0))
+    frame = four_settings(tmp_path, *[2.0] * 8)
+    for some, effect in (({"count": [1, 8]}, 7.0), ({"fraction": [0.25, 1]}, 0.75), ({"count": [0, 7]}, -1.0)):
+        found = outcome(frame, **check, quantifier=some)
+        assert (found.verdict, found.effect) == ("reproduced" if effect > 0 else "contradicted", effect)
 
 
 def test_noise_does_not_contradict_most_settings(tmp_path: Path) -> None:

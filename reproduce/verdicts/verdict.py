@@ -193,10 +193,7 @@ def _decide(found: Evidence, region: Region, unit: str, check: Mapping[str, Any]
     judged, each = _units(found, rows, region, bool(check.get("exact"))), ""
     if name in ("fraction", "count"):
         each = f" ({_sides(judged)})"
-        judged, unit = (
-            [_counted(judged, name, Region(low, high), level)],
-            "fraction" if name == "fraction" else "settings",
-        )
+        judged, unit = [_counted(judged, name, low, high, level)], "fraction" if name == "fraction" else "settings"
     says = [u.says.says for u in judged]
     alone, together = ("for", "against") if name == "any" else ("against", "for")
     holds_out = _holm(judged, alone, level)
@@ -263,7 +260,8 @@ def _measured(u: _Unit, found: Evidence, name: str, unit: str) -> Measured | Non
     low, high = (None if end is None else back(end) for end in (j.low, j.high))
     region = (back(u.region.low), back(u.region.high))
     unit = "" if unit == "log ratio" else unit
-    return Measured(what, unit, u.name, back(j.value), low, high, region, u.region.strict, not u.random, j.n)
+    exact = u.exact or not j.n  # a number of settings has an interval where one of them has seeds
+    return Measured(what, unit, u.name, back(j.value), low, high, region, u.region.strict, exact, j.n)
 
 
 def _exp(value: float) -> float:
@@ -339,16 +337,25 @@ def _mean_per_seed(found: Evidence) -> pd.DataFrame:
     return pd.DataFrame(result)
 
 
-def _counted(units: Sequence[_Unit], name: str, region: Region, level: float) -> _Unit:
-    """The number (or fraction) of units inside their regions: at least so many as are shown to be inside, at most those
-    that are not shown to be outside; between them, how many means are inside.
+def _counted(units: Sequence[_Unit], name: str, least: float, most: float, level: float) -> _Unit:
+    """The number (or fraction) of units inside their regions, of which the claim wants `least` to `most`: at least so
+    many as are shown to be inside, at most those that are not shown to be outside; between them, how many means are.
 
-    Not the share of each seed: noise draws that towards one half, whatever is true.
+    Shown are what Holm finds, and the number that the claim itself asks for where `_at_least` does. Not the share of
+    each seed: noise draws that towards one half, whatever is true.
     """
     n = len(units)
-    least, most = _shown(units, "for", level), n - _shown(units, "against", level)
+    scale = n if name == "fraction" else 1
+    few, many = math.ceil(least * scale - 1e-9), math.floor(min(most * scale, n) + 1e-9)
+    asked = {"for": (few, many + 1), "against": (n - many, n - few + 1)}
+    inside, outside = (
+        max(len(_holm(units, side, level)), *(k for k in numbers if k <= n and _at_least(units, k, side, level)), 0)
+        for side, numbers in asked.items()
+    )
     likely = sum(u.region.holds(u.says.value) for u in units)
-    low, high, value = (k / n if name == "fraction" else float(k) for k in (least, most, likely))
+    low, high, value = (k / scale for k in (inside, n - outside, likely))
+    # None and all are no bounds: whoever wants at most three of eight is not near an end with none.
+    region = Region(least or -INF, most if most < n / scale else INF)
     says = "for" if region.contains(low, high) else "against" if region.excludes(low, high) else "open"
     random = [u.says.n for u in units if u.random]
     slack = region.slack(value), *region.slack_range(low, high)
@@ -357,15 +364,14 @@ def _counted(units: Sequence[_Unit], name: str, region: Region, level: float) ->
     return found
 
 
-def _shown(units: Sequence[_Unit], side: str, level: float) -> int:
-    """Of how many units it is shown, all at once, that they are on one side: the partial conjunction of Benjamini and
-    Heller (2008) with Bonferroni's bound, which is Holm's first step for one unit and each by itself for all."""
-    certain = sum(not u.random and u.says.says == side for u in units)
+def _at_least(units: Sequence[_Unit], k: int, side: str, level: float) -> bool:
+    """Are `k` units, or more, on one side? The partial conjunction of Benjamini and Heller (2008) with Bonferroni's
+    bound: each by itself for all of them, as `all` asks; Holm's first step for one, as `any` does."""
     left = [u for u in units if u.random]
-    for k in range(len(left), 0, -1):
-        if sum(u.at(1 - (1 - level) / (len(left) - k + 1)).says == side for u in left) >= k:
-            return certain + k
-    return certain
+    k -= sum(not u.random and u.says.says == side for u in units)
+    if not 0 < k <= len(left):
+        return k <= 0
+    return sum(u.at(1 - (1 - level) / (len(left) - k + 1)).says == side for u in left) >= k
 
 
 def _deciding(units: list[_Unit], best: bool) -> _Unit:

@@ -50,10 +50,10 @@ def slack_interval(v: Verdict) -> str:
 def measured(m: Measured) -> str:
     """ "lead 2.03 points (1.88 to 2.17), 3 seeds"."""
     said = f"{m.what} {amount(m.value, m.unit, m.what)}"
-    if m.low is not None and m.high is not None and m.low != m.high:
-        said += f" ({number(m.low)} to {number(m.high)})"
-    elif not m.exact:
+    if m.low is None or m.high is None:
         said += ", no interval"
+    elif m.low != m.high or not (m.exact or math.isinf(m.low)):
+        said += f" ({number(m.low)} to {number(m.high)})"
     return said + (f", {m.n} seed{'s' * (m.n > 1)}" if m.n else "")
 
 
