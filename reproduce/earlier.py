@@ -38,16 +38,14 @@ job = plan.job(asked["scale"], asked["paper"], asked["job"])
 here = replace(settings(), precision=asked["precision"])
 runs = prepare(job.experiments, asked["seeds"], Tasks(here))
 trainer = Trainer(here.threads, precision=asked["precision"])
-begun = {}
 
-def enough(i, run):
-    begun.setdefault(i, run.state["round"])  # of a session later than others
+def enough(run):
     history = run.state["history"]
     evaluated = bool(history) and history[-1][0] > history[0][0]
-    return run.done or (evaluated and run.state["round"] > begun[i] + asked["rounds"])
+    return run.done or (evaluated and run.state["round"] > asked["rounds"])
 
 def stop():
-    if all([enough(i, run) for i, run in enumerate(runs)]):
+    if all(map(enough, runs)):
         raise Enough
 
 try:

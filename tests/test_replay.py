@@ -67,6 +67,16 @@ def test_a_fresh_result_is_replayed_to_the_bit(trained: Callable[[str], pd.DataF
     assert 8 * len(declared(clock)) <= outcome.rows < len(stored)
 
 
+def test_schemes_with_a_pilot_and_without_are_followed_to_the_same_round(
+    trained: Callable[[str], pd.DataFrame],
+) -> None:
+    stored, clock = trained("sessions"), declared("sessions")[0].clock
+    assert {e.clock.start.pilot for e in declared("sessions")} == {"", "trained"}
+    outcome = replay(declared("sessions"), [0], clock.returns * clock.rounds + 2, stored, "float32")
+    mine = stored[(stored["seed"] == 0) & (stored["round"] <= clock.returns * clock.rounds + 2)]
+    assert (outcome.rounds, outcome.rows) == (clock.returns * clock.rounds + 2, len(mine))
+
+
 @pytest.mark.parametrize("clock", CLOCKS)
 def test_one_seed_of_two_agrees_to_rounding(trained: Callable[[str], pd.DataFrame], clock: str) -> None:
     outcome = replay(declared(clock), [1], 2, trained(clock), "float32")
@@ -221,18 +231,23 @@ def test_plays_are_replayed_in_one_cohort_and_one_by_one_where_it_differs(
     assert cohorts == [2, 2, 2, 1, 1, 1], "the first seed, then all; the same of what differs alone"
 
 
-def test_sessions_are_followed_until_two_groups_have_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first rounds are the pilot's: a change in how later models are made would be confirmed by them."""
+@pytest.mark.parametrize("name", ["unseen-gaussian-n10", "two-shard-gaussian-n10"])
+def test_sessions_are_followed_until_their_clients_are_back(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two groups in turns, and of three. The first rounds are the pilot's: a change in how later models are made
+    would be confirmed by them."""
     monkeypatch.chdir(tmp_path)
-    job = plan.job("smoke", "dynamic_init", "unseen-gaussian-n10")
+    job = plan.job("smoke", "dynamic_init", name)
     assert main(["train", "smoke", job.paper, job.name]) == 0
     clock = job.experiments[0].clock
     assert isinstance(clock, Sessions)
     edit(job.output, code="0" * 16)
     assert main(["replay", "smoke"]) == 0
-    second = (clock.pilots + 1) * clock.rounds
-    assert int(results.replays("smoke")[f"dynamic_init/{job.name}"]["rounds"]) > second
-    edit(job.output, factor=1.5, after=second, date="later")
+    back = clock.returns * clock.rounds
+    assert clock.returns == {"unseen-gaussian-n10": 3, "two-shard-gaussian-n10": 4}[name]
+    assert int(results.replays("smoke")[f"dynamic_init/{job.name}"]["rounds"]) == back + 2
+    edit(job.output, factor=1.5, after=back, date="later")
     assert main(["replay", "smoke"]) == 2
     assert results.standing(job).code == "differs"
 

@@ -1,7 +1,8 @@
 """Train the first rounds of finished jobs again with today's code, and compare with what their results files hold.
 
-Sessions are followed until two groups of clients have come and gone. What acts later still (a message lost in the
-tenth round, a model that became stale) is not seen in the few rounds that are asked for unless told: `--rounds`.
+Sessions are followed into the first one whose clients come back, the tables' first transition. What acts later still (a
+message lost in the tenth round, a model that became stale) is not seen in the few rounds that are asked for unless
+told: `--rounds`.
 
 What was compared is recorded in results/SCALE/replay.csv. A result of older code whose replay agrees counts as
 confirmed; one that does not is named, and trained again when it is asked for. Jobs come in the order of their cost;
@@ -135,12 +136,12 @@ def pending(jobs: Iterable[Job], rounds: int, differing: bool = False) -> Iterat
 
 
 def depth(job: Job, rounds: int) -> int:
-    """Rounds that a replay follows: `rounds`; of sessions, after the pilots and two more, where the initial models were
-    made of what two groups left."""
+    """The round to which a replay follows: the first `rounds`; of sessions, those of the first one whose clients come
+    back, which starts from what they and others left."""
     from reproduce.clocks.sessions import Sessions
 
     clocks = [e.clock for e in job.experiments]
-    return rounds + max(((c.pilots + 2) * c.rounds for c in clocks if isinstance(c, Sessions)), default=0)
+    return rounds + max((c.returns * c.rounds for c in clocks if isinstance(c, Sessions)), default=0)
 
 
 def expected(jobs: Sequence[Job], rounds: int) -> float:

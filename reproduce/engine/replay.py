@@ -38,7 +38,7 @@ class _Enough(Exception):
 
 @dataclass(frozen=True)
 class Comparison:
-    """rounds: as many were compared, in the run with the fewest; rows: numbers compared; deviation: the largest.
+    """rounds: up to there all runs were compared; rows: numbers compared; deviation: the largest.
 
     where: what deviates most, "" if nothing does. agrees: is the deviation within the tolerance?
     """
@@ -62,21 +62,20 @@ def replay(
     precision: str,
     tick: Callable[[], None] = lambda: None,
 ) -> Comparison:
-    """Train the first `rounds` rounds, and on to the first evaluation after training; compare with `stored`.
+    """Train to round `rounds`, and on to the first evaluation after training; compare with `stored`.
 
-    stored: the rows of the results file. precision: the one that it was trained with.
+    Rounds are counted as in the results file, where runs without pilot sessions begin later. stored: its rows.
+    precision: the one that it was trained with.
     """
     here = replace(settings(), precision=precision)
     runs = prepare(experiments, seeds, Tasks(here))
     trainer = Trainer(here.threads, precision=precision)
-    first: dict[int, int] = {}
     last: dict[int, int] = {}  # where the comparison of a run ends, however long it has to wait for others
 
     def stop() -> None:
         tick()
         for i, run in enumerate(runs):
-            start = first.setdefault(i, run.state["round"])
-            if i not in last and _enough(run, start + rounds):
+            if i not in last and _enough(run, rounds):
                 last[i] = _recorded(run)
         if len(last) == len(runs):
             raise _Enough
@@ -92,8 +91,7 @@ def replay(
     deviation, where = max((d for deviations in found for d in deviations), default=(math.inf, "nothing to compare"))
     exact = all(run.env.task.dtype == torch.float64 for run in runs)
     tolerance = TOLERANCE["float64" if exact else precision]
-    trained = min(end - first.get(i, 0) for i, end in enumerate(ends))
-    return Comparison(trained, sum(map(len, found)), deviation, where if deviation else "", tolerance)
+    return Comparison(min(ends), sum(map(len, found)), deviation, where if deviation else "", tolerance)
 
 
 def _enough(run: Run, rounds: int) -> bool:
