@@ -236,12 +236,16 @@ def arguments() -> Iterator[Bad]:
         ("schedule", "fedavg", "--slowdown", "1"),
     ):  # fmt: skip
         yield Bad("wrong words", command, "")
-    yield Bad("no `get`", ("data", "mnist"), "data get mnist")
+    yield Bad("no `get`", ("data", "mnist"), "`data get mnist` fetches")
+    yield Bad("`get` misspelt", ("data", "gett", "mnist"), "`data get mnist` fetches")
+    yield Bad("neither `get` nor a data set", ("data", "gett"), "`data get NAME` fetches")
     yield Bad("not Parquet", (*TRAIN, "-o", "x.csv"), ".parquet")
     yield Bad("a folder for a name", (*PLAY, "-o", "."), "is a folder")
-    yield Bad("nothing to draw", (*PLAY, "--finished", "-o", "mine"), "nothing of this is trained")
     yield Bad("an algorithm as a benchmark", ("play", "--on", "sessions", "fedprox"), "name it before --on")
     yield Bad("rounds of an alias", ("play", "fednova", "--on", "fedagrac-steps@3"), "fedagrac/fig5-cnn2-10@20")
+    yield Bad(
+        "no results at all", ("report", "paper"), "nothing of paper was run here yet: `snakemake paper --cores 2`"
+    )
     yield Bad("panels of nobody", ("play", "--panels", "fedax"), "fedacs")
     yield Bad("an embedded set", ("data", "get", "digits"), "nothing to get")
     yield Bad("no schedule", ("schedule", "fedacs/fig7"), "has a schedule")

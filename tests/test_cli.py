@@ -154,6 +154,16 @@ def test_wrong_input_ends_in_one_line_and_status_2(project: Path, arguments: str
     assert run.stdout == ""
 
 
+@pytest.mark.parametrize("arguments", ["report smoke", "report --site site"])
+def test_a_report_of_nothing_leaves_nothing_behind(
+    arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments.split()) == 2
+    assert "run this where" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]
+
+
 @pytest.mark.parametrize(
     ("variable", "value"),
     [

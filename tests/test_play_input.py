@@ -10,7 +10,8 @@ import pytest
 
 from reproduce import plan
 from reproduce.__main__ import main
-from reproduce.play.benchmarks import ALIASES
+from reproduce.errors import UserError
+from reproduce.play.benchmarks import ALIASES, find
 from reproduce.play.names import NAMES
 from reproduce.play.written import seeds
 
@@ -105,6 +106,33 @@ def test_wrong_words_are_one_line(
     assert said.err.count("\n") == 1
     assert not said.out
     plan._available.cache_clear()
+
+
+@pytest.mark.parametrize("scale", ["smoke", "reduced"])
+@pytest.mark.parametrize("alias", ALIASES)
+def test_the_panel_that_is_named_for_an_alias_is_one(alias: str, scale: str) -> None:
+    """Cut to rounds that it has, where its clock is that of rounds."""
+    for asked in (f"{alias}@3", f"{alias}:lambda=1"):
+        with pytest.raises(UserError, match="labels and rounds are of a panel") as refused:
+            find(asked, scale)
+        found, meant = find(str(refused.value).rpartition(" ")[2], scale), find(alias, scale)
+        assert found.template.record() == meant.template.record()
+
+
+def test_what_has_no_numbers_is_a_table_without_a_picture(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["play", "fednova", "--on", "fedagrac-steps", "--scale", "smoke", "--seeds", "0"]
+    asked += ["--tune", "--tuning-seeds", "9", "--grid", "1e20,1e25"]
+    for more, why in (
+        (["--finished", "-o", "none"], "not drawn: nothing of this is trained, leave --finished out\n"),
+        (["-o", "tuned"], "not drawn: no run has numbers\n"),
+        (["--finished", "-o", "again"], "not drawn: no run has numbers\n"),
+    ):
+        assert main([*asked, *more]) == 0
+        said = capsys.readouterr()
+        assert said.err.endswith(why)
+        assert said.out.endswith(f"written: {more[-1]}.md, .csv\n")
+        assert said.out.count("diverged at every rate of its grid") == 2 * (more[-1] != "none")
+        assert [f.suffix for f in sorted(folder.glob(f"{more[-1]}.*"))] == [".csv", ".md"]
 
 
 def test_lists_and_the_matrix(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

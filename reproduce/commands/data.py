@@ -26,9 +26,9 @@ def run(args: argparse.Namespace) -> None:
     here = settings()
     wanted = catalogue()
     if args.action not in (None, "get"):
-        raise UserError(
-            f"data {args.action}: did you mean `data get {args.action}`, to fetch it, or `data`, to list all?"
-        )
+        known = {source.name for source in wanted}
+        name = next((word for word in (args.name, args.action) if word in known), "NAME")
+        raise UserError(f"data {args.action}: `data get {name}` fetches a data set, `data` lists all")
     if args.action == "get":
         if args.name is None:
             raise UserError("name the data set to fetch: python -m reproduce data get NAME")

@@ -121,8 +121,6 @@ def run(args: argparse.Namespace) -> None:
             print(match.cost(), file=sys.stdout if args.cost else sys.stderr)
         if not args.cost:
             (match.take if args.finished else match.train)()
-            if args.output and not match.provenance():
-                raise UserError("nothing of this is trained, so that there is nothing to draw: leave --finished out")
             _shown(match, args)
 
 
@@ -226,6 +224,11 @@ def _shown(match: Match, args: argparse.Namespace) -> None:
         named = args.output.with_name
         write_text(named(args.output.name + ".md"), shown.markdown(match, frame))
         write_text(named(args.output.name + ".csv"), frame.to_csv(index=False, lineterminator="\n"))
-        figures.save(shown.figure(match, frame), args.output, shown.stamp_text(match))
+        if drawn := bool(match.provenance()):
+            figures.save(shown.figure(match, frame), args.output, shown.stamp_text(match))
+        else:
+            untrained = any(e.untrained for e in match.entries)
+            why = "nothing of this is trained, leave --finished out" if untrained else "no run has numbers"
+            print(f"not drawn: {why}", file=sys.stderr)
         if not args.json:
-            print(f"written: {args.output}.md, .csv, .png, .pdf")
+            print(f"written: {args.output}.md, .csv{', .png, .pdf' * drawn}")

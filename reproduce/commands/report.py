@@ -28,16 +28,18 @@ def run(args: argparse.Namespace) -> None:
         raise UserError("a site has the pages of all scales: leave SCALE out")
     scale = plan.check_scale("paper" if args.scale is None else args.scale)
     path = args.site / "index.html" if args.site else Path("report", scale, "index.html")
+    found = [s for s in SCALES if Path("results", s, "cells").is_dir()]
+    if args.site and not (found and Path("README.md").is_file()):
+        raise UserError("a site is made of a repository with results: run this where README.md and results/ are")
+    if not args.site and not Path("results", scale).is_dir():
+        if Path("results").is_dir():
+            raise UserError(f"nothing of {scale} was run here yet: `snakemake {scale} --cores 2` runs it")
+        raise UserError(f"no results in {Path.cwd()}: run this where the repository's are")
     files.check_writable(path)
     if args.site:
-        found = [s for s in SCALES if Path("results", s, "cells").is_dir()]
-        if not found or not Path("README.md").is_file():
-            raise UserError("a site is made of a repository with results: run this where README.md and results/ are")
         written = _site(args.site, found)
         print(f"Written: {path} and {written - 1} more files")
     else:
-        if not Path("results", scale).is_dir():
-            raise UserError(f"no results/{scale} in {Path.cwd()}: run this where the repository's results are")
         files.write_text(path, _page(scale, [s for s in SCALES if Path("report", s, "index.html").is_file()]))
         print(f"Written: {path}")
     if args.open:

@@ -231,8 +231,9 @@ def find(name: str, scale: str) -> Benchmark:
     if where in NAMES:
         raise UserError(f"{where} is an algorithm, not a benchmark: name it before --on")
     if where in ALIASES:
-        panel = ALIASES[where].get(scale, "PAPER/PANEL").partition("@")[0]
-        raise UserError(f"{name}: labels and rounds are of a panel, not of an alias: {panel}@20")
+        clock, panel = find(where, scale).template.clock, ALIASES[where][scale].partition("@")[0]
+        cut = f"@{clock.rounds}" if isinstance(clock, Rounds) else ""
+        raise UserError(f"{name}: labels and rounds are of a panel, not of an alias: {panel}{cut}")
     if where not in panels:
         raise unknown("benchmark", name, [*ALIASES, *panels])
     experiments = [e for e in panels[where].experiments if _has(e, wanted, name)]
