@@ -229,7 +229,8 @@ def _claim(
 
 
 def _readings(raw: Mapping[str, Any], checks: Mapping[str, Mapping[str, Any]]) -> Readings:
-    """Each reading is a change of the check, with further changes `at` a scale."""
+    """Each reading is a change of the check, with further changes `at` a scale; those that are the same at a scale count
+    once, under the first name."""
     check_keys("readings", raw, {"about", "under"}, needed={"about", "under"})
     if not isinstance(raw["under"], Mapping) or len(raw["under"]) < 2:
         raise UserError("readings: under: needs at least two readings, each a change of the check")
@@ -239,9 +240,9 @@ def _readings(raw: Mapping[str, Any], checks: Mapping[str, Mapping[str, Any]]) -
             if not isinstance(change, Mapping):
                 raise UserError(f"readings: under: reading {name}: expected keys and values, found {change!r}")
             first = {k: v for k, v in change.items() if k != "at"}
-            under.setdefault(scale, {})[str(name)] = merged(
-                merged(checks[scale], first), change.get("at", {}).get(scale, {})
-            )
+            check = merged(merged(checks[scale], first), change.get("at", {}).get(scale, {}))
+            if check not in under.setdefault(scale, {}).values():
+                under[scale][str(name)] = check
     return Readings(str(raw["about"]), under)
 
 

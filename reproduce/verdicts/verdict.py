@@ -113,7 +113,7 @@ def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
     Readings without cells do not count; effect and interval are those of the first that counts (the first open one).
     """
     ran = {name: o for name, o in outcomes.items() if o.verdict != "not run"}
-    if not ran:
+    if not ran or len(outcomes) == 1:
         return next(iter(outcomes.values()))
     said = "; ".join(f"{name}: {o.verdict}, {o.reason}" for name, o in outcomes.items())
     first = next(iter(ran.values()))

@@ -42,8 +42,8 @@ VARIANTS: Mapping[str, tuple[Variant, ...]] = {
         _variant("defedavg_iid", "fetch", "download on the path", download_on_path=True),
         _variant("defedavg_iid", "keep", "trains again without news", receive="keep"),
         _variant("defedavg_iid", "rate", "speeds read as rates", rate=True),
-        _variant("defedavg_iid", "global10", "global rate x 10, as CIFAR-10's supposed misprint", factors=(10, 1)),
-        _variant("defedavg_iid", "local5", "local rate / 5, as CIFAR-10's supposed misprint", factors=(1, 0.2)),
+        _variant("defedavg_iid", "global10", "global rate x 10, supposed misprint", factors=(10, 1)),
+        _variant("defedavg_iid", "local5", "local rate / 5, supposed misprint", factors=(1, 0.2)),
     ),
     "noniid": (
         _variant("fedavg", "rate", "speeds read as rates", rate=True),
@@ -55,7 +55,7 @@ VARIANTS: Mapping[str, tuple[Variant, ...]] = {
         _variant("defedavg_niid", "skip", "empty buffers are skipped", empty="skip"),
         _variant("defedavg_niid", "keep", "trains again without news", receive="keep"),
         _variant("defedavg_niid", "rate", "speeds read as rates", rate=True),
-        _variant("defedavg_niid", "local2", "local rate x 2, as CIFAR-10's supposed misprint", factors=(1, 2)),
+        _variant("defedavg_niid", "local2", "local rate x 2, supposed misprint", factors=(1, 2)),
     ),
 }
 """The gaps' other readings, run beside those of Table I (`defedavg_niid_hold` is there already)."""
