@@ -1,22 +1,26 @@
-"""The pages that say what came out, rendered from templates: every number is read from a committed file.
+"""The pages that say what came out: every number is read from a committed file.
 
 A template (`docs/findings/templates/*.md`, Jinja) asks `cells`, `printed`, `panel` and `minutes` for its numbers, and
-`verdict` for the word on a claim; `python -m reproduce findings` writes the page, and a test compares the two. So no
-sentence keeps an old number or verdict.
+`verdict` for the word on a claim; all verdicts stand in `docs/verdicts`. `python -m reproduce findings` writes the
+pages, and a test compares the two. So no sentence keeps an old number or verdict.
 """
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reproduce.errors import UserError
 from reproduce.papers import PAPERS
 from reproduce.papers.coverage import coverage, coverage_table
 from reproduce.papers.described import settings_table
 from reproduce.quotes import FUNCTIONS
+
+if TYPE_CHECKING:
+    from reproduce.verdicts.scoreboard import Verdict
 
 TEMPLATES = Path("docs/findings/templates")
 """That of README.md is for what stands there between `<!-- results -->` and `<!-- end of results -->`; its coverage,
@@ -27,11 +31,18 @@ FINDING = "<!--finding-->"
 
 def pages(root: Path = Path()) -> dict[Path, str]:
     """Page -> what it should hold. UserError for a template that asks for what is not there."""
-    found = {}
+    from reproduce.verdicts import markdown, scoreboard
+
+    results = root / "results"
+    boards = {scale: scoreboard.scoreboard(scale, results) for scale in ("paper", "reduced")}
+    found = {
+        root / f"docs/verdicts/{scale}.md": markdown.scoreboard(scale, board, scoreboard.coverage(scale, results))
+        for scale, board in boards.items()
+    }
     for template in sorted((root / TEMPLATES).glob("*.md")):
         text = rendered(template)
         if template.name == "README.md":
-            blocks = {"coverage": coverage_table(), "claims": claims_table(root), "results": text}
+            blocks = {"coverage": coverage_table(), "claims": claims_table(boards), "results": text}
             found[root / "README.md"] = _between(root / "README.md", blocks)
         else:
             found[root / "docs/findings" / template.name] = text
@@ -80,12 +91,11 @@ def sentences(root: Path = Path()) -> dict[str, list[str]]:
     return found
 
 
-def claims_table(root: Path = Path()) -> str:
+def claims_table(boards: Mapping[str, Sequence[Verdict]]) -> str:
     """Markdown: how many claims are judged at each scale, by what their verdicts rest on."""
-    from reproduce.verdicts.scoreboard import by_ground, scoreboard
+    from reproduce.verdicts.scoreboard import by_ground
     from reproduce.verdicts.verdict import VERDICTS
 
-    boards = {scale: scoreboard(scale, root / "results") for scale in ("paper", "reduced")}
     judged = [v for v in VERDICTS if v != "not run"]
     lines = [
         f"| verdicts rest on | {' | '.join(f'{scale} scale: {v}' for scale in boards for v in judged)} |",

@@ -62,6 +62,13 @@ def test_a_claim_as_a_record(tmp_path: Path) -> None:
     assert "margin" not in claim.checks["printed"]
 
 
+def test_readings_that_are_the_same_at_a_scale_count_once(tmp_path: Path) -> None:
+    under = {"as printed": {}, "n = 2": {"for": {"n": [2]}, "at": {"reduced": {"for": {"n": [1]}}}}}
+    (claim,) = load(tmp_path, readings={"about": "n", "under": under}).claims
+    assert claim.readings
+    assert [list(claim.readings.checks[scale]) for scale in ("paper", "reduced")] == [[*under], ["as printed"]]
+
+
 def test_merging_takes_keys_and_columns_away() -> None:
     check = {"for": {"n": [1], "m": [2]}, "exact": True}
     assert merged(check, {"for": {"n": None, "k": [3]}, "exact": None}) == {"for": {"m": [2], "k": [3]}}

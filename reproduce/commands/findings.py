@@ -1,4 +1,4 @@
-"""Write docs/findings and the results in README.md from their templates and the committed cells."""
+"""Write docs/findings, docs/verdicts and the results in README.md from the committed cells."""
 
 from __future__ import annotations
 

@@ -229,8 +229,7 @@ def _claim(
 
 
 def _readings(raw: Mapping[str, Any], checks: Mapping[str, Mapping[str, Any]]) -> Readings:
-    """Each reading is a change of the check, with further changes `at` a scale; those that are the same at a scale count
-    once, under the first name."""
+    """Each reading is a change of the check, with further changes `at` a scale, where equal ones count once."""
     check_keys("readings", raw, {"about", "under"}, needed={"about", "under"})
     if not isinstance(raw["under"], Mapping) or len(raw["under"]) < 2:
         raise UserError("readings: under: needs at least two readings, each a change of the check")
