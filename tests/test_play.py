@@ -19,17 +19,19 @@ from runs import run
 from scipy import stats
 
 import reproduce.algorithms
-from reproduce import closure, plan, results, training
+from reproduce import closure, experiment, plan, results, training
 from reproduce.__main__ import main
 from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.algorithms.calibration import Calibrated
+from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.narrower import Narrower
 from reproduce.algorithms.sliced import Sliced
 from reproduce.algorithms.submodels import Submodels
 from reproduce.engine import store
 from reproduce.errors import UserError
 from reproduce.experiment import PARTS, code
+from reproduce.play import match as matches
 from reproduce.play import play, summary
 from reproduce.play.benchmarks import ALIASES, find, reason
 from reproduce.play.match import FACTORS, Match, joined
@@ -323,3 +325,21 @@ def test_the_cost_counts_what_is_reported_at_the_rate_that_wins(
     whole.take()
     (entry,) = whole.entries
     assert [j.name for j in whole.grid(entry)] == [j.name for j in asked().grid(asked().entries[0])]
+
+
+def test_a_field_that_a_record_gets_later_costs_no_training(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The results are made as if FedProx had no `mu` yet; the field has its default, so they are those of today."""
+    canonical = experiment.canonical
+
+    def earlier(value: Any) -> Any:
+        found = canonical(value)
+        return {k: v for k, v in found.items() if k != "mu"} if isinstance(value, FedProx) else found
+
+    with monkeypatch.context() as before:
+        before.setattr(experiment, "canonical", earlier)
+        first = play("fedprox(mu=0.1)", on="fedagrac-steps", scale="smoke", seeds=(0,))
+    monkeypatch.setattr(training, "train", lambda job: pytest.fail("trained again"))
+    pd.testing.assert_frame_equal(play("fedprox(mu=0.1)", on="fedagrac-steps", scale="smoke", seeds=(0,)), first)
+    (_, late) = Match([parse("fedprox(mu=0.5)")], [find("fedagrac-steps", "smoke")], (0,)).entries
+    assert not results.standing(matches.job(late, (0,), late.experiment)).exists, "another value is another run"
+    assert not results.standing(matches.job(late, (1,), late.experiment)).exists

@@ -272,12 +272,31 @@ class Match:
 
 
 def job(entry: Entry, seeds: tuple[int, ...], experiment: Experiment) -> Job:
-    """The job of an experiment; its file is named by what is declared, whatever the code."""
+    """The job of an experiment; its file is named by what is declared, whatever the code.
+
+    A field that a record gets later changes the name and nothing else: then the file that is there is taken.
+    """
     told = json.dumps([experiment.declaration, canonical(experiment.labels), seeds])
     word = "".join(c if c.isalnum() else "-" for c in entry.spec.name.lower())
-    name = f"{entry.benchmark.slug}--{word}-{hashlib.sha256(told.encode()).hexdigest()[:10]}"
+    stem = f"{entry.benchmark.slug}--{word}-"
     said = f"benchmark of {entry.benchmark.panel}"
-    return Job(entry.benchmark.scale, "play", name, Panel(name, (experiment,), seeds, said), (experiment,), ())
+
+    def named(name: str) -> Job:
+        return Job(entry.benchmark.scale, "play", name, Panel(name, (experiment,), seeds, said), (experiment,), ())
+
+    found = named(stem + hashlib.sha256(told.encode()).hexdigest()[:10])
+    output = Path(found.output)
+    if output.exists():
+        return found
+    others = (p for p in sorted(output.parent.glob(f"{stem}{'[0-9a-f]' * 10}.parquet")) if _of(p, experiment, seeds))
+    return next((named(p.stem) for p in others), found)
+
+
+def _of(path: Path, experiment: Experiment, seeds: tuple[int, ...]) -> bool:
+    """Is this the result of the experiment with these seeds?"""
+    note = results.provenance(path)
+    stored = note.get("experiments", [])
+    return len(stored) == 1 and tuple(note["seeds"]) == seeds and results.declared(stored[0], experiment)
 
 
 def _there(jobs: Iterable[Job]) -> bool:
