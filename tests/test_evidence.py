@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from test_verdicts import cells, outcome, runs, verdict
+from verdict_cells import cells, outcome, runs, verdict
 
 from reproduce.errors import UserError
 from reproduce.verdicts.checks import canon

@@ -1,0 +1,118 @@
+"""Verdicts on runs that are censored, diverged, alone or missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from verdict_cells import cells, four_settings, outcome, runs, verdict
+
+from reproduce.verdicts.intervals import INF
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        ([10, 11, 12], [">100", ">100", ">100"], "reproduced"),
+        ([10, 11, 12], [">100", 90, 80], "reproduced"),
+        ([">100", ">100", ">100"], [10, 11, 12], "contradicted"),
+        ([">100", ">100", ">100"], [">100", ">100", ">100"], "inconclusive"),
+        ([10, 11, ">100"], [">100", ">100", ">100"], "inconclusive"),
+        ([10, 11, 12], ["nan", "nan", "nan"], "inconclusive"),
+        ([10, 11, 12] * 2, ["nan"] * 6, "reproduced"),
+        (["nan"] * 6, [10, 11, 12] * 2, "contradicted"),
+        ([10, 11, 12] * 2, ["nan", 90, 80] * 2, "reproduced"),
+        (["nan", 11, 12], [90, 80, 70], "inconclusive"),
+        (["nan", "nan", "nan"], ["nan", "nan", "nan"], "inconclusive"),
+        (["nan", 11, 12], [90, "nan", 80], "inconclusive"),
+        (["nan"], [90], "inconclusive"),
+    ],
+)
+def test_censored_and_diverged_runs(tmp_path: Path, a: list[Any], b: list[Any], expected: str) -> None:
+    frame = runs(tmp_path, "rounds", a=a, b=b)
+    assert verdict(frame, metric="rounds", better="a", than=["b"]) == expected
+    assert verdict(frame, metric="rounds", better="a", than=["b"], margin={"ratio": 1.1}) == expected
+
+
+def test_a_bound_supports_by_its_distance_only(tmp_path: Path) -> None:
+    frame = runs(tmp_path, "rounds", a=[10] * 6, b=[">15"] * 6)
+    result = outcome(frame, metric="rounds", better="a", than=["b"], margin=4)
+    assert (result.verdict, result.effect, result.interval) == ("reproduced", pytest.approx(1.0), (1.0, INF))
+    assert verdict(frame, metric="rounds", better="a", than=["b"], margin=6) == "inconclusive"
+
+
+def test_divergence_of_higher_is_better_and_in_equalities(tmp_path: Path) -> None:
+    frame = runs(tmp_path, a=[90, 91, 90] * 2, b=["nan"] * 6)
+    assert verdict(frame, better="a", than=["b"]) == "reproduced"
+    assert verdict(frame, better="b", than=["a"]) == "contradicted"
+    assert verdict(frame, equal=["a", "b"], within=5) == "contradicted"
+    assert verdict(frame, where={"algorithm": ["b"]}, is_="> 10") == "contradicted"
+    unknown = runs(tmp_path, "skew", a=["nan", -1, -2])
+    assert verdict(unknown, metric="skew", is_="< 0") == "inconclusive"
+
+
+def test_one_seed_decides_nothing_but_a_point_does(tmp_path: Path) -> None:
+    result = outcome(runs(tmp_path, a=[90], b=[10]), better="a", than=["b"])
+    assert (result.verdict, result.n, result.interval) == ("inconclusive", 1, None)
+    assert result.effect == pytest.approx(80.0)
+    point = cells(tmp_path, "a,-1,acc,90", "b,-1,acc,10")
+    assert outcome(point, better="a", than=["b"]).n == 0
+    assert verdict(point, better="a", than=["b"]) == "reproduced"
+    seedless = cells(tmp_path, "a,acc,90", "b,acc,95", columns="algorithm,metric,value")
+    assert verdict(seedless, better="a", than=["b"]) == "contradicted"
+
+
+@pytest.mark.parametrize(
+    ("check", "reason"),
+    [
+        ({"metric": "loss", "is_": "> 0"}, "metric loss is not in the cells"),
+        ({"where": {"n": [1]}, "is_": "> 0"}, "column n is not in the cells"),
+        ({"where": {"algorithm": ["c"]}, "is_": "> 0"}, "no rows with algorithm = c; the cells have a or b"),
+        ({"better": "c", "than": ["b"]}, "algorithm c"),
+        ({"over": "n", "better": "c", "than": ["b"]}, "column n is not in the cells"),
+        ({"gap": {"of": "a", "minus": "z"}, "is_": "> 0"}, "no rows with algorithm z"),
+        ({"over": "algorithm", "trend": "increasing"}, "needs two values"),
+    ],
+)
+def test_what_is_not_there_is_not_run(tmp_path: Path, check: dict[str, Any], reason: str) -> None:
+    result = outcome(runs(tmp_path, a=[1, 2], b=[1, 1]), **check)
+    assert result.verdict == "not run"
+    assert reason in result.reason
+
+
+def test_a_ratio_whose_halves_are_of_other_settings_is_not_run(tmp_path: Path) -> None:
+    frame = cells(tmp_path, "a,100,0,acc,5", "b,20,0,acc,3", columns="algorithm,n,seed,metric,value")
+    result = outcome(frame, ratio={"over": "n", "of": 100, "to": 20}, is_="> 1")
+    assert result.verdict == "not run"
+    assert "no setting has all the numbers" in result.reason
+
+
+def test_incomplete_cells_can_contradict_but_not_reproduce(tmp_path: Path) -> None:
+    frame = runs(tmp_path, a=9, b=5)
+    result = outcome(frame, better="a", than=["b", "c"])
+    assert result.verdict == "inconclusive"
+    assert "incomplete, lacks algorithm c" in result.reason
+    assert verdict(frame, better="b", than=["a", "c"]) == "contradicted"
+    assert verdict(frame, where={"algorithm": ["a", "c"]}, is_="> 1") == "inconclusive"
+    assert verdict(frame, better="a", than=["b", "c"], quantifier="any") == "reproduced"
+    assert verdict(frame, better="a", than=["b", "c"], quantifier="mean") == "inconclusive"
+
+
+def test_a_setting_without_a_partner_makes_the_cells_incomplete(tmp_path: Path) -> None:
+    frame = four_settings(tmp_path, 5, 3)
+    frame = frame[~((frame["n"] == "1") & (frame["algorithm"] == "b"))]
+    result = outcome(frame, better="a", than=["b"])
+    assert (result.verdict, "partner" in result.reason) == ("inconclusive", True)
+
+
+def test_missing_combinations_are_named(tmp_path: Path) -> None:
+    lines = ["x,1,-1,acc,5", "x,2,-1,acc,5", "y,1,-1,acc,5"]
+    frame = cells(tmp_path, *lines, columns="dataset,n,seed,metric,value")
+    result = outcome(frame, where={"dataset": ["x", "y"], "n": [1, 2]}, is_="> 1")
+    assert (result.verdict, "dataset y, n 2" in result.reason) == ("inconclusive", True)
+
+
+def test_two_numbers_for_one_seed_are_refused(tmp_path: Path) -> None:
+    assert "two numbers" in outcome(cells(tmp_path, "a,0,acc,1", "a,0,acc,2"), is_="> 0").reason
+    assert verdict(cells(tmp_path, "a,0,acc,1", "a,0,acc,1", "a,1,acc,1.1"), is_="> 0") == "reproduced"

@@ -1,0 +1,130 @@
+"""Verdicts over several settings: quantifiers, and claims of several parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import t, ttest_1samp
+from verdict_cells import cells, four_settings, outcome, runs, verdict
+
+
+def test_quantifiers(tmp_path: Path) -> None:
+    frame = four_settings(tmp_path, 5, 3, 1, -2)
+    check = {"better": "a", "than": ["b"]}
+    assert verdict(frame, **check) == "contradicted"
+    assert verdict(frame, **check, quantifier="any") == "reproduced"
+    assert verdict(frame, **check, quantifier="any", margin=6) == "contradicted"
+    assert verdict(frame, **check, quantifier={"fraction": 0.75}) == "reproduced"
+    assert verdict(frame, **check, quantifier={"fraction": 0.8}) == "contradicted"
+    assert verdict(frame, **check, quantifier={"count": [3, 3]}) == "reproduced"
+    assert verdict(frame, **check, quantifier={"count": [0, 2]}) == "contradicted"
+    result = outcome(frame, **check, quantifier="mean", margin=1.0)
+    assert (result.verdict, result.effect) == ("reproduced", pytest.approx(0.75, abs=1e-3))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_how_many_settings_are_shown_is_a_partial_conjunction(seed: int, tmp_path: Path) -> None:
+    """Against p-values: k of n are shown to be on one side where (n - k + 1) p_(k) <= 2.5 %. `all` and `any` are its
+    ends."""
+    rng, n = np.random.default_rng(seed), 12
+    leads = rng.normal(rng.choice([-2.0, 0.0, 0.3, 2.0], n)[:, None], 1.0, (n, 4))
+    lines = [f"{k},{a},{s},acc,{float(leads[k, s]) * (a == 'a')!r}" for k in range(n) for a in "ab" for s in range(4)]
+    frame = cells(tmp_path, *lines, columns="n,algorithm,seed,metric,value")
+    inside, outside = (sorted(ttest_1samp(leads, 0, axis=1, alternative=side).pvalue) for side in ("greater", "less"))
+
+    def shown(p: list[float], k: int) -> bool:
+        return (n - k + 1) * p[k - 1] <= 0.025
+
+    check = {"better": "a", "than": ["b"]}
+    found = {}
+    for k in range(1, n + 1):
+        expected = "reproduced" if shown(inside, k) else "contradicted" if shown(outside, n - k + 1) else "inconclusive"
+        for quantifier in ({"fraction": k / n}, {"count": [k, n]}):
+            found[k] = verdict(frame, **check, quantifier=quantifier)
+            assert found[k] == expected
+    assert [verdict(frame, **check, quantifier=q) for q in ("all", "any")] == [found[n], found[1]]
+
+
+@pytest.mark.parametrize(
+    ("side", "every", "one"), [(1, "reproduced", "inconclusive"), (-1, "inconclusive", "contradicted")]
+)
+def test_eight_settings_that_none_is_sure_of(side: int, every: str, one: str, tmp_path: Path) -> None:
+    """One-sided p = 0.02 in each: alone enough, among eight not. All of them and one of them are `all` and `any`."""
+    seeds = np.array([-1.0, 0.0, 1.0])
+    leads = side * (seeds + t.ppf(1 - 0.02, 2) / np.sqrt(3))
+    assert ttest_1samp(leads, 0, alternative="greater" if side > 0 else "less").pvalue == pytest.approx(0.02)
+    lines = [f"{k},{a},{s},acc,{float(leads[s]) * (a == 'a')!r}" for k in range(8) for a in "ab" for s in range(3)]
+    frame = cells(tmp_path, *lines, columns="n,algorithm,seed,metric,value")
+    check = {"better": "a", "than": ["b"]}
+    for quantifier, expected in (
+        ("all", every), ({"fraction": 0.95}, every), ({"count": [8, 8]}, every), ({"count": [4, 8]}, "inconclusive"),
+        ("any", one), ({"count": [1, 8]}, one), ({"count": [2, 4]}, "inconclusive"),
+    ):  # fmt: skip
+        assert verdict(frame, **check, quantifier=quantifier) == expected, quantifier
+
+
+def test_a_number_of_settings_is_exact_only_without_seeds(tmp_path: Path) -> None:
+    check = {"better": "a", "than": ["b"], "quantifier": {"fraction": 0.5}}
+    drawn = outcome(four_settings(tmp_path, 5, 3, 1, -2), **check).measured
+    lines = [f"{n},{a},-1,acc,{n * (a == 'a')}" for n in (1, 2) for a in "ab"]
+    points = outcome(cells(tmp_path, *lines, columns="n,algorithm,seed,metric,value"), **check).measured
+    assert drawn
+    assert points
+    assert (drawn.exact, drawn.n, drawn.low, drawn.high) == (False, 7, 0.75, 0.75)
+    assert (points.exact, points.n, points.low, points.high) == (True, 0, 1.0, 1.0)
+
+
+def test_none_and_all_are_no_bounds_of_a_number_of_settings(tmp_path: Path) -> None:
+    """Asked for at most seven of eight, none of them is seven settings away from the bound, not at one."""
+    check = {"better": "a", "than": ["b"]}
+    frame = four_settings(tmp_path, *[-2.0] * 8)
+    found = outcome(frame, **check, quantifier={"count": [0, 7]})
+    assert (found.verdict, found.effect, found.interval) == ("reproduced", 7.0, (7.0, 7.0))
+    frame = four_settings(tmp_path, *[2.0] * 8)
+    for some, effect in (({"count": [1, 8]}, 7.0), ({"fraction": [0.25, 1]}, 0.75), ({"count": [0, 7]}, -1.0)):
+        found = outcome(frame, **check, quantifier=some)
+        assert (found.verdict, found.effect) == ("reproduced" if effect > 0 else "contradicted", effect)
+
+
+def test_noise_does_not_contradict_most_settings(tmp_path: Path) -> None:
+    """All 40 settings have a small lead that no seed is sure of: a fifth of the seeds' signs are wrong."""
+    rng = np.random.default_rng(1)
+    noise = rng.normal(0, 1.2, (40, 6))
+    noise -= noise.mean(axis=1, keepdims=True)
+    lines = [
+        f"{k},{a},{s},acc,{(a == 'a') * (1 + float(noise[k, s]))!r}" for k in range(40) for a in "ab" for s in range(6)
+    ]
+    frame = cells(tmp_path, *lines, columns="n,algorithm,seed,metric,value")
+    result = outcome(frame, better="a", than=["b"], quantifier={"fraction": 0.95})
+    assert result.verdict != "contradicted"
+    assert result.measured is not None
+    assert (result.measured.value, result.measured.high, result.n) == (1.0, 1.0, 6)
+
+
+def test_the_reason_counts_the_settings_and_names_the_deciding_one(tmp_path: Path) -> None:
+    result = outcome(four_settings(tmp_path, 5, 3, -1, -2), better="a", than=["b"])
+    assert "4 settings: 2 for, 2 against, 0 open" in result.reason
+    assert "n 3" in result.reason
+    assert result.effect == pytest.approx(-2.0, abs=1e-3)
+
+
+def test_a_statistic_uses_seeds_that_have_every_setting(tmp_path: Path) -> None:
+    frame = four_settings(tmp_path, 5, 3)
+    frame = frame[~((frame["n"] == "1") & (frame["seed"] > 0))]
+    result = outcome(frame, better="a", than=["b"], quantifier="mean")
+    assert (result.verdict, result.n) == ("inconclusive", 1)
+
+
+def test_parts_inherit_and_the_worst_one_decides(tmp_path: Path) -> None:
+    frame = runs(tmp_path, a=9, b=5, c=[7])
+    good, bad = {"where": {"algorithm": ["a"]}}, {"where": {"algorithm": ["b"]}}
+    one, two, three, four = ({"for": {"algorithm": [name]}, "is": "> 6"} for name in "abcd")
+    assert verdict(frame, all_of=[one]) == "reproduced"
+    assert verdict(frame, all_of=[one, two]) == "contradicted"
+    assert verdict(frame, all_of=[one, three]) == "inconclusive"
+    assert verdict(frame, all_of=[one, four]) == "inconclusive"
+    assert verdict(frame, all_of=[four, four]) == "not run"
+    assert verdict(frame, is_="> 6", all_of=[{"for": good["where"]}]) == "reproduced"
+    assert verdict(frame, is_="> 6", all_of=[{"for": bad["where"]}]) == "contradicted"

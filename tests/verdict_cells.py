@@ -1,0 +1,57 @@
+"""Hand-made cells for the tests of verdicts, and what is said of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from reproduce.verdicts.claims import Metric
+from reproduce.verdicts.observations import read_cells
+from reproduce.verdicts.verdict import Outcome, evaluate
+
+METRICS = {
+    "acc": Metric("acc", "points", "higher", ""),
+    "loss": Metric("loss", "loss", "lower", ""),
+    "rounds": Metric("rounds", "rounds", "lower", ""),
+    "skew": Metric("skew", "skewness", "none", ""),
+}
+
+
+def cells(path: Path, *lines: str, columns: str = "algorithm,seed,metric,value") -> pd.DataFrame:
+    """Observations of the given lines of a cells file."""
+    file = path / "cells.csv"
+    file.write_text("\n".join((columns, *lines)) + "\n")
+    return read_cells(file, (), METRICS)
+
+
+def runs(path: Path, metric: str = "acc", column: str = "algorithm", **values: Any) -> pd.DataFrame:
+    """One setting; a keyword per value of `column`, with its numbers for seeds 0, 1, ... or the one of a point; '>9' is
+    a lower bound."""
+    lines = []
+    for name, numbers in values.items():
+        for seed, value in enumerate(numbers) if isinstance(numbers, list) else [(-1, numbers)]:
+            text = str(value)
+            lines.append(f"{name.removeprefix('v')},{seed},{metric},{text.lstrip('>')},{text.startswith('>')}")
+    return cells(path, *lines, columns=f"{column},seed,metric,value,censored")
+
+
+def verdict(frame: pd.DataFrame, **check: Any) -> str:
+    return outcome(frame, **check).verdict
+
+
+def outcome(frame: pd.DataFrame, **check: Any) -> Outcome:
+    check = {"for" if k == "where" else "is" if k == "is_" else k: v for k, v in check.items()}
+    return evaluate({"metric": "acc", **check}, frame, METRICS)
+
+
+def four_settings(path: Path, *leads: float) -> pd.DataFrame:
+    """Settings n = 0, 1, ...: a is ahead of b by the given lead, give or take 0.001, in seven seeds."""
+    lines = [
+        f"{n},{a},{s},acc,{v + 0.001 * (s % 3 - 1) * (a == 'a')}"
+        for n, lead in enumerate(leads)
+        for a, v in (("a", lead), ("b", 0))
+        for s in range(7)
+    ]
+    return cells(path, *lines, columns="n,algorithm,seed,metric,value")
