@@ -55,6 +55,16 @@ def test_the_network_is_asked_few_of_the_choices() -> None:
     assert asked == set(few)
 
 
+def test_fednova_alone_counts_the_steps_of_those_heard() -> None:
+    heard = [e for p in choices.panels("reduced") for e in p.experiments if e.labels["question"] == "FedNova's steps"]
+    assert [(e.labels["dataset"], e.algorithm.lr) for e in heard] == [
+        ("fashion_mnist", 0.005), ("fashion_mnist", 0.02), ("mnist", 0.005), ("mnist", 0.02),
+    ]  # fmt: skip
+    assert {e.algorithm.effective_steps for e in heard} == {"received"}
+    rest = [e for p in choices.panels("reduced") for e in p.experiments if e.labels["algorithm"] == "fednova"]
+    assert {e.algorithm.effective_steps for e in rest if e not in heard} == {"population"}
+
+
 def test_who_is_slow_and_who_is_badly_linked() -> None:
     swapped, static = chosen("the last five classes").system, chosen("slow clients well linked").system
     assert swapped.work.amounts(0, 0, 20)[:10].min() >= 20 > 10 >= swapped.work.amounts(0, 0, 20)[10:].max()

@@ -31,8 +31,9 @@ SYSTEMS: dict[str, Callable[[Any], System]] = {
 class Choice:
     """One answer to a question that the paper leaves open; the defaults are those of Fig. 6.
 
-    rate, rounds: factors of the learning rate and of the rounds. all: also for the algorithms whose rate is never
-    calibrated. brief: also asked of the network at reduced scale.
+    rate, rounds: factors of the learning rate and of the rounds. heard: FedNova's effective number of steps is that of
+    the clients that were heard. only: the algorithms that it can change; (): all. brief: also asked of the network at
+    reduced scale.
     """
 
     question: str
@@ -43,11 +44,13 @@ class Choice:
     calibration: Calibration | None = field(default=Calibration())
     rate: float = 1.0
     rounds: float = 1.0
-    all: bool = True
+    heard: bool = False
+    only: tuple[str, ...] = ()
     brief: bool = False
 
 
 DEFAULT = "as in Fig. 6"
+CALIBRATED, FEDNOVA = ("fedacs", "ca_fedavg"), ("fednova",)
 CHOICES = (
     Choice("default", DEFAULT, brief=True),
     Choice("slow clients own", "the last five classes", change="halves exchanged", brief=True),
@@ -56,10 +59,10 @@ CHOICES = (
     Choice("partition", "Dirichlet 0.1, per client", partition=DirichletClient(0.1)),
     Choice("T counts", "mini-batches", change="steps"),
     Choice("T counts", "mini-batches, 5 x rate", change="steps", rate=5.0),
-    Choice("calibrated", "at the server", calibration=Calibration(target="server"), all=False, brief=True),
-    Choice("calibrated", "by the mean over rounds", calibration=Calibration("mean"), all=False),
-    Choice("calibrated", "by the mean, at the server", calibration=Calibration("mean", "server"), all=False),
-    Choice("calibrated", "not", calibration=None, all=False, brief=True),
+    Choice("calibrated", "at the server", calibration=Calibration(target="server"), only=CALIBRATED, brief=True),
+    Choice("calibrated", "by the mean over rounds", calibration=Calibration("mean"), only=CALIBRATED),
+    Choice("calibrated", "by the mean, at the server", calibration=Calibration("mean", "server"), only=CALIBRATED),
+    Choice("calibrated", "not", calibration=None, only=CALIBRATED, brief=True),
     Choice("rate", "4 x", rate=4.0, brief=True),
     Choice("rate", "0.4 x, 2.5 x rounds", rate=0.4, rounds=2.5),
     Choice("rate", "1/10", rate=0.1),
@@ -68,18 +71,23 @@ CHOICES = (
     Choice("rate", "1/50, slow own half of every class", partition=ClassPerClient("modulo"), rate=0.02),
     Choice("static system", "slow clients badly linked", system="static"),
     Choice("static system", "slow clients well linked", system="static", change="pairing reversed"),
+    Choice("FedNova's steps", "of those heard", heard=True, only=FEDNOVA),
+    Choice("FedNova's steps", "of those heard, 4 x rate", heard=True, rate=4.0, only=FEDNOVA),
 )
 BRIEF = tuple(c for c in CHOICES if c.brief)
-CALIBRATED = ("fedacs", "ca_fedavg")
+STEEP = tuple(c for c in CHOICES if c.heard or c.answer in (DEFAULT, "4 x", "1/10"))
+"""What may explain that FedNova learns nothing on the network."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A data set that is asked: under these choices, with these algorithms."""
+    """A data set that is asked: under these choices, with these algorithms. part: of the panel's name, where a data set
+    is asked twice."""
 
     setting: runs.NetworkSetting
     algorithms: tuple[str, ...] = ("fedacs", "fedavg", "ca_fedavg", "fednova")
     choices: tuple[Choice, ...] = CHOICES
+    part: str = ""
 
 
 LONGER = replace(
@@ -91,8 +99,12 @@ LONGER = replace(
 """The network needs more than the 60 rounds of the other reduced panels."""
 ASKED = {
     "paper": (Asked(runs.MNIST),),
-    "reduced": (Asked(runs.SMALL_FASHION), Asked(LONGER, ("fedacs", "fedavg"), BRIEF)),
-    "smoke": (Asked(runs.BLOBS, ("fedacs", "fedavg")),),
+    "reduced": (
+        Asked(runs.SMALL_FASHION),
+        Asked(LONGER, ("fedacs", "fedavg"), BRIEF),
+        Asked(LONGER, FEDNOVA, STEEP, "-fednova"),
+    ),
+    "smoke": (Asked(runs.BLOBS, ("fedacs", "fedavg")), Asked(runs.BLOBS, FEDNOVA, STEEP, "-fednova")),
 }
 
 
@@ -105,7 +117,8 @@ def panel(asked: Asked) -> Panel:
     """Every choice on one data set."""
     setting = asked.setting
     experiments = tuple(e for choice in asked.choices for e in varied(choice, setting, asked.algorithms))
-    return Panel(f"sensitivity-{setting.name.replace('_', '-')}", experiments, setting.seeds, setting.substitute)
+    name = f"sensitivity-{setting.name.replace('_', '-')}{asked.part}"
+    return Panel(name, experiments, setting.seeds, setting.substitute)
 
 
 def varied(choice: Choice, setting: runs.NetworkSetting, algorithms: tuple[str, ...]) -> Iterator[Experiment]:
@@ -114,9 +127,12 @@ def varied(choice: Choice, setting: runs.NetworkSetting, algorithms: tuple[str, 
     found = runs.benchmarks(rate, setting.draws, choice.calibration, probe_batch=setting.batch)
     asked: dict[str, Label] = {"dataset": setting.name, "question": choice.question, "answer": choice.answer}
     for name in algorithms:
-        if not choice.all and name not in CALIBRATED:
+        if choice.only and name not in choice.only:
             continue
-        e = runs.experiment(setting, choice.system, runs.ONE_CLASS, name, found[name])
+        algorithm: Any = found[name]
+        if choice.heard:
+            algorithm = replace(algorithm, effective_steps="received")
+        e = runs.experiment(setting, choice.system, runs.ONE_CLASS, name, algorithm)
         problem: Any = e.problem
         yield Experiment(
             {**asked, "algorithm": name, "tail": setting.tail},
