@@ -65,16 +65,19 @@ class Cells:
         return self.mean(digits) + ("" if none else f" ± {values.std(ddof=1):.{digits}f}")
 
     def range(self, digits: int = 1, over: str | Iterable[str] = "algorithm") -> str:
-        """Least to greatest of the means over seeds, one mean for each value of `over`."""
+        """Least to greatest of the means over seeds, one mean for each value of `over`. UserError if a run diverged."""
+        if self.rows["value"].isna().any():
+            raise UserError(f"{self.name}: a run of these diverged, so there is no least and no greatest mean")
         means = self.rows.groupby([over] if isinstance(over, str) else list(over))["value"].mean()
         low, high = f"{means.min():,.{digits}f}", f"{means.max():,.{digits}f}"
         return low if low == high else f"{low} to {high}"
 
     def average(self, *over: str) -> Cells:
-        """The mean over the columns `over`, seed by seed; a lower bound where one of the values is."""
+        """The mean over the columns `over`, seed by seed; a lower bound where one of the values is, and NaN where one
+        diverged."""
         keep = [c for c in self.rows.columns if c not in (*over, "value", "censored", "text")]
         groups = self.rows.groupby(keep, sort=False, dropna=False)
-        found = groups["value"].mean().to_frame()
+        found = groups["value"].agg(lambda mine: mine.mean(skipna=False)).to_frame()
         if "censored" in self.rows:
             found["censored"] = groups["censored"].agg(lambda mine: str((mine == "True").any()))
         return Cells(found.reset_index(), self.name)

@@ -85,6 +85,14 @@ def test_an_average_over_a_missed_target_is_a_bound() -> None:
     assert "censored" not in Cells(both.rows.drop(columns="censored"), "points").average("n").rows
 
 
+def test_a_run_that_diverged_is_not_left_out_of_an_average_or_a_range() -> None:
+    both = Cells(pd.concat([rows([1.0, 2, 3]), rows([1.0, float("nan"), 3], name="y")]), "times")
+    assert both.average("n").mean() == "1 of 3 diverged"
+    assert both.average("n").seeds.iloc[[0, 2]].tolist() == [1, 3]
+    with pytest.raises(UserError, match="a run of these diverged"):
+        both.range(over="n")
+
+
 def test_a_target_missed_in_a_seed_that_the_other_lacks_bounds_no_lead() -> None:
     many, few = rows([100, 120, 120, 200], missed=(3,)), Cells(rows([70, 80, 90]), "times")
     assert lead(Cells(many, "times"), few) == lead(Cells(many[:3], "times"), few)
