@@ -72,7 +72,7 @@ PAPER_TOYS = {
     "fig7": Toy(Quadratic(20, 10), 6, LONG, tuple(range(20))),
     "plane": PLANE,
 }
-SMALL_PLANE = replace(PLANE, clock=replace(PLANE.clock, rounds=1000), seeds=(0, 1, 2, 3), substitute="1,000 rounds")
+SMALL_PLANE = replace(PLANE, clock=replace(PLANE.clock, rounds=300), seeds=(0, 1, 2, 3), substitute="300 rounds")
 SMALL_TOYS = {"fig4": SMALL, "fig7": SMALL, "plane": SMALL_PLANE}
 TOYS = {"paper": PAPER_TOYS, "reduced": PAPER_TOYS, "smoke": SMALL_TOYS}
 """Reduced equals paper scale, these runs are cheap."""
