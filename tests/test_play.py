@@ -340,6 +340,8 @@ def test_a_field_that_a_record_gets_later_costs_no_training(folder: Path, monkey
         first = play("fedprox(mu=0.1)", on="fedagrac-steps", scale="smoke", seeds=(0,))
     monkeypatch.setattr(training, "train", lambda job: pytest.fail("trained again"))
     pd.testing.assert_frame_equal(play("fedprox(mu=0.1)", on="fedagrac-steps", scale="smoke", seeds=(0,)), first)
-    (_, late) = Match([parse("fedprox(mu=0.5)")], [find("fedagrac-steps", "smoke")], (0,)).entries
-    assert not results.standing(matches.job(late, (0,), late.experiment)).exists, "another value is another run"
-    assert not results.standing(matches.job(late, (1,), late.experiment)).exists
+    there, other = (
+        Match([parse(f"fedprox(mu={mu})")], [find("fedagrac-steps", "smoke")], (0,)).entries[1] for mu in (0.1, 0.5)
+    )
+    for entry, seed, exists in ((there, 0, True), (there, 1, False), (other, 0, False)):
+        assert results.standing(matches.job(entry, (seed,), entry.experiment)).exists == exists
