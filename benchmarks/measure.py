@@ -69,7 +69,7 @@ def engine_round(
             steps = np.full(work.per_round, work.steps)
             requests.append((task, Train(clients % work.clients, steps, start, 0.01, r, weights=weights)))
         for answer, start in zip(trainer.train(requests), starts, strict=True):
-            start += answer.update[0]
+            start += answer.sums[0]
 
     return call
 

@@ -154,7 +154,7 @@ def _one_by_one(experiments: list[Experiment]) -> None:
                     np.array([u.client]), np.array([u.steps]), versions[u.start_version], e.algorithm.lr,
                     np.array([u.job]), rule=e.algorithm.rule(), weights=weight,
                 )  # fmt: skip
-                model += trainer.train([(task, request)])[0].update[0]
+                model += trainer.train([(task, request)])[0].sums[0]
             versions.append(model)
 
 

@@ -13,6 +13,10 @@ class UserError(Exception):
     """Wrong input or environment; the command line prints the message alone and exits with status 2."""
 
 
+class OwnCodeError(UserError):
+    """A fault of code of the user's own, found while it ran; what else is trained is not touched by it."""
+
+
 class Stopped(Exception):
     """A training that was asked to stop by a signal, and did; `number` is the signal's."""
 

@@ -160,7 +160,7 @@ def canonical(value: Any) -> Any:
     """`value` as JSON-ready data: dataclasses become {"type": name, field: ...}, mappings sorted, tuples lists."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: canonical(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        return {"type": _kind(type(value)), **fields}
+        return {"type": kind(type(value)), **fields}
     if isinstance(value, Mapping):
         return {str(k): canonical(v) for k, v in sorted(value.items())}
     if isinstance(value, list | tuple):
@@ -170,7 +170,7 @@ def canonical(value: Any) -> Any:
     raise TypeError(f"{value!r} cannot be part of an experiment: use numbers, strings, tuples and frozen dataclasses")
 
 
-def _kind(record: type) -> str:
+def kind(record: type) -> str:
     """The name of a record; of a user's own with its module, lest it be taken for one of this package."""
     return record.__name__ if record.__module__.startswith("reproduce.") else f"{record.__module__}:{record.__name__}"
 
@@ -182,7 +182,7 @@ def same(stored: Any, declared: Any) -> bool:
     """
     if dataclasses.is_dataclass(declared) and not isinstance(declared, type):
         fields = {f.name: f for f in dataclasses.fields(declared)}
-        if not isinstance(stored, Mapping) or stored.get("type") != _kind(type(declared)):
+        if not isinstance(stored, Mapping) or stored.get("type") != kind(type(declared)):
             return False
         if not set(stored) <= {"type", *fields}:
             return False

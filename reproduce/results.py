@@ -28,7 +28,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce import files, seal
+from reproduce import files, reads, seal
 from reproduce.errors import UserError
 from reproduce.experiment import Experiment, code, recorded, trainings
 from reproduce.settings import settings
@@ -176,6 +176,8 @@ def _part(job: Job, places: tuple[int, ...], seeds: tuple[int, ...]) -> Job:
 
 
 def _code(job: Job, note: Mapping[str, Any]) -> str:
+    if reads.changed(note.get("read", {})):
+        return "older"  # what a user's own code reads is code, too
     return worth(note, code(job.experiments), replays(job.scale).get(f"{job.paper}/{job.name}", {}))
 
 

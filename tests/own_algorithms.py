@@ -20,7 +20,7 @@ class Slow(FedAvg):
     word: str = "a"
 
     def aggregate(self, env, state, now, cohort, trained):
-        state["x"] = state["x"] + FACTOR * self.share * trained.update[0]
+        state["x"] = state["x"] + FACTOR * self.share * trained.sums[0]
 
 @dataclass(frozen=True)
 class Raises(FedAvg):

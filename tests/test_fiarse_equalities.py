@@ -186,7 +186,7 @@ def test_training_a_small_network_is_training_the_whole_one_behind_a_mask(tasks:
     plain = Train(np.arange(8), np.full(8, 3), x[at], 0.1, 5, model=part)
     any_size = torch.full((8, len(env.blocks)), 1e-300, dtype=torch.float64)
     masked = replace(plain, start=hidden, model=None, rule=Rule(mask="frozen"), thresholds=any_size)
-    small, whole = (Trainer().train([(env.task, request)])[0].update for request in (plain, masked))
+    small, whole = (Trainer().train([(env.task, request)])[0].rows for request in (plain, masked))
     torch.testing.assert_close(whole[:, at], small, rtol=0, atol=1e-10)
     whole[:, at] = 0
     assert not whole.any()

@@ -109,7 +109,7 @@ def test_active_weights_only_ever_leave(tasks: Tasks) -> None:
         now = _now(env, steps=k)
         cohort = algorithm.choose(env, now, None)
         request = replace(algorithm.local(env, run.state, now, cohort), weights=None)
-        end = x + Trainer().train([(env.task, request)])[0].update[5]  # clients 4 and 5 are those of size 1/16
+        end = x + Trainer().train([(env.task, request)])[0].rows[5]  # clients 4 and 5 are those of size 1/16
         active.append(held(env, end, theta))
         assert torch.equal(end[~active[0]], x[~active[0]])
     assert all(not (b & ~a).any() for a, b in pairwise(active))
@@ -171,7 +171,7 @@ def test_one_round_of_heterofl_by_hand(tasks: Tasks) -> None:
             start=x[at],
             weights=None,
         )
-        sums[at] += x[at] + Trainer(strategy="reference").train([(env.task, request)])[0].update[0]
+        sums[at] += x[at] + Trainer(strategy="reference").train([(env.task, request)])[0].rows[0]
         counts[at] += 1
     expected = torch.where(counts > 0, sums / counts.clamp(min=1), x)
     torch.testing.assert_close(run.state["x"], expected, rtol=0, atol=1e-10)

@@ -41,11 +41,11 @@ def test_step_equals_reference(model: Model, strategy: str, rule: Rule, batches:
     trainer = Trainer(strategy=strategy, graphs=True)
     actual = trainer.train(jobs)[0]
     assert trainer.used - {"onednn-products"} == {f"{strategy}+graph"}
-    torch.testing.assert_close(actual.update, expected.update, rtol=0, atol=1e-10)
+    torch.testing.assert_close(actual.rows, expected.rows, rtol=0, atol=1e-10)
     assert (actual.mean_gradient is None) == (expected.mean_gradient is None)
     if expected.mean_gradient is not None:
         torch.testing.assert_close(actual.mean_gradient, expected.mean_gradient, rtol=0, atol=1e-10)
-    assert expected.update[0].abs().max() > 1e-4
+    assert expected.rows[0].abs().max() > 1e-4
 
 
 @pytest.mark.parametrize("batches", [Cyclic(10), Shuffled(10)])
@@ -56,9 +56,9 @@ def test_batch_statistics_run_as_graphs_only_on_full_batches(batches: object) ->
     for steps, how in ((np.array([4, 2, 4, 0, 3]), "graph"), (STEPS, "no graph: short batches with batch statistics")):
         jobs = [(task, request(task, FULL, steps, offset=np.zeros(5, dtype=np.int64)))]
         trainer = Trainer(strategy="stacked", graphs=True)
-        actual = trainer.train(jobs)[0].update
+        actual = trainer.train(jobs)[0].rows
         assert f"stacked+{how}" in trainer.used
-        torch.testing.assert_close(actual, Trainer(strategy="reference").train(jobs)[0].update, rtol=0, atol=1e-10)
+        torch.testing.assert_close(actual, Trainer(strategy="reference").train(jobs)[0].rows, rtol=0, atol=1e-10)
 
 
 def test_kept_steps_serve_other_chunks() -> None:
@@ -73,8 +73,8 @@ def test_kept_steps_serve_other_chunks() -> None:
             (task, request(task, FULL, np.where(np.arange(5) == c, steps, 0), lr=float(r), round=i, anchor=anchor))
             for c, r in enumerate(rates)
         ]
-        expected = sum(answer.update for answer in Trainer(strategy="reference").train(alone))
-        torch.testing.assert_close(trainer.train(jobs)[0].update, expected, rtol=0, atol=1e-10)
+        expected = sum(answer.rows for answer in Trainer(strategy="reference").train(alone))
+        torch.testing.assert_close(trainer.train(jobs)[0].rows, expected, rtol=0, atol=1e-10)
     lane = trainer.lanes(task.device).free.queue[-1]
     assert 1 < len(lane.steps) <= graphs.KEPT
 
@@ -95,9 +95,9 @@ def test_what_a_graph_cannot_do_runs_without_and_says_so(rule: Rule, changes: di
         changes = {"teacher": task.initial() * 2}
     jobs = [(task, request(task, rule, **changes))]
     trainer = Trainer(strategy="stacked", graphs=True)
-    actual = trainer.train(jobs)[0].update
+    actual = trainer.train(jobs)[0].rows
     assert f"stacked+no graph: {reason}" in trainer.used
-    torch.testing.assert_close(actual, Trainer(strategy="reference").train(jobs)[0].update, rtol=0, atol=1e-10)
+    torch.testing.assert_close(actual, Trainer(strategy="reference").train(jobs)[0].rows, rtol=0, atol=1e-10)
 
 
 def test_a_finished_client_is_not_touched_even_if_it_would_overflow_now() -> None:
@@ -105,8 +105,8 @@ def test_a_finished_client_is_not_touched_even_if_it_would_overflow_now() -> Non
     task = task_of(CONV, Shuffled(10))
     rates = np.array([0.05, 0.05, 1e160, 0.05, 0.05])
     jobs = [(task, request(task, Rule(), lr=rates))]
-    actual = Trainer(strategy="stacked", graphs=True).train(jobs)[0].update
-    expected = Trainer(strategy="reference").train(jobs)[0].update
+    actual = Trainer(strategy="stacked", graphs=True).train(jobs)[0].rows
+    expected = Trainer(strategy="reference").train(jobs)[0].rows
     assert actual[2].abs().max() > 1e150
     torch.testing.assert_close(actual, expected, rtol=1e-9, atol=1e-10)
 
@@ -114,9 +114,9 @@ def test_a_finished_client_is_not_touched_even_if_it_would_overflow_now() -> Non
 def test_a_diverged_client_does_not_poison_its_neighbours() -> None:
     task = task_of(CONV, Shuffled(10))
     start = task.initial().repeat(5, 1)
-    clean = Trainer(strategy="stacked", graphs=True).train([(task, request(task, FULL, start=start))])[0].update
+    clean = Trainer(strategy="stacked", graphs=True).train([(task, request(task, FULL, start=start))])[0].rows
     start[0] = float("nan")
-    dirty = Trainer(strategy="stacked", graphs=True).train([(task, request(task, FULL, start=start))])[0].update
+    dirty = Trainer(strategy="stacked", graphs=True).train([(task, request(task, FULL, start=start))])[0].rows
     assert not dirty[0].isfinite().all()
     assert torch.equal(clean[1:], dirty[1:])
 
@@ -126,7 +126,7 @@ def test_bits_do_not_depend_on_threads_or_on_what_ran_before() -> None:
     results = []
     for threads in (1, 2, 3):
         trainer = Trainer(threads, "sequential", graphs=True)
-        results += [trainer.train([(task, request(task, FULL))])[0].update for _ in range(2)]
+        results += [trainer.train([(task, request(task, FULL))])[0].rows for _ in range(2)]
         trainer.close()
     assert all(torch.equal(results[0], r) for r in results)
 
@@ -141,10 +141,10 @@ def test_capture_equals_reference_on_cuda(model: Model, strategy: str, graph: bo
     trainer = Trainer(threads, strategy, graphs=graph)
     for round in (4, 5):
         jobs = [(task, replace(_moved(request(task_of(model, Shuffled(10)), FULL)), round=round))]
-        expected = Trainer(strategy="reference").train(jobs)[0].update
-        torch.testing.assert_close(trainer.train(jobs)[0].update, expected, rtol=0, atol=1e-10)
-        again = trainer.train(jobs)[0].update
-        assert torch.equal(again, trainer.train(jobs)[0].update)
+        expected = Trainer(strategy="reference").train(jobs)[0].rows
+        torch.testing.assert_close(trainer.train(jobs)[0].rows, expected, rtol=0, atol=1e-10)
+        again = trainer.train(jobs)[0].rows
+        assert torch.equal(again, trainer.train(jobs)[0].rows)
     assert any("+graph" in how for how in trainer.used) == graph
     trainer.close()
 

@@ -83,12 +83,12 @@ def test_compiled_equals_reference(
     job = [(task := task_of(model, Shuffled(batch)), request(task, rule))]
     expected = Trainer(strategy="reference").train(job)[0]
     actual = Trainer(strategy="kernel" if kernel else "compiled").train(job)[0]
-    for field in ("update", "mean_gradient", "first_gradient"):
+    for field in ("rows", "mean_gradient", "first_gradient"):
         a, b = getattr(actual, field), getattr(expected, field)
         assert (a is None) == (b is None)
         if a is not None:
             torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
-    assert expected.update[0].abs().max() > 1e-4
+    assert expected.rows[0].abs().max() > 1e-4
 
 
 def _wide(model: Model) -> bool:
@@ -122,7 +122,7 @@ def _update(model: Model, dtype: torch.dtype, strategy: str) -> torch.Tensor:
     assert isinstance(task, ClassificationTask)
     start = task.initial().to(torch.float32).to(dtype)
     job = (task, Train(np.arange(5), np.full(5, 4), start, 0.05, 4, Rule(momentum=0.5)))
-    return Trainer(strategy=strategy).train([job])[0].update.double()
+    return Trainer(strategy=strategy).train([job])[0].rows.double()
 
 
 @pytest.mark.parametrize("name", [n for n, m in MODELS.items() if not isinstance(m, Softmax)])

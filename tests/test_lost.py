@@ -15,7 +15,7 @@ from reproduce.algorithms.base import FedAvg, Now
 from reproduce.algorithms.sliced import Sliced
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
-from reproduce.engine.requests import Train, Trained
+from reproduce.engine.requests import Train
 from reproduce.engine.task import Env
 from reproduce.experiment import Experiment
 from reproduce.play.benchmarks import find, reason
@@ -55,8 +55,10 @@ def spoilt(request: Any, answer: Any, now: Now) -> Any:
     def rows(value: torch.Tensor | None) -> torch.Tensor | None:
         return None if value is None else value.masked_fill(lost[:, None], torch.nan)
 
-    update = answer.update if request.weights is not None else rows(answer.update)
-    return Trained(update, rows(answer.mean_gradient), rows(answer.first_gradient), answer.took)
+    update = answer.rows if request.weights is not None else rows(answer.rows)
+    return replace(
+        answer, rows=update, mean_gradient=rows(answer.mean_gradient), first_gradient=rows(answer.first_gradient)
+    )
 
 
 def knows(experiment: Experiment) -> bool:

@@ -139,7 +139,7 @@ def expected(task: Task, request: Train) -> list[Any]:
     if isinstance(task, QuadraticTask):
         return [torch.from_numpy(part) for part in plain_loop(task, request)]
     answer = Trainer(strategy="reference").train([(task, request)])[0]
-    return [answer.update, answer.mean_gradient, answer.first_gradient]
+    return [answer.rows, answer.mean_gradient, answer.first_gradient]
 
 
 SERVED = [(s.name, name) for s in TABLE for name in FIELDS if name in s.serves and s.name != "reference"]
@@ -164,8 +164,8 @@ def test_what_a_strategy_claims_to_serve_equals_the_reference(strategy: str, nam
         assert name in asked(request)
         answer = Trainer(strategy=strategy, graphs=graphs).train([(task, request)])[0]
         update, mean, first = expected(task, request)
-        torch.testing.assert_close(answer.update, update, rtol=0, atol=1e-10)
-        assert answer.update.abs().max() > 1e-4
+        torch.testing.assert_close(answer.rows, update, rtol=0, atol=1e-10)
+        assert answer.rows.abs().max() > 1e-4
         assert (answer.mean_gradient is None) == (not (request.rule.mean_gradient or request.rule.first_gradient))
         assert (answer.first_gradient is None) == (not request.rule.first_gradient)
         for found, wanted in ((answer.mean_gradient, mean), (answer.first_gradient, first)):

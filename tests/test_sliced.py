@@ -169,7 +169,8 @@ def asked(env: Env, request: Any) -> tuple[Any, list[Any], list[np.ndarray]]:
         if isinstance(request, Gradient):
             answers.append(u)
         else:
-            answers.append(Trained(u if part.weights is None else part.weights @ u, g))
+            summed = part.weights is not None
+            answers.append(Trained(part.weights @ u if summed else u, g, summed=summed))
     with pytest.raises(StopIteration) as end:
         play.send(answers)
     return end.value.value, parts, reports
@@ -195,9 +196,9 @@ def train(env: Env, **more: Any) -> Train:
 def test_reports_are_filled_up_with_the_mean_of_those_that_trained_and_were_heard_and_hold() -> None:
     env = world()
     answer, parts, (updates, gradients) = asked(env, train(env))
-    np.testing.assert_allclose(answer.update, filled(updates, HEARD.astype(float)), atol=1e-14)
+    np.testing.assert_allclose(answer.rows, filled(updates, HEARD.astype(float)), atol=1e-14)
     np.testing.assert_allclose(answer.mean_gradient, filled(gradients, HEARD.astype(float)), atol=1e-14)
-    assert np.abs(filled(updates, (STEPS > 0).astype(float)) - answer.update.numpy()).max() > 0.1
+    assert np.abs(filled(updates, (STEPS > 0).astype(float)) - answer.rows.numpy()).max() > 0.1
     assert answer.first_gradient is None
     assert sorted(c for p in parts for c in p.clients) == CLIENTS_ASKED.tolist()
 
@@ -209,7 +210,7 @@ def test_sums_are_those_of_the_filled_reports_with_their_weights() -> None:
     answer, _, (updates, _) = asked(env, train(env, weights=env.tensor(weights)))
     for m, weight in enumerate(weights * (STEPS > 0)):
         expected = (weight[:, None] * filled(updates, weight)).sum(0)
-        np.testing.assert_allclose(answer.update[m], expected, atol=1e-14)
+        np.testing.assert_allclose(answer.rows[m], expected, atol=1e-14)
 
 
 def test_probed_gradients_are_filled_up() -> None:

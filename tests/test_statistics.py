@@ -63,9 +63,9 @@ def test_models_that_stand_still_are_evaluated_batch_by_batch(kind: str, strateg
     request = Train(np.arange(C), np.full(C, 3), task.initial(), 0.1, 1, rule, **more)
     answer = Trainer(strategy=strategy).train([(task, request)])[0]  # type: ignore[list-item]
     alone = Trainer(strategy="reference").train([(task, request)])[0]  # type: ignore[list-item]
-    torch.testing.assert_close(answer.update, alone.update, rtol=0, atol=1e-10)
+    torch.testing.assert_close(answer.rows, alone.rows, rtol=0, atol=1e-10)
     plain = Trainer(strategy="reference").train([(task, replace(request, rule=Rule(momentum=0.5)))])[0]  # type: ignore[list-item]
-    assert (plain.update - alone.update).abs().max() > 1e-3
+    assert (plain.rows - alone.rows).abs().max() > 1e-3
 
 
 @pytest.mark.parametrize("with_statistics", [True, False])
@@ -82,7 +82,7 @@ def test_the_momentum_of_fedacg_covers_statistics_or_leaves_them_alone(with_stat
         look = torch.from_numpy(np.where(statistics, 0.8 * with_statistics, 0.8))
         torch.testing.assert_close(request.start, x + look * m, rtol=0, atol=1e-12)
         trained = Trainer().train([(env.task, request)])[0]  # type: ignore[list-item]
-        m = look * m + trained.update[0]
+        m = look * m + trained.sums[0]
         with pytest.raises(StopIteration):
             play.send(trained)
         torch.testing.assert_close(state["x"], x + m, rtol=0, atol=1e-12)
@@ -98,7 +98,7 @@ def test_the_released_scaffold_moves_statistics_by_its_step_too() -> None:
     with pytest.raises(StopIteration):
         play.send(trained)
     moved = (state["x"] - env.initial())[statistics]
-    torch.testing.assert_close(moved, 0.1 * trained.update[0][statistics], rtol=0, atol=1e-12)
+    torch.testing.assert_close(moved, 0.1 * trained.sums[0][statistics], rtol=0, atol=1e-12)
     assert moved.abs().max() > 1e-3
 
 

@@ -84,12 +84,12 @@ def test_strategy_equals_reference(model: Model, strategy: str, rule: Rule, batc
     changes = {} if rule.mu else {"correction": None}
     expected = Trainer(strategy="reference").train([(task, request(task, rule, steps, **changes))])[0]
     actual = Trainer(strategy=strategy).train([(task, request(task, rule, steps, **changes))])[0]
-    for name in ("update", "mean_gradient", "first_gradient"):
+    for name in ("rows", "mean_gradient", "first_gradient"):
         a, b = getattr(actual, name), getattr(expected, name)
         assert (a is None) == (b is None)
         if a is not None:
             torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
-    assert expected.update[0].abs().max() > 1e-4
+    assert expected.rows[0].abs().max() > 1e-4
 
 
 @pytest.mark.parametrize("model", [Softmax(64, 10), MLP(64, 12, 10), CONV])
@@ -99,7 +99,7 @@ def test_masks_are_never_forgotten(model: Model) -> None:
     thresholds = torch.full((5, len(model.shapes)), 0.05, dtype=torch.float64)
     jobs = [(task, request(task, Rule(mask="dynamic", amplify=True), thresholds=thresholds))]
     expected = Trainer(strategy="reference").train(jobs)[0]
-    torch.testing.assert_close(Trainer().train(jobs)[0].update, expected.update, rtol=0, atol=1e-10)
+    torch.testing.assert_close(Trainer().train(jobs)[0].rows, expected.rows, rtol=0, atol=1e-10)
 
 
 def test_compiled_batches_of_several_pieces() -> None:
@@ -107,7 +107,7 @@ def test_compiled_batches_of_several_pieces() -> None:
     task = task_of(CONV, Shuffled(40))
     expected = Trainer(strategy="reference").train([(task, request(task, FULL))])[0]
     actual = Trainer(strategy="compiled").train([(task, request(task, FULL))])[0]
-    torch.testing.assert_close(actual.update, expected.update, rtol=0, atol=1e-10)
+    torch.testing.assert_close(actual.rows, expected.rows, rtol=0, atol=1e-10)
     torch.testing.assert_close(actual.first_gradient, expected.first_gradient, rtol=0, atol=1e-10)
 
 
@@ -117,7 +117,7 @@ def test_large_batches_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     task = task_of(ConvNet(1, 8, (4, 6), (12,), kernel=3, padding=1), Shuffled(10))
     expected = Trainer(strategy="reference").train([(task, request(task, FULL))])[0]
     actual = Trainer(strategy="sequential").train([(task, request(task, FULL))])[0]
-    torch.testing.assert_close(actual.update, expected.update, rtol=0, atol=1e-10)
+    torch.testing.assert_close(actual.rows, expected.rows, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("rule", [Rule(mask="dynamic", amplify=True), Rule(mask="frozen"), Rule()])
@@ -132,7 +132,7 @@ def test_residual_network_with_masks(rule: Rule, strategy: str) -> None:
     changes = {"thresholds": thresholds} if rule.mask else {}
     expected = Trainer(strategy="reference").train([(task, request(task, rule, **changes))])[0]
     actual = Trainer(strategy=strategy).train([(task, request(task, rule, **changes))])[0]
-    torch.testing.assert_close(actual.update, expected.update, rtol=0, atol=1e-10)
+    torch.testing.assert_close(actual.rows, expected.rows, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_distillation(model: Model, strategy: str) -> None:
     teacher = task.initial() * 2
     jobs = [(task, request(task, Rule(distill=0.7), teacher=teacher))]
     expected = Trainer(strategy="reference").train(jobs)[0]
-    torch.testing.assert_close(Trainer(strategy=strategy).train(jobs)[0].update, expected.update, rtol=0, atol=1e-10)
+    torch.testing.assert_close(Trainer(strategy=strategy).train(jobs)[0].rows, expected.rows, rtol=0, atol=1e-10)
 
 
 def test_siblings_with_different_teachers_and_without() -> None:
@@ -156,7 +156,7 @@ def test_siblings_with_different_teachers_and_without() -> None:
     ]
     for job, answer in zip(jobs, Trainer(strategy="siblings").train(jobs), strict=True):
         alone = Trainer(strategy="reference").train([job])[0]
-        torch.testing.assert_close(answer.update, alone.update, rtol=0, atol=1e-10)
+        torch.testing.assert_close(answer.rows, alone.rows, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("model", [Softmax(64, 10), CONV, MLP(64, 12, 10)])
@@ -172,7 +172,7 @@ def test_runs_of_several_seeds_and_rates_share_a_stack(model: Model) -> None:
     together = Trainer().train(jobs)
     for job, answer in zip(jobs, together, strict=True):
         alone = Trainer(strategy="reference").train([job])[0]
-        torch.testing.assert_close(answer.update, alone.update, rtol=0, atol=1e-10)
+        torch.testing.assert_close(answer.rows, alone.rows, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -182,9 +182,9 @@ def test_runs_of_several_seeds_and_rates_share_a_stack(model: Model) -> None:
 def test_every_client_may_have_its_own_rate(model: Model, strategy: str) -> None:
     task = task_of(model, Shuffled(10))
     rates = np.array([0.05, 0.02, 0.1, 0.3, 0.01])
-    together = Trainer(strategy=strategy).train([(task, request(task, Rule(), lr=rates))])[0].update
+    together = Trainer(strategy=strategy).train([(task, request(task, Rule(), lr=rates))])[0].rows
     for row, rate in enumerate(rates):
-        alone = Trainer(strategy="reference").train([(task, request(task, Rule(), lr=float(rate)))])[0].update
+        alone = Trainer(strategy="reference").train([(task, request(task, Rule(), lr=float(rate)))])[0].rows
         torch.testing.assert_close(together[row], alone[row], rtol=0, atol=1e-10)
 
 
@@ -196,7 +196,7 @@ def test_bits_do_not_depend_on_threads_or_repetition(model: Model) -> None:
         results = []
         for threads in (1, 2, 3, 1):
             trainer = Trainer(threads)
-            results.append(trainer.train([(task, request(task, FULL, **changes))])[0].update)
+            results.append(trainer.train([(task, request(task, FULL, **changes))])[0].rows)
             trainer.close()
         assert all(torch.equal(results[0], r) for r in results)
 
@@ -207,8 +207,8 @@ def test_weighted_sums_equal_the_weighted_updates(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("reproduce.engine.trainer.KEEP", kept)
     task = task_of(CONV, Shuffled(10))
     weights = torch.tensor([[0.1, 0.2, 0.3, 0.1, 0.3], [1.0, 0, 0, 0, 1.0]], dtype=torch.float64)
-    rows = Trainer().train([(task, request(task, FULL))])[0].update
-    sums = Trainer().train([(task, request(task, FULL, weights=weights))])[0].update
+    rows = Trainer().train([(task, request(task, FULL))])[0].rows
+    sums = Trainer().train([(task, request(task, FULL, weights=weights))])[0].rows
     torch.testing.assert_close(sums, weights @ rows, rtol=0, atol=1e-12)
 
 
@@ -218,9 +218,9 @@ def test_a_diverged_client_that_does_not_count_spoils_no_sum(monkeypatch: pytest
     task = task_of(CONV, Shuffled(10))
     weights = torch.tensor([[0.1, 0.0, 0.3, 0.1, 0.3], [1.0, 0.5, 0, 0, 1.0]], dtype=torch.float64)
     start = task.initial().repeat(5, 1)
-    clean = Trainer().train([(task, request(task, Rule(), start=start, weights=weights))])[0].update
+    clean = Trainer().train([(task, request(task, Rule(), start=start, weights=weights))])[0].rows
     start[1] = float("nan")
-    dirty = Trainer().train([(task, request(task, Rule(), start=start, weights=weights))])[0].update
+    dirty = Trainer().train([(task, request(task, Rule(), start=start, weights=weights))])[0].rows
     assert torch.equal(dirty[0], clean[0])
     assert not dirty[1].isfinite().any(), "where it counts it is seen"
 
@@ -228,9 +228,9 @@ def test_a_diverged_client_that_does_not_count_spoils_no_sum(monkeypatch: pytest
 def test_a_diverged_client_does_not_poison_its_neighbours() -> None:
     task = task_of(CONV, Shuffled(10))
     start = task.initial().repeat(5, 1)
-    clean = Trainer().train([(task, request(task, Rule(), start=start))])[0].update
+    clean = Trainer().train([(task, request(task, Rule(), start=start))])[0].rows
     start[1] = float("nan")
-    dirty = Trainer().train([(task, request(task, Rule(), start=start))])[0].update
+    dirty = Trainer().train([(task, request(task, Rule(), start=start))])[0].rows
     assert not dirty[1].isfinite().all()
     others = [0, 2, 3, 4]
     assert torch.equal(clean[others], dirty[others])
@@ -246,6 +246,6 @@ def test_without_a_compiler_other_strategies_take_over(
     monkeypatch.setenv("CC", "none")
     jobs = [(task := task_of(model, Shuffled(10)), request(task, FULL))]
     trainer = Trainer()
-    actual = trainer.train(jobs)[0].update
+    actual = trainer.train(jobs)[0].rows
     assert trainer.used & {"kernel", "compiled", "siblings", "dense", "stacked"} == {instead}
-    torch.testing.assert_close(actual, Trainer(strategy="reference").train(jobs)[0].update, rtol=0, atol=1e-10)
+    torch.testing.assert_close(actual, Trainer(strategy="reference").train(jobs)[0].rows, rtol=0, atol=1e-10)

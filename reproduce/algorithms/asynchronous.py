@@ -36,6 +36,16 @@ class Arrivals:
     start: Tensor
     limit: int
 
+    def weights(self, request: Train) -> Floats:
+        """The shares [C] of the clients of a request, of a client that occurs several times in the mean."""
+        total = np.bincount(self.clients, self.weight, minlength=int(request.clients.max()) + 1)
+        return total[request.clients] / np.maximum(np.bincount(self.clients, minlength=len(total))[request.clients], 1)
+
+    @property
+    def kept(self) -> float:
+        """What the server keeps of its own if it takes the updates by their shares."""
+        return max(0.0, 1 - float(self.weight.sum()))
+
 
 @dataclass(frozen=True)
 class Asynchronous(FedAvg):
@@ -75,7 +85,7 @@ class Asynchronous(FedAvg):
 
     def combine(self, env: Env, state: State, arrivals: Arrivals, trained: Trained) -> None:
         """The server step; changes `state` in place."""
-        state["x"] = state["x"] + trained.update[0]
+        state["x"] = state["x"] + trained.sums[0]
 
 
 @dataclass(frozen=True)
@@ -110,7 +120,7 @@ class Favano(Asynchronous):
     def combine(self, env: Env, state: State, arrivals: Arrivals, trained: Trained) -> None:
         weight, start = env.tensor(arrivals.weight), arrivals.start
         starts = weight.sum() * start if start.dim() == 1 else weight @ start
-        state["x"] = (1 - weight.sum()) * state["x"] + starts + trained.update[0]
+        state["x"] = (1 - weight.sum()) * state["x"] + starts + trained.sums[0]
         # Clients of a FAVANO round are distinct (drawn without replacement).
         memory = {name: state[name].copy() for name in ("contacts", "positive", "completed")}
         memory["contacts"][arrivals.clients] += 1

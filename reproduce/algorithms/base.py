@@ -7,7 +7,7 @@ updates [C, P]; w [N] the clients' weights in the objective, summing to one.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -44,6 +44,10 @@ class Now:
     arrived: NDArray[np.bool_]
     offset: Ints
     lr: float | None = None
+
+    def weights(self, env: Env) -> Callable[[Train], Floats]:
+        """The shares in the objective [C] of the clients of a request, 0 for those that were not heard."""
+        return lambda request: (env.weights * self.arrived)[request.clients]
 
 
 @dataclass
@@ -153,6 +157,11 @@ class FedAvg:
         """Does a client train all classifiers of a network with several?"""
         return False
 
+    @property
+    def averages_statistics(self) -> bool:
+        """Are running statistics of the network averaged, whatever else the server does? No is for code as released."""
+        return True
+
     def setup(self, env: Env, state: State) -> None:
         """Create the memories: `state[name]` = tensor; `state["x"]` is there already."""
 
@@ -199,7 +208,7 @@ class FedAvg:
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         """The server step; changes `state` in place, the last thing that happens in a round."""
-        state["x"] = state["x"] + self.server_lr * trained.update[0]
+        state["x"] = state["x"] + self.server_lr * trained.sums[0]
 
     def round(self, env: Env, state: State, now: Now) -> Play:
         """One synchronous round as a generator of requests; `state` changes only after the last one."""

@@ -65,7 +65,7 @@ class Calibrated(FedAvg):
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         rate = self.server_lr * self.factors(env, state, now)[1]
-        state["x"] = state["x"] + rate * trained.update[0]
+        state["x"] = state["x"] + rate * trained.sums[0]
 
 
 def fedavg_length(env: Env, now: Now) -> float:

@@ -28,11 +28,15 @@ class FedACG(FedAvg):
 
     lam: float = 0.85
     beta: float = 0.01
-    with_statistics: bool = True
+    with_statistics: bool = False
 
     def __post_init__(self) -> None:
         if not (0 <= self.lam < float("inf") and 0 <= self.beta < float("inf")):
             raise ValueError(f"FedACG needs finite lam >= 0 and beta >= 0, not {self.lam} and {self.beta}")
+
+    @property
+    def averages_statistics(self) -> bool:
+        return not self.with_statistics
 
     def setup(self, env: Env, state: State) -> None:
         state["m"] = env.zeros(env.parameters)
@@ -44,7 +48,7 @@ class FedACG(FedAvg):
         return replace(super().local(env, state, now, cohort), start=state["x"] + self.carried(env, state))
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
-        state["m"] = self.carried(env, state) + trained.update[0]
+        state["m"] = self.carried(env, state) + trained.sums[0]
         state["x"] = state["x"] + self.server_lr * state["m"]
 
     def carried(self, env: Env, state: State) -> Tensor:

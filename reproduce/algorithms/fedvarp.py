@@ -38,7 +38,7 @@ class FedVARP(Calibrated):
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         memory, arrived = state["last_updates"], now.arrived[cohort.ids]
         received = cohort.ids[arrived]
-        new = trained.update[arrived]
+        new = trained.updates[arrived]
         filled = memory.clone()
         filled[received] = new
         if self.variant == "paper":

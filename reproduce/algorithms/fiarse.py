@@ -65,7 +65,7 @@ class FIARSE(Submodels):
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         self.watch(env, state, now, cohort)
         x, heard = state["x"], now.arrived[cohort.ids]
-        updates = trained.update[heard.nonzero()[0]]
+        updates = trained.updates[heard.nonzero()[0]]
         if self.count == "nonzero":
             count = (updates != 0).sum(0)
         else:

@@ -62,6 +62,6 @@ class Moon(FedAvg):
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         start = state["x"]
         weights = env.tensor(self.message_weights(env, now, cohort) * now.arrived[cohort.ids])
-        super().aggregate(env, state, now, cohort, Trained(received(weights, trained.update)[None]))
-        ends = {m: start + u for m, u in zip(cohort.ids.tolist(), trained.update, strict=True)}
+        super().aggregate(env, state, now, cohort, Trained(received(weights, trained.updates)[None], summed=True))
+        ends = {m: start + u for m, u in zip(cohort.ids.tolist(), trained.updates, strict=True)}
         state["previous"] = {**state["previous"], **ends}

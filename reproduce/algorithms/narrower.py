@@ -67,7 +67,7 @@ class Narrower(Submodels):
         answers = yield requests
         total, count = env.zeros(env.parameters), env.zeros(env.parameters)
         for (place, heard), trained in zip(places, answers, strict=True):
-            total[place] += trained.update[0]
+            total[place] += trained.sums[0]
             count[place] += heard
         self.watch(env, state, now, cohort)
         state["x"] = partial_average(state["x"], total, count, self.server_lr)

@@ -59,10 +59,10 @@ class OptimalSamplingOriginal(FedAvg):
         return None
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
-        p = inclusion(cohort.weight * np.maximum(lengths(trained.update), FLOOR), self.expected)
+        p = inclusion(cohort.weight * np.maximum(lengths(trained.updates), FLOOR), self.expected)
         included = rng("inclusion", env.seed, now.round).random(len(p)) < p
         weight = np.where(included & now.arrived[cohort.ids], cohort.weight / p, 0.0)
-        state["x"] = state["x"] + self.server_lr * received(env.tensor(weight), trained.update)
+        state["x"] = state["x"] + self.server_lr * received(env.tensor(weight), trained.updates)
 
 
 def lengths(rows: Tensor) -> Floats:

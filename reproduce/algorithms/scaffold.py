@@ -52,9 +52,9 @@ class Scaffold(FedAvg):
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         if self.control == "displacement":
             length = env.tensor(self.learning_rate(env, now) * now.norm[cohort.ids])[:, None]
-            mean_gradient = state["c_m"][cohort.ids] - state["c"] - trained.update / length
+            mean_gradient = state["c_m"][cohort.ids] - state["c"] - trained.updates / length
             weights = env.tensor(self.message_weights(env, now, cohort) * now.arrived[cohort.ids])
-            trained = Trained(received(weights, trained.update)[None], mean_gradient)
+            trained = Trained(received(weights, trained.updates)[None], mean_gradient, summed=True)
         super().aggregate(env, state, now, cohort, trained)
         assert trained.mean_gradient is not None
         sends = (now.steps[cohort.ids] > 0) & now.arrived[cohort.ids]  # without data there is nothing to send
@@ -70,5 +70,9 @@ class ScaffoldAsReleased(FedAvg):
     Its control variates are computed but never applied, and the local learning rate of the round is the server's step.
     """
 
+    @property
+    def averages_statistics(self) -> bool:
+        return False
+
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
-        state["x"] = state["x"] + self.learning_rate(env, now) * trained.update[0]
+        state["x"] = state["x"] + self.learning_rate(env, now) * trained.sums[0]

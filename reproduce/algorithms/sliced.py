@@ -137,8 +137,9 @@ def sliced(env: Env, request: Any, arrived: NDArray[np.bool_]) -> Generator[Any,
 
     gradients = rows("mean_gradient"), rows("first_gradient")
     if request.weights is None:
-        return Trained(rows("update"), *gradients)
-    return Trained(_summed(env, slices, [a.update for a in answers], request.weights * env.tensor(heard)), *gradients)
+        return Trained(rows("updates"), *gradients)
+    sums = _summed(env, slices, [a.sums for a in answers], request.weights * env.tensor(heard))
+    return Trained(sums, *gradients, summed=True)
 
 
 CUT = ("start", "lr", "round", "offset", "correction", "anchor", "teacher", "previous")

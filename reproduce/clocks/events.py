@@ -19,6 +19,7 @@ from reproduce.algorithms.asynchronous import Arrivals, Asynchronous, Favano
 from reproduce.algorithms.base import record
 from reproduce.clocks.blocks import blocks
 from reproduce.clocks.record import Target, diverged, measure
+from reproduce.clocks.step import step
 from reproduce.engine.requests import Evaluate, Ints
 from reproduce.systems import Steps, System
 from reproduce.systems.policies_drawn import FavanoPolicy
@@ -123,7 +124,9 @@ class Events:
             if ended or state["status"] != "ok":
                 return
             if script.first[version] < script.first[version + 1]:
-                yield from algorithm.aggregation(env, state, script.arrivals(version, state["starts"], schedule.steps))
+                arrivals = script.arrivals(version, state["starts"], schedule.steps)
+                play = algorithm.aggregation(env, state, arrivals)
+                yield from step(env, algorithm, state, play, arrivals.weights, arrivals.kept)
             version += 1
             state["round"] = version
             kept = {v: x for v, x in state["starts"].items() if script.last_use[v] >= version}

@@ -7,6 +7,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from reproduce.algorithms.base import record
 from reproduce.engine.requests import Evaluate
 
@@ -49,11 +51,15 @@ def measure(
     """Evaluate the algorithm's models and record its metrics (`FedAvg.models`, `FedAvg.metrics`).
 
     by_class: also the first model's accuracy on the samples of each label, as `class_accuracy` with the label as key.
+    An evaluation with a number that is not finite is recorded, and the run has diverged: what a model says of a sample
+    may overflow while its parameters do not.
     """
     models = algorithm.models(env, state)
     answers = yield [m if isinstance(m, Evaluate) else Evaluate(m[None], view) for m in models.values()]
     for metric, key, value in algorithm.metrics(env, state, dict(zip(models, answers, strict=True))):
         record(state, round, metric, value, key, time)
+    if not all(np.isfinite(v).all() for answer in answers for v in answer.metrics.values()):
+        state["status"] = "diverged"
     if by_class:
         labels, correct = env.task.labels(view), answers[0].correct[0]  # type: ignore[union-attr]
         for label in sorted(set(labels.tolist())):

@@ -11,6 +11,7 @@ import numpy as np
 from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.algorithms.base import observe, record
 from reproduce.clocks.record import Target, diverged, measure
+from reproduce.clocks.step import step
 from reproduce.systems import System
 
 if TYPE_CHECKING:
@@ -93,8 +94,8 @@ class Rounds:
             if state["round"] == self.rounds or state["status"] != "ok" or met:
                 return
             now = observe(env, algorithm, state["round"], state["steps_done"])
-            yield from algorithm.round(env, state, now)
-            state["steps_done"] = state["steps_done"] + now.steps
+            done = yield from step(env, algorithm, state, algorithm.round(env, state, now), now.weights(env))
+            state["steps_done"] = state["steps_done"] + done
             state["round"] += 1
             state["pending"] = not diverged(state) and self.due(state["round"])
             if self.trace and state["round"] % self.trace == 0:

@@ -16,6 +16,7 @@ from reproduce.algorithms.base import observe, record
 from reproduce.algorithms.session_starts import Previous, Start
 from reproduce.clocks.record import diverged, measure
 from reproduce.clocks.rounds import synchronous
+from reproduce.clocks.step import step
 from reproduce.errors import UserError
 from reproduce.systems.membership import Membership
 
@@ -133,8 +134,8 @@ class Sessions:
                     return
             now = self._now(env, algorithm, session, state["round"], self.rate(algorithm.lr, t), state["steps_done"])
             before = state["x"]
-            yield from algorithm.round(env, state, now)
-            state["steps_done"][now.members] += now.steps[now.members]
+            done = yield from step(env, algorithm, state, algorithm.round(env, state, now), now.weights(env))
+            state["steps_done"] = state["steps_done"] + done
             state["round"] += 1
             state["pending"] = not diverged(state) and session >= self.pilots
             if t + 1 == self.rounds:
@@ -200,7 +201,7 @@ class Sessions:
         for v in range(self.start.rounds):
             round = self.sessions * self.rounds + session * self.start.rounds + v
             now = self._now(env, algorithm, session, round, algorithm.lr / 2, state["steps_done"])
-            yield from algorithm.round(env, scratch, now)
+            yield from step(env, algorithm, scratch, algorithm.round(env, scratch, now), now.weights(env))
         return scratch
 
     def _pilot(self, env: Env, state: State) -> Tensor:

@@ -21,12 +21,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from reproduce.engine import own
 from reproduce.engine.evaluate import evaluate
-from reproduce.engine.requests import Evaluate, Gradient, Request, Train
+from reproduce.engine.requests import Evaluate, Gradient, Request, Train, check, listed
 from reproduce.engine.task import Env, Task, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.engine.words import Words, worded
-from reproduce.experiment import Experiment
+from reproduce.errors import OwnCodeError
+from reproduce.experiment import Experiment, kind
 
 STATE = ("x", "history", "status", "round", "work", "done")
 """What every run keeps in its state: the server's model, what was recorded, "ok" or "diverged", the rounds behind it,
@@ -53,7 +55,7 @@ class Run:
 
     def play(self) -> Generator[Any, Any, None]:
         """The requests of the rest of the run."""
-        algorithm, state = self.experiment.algorithm, self.state
+        algorithm, state = own.guarded(self.experiment, self.seed), self.state
         if "x" not in state:
             state.update(x=self.env.task.initial(), history=[], status="ok", round=0, work=0.0)
             algorithm.setup(self.env, state)
@@ -94,7 +96,7 @@ class Cohort:
                 self.tick()
             left = behind[0]
             turn = sorted(i for i in waiting if self.runs[i].place == behind)
-            asked = [(i, r) for i in turn for r in _listed(waiting[i][1])]
+            asked = [(i, r) for i in turn for r in listed(waiting[i][1])]
             answers = self.execute([(self.runs[i].env.task, r) for i, r in asked])
             given: dict[int, list[Any]] = defaultdict(list)
             for (i, _), answer in zip(asked, answers, strict=True):
@@ -105,10 +107,16 @@ class Cohort:
                 self._advance(i, play, given[i] if isinstance(request, list) else given[i][0], waiting)
 
     def _advance(self, i: int, play: Generator[Any, Any, None], answer: Any, waiting: dict[int, Any]) -> None:
+        run = self.runs[i]
         try:
-            waiting[i] = (play, play.send(answer))
+            asked = play.send(answer)
+            for request in listed(asked):
+                check(run.env.task, request)
         except StopIteration:
             return
+        except OwnCodeError as error:
+            raise OwnCodeError(f"{kind(type(run.experiment.algorithm))}: {error}") from error
+        waiting[i] = (play, asked)
 
     def execute(self, jobs: Sequence[tuple[Task, Request]]) -> list[Any]:
         """Answers in the order of the requests; what several runs ask for in the same words is computed once."""
@@ -154,10 +162,6 @@ class Cohort:
 
 def _local_runs(request: Request) -> int:
     return int(np.count_nonzero(request.steps)) if isinstance(request, Train) else 0
-
-
-def _listed(request: Any) -> list[Request]:
-    return request if isinstance(request, list) else [request]
 
 
 class _timed:

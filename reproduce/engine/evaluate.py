@@ -61,7 +61,9 @@ def loss_and_accuracy(
         logits = strategy.forward(model, x[models], features, where[samples])
         y = taken(labels, where[samples])
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), y.repeat(len(logits)), reduction="none")
-        return loss.view(len(logits), -1).sum(1, dtype=torch.float64).cpu(), (logits.argmax(2) == y).cpu().numpy()
+        # The largest of numbers that are none would be the first class; a loss is finite where all logits are.
+        right = (logits.argmax(2) == y) & loss.view(len(logits), -1).isfinite()
+        return loss.view(len(logits), -1).sum(1, dtype=torch.float64).cpu(), right.cpu().numpy()
 
     for (models, samples), (loss, right) in zip(portions, spread(judge, portions), strict=True):
         losses[models] += loss

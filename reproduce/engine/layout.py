@@ -41,6 +41,14 @@ class Layout:
             starts[name], at = at, at + size
         return starts
 
+    @cached_property
+    def statistics(self) -> Tensor:
+        """The places [B] of the buffers in the flat vector."""
+        places = [
+            torch.arange(self.offsets[n], self.offsets[n] + math.prod(self.model.shapes[n])) for n in self.buffers
+        ]
+        return torch.cat([torch.empty(0, dtype=torch.int64), *places])
+
     def blocks(self, rows: Tensor) -> list[Tensor]:
         """[C, P] -> one tensor [C, *shape] per parameter, always a copy.
 

@@ -65,6 +65,7 @@ class QuadraticTask:
         self.dtype, self.device = arena.dtype, arena.device
         self.samples = np.ones(self.clients, dtype=np.int64)
         self.weights = np.full(self.clients, 1 / self.clients)
+        self.statistics = torch.empty(0, dtype=torch.int64)
 
     @cached_property
     def name(self) -> bytes:

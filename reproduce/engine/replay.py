@@ -96,9 +96,9 @@ def replay(
 
 def _enough(run: Run, rounds: int) -> bool:
     """Has the run `rounds` rounds behind it, evaluated as often as it should be, and once after training at least?"""
-    history = run.state["history"]
-    evaluated = bool(history) and history[-1][0] > history[0][0]
-    return run.done or (_recorded(run) >= rounds and evaluated)
+    history, last = run.state["history"], _recorded(run)
+    evaluated = any(history[0][0] < row[0] <= last for row in history)
+    return run.done or (last >= rounds and evaluated)
 
 
 def _recorded(run: Run) -> int:

@@ -189,6 +189,11 @@ class ClassificationTask:
         return self.arena.layout.initial(self.seed, *key).to(self.device, self.dtype)
 
     @cached_property
+    def statistics(self) -> Tensor:
+        """The places [B] of the running statistics in it."""
+        return self.arena.layout.statistics.to(self.device)
+
+    @cached_property
     def blocks(self) -> dict[str, slice]:
         """Where each tensor lies in the flat vector."""
         layout = self.arena.layout
@@ -272,13 +277,20 @@ class Env:
     def clients(self) -> int:
         return self.task.clients
 
-    @cached_property
+    @property
     def weights(self) -> np.ndarray:
-        return self.task.weights
+        """The clients' shares in the objective [N]; a copy, since several runs share what is copied."""
+        return self.task.weights.copy()
 
-    @cached_property
+    @property
     def samples(self) -> np.ndarray:
-        return self.task.samples
+        """How many samples each client has [N]; a copy likewise."""
+        return self.task.samples.copy()
+
+    @property
+    def statistics(self) -> Tensor:
+        """The places [B] of the network's running statistics in the vector of a model."""
+        return self.task.statistics
 
     @property
     def parameters(self) -> int:

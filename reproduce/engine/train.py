@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from reproduce import reads
 from reproduce.engine import library
 from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, prepare
@@ -23,7 +24,7 @@ from reproduce.engine.store import write_results
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment, Panel, code
+from reproduce.experiment import Experiment, Panel, code, own_files
 from reproduce.settings import settings
 
 
@@ -40,6 +41,7 @@ def train_job(
     if commit().endswith("+"):
         print("the code differs from its commit: the result will be marked as of uncommitted code", file=sys.stderr)
     started, source = time.monotonic(), code(experiments)  # the files as they are now; they may change while it trains
+    own = {str(file) for e in experiments for file in own_files(e)}
     tasks = Tasks(here)
     runs = prepare(experiments, panel.seeds, tasks)
     trainer = Trainer(here.threads, precision=here.precision)
@@ -54,7 +56,7 @@ def train_job(
             "memory": max(earlier[2], peak_memory()),
         }
         made = {"isa": library.how()["isa"], "by": _made_by(), "strategies": sorted(trainer.used)}
-        return {**made, "shared": cohort.shared, **used}
+        return {**made, "shared": cohort.shared, **used, **({"read": reads.noted(own)} if own else {})}
 
     checkpoint = Checkpoint(
         here.store / "checkpoints" / f"{scale}-{paper}-{job}-{digest}.pt", runs, note, here.checkpoint
@@ -69,6 +71,10 @@ def train_job(
             filter(None, (library.keep(checkpoint.said["isa"]), _made_otherwise(checkpoint.said["by"])))
         )
         print(changed, end="\n" if changed else "", file=sys.stderr)
+        before = checkpoint.said.get("read", {})
+        if other := reads.changed(before):
+            raise UserError(f"checkpoint {checkpoint.path} was begun with another {other}: delete it to train anew")
+        reads.remember(own, before)
     with Progress(f"{scale}/{paper}/{job}", runs) as progress, Stopping() as stopping:
 
         def tick() -> None:
@@ -110,6 +116,7 @@ def train_job(
         "instructions_changed": changed,
         "samples": sum(c.samples for c in cost),
         "flops": sum(c.flops for c in cost),
+        **({"read": reads.noted(own)} if own else {}),
         **environment(),
     }
     write_results(output, runs, provenance)

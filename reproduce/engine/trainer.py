@@ -85,7 +85,7 @@ class Trainer:
     def train(self, jobs: Sequence[tuple[Task, Train]]) -> list[Trained]:
         """Answers in the order of the requests. Raises UserError for a request that nothing can compute."""
         order = ordered(jobs)
-        collectors = {i: Collector(jobs[i][1]) for i in order}
+        collectors = {i: Collector(*jobs[i]) for i in order}
         plans = Plans()
         calls = [call for bucket in self._buckets(jobs, order) for call in self._calls(bucket, plans)]
         for (chunk, _, owners), (rows, cpu) in zip(calls, self.spread(_clocked, calls), strict=True):
@@ -187,7 +187,7 @@ KEEP = 16 << 20
 class Collector:
     """Gathers the rows of one request, or adds up its weighted sums."""
 
-    def __init__(self, request: Train) -> None:
+    def __init__(self, task: Task, request: Train) -> None:
         self.request = request
         clients, parameters, like = len(request.clients), request.start.shape[-1], request.start
 
@@ -201,9 +201,14 @@ class Collector:
         self.mean = zeros(clients) if rule.mean_gradient or rule.first_gradient else None
         self.first = zeros(clients) if rule.first_gradient else None
         self.cpu = 0.0
+        self.where = task.statistics
+        whole = request.model is None and len(self.where)
+        self.statistics = like.new_zeros(clients, len(self.where)) if whole else None
 
     def add(self, row: Tensor, rows: Rows) -> None:
         """`rows` are the request's clients `row`."""
+        if self.statistics is not None:
+            self.statistics.index_copy_(0, row, rows.update[:, self.where])
         if self.keeps:
             self.update.index_copy_(0, row, rows.update)
         else:
@@ -217,8 +222,8 @@ class Collector:
         weights = self.request.weights
         if weights is not None and self.keeps:
             sums = torch.zeros(len(weights), self.update.shape[1], dtype=self.update.dtype, device=self.update.device)
-            return Trained(_add_weighted(sums, weights, self.update), self.mean, self.first, self.cpu)
-        return Trained(self.update, self.mean, self.first, self.cpu)
+            self.update = _add_weighted(sums, weights, self.update)
+        return Trained(self.update, self.mean, self.first, self.cpu, weights is not None, self.statistics)
 
 
 def _add_weighted(sums: Tensor, weights: Tensor, update: Tensor) -> Tensor:

@@ -20,12 +20,12 @@ from pathlib import Path
 import pandas as pd
 
 from reproduce import costs, plan, results, training
-from reproduce.errors import UserError
+from reproduce.errors import OwnCodeError, UserError
 from reproduce.experiment import Experiment, Panel, canonical, code, own_files
 from reproduce.plan import Job
 from reproduce.play import scores
 from reproduce.play.benchmarks import Benchmark, Refused
-from reproduce.play.specs import Spec, words
+from reproduce.play.specs import Spec, parse, words
 from reproduce.settings import settings
 from reproduce.text import duration, short
 
@@ -201,13 +201,13 @@ class Match:
         for entries, members in self.groups(due):
             try:
                 together(members)
-            except UserError:
-                raise
+                if entries[0].own:
+                    repeated(entries[0], members)
             except (Exception, SystemExit) as error:
-                if not entries[0].own:
+                if not entries[0].own or (isinstance(error, UserError) and not isinstance(error, OwnCodeError)):
                     raise
                 files = {str(f) for j in members for e in j.experiments for f in own_files(e)}
-                entries[0].failed = words(error, *map(Path, files))
+                entries[0].failed = str(error) if isinstance(error, OwnCodeError) else words(error, *map(Path, files))
                 print(
                     f"{entries[0].spec.text} on {entries[0].benchmark.name} failed: {entries[0].failed}",
                     file=sys.stderr,
@@ -258,6 +258,21 @@ class Match:
         lr = math.nan if entry.experiment is None or entry.untrained else float(entry.experiment.algorithm.lr)
         named = {"benchmark": entry.benchmark.name, "scale": entry.benchmark.scale, "algorithm": entry.spec.text}
         return rows.assign(**named, lr=lr, metric=entry.benchmark.metric[0], edge=entry.edge)
+
+    def twins(self) -> list[tuple[Spec, Spec]]:
+        """Own algorithms with another that gives their numbers, to the last digit, wherever both have some."""
+        curves: dict[Spec, dict[str, pd.DataFrame]] = {}
+        for e in self.entries:
+            if (j := self.reported(e)) is not None:
+                curves.setdefault(e.spec, {})[e.benchmark.name] = scores.curves(j, e.benchmark)
+        found = []
+        for own in (spec for spec in curves if spec.cls is not None):
+            for other in (spec for spec in curves if spec != own):
+                both = curves[own].keys() & curves[other].keys()
+                if both and all(curves[own][name].equals(curves[other][name]) for name in both):
+                    found.append((own, other))
+                    break
+        return found
 
     def histories(self, benchmark: Benchmark) -> pd.DataFrame:
         """The curves of a benchmark: algorithm, seed, round, time, value, status."""
@@ -328,6 +343,34 @@ def together(jobs: Sequence[Job]) -> None:
     training.train(whole)
     if len(jobs) > 1:
         divide(Path(whole.output), jobs, codes)
+
+
+def repeated(entry: Entry, jobs: Sequence[Job]) -> None:
+    """Train the first rounds of own jobs once more, by code that is loaded anew: all together they give the same bits,
+    and one seed alone what it gives beside the others.
+
+    Raises OwnCodeError if they do not, and removes the results: nobody could reproduce them.
+    """
+    from reproduce.engine.replay import replay
+    from reproduce.report.histories import load
+
+    stored = load([(j.panel.name, Path(j.output), "") for j in jobs], entry.benchmark.scale).frame
+    seeds, loaded = jobs[0].panel.seeds, dict(sys.modules)
+    for some in dict.fromkeys((seeds, seeds[-1:])):
+        spec = parse(entry.spec.text)
+        try:
+            anew = [entry.benchmark.experiment(spec, float(e.algorithm.lr)) for j in jobs for e in j.experiments]
+            outcome = replay(anew, some, 2, stored, settings().precision)
+        finally:
+            sys.modules.update(loaded)
+        if outcome.deviation if some == seeds else not outcome.agrees:
+            for j in jobs:
+                Path(j.output).unlink()
+            when = "when they are trained once more" if some == seeds else f"for seed {some[0]} without the other seeds"
+            raise OwnCodeError(
+                f"its first rounds give other numbers {when} ({outcome.where}): it may draw from a generator without a "
+                "seed, ask the time, or remember something outside the run's state"
+            )
 
 
 def divide(whole: Path, jobs: Sequence[Job], codes: Sequence[str]) -> None:

@@ -78,6 +78,11 @@ def notes(match: Match) -> list[str]:
     untrained = dict.fromkeys(e.benchmark.name for e in match.entries if e.untrained)
     if untrained:
         found.append(f"Not all of {', '.join(untrained)} is trained; without `--finished` it will be.")
+    for own, other in match.twins():
+        found.append(
+            f"{own.text} gives the numbers of {other.text}, to the last digit, wherever both were trained: are its "
+            "hooks called? A server step that needs each client's update returns None from `reduction`."
+        )
     jobs = [(e.benchmark.name, j) for e in match.entries if (j := match.reported(e)) is not None]
     said = stamp((name, standing_of(j)) for name, j in jobs)
     return [*found, *([f"Results: {said}."] if said else [])]

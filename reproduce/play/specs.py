@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from reproduce import closure
+from reproduce import closure, reads
 from reproduce.algorithms.base import FedAvg
 from reproduce.errors import UserError, unknown
 
@@ -101,11 +101,13 @@ def _load(module: str) -> ModuleType:
     assert specification.loader is not None
     loaded = importlib.util.module_from_spec(specification)
     sys.path.insert(0, str(Path.cwd()))
+    reads.forget(str(path))
     try:
         _forget(closure.own(frozenset({path})))  # what they import may have changed, too
         sys.modules[module] = loaded
         LOADED.add(module)
-        specification.loader.exec_module(loaded)
+        with reads.watched([str(path)]):
+            specification.loader.exec_module(loaded)
     except (Exception, SystemExit) as error:
         sys.modules.pop(module, None)
         raise UserError(f"{path.name} cannot be imported: {words(error, path)}") from error

@@ -257,7 +257,7 @@ def algorithm(name: str, lr: float, acg: tuple[float, float]) -> FedAvg:
         "fedavg": FedAvg(lr, momentum=MOMENTUM),
         "fedprox": FedProx(lr, momentum=MOMENTUM, mu=1.0),
         "scaffold": ScaffoldAsReleased(lr, momentum=MOMENTUM),
-        "fedacg": FedACG(lr, momentum=MOMENTUM, lam=acg[0], beta=acg[1]),
+        "fedacg": FedACG(lr, momentum=MOMENTUM, lam=acg[0], beta=acg[1], with_statistics=True),
         "moon": Moon(lr, momentum=MOMENTUM, mu=1.0, temperature=1.0),
     }
     return known[name]

@@ -1,0 +1,266 @@
+"""A file of a user's own with algorithms as people write them: where they draw from, remember, what they return.
+
+Each has a hook that adds a small number to the model; `WORKS` and `REFUSED` say how `play` must end.
+"""
+
+from __future__ import annotations
+
+HELPER = "KEPT = {}\n"
+
+OWN = """
+import collections, contextvars, functools, itertools, os, random, time, types
+from dataclasses import dataclass
+import numpy as np
+import torch
+from reproduce.algorithms.base import FedAvg
+import habits_helper
+
+STORE, LIST, SET, ARRAY, TENSOR = {}, [], set(), np.zeros(1), torch.zeros(1)
+RNG, TORCH, PY = np.random.default_rng(0), torch.Generator().manual_seed(1), random.Random(3)
+COUNT, DEQUE, SPACE = itertools.count(), collections.deque([0.0], maxlen=5), types.SimpleNamespace(n=0)
+SERIES = (i for i in range(10**9))
+CONTEXT = contextvars.ContextVar("c", default=0)
+
+class Box:
+    def __init__(self):
+        self.n = 0
+
+class Slots:
+    __slots__ = ("n",)
+    def __init__(self):
+        self.n = 0
+
+BOX, SLOTS = Box(), Slots()
+
+def counter():
+    kept = {"n": 0}
+    def step():
+        kept["n"] += 1
+        return kept["n"]
+    return step
+
+STEP = counter()
+
+def default(cache=[]):
+    cache.append(1)
+    return len(cache)
+
+PART = functools.partial(lambda kept: (kept.append(1), len(kept))[1], [])
+
+@functools.lru_cache
+def memo(n):
+    return n * 1e-3
+
+def counted(owner):
+    owner.n = getattr(owner, "n", 0) + 1
+    return owner.n
+
+def item(mapping):
+    mapping["n"] = mapping.get("n", 0) + 1
+    return mapping["n"]
+
+def added(vector):
+    vector += 1
+    return float(vector[0])
+
+class Habit(FedAvg):
+    def aggregate(self, env, state, now, cohort, trained):
+        super().aggregate(env, state, now, cohort, trained)
+        state["x"] = state["x"] + 0.01 * self.number(env, state)
+
+def habit(name, number, **more):
+    body = {"number": lambda self, env, state: number(self, state), "__module__": __name__, **more}
+    globals()[name] = dataclass(frozen=True)(type(name, (Habit,), body))
+
+habit("GlobalNumpy", lambda self, state: float(np.random.normal()))
+habit("GlobalTorch", lambda self, state: torch.randn_like(state["x"]))
+habit("GlobalRandom", lambda self, state: random.random())
+habit("Memo", lambda self, state: memo(state["round"]))
+habit("Seeded", lambda self, state: float(np.random.default_rng(state["round"]).normal()))
+habit("EntersState", lambda self, state: item(state))
+habit("OnClass", lambda self, state: item(self.kept), kept={})
+habit("SetsItself", lambda self, state: (object.__setattr__(self, "n", getattr(self, "n", 0) + 1), self.n)[1])
+habit("Counts", lambda self, state: counted(type(self)))
+habit("InModule", lambda self, state: item(STORE))
+habit("InHelper", lambda self, state: item(habits_helper.KEPT))
+habit("InList", lambda self, state: (LIST.append(1), len(LIST))[1])
+habit("InSet", lambda self, state: (SET.add(len(SET)), len(SET))[1])
+habit("InArray", lambda self, state: added(ARRAY))
+habit("InTensor", lambda self, state: added(TENSOR))
+habit("InSpace", lambda self, state: counted(SPACE))
+habit("InBox", lambda self, state: counted(BOX))
+habit("InSlots", lambda self, state: counted(SLOTS))
+habit("InFunction", lambda self, state: counted(default))
+habit("InPartial", lambda self, state: PART())
+habit("InClosure", lambda self, state: STEP())
+habit("InDefault", lambda self, state: default())
+habit("InContext", lambda self, state: (CONTEXT.set(CONTEXT.get() + 1), CONTEXT.get())[1])
+habit("InDeque", lambda self, state: (DEQUE.append(DEQUE[-1] + 1), DEQUE[-1])[1])
+habit("FromCount", lambda self, state: next(COUNT))
+habit("FromGenerator", lambda self, state: next(SERIES))
+habit("FromNumpy", lambda self, state: float(RNG.normal()))
+habit("FromTorch", lambda self, state: torch.rand(1, generator=TORCH).item())
+habit("FromRandom", lambda self, state: PY.random())
+habit("InAnother", lambda self, state: counted(np))
+pass
+habit("NoSeed", lambda self, state: float(np.random.default_rng().normal()))
+habit("Clock", lambda self, state: time.perf_counter() % 1)
+habit("Entropy", lambda self, state: os.urandom(1)[0])
+
+@dataclass(frozen=True)
+class Cached(Habit):
+    @functools.cached_property
+    def two(self):
+        return 2.0
+    def number(self, env, state):
+        return self.two
+
+@dataclass(frozen=True)
+class Remembers(Habit):
+    def setup(self, env, state):
+        state.update(n=0, start=torch.rand(1).item(), grid={"a": [np.zeros(2), (1, None)]})
+    def number(self, env, state):
+        state["n"] += 1
+        return state["n"] * 0.01 + state["start"]
+
+@dataclass(frozen=True)
+class Early(FedAvg):
+    def local(self, env, state, now, cohort):
+        state["n"] = state.get("n", 0) + 1
+        return super().local(env, state, now, cohort)
+
+@dataclass(frozen=True)
+class EarlyInPlace(FedAvg):
+    def local(self, env, state, now, cohort):
+        state["x"].mul_(0.999)
+        return super().local(env, state, now, cohort)
+
+@dataclass(frozen=True)
+class EarlyInArray(FedAvg):
+    def local(self, env, state, now, cohort):
+        state["x"].numpy()[:] *= 0.999
+        return super().local(env, state, now, cohort)
+
+@dataclass(frozen=True)
+class Evaluates(FedAvg):
+    def models(self, env, state):
+        state["x"] *= 0.9
+        return {"": state["x"]}
+
+@dataclass(frozen=True)
+class HoldsSet(FedAvg):
+    def setup(self, env, state):
+        state["seen"] = set()
+
+def leaves(name, end):
+    def aggregate(self, env, state, now, cohort, trained):
+        state["x"] = end(state["x"] + trained.sums[0])
+    globals()[name] = dataclass(frozen=True)(type(name, (FedAvg,), {"aggregate": aggregate, "__module__": __name__}))
+
+leaves("Half", lambda x: x.half())
+leaves("Single", lambda x: x.float())
+leaves("Longer", lambda x: torch.cat([x, x[:1]]))
+leaves("Shorter", lambda x: x[:-1])
+leaves("Empty", lambda x: x[:0])
+leaves("Square", lambda x: x[None])
+leaves("Numpy", lambda x: x.numpy())
+leaves("List", lambda x: x.tolist())
+leaves("Nothing", lambda x: None)
+leaves("Graph", lambda x: x.requires_grad_())
+leaves("Strided", lambda x: torch.stack([x, x], 1)[:, 0])
+
+def asks(name, **fields):
+    from dataclasses import replace
+    def local(self, env, state, now, cohort):
+        given = {k: v(env, state, cohort) for k, v in fields.items()}
+        return replace(FedAvg.local(self, env, state, now, cohort), **given)
+    globals()[name] = dataclass(frozen=True)(type(name, (FedAvg,), {"local": local, "__module__": __name__}))
+
+asks("StartHalf", start=lambda env, state, cohort: state["x"].half())
+asks("StartShort", start=lambda env, state, cohort: state["x"][:-1])
+asks("StartRows", start=lambda env, state, cohort: state["x"].expand(len(cohort.ids) + 1, -1))
+asks("CorrectionShort", correction=lambda env, state, cohort: state["x"][1:])
+asks("StepsFloat", steps=lambda env, state, cohort: np.ones(len(cohort.ids)))
+asks("StepsList", steps=lambda env, state, cohort: [1] * len(cohort.ids))
+asks("StepsNegative", steps=lambda env, state, cohort: np.full(len(cohort.ids), -1))
+asks("ClientsOutside", clients=lambda env, state, cohort: cohort.ids + env.clients)
+asks("ClientsMask", clients=lambda env, state, cohort: np.ones(len(cohort.ids), dtype=bool))
+asks("WeightsFlat", weights=lambda env, state, cohort: env.tensor(cohort.weight))
+asks("RatesShort", lr=lambda env, state, cohort: np.full(len(cohort.ids) + 1, 0.1))
+
+@dataclass(frozen=True)
+class SumsAsRows(FedAvg):
+    def aggregate(self, env, state, now, cohort, trained):
+        state["x"] = state["x"] + trained.updates.median(0).values
+
+@dataclass(frozen=True)
+class RowsAsSums(FedAvg):
+    def reduction(self, env, now, cohort):
+        return None
+    def aggregate(self, env, state, now, cohort, trained):
+        state["x"] = state["x"] + trained.sums[0]
+
+@dataclass(frozen=True)
+class Same(FedAvg):
+    mu: float = 1.0
+"""
+
+WORKS = (
+    *("GlobalNumpy", "GlobalTorch", "GlobalRandom", "Memo", "Seeded", "Cached", "Remembers", "Strided", "EntersState"),
+    "Same",
+)
+OUTSIDE = {
+    "OnClass": "`OnClass` of habits.py",
+    "SetsItself": "its own `n`",
+    "Counts": "`Counts` of habits.py",
+    "InModule": "`STORE` of habits.py",
+    "InHelper": "`KEPT` of habits_helper.py",
+    "InList": "`LIST` of habits.py",
+    "InSet": "`SET` of habits.py",
+    "InArray": "`ARRAY` of habits.py",
+    "InTensor": "`TENSOR` of habits.py",
+    "InSpace": "`SPACE` of habits.py",
+    "InBox": "`BOX` of habits.py",
+    "InSlots": "`SLOTS` of habits.py",
+    "InFunction": "`default` of habits.py",
+    "InPartial": "`PART` of habits.py",
+    "InClosure": "`STEP` of habits.py",
+    "InDefault": "`default` of habits.py",
+    "InContext": "`CONTEXT` of habits.py",
+    "InDeque": "`DEQUE` of habits.py",
+    "FromCount": "`COUNT` of habits.py",
+    "FromGenerator": "`SERIES` of habits.py",
+    "FromNumpy": "`RNG` of habits.py",
+    "FromTorch": "`TORCH` of habits.py",
+    "FromRandom": "`PY` of habits.py",
+}
+UNREPEATED = ("InAnother", "NoSeed", "Clock", "Entropy")
+
+REFUSED = {
+    **dict.fromkeys(("Early", "EarlyInPlace", "EarlyInArray"), "`round` changes the state before its last request"),
+    "Evaluates": "`models` changes the state before its last request",
+    "HoldsSet": 'state["seen"] holds a set',
+    "Half": "the model that the server step leaves is torch.float16",
+    "Single": "the model that the server step leaves is torch.float32",
+    "Longer": "the model that the server step leaves has shape [5], not [4]",
+    "Shorter": "the model that the server step leaves has shape [3], not [4]",
+    "Empty": "the model that the server step leaves has shape [0], not [4]",
+    "Square": "the model that the server step leaves has shape [1, 4], not [4]",
+    "Numpy": "the model that the server step leaves is a ndarray, not a tensor",
+    "List": "the model that the server step leaves is a list, not a tensor",
+    "Nothing": "the model that the server step leaves is a NoneType, not a tensor",
+    "Graph": "the model that the server step leaves has gradients (detach it)",
+    "StartHalf": "`start` of Train is torch.float16",
+    "StartShort": "`start` of Train has shape [3]",
+    "StartRows": "`start` of Train has shape [",
+    "CorrectionShort": "`correction` of Train has shape [3]",
+    "StepsFloat": "`steps` of Train has one number for each client",
+    "StepsList": "`steps` of Train has one number for each client",
+    "StepsNegative": "`steps` of Train are negative",
+    "ClientsOutside": "`clients` of Train lie in 0 .. ",
+    "ClientsMask": "`clients` of Train are whole numbers",
+    "WeightsFlat": "`weights` of Train, which `reduction` gives, are [M, ",
+    "RatesShort": "`lr` of Train has one number for each client",
+    "SumsAsRows": "the updates were added up: `reduction` must return None",
+    "RowsAsSums": "nothing was added up: `reduction` returned None",
+}

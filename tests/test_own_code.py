@@ -1,0 +1,66 @@
+"""A user's own algorithm gives the same bits whatever runs beside it, or an error that says why."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import own_habits
+import pytest
+from own_habits import OUTSIDE, REFUSED, UNREPEATED, WORKS
+from runs import run
+
+from reproduce.errors import OwnCodeError
+from reproduce.play import play
+from reproduce.play.benchmarks import find
+from reproduce.play.specs import parse
+
+ON = "fedacs/fig7-static@3"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "habits.py").write_text(own_habits.OWN)
+    (tmp_path / "habits_helper.py").write_text(own_habits.HELPER)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
+    monkeypatch.delitem(sys.modules, "habits_helper", raising=False)
+    return tmp_path
+
+
+def models(name: str, seeds: tuple[int, ...]) -> dict[int, list[float]]:
+    """Seed -> the model at the end of its run, by a module that is loaded anew."""
+    experiment = find(ON, "smoke").experiment(parse(f"habits:{name}"))
+    return {played.seed: played.state["x"].tolist() for played in run([experiment], seeds)}
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_the_same_bits_alone_and_in_a_cohort(folder: Path, name: str) -> None:
+    beside = models(name, (2, 1, 0))
+    assert models(name, (0,))[0] == beside[0]
+    assert models(name, (1, 0, 2)) == beside
+
+
+@pytest.mark.parametrize("name", ["GlobalNumpy", "GlobalTorch", "GlobalRandom"])
+def test_luck_differs_from_seed_to_seed(folder: Path, name: str) -> None:
+    plain, lucky = models("Same", (0, 1)), models(name, (0, 1))
+    moves = [[a - b for a, b in zip(lucky[seed], plain[seed], strict=True)] for seed in (0, 1)]
+    assert moves[0] != moves[1]
+
+
+@pytest.mark.parametrize("seeds", [(0,), (2, 1, 0)])
+@pytest.mark.parametrize("name", [*OUTSIDE, *REFUSED])
+def test_an_error_that_says_why(folder: Path, name: str, seeds: tuple[int, ...]) -> None:
+    said = f"it changes {OUTSIDE[name]}, so that" if name in OUTSIDE else REFUSED[name]
+    with pytest.raises((OwnCodeError, ValueError)) as error:
+        models(name, seeds)
+    assert said in str(error.value)
+
+
+def test_what_no_trace_shows_is_seen_when_it_is_trained_once_more(folder: Path) -> None:
+    frame = play([f"habits:{name}" for name in (*UNREPEATED, "Remembers")], on=ON, scale="smoke", seeds=(0, 1))
+    status = frame.drop_duplicates("algorithm").set_index("algorithm")["status"]
+    for name in UNREPEATED:
+        assert status[f"habits:{name}"].startswith("failed: its first rounds give other numbers when they are trained")
+    assert status["habits:Remembers"] == "ok"
+    assert len(list(Path("results/smoke/play").iterdir())) == 2, "FedAvg's and that of the one that repeats itself"
