@@ -1,22 +1,38 @@
-"""The round clock: a run that ends with its target."""
+"""The round clock: how runs end, and which batches clients take."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 import torch
 from runs import run
 
-from reproduce.algorithms.base import FedAvg
+from reproduce.algorithms.base import (
+    DistinctClients,
+    FedAvg,
+    Now,
+    Participants,
+    Participation,
+    State,
+    WeightedDraws,
+)
+from reproduce.algorithms.fednova import FedNova
+from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
 from reproduce.engine.cohort import Run
+from reproduce.engine.requests import Train, Trained
+from reproduce.engine.task import Env
+from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
-from reproduce.problems import Classification
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.models import Softmax
+from reproduce.problems import Classification, Quadratic
+from reproduce.problems.batches import Cyclic, Shuffled
+from reproduce.problems.models import MLP, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.systems import Steps, System
+from reproduce.systems.work import PerClient
 
 PROBLEM = Classification("digits", Softmax(64, 10), IID(), clients=5, batches=Shuffled(10), train_samples=400)
 
@@ -56,3 +72,50 @@ def test_a_resumed_run_remembers_that_it_was_there() -> None:
 def test_numbers_that_make_no_rounds_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="none of them may be negative, nor every 0"):
         Rounds(**{"rounds": 3, **wrong})
+
+
+@pytest.mark.parametrize("participation", [DistinctClients(2), WeightedDraws(2)])
+@pytest.mark.parametrize("algorithm", [FedAvg, FedNova, Scaffold])
+def test_batches_are_counted_of_those_that_trained(
+    monkeypatch: pytest.MonkeyPatch, algorithm: type[FedAvg], participation: Participation
+) -> None:
+    """A cyclic order goes on where the client stopped, whatever rounds it was not part of."""
+    asked: list[Train] = []
+    train = Trainer.train
+    monkeypatch.setattr(Trainer, "train", lambda self, jobs: asked.extend(r for _, r in jobs) or train(self, jobs))
+    problem = replace(PROBLEM, batches=Cyclic(10))
+    experiment = Experiment(
+        {"n": 0}, problem, System(work=PerClient((1, 2, 3, 4, 5))), algorithm(0.02, participation), Rounds(8)
+    )
+    (played,) = run([experiment], dtype=torch.float64)
+    done = [0] * 5
+    for request in asked:
+        assert request.offset is not None
+        for client, steps, offset in zip(request.clients, request.steps, request.offset, strict=True):
+            assert offset == done[client]
+            done[client] += int(steps)
+    assert played.state["steps_done"].tolist() == done
+    assert len({tuple(r.clients) for r in asked}) > 1, "the test tests something"
+
+
+@dataclass(frozen=True)
+class Leap(FedAvg):
+    """A server step to the largest numbers that there are, or beyond."""
+
+    beyond: bool = False
+
+    def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
+        state["x"] = torch.full_like(state["x"], torch.inf if self.beyond else torch.finfo(state["x"].dtype).max)
+
+
+@pytest.mark.parametrize("problem", [PROBLEM, replace(PROBLEM, model=MLP(64, 8, 10)), Quadratic(clients=2, dim=2)])
+@pytest.mark.parametrize("beyond", [False, True])
+def test_an_evaluation_that_is_not_finite_is_a_divergence(problem: Any, beyond: bool) -> None:
+    """Parameters that are finite can say what is not: then no sample counts as right, and the run ends."""
+    (played,) = run([Experiment({"n": 0}, problem, System(), Leap(0.02, beyond=beyond), Rounds(3))])
+    assert played.state["status"] == "diverged"
+    assert played.state["round"] == 1
+    recorded = {metric: v for r, _, metric, _, v in played.state["history"] if r == 1}
+    assert bool(recorded) == (not beyond), "of a model that is none there is no evaluation"
+    assert recorded.get("accuracy", 0.0) == 0.0
+    assert not any(math.isfinite(v) for metric, v in recorded.items() if metric != "accuracy")

@@ -40,7 +40,7 @@ def step(
             if isinstance(r, Train):
                 np.add.at(done, r.clients, r.steps)
             if isinstance(a, Trained) and a.statistics is not None:
-                weight = weights(r) * (r.steps > 0)
+                weight = weights(r)
                 heard = np.flatnonzero(weight)  # what was lost, of weight 0, must not count as NaN either
                 mean += env.tensor(weight[heard]) @ (r.start[..., where] + a.statistics)[heard]
                 total += float(weight.sum())
