@@ -38,13 +38,16 @@ _installed: list[bool] = []
 
 
 @contextmanager
-def watched(owners: Iterable[str]) -> Iterator[None]:
-    """Note what is read meanwhile for the files `owners`, whose code runs."""
+def watched(owners: Iterable[str], anew: bool = False) -> Iterator[None]:
+    """Note what is read meanwhile for the files `owners`, whose code runs; anew: they are loaded, and what they read
+    before does not count."""
     if not _installed:
         _installed.append(True)
         sys.addaudithook(_hook)
     kept, real = _owners[:], os.environ
     _owners[:] = owners
+    for owner in _owners if anew else ():
+        _noted.pop(owner, None)
     noting = copy.copy(real)
     noting.__class__ = _Environment
     os.environ = noting  # noqa: B003 - the same variables, seen through a mapping that notes
@@ -53,11 +56,6 @@ def watched(owners: Iterable[str]) -> Iterator[None]:
     finally:
         _owners[:] = kept
         os.environ = real  # noqa: B003
-
-
-def forget(owner: str) -> None:
-    """The file is loaded again: what it read before does not count."""
-    _noted.pop(owner, None)
 
 
 def remember(owners: Iterable[str], read: Noted) -> None:
@@ -99,7 +97,8 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
         if reads and isinstance(path, str | bytes | os.PathLike):
             _note(f"file {_source(os.fsdecode(path))}")
     elif event in FOLDERS and isinstance(arguments[0], str | bytes | os.PathLike | None):
-        _note(f"folder {os.path.abspath(os.fsdecode(arguments[0] or '.'))}")
+        if not sys._getframe(1).f_code.co_filename.startswith("<frozen"):  # an import only looks around
+            _note(f"folder {os.path.abspath(os.fsdecode(arguments[0] or '.'))}")
     elif event in OUTSIDE:
         _note(f"event {event}")
 

@@ -11,8 +11,9 @@ from own_habits import OUTSIDE, REFUSED, UNREPEATED, WORKS
 from runs import run
 
 from reproduce.errors import OwnCodeError
-from reproduce.play import play
+from reproduce.play import play, shown
 from reproduce.play.benchmarks import find
+from reproduce.play.match import Match
 from reproduce.play.specs import parse
 
 ON = "fedacs/fig7-static@3"
@@ -64,3 +65,10 @@ def test_what_no_trace_shows_is_seen_when_it_is_trained_once_more(folder: Path) 
         assert status[f"habits:{name}"].startswith("failed: its first rounds give other numbers when they are trained")
     assert status["habits:Remembers"] == "ok"
     assert len(list(Path("results/smoke/play").iterdir())) == 2, "FedAvg's and that of the one that repeats itself"
+
+
+def test_an_algorithm_that_is_another_to_the_last_digit_is_named(folder: Path) -> None:
+    match = Match([parse("habits:Same"), parse("habits:Seeded")], [find(ON, "smoke")], (0, 1))
+    match.train()
+    assert [(own.text, other.text) for own, other in match.twins()] == [("habits:Same", "fedavg")]
+    assert any("habits:Same gives the numbers of fedavg" in note for note in shown.notes(match))

@@ -101,12 +101,12 @@ def _load(module: str) -> ModuleType:
     assert specification.loader is not None
     loaded = importlib.util.module_from_spec(specification)
     sys.path.insert(0, str(Path.cwd()))
-    reads.forget(str(path))
     try:
-        _forget(closure.own(frozenset({path})))  # what they import may have changed, too
+        theirs = closure.own(frozenset({path}))
+        _forget(theirs)  # what they import may have changed, too
         sys.modules[module] = loaded
         LOADED.add(module)
-        with reads.watched([str(path)]):
+        with reads.watched(map(str, theirs), anew=True):
             specification.loader.exec_module(loaded)
     except (Exception, SystemExit) as error:
         sys.modules.pop(module, None)
