@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
@@ -10,11 +11,16 @@ import pytest
 from own_habits import OUTSIDE, REFUSED, UNREPEATED, WORKS
 from runs import run
 
+from reproduce.engine.checkpoint import put, unpack
+from reproduce.engine.cohort import Cohort, prepare
+from reproduce.engine.task import Tasks
+from reproduce.engine.trainer import Trainer
 from reproduce.errors import OwnCodeError
 from reproduce.play import play, shown
 from reproduce.play.benchmarks import find
 from reproduce.play.match import Match
 from reproduce.play.specs import parse
+from reproduce.settings import settings
 
 ON = "fedacs/fig7-static@3"
 
@@ -72,3 +78,25 @@ def test_an_algorithm_that_is_another_to_the_last_digit_is_named(folder: Path) -
     match.train()
     assert [(own.text, other.text) for own, other in match.twins()] == [("habits:Same", "fedavg")]
     assert any("habits:Same gives the numbers of fedavg" in note for note in shown.notes(match))
+
+
+@pytest.mark.parametrize("name", ["GlobalNumpy", "GlobalTorch", "GlobalRandom", "Remembers", "EntersState"])
+def test_a_resumed_run_ends_in_the_same_bits(folder: Path, name: str) -> None:
+    """From every checkpoint that there could be, through the file that would be written."""
+    experiment = find(ON, "smoke").experiment(parse(f"habits:{name}"))
+    (whole,) = prepare([experiment], (1,), Tasks(settings()))
+    kept: list[bytes] = []
+
+    def tick() -> None:
+        file = io.BytesIO()
+        put(whole.state, file)
+        kept.append(file.getvalue())
+
+    Cohort([whole], Trainer(), tick).run()
+    assert len(kept) == 4, "one at the beginning of every round, and one before the last evaluation"
+    for state in kept:
+        (resumed,) = prepare([experiment], (1,), Tasks(settings()))
+        resumed.state.update(unpack(io.BytesIO(state)))
+        Cohort([resumed], Trainer()).run()
+        assert repr(resumed.state["history"]) == repr(whole.state["history"])
+        assert resumed.state["x"].equal(whole.state["x"])
