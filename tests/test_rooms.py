@@ -10,7 +10,7 @@ import pytest
 from reproduce import closure
 
 ROOMS = (
-    ("errors", "seal", "streams", "text"),
+    ("errors", "reads", "seal", "streams", "text"),
     ("files", "settings"),
     ("closure",),
     ("experiment",),
