@@ -201,6 +201,27 @@ class RowsAsSums(FedAvg):
         state["x"] = state["x"] + trained.sums[0]
 
 @dataclass(frozen=True)
+class LooksElsewhere(FedAvg):
+    def models(self, env, state):
+        from reproduce.engine.requests import Evaluate
+        return {"": Evaluate(state["x"][None], view="validation")}
+
+@dataclass(frozen=True)
+class NoModels(FedAvg):
+    def models(self, env, state):
+        return None
+
+@dataclass(frozen=True)
+class ModelsAsRows(FedAvg):
+    def models(self, env, state):
+        return {"": state["x"][None]}
+
+@dataclass(frozen=True)
+class AsksForText(FedAvg):
+    def round(self, env, state, now):
+        yield "train"
+
+@dataclass(frozen=True)
 class Same(FedAvg):
     mu: float = 1.0
 """
@@ -261,6 +282,10 @@ REFUSED = {
     "ClientsMask": "`clients` of Train are whole numbers",
     "WeightsFlat": "`weights` of Train, which `reduction` gives, are [M, ",
     "RatesShort": "`lr` of Train has one number for each client",
+    "LooksElsewhere": "a quadratic has no evaluation view 'validation'",
+    "NoModels": "`models` gives a mapping",
+    "ModelsAsRows": "`models` gives a vector [P]",
+    "AsksForText": "a hook asks for str, which is no Train",
     "SumsAsRows": "the updates were added up: `reduction` must return None",
     "RowsAsSums": "nothing was added up: `reduction` returned None",
 }

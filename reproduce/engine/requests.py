@@ -185,6 +185,11 @@ def check(task: Task, request: Any) -> None:
     for name in MODELS[type(request)]:
         if (value := getattr(request, name)) is not None:
             _models(task, value, count, clients, f"`{name}` of {what}")
+    if isinstance(request, Evaluate) and request.view not in ("test", "train"):
+        try:
+            task.problem.check_view(request.view)
+        except (ValueError, TypeError) as error:
+            raise OwnCodeError(str(error)) from error
     if not isinstance(request, Train):
         return
     for name in PER_CLIENT:
