@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ DATA = 200
 class Given:
     """The parts as they are given."""
 
+    leaves_empty: ClassVar[bool] = True
     parts: tuple[tuple[int, ...], ...]
 
     def split(self, labels: np.ndarray, clients: int, seed: int) -> list[np.ndarray]:
@@ -52,9 +54,9 @@ def test_who_has_no_samples_does_nothing(batches: Batches, work: Work) -> None:
     ("parts", "clients", "words"),
     [
         (HALVES, 3, "makes 2 parts for 3 clients"),
-        (((-1, 0), (1,)), 2, "numbers of samples, 0 to 199"),
-        (((0,), (DATA,)), 2, "numbers of samples, 0 to 199"),
-        (((), ()), 2, "some of them any"),
+        (((-1, 0), (1,)), 2, "the sample (-1|200): there are 0 to 199"),
+        (((0,), (DATA,)), 2, "the sample (-1|200): there are 0 to 199"),
+        (((), ()), 2, "client 0 no samples"),
     ],
 )
 def test_what_is_no_split_is_refused(parts: tuple[tuple[int, ...], ...], clients: int, words: str) -> None:

@@ -425,8 +425,6 @@ def test_label_groups_and_test_classes_refuse_nonsense() -> None:
             GroupedDirichlet(0.3, label_sets=sets)
     with pytest.raises(UserError, match="but not both"):
         GroupedDirichlet(0.3, 0.2, ((0,), (1,)))
-    with pytest.raises(UserError, match="positive alpha"):
-        GroupedDirichlet(0.0)
     for partition in (BalancedDirichlet(0.3), CappedDirichlet(1.0, 0)):
         with pytest.raises(UserError, match="training set has not"):
             partition.split_test(balanced(4, 50), balanced(5, 10), 4, 0)

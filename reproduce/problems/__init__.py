@@ -16,7 +16,9 @@ import numpy as np
 from reproduce.errors import UserError, unknown
 from reproduce.problems.batches import Batches, Fixed
 from reproduce.problems.bytepairs import BytePairs
+from reproduce.problems.checks import declaration
 from reproduce.problems.models import MLP, Model, Softmax
+from reproduce.problems.own import frozen, positive, whole
 from reproduce.problems.sample import Sample
 from reproduce.problems.sources import SOURCES
 from reproduce.streams import rng
@@ -124,12 +126,42 @@ class Classification:
             raise ValueError(f"tokenizer '{self.tokenizer}': use 'hashed' or 'pieces', or BytePairs")
         if self.tokenizer != "hashed" and getattr(self.source, "kind", "") != "text":
             raise UserError(f"{self.data} has no texts to cut into word pieces")
+        if not isinstance(self.data, str):
+            frozen("the data set", self.data)
+            declaration(self.data)
+        frozen("the partition", self.partition)
+        frozen("the batches", self.batches)
+        self._check_numbers()
+        if not callable(getattr(self.partition, "split", None)):
+            raise UserError(f"the partition {type(self.partition).__name__} has no split(labels, clients, seed)")
         if self.test_partition and not hasattr(self.partition, "split_test"):
             raise UserError(f"the partition {type(self.partition).__name__} cannot split a test set")
         _check_tokens(self.model, self.sample)
         outputs = _outputs(self.model, self.sample)
         if outputs < self.source.classes:
             raise UserError(f"{self.model} has {outputs} outputs for the {self.source.classes} classes of {self.data}")
+
+    def _check_numbers(self) -> None:
+        """UserError for a number that the data do not have or that means nothing."""
+        whole("the number of clients", self.clients)
+        whole("evaluation_batch", self.evaluation_batch)
+        sizes = zip(("train_samples", "test_samples"), (self.train_samples, self.test_samples), strict=True)
+        for (name, wanted), there in zip(sizes, self.source.sizes, strict=True):
+            whole(name, wanted, 0)
+            if wanted > there:
+                raise UserError(f"{name} is {wanted}, and {self.data} has {there}: use fewer, or 0 for all")
+        numbers = {"pad": self.pad, "subset_seed": self.subset_seed, "partition_seed": self.partition_seed or 0}
+        for name, value in numbers.items():
+            whole(name, value, 0)
+        if not isinstance(self.batches, Batches):
+            raise UserError(f"batches are a record of reproduce.problems.batches, not {self.batches!r}")
+        channels, image = self.source.sample.shape[0], len(self.source.sample.shape) == 3
+        if (self.mean or self.std or self.pad) and not image:
+            raise UserError(f"mean, std and pad are for images, and {self.data} has samples of one axis")
+        if (self.mean or self.std) and not len(self.mean) == len(self.std) == channels:
+            raise UserError(f"mean {self.mean} and std {self.std} have one number each for {channels} channels")
+        for deviation in self.std:
+            positive("each number of std", deviation)
 
     @property
     def source(self) -> Any:

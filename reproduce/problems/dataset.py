@@ -26,7 +26,8 @@ class Dataset:
     train_x, test_x: images uint8 [N, H, W, C] (C = 1 for grey), tables float32 [N, D], texts int32 [N, 64] token ids of
         `tokenize` with padding 0.
     train_y, test_y: int64 [N], labels 0 .. n_classes - 1.
-    source: "data folder" or "embedded".  sha256: of the files used, or of the arrays of an embedded set.
+    source: "data folder", "embedded", or "record" where a problem brings its own.  sha256: of the files used, or of the
+        arrays of a set without files.
     note: what a caption must say about the data; empty if they are the official ones.
     train_text, test_text: the raw texts of a text set, in the order of the labels.
     """
@@ -37,7 +38,7 @@ class Dataset:
     test_x: NDArray[Any]
     test_y: NDArray[np.int64]
     n_classes: int
-    source: Literal["data folder", "embedded"]
+    source: Literal["data folder", "embedded", "record"]
     sha256: str
     note: str = ""
     train_text: Sequence[str] | None = None

@@ -1,0 +1,83 @@
+"""What users bring: numbers of records, and records whose code is not this package's."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from reproduce.errors import UserError
+from reproduce.streams import rng
+
+
+def whole(what: str, value: Any, least: int = 1) -> None:
+    """UserError unless `value` is a whole number of at least `least`: 8.0, True and "8" are none."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise UserError(f"{what} is a whole number >= {least}, not {value!r}")
+
+
+def positive(what: str, value: Any) -> None:
+    """UserError unless `value` is a positive and finite number."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not 0 < value < math.inf:
+        raise UserError(f"{what} is a positive number, not {value!r}")
+
+
+def frozen(what: str, record: Any) -> None:
+    """UserError unless `record` is a frozen dataclass of plain values, by which runs are named and told apart."""
+    try:
+        hash(record)
+    except TypeError:
+        known = False
+    else:
+        known = dataclasses.is_dataclass(record) and not isinstance(record, type)
+    if not known:
+        raise UserError(f"{what} {type(record).__name__} needs @dataclass(frozen=True), with numbers, words and tuples")
+
+
+def foreign(record: Any) -> bool:
+    """Is a record, or one in its fields, of a class that is not this package's?"""
+    if isinstance(record, list | tuple) and type(record) in (list, tuple):
+        return any(map(foreign, record))
+    if record is None or type(record) in (bool, int, float, str):
+        return False
+    if type(record).__module__.partition(".")[0] != "reproduce":
+        return True
+    return dataclasses.is_dataclass(record) and any(
+        foreign(getattr(record, f.name)) for f in dataclasses.fields(record)
+    )
+
+
+@contextmanager
+def calling(what: str, *key: int | str) -> Iterator[None]:
+    """Around a user's code, which `what` names: whatever it raises is a UserError.
+
+    The global generators of Python, NumPy and torch start from `key` inside and are as before outside, so that code
+    that draws from them draws the same every time.
+    """
+    seed = int(rng("own", *key).integers(2**32))
+    torch: Any = sys.modules.get("torch")
+    numpy: Any = np.random.mtrand._rand  # type: ignore[attr-defined]  # the global one
+    before = random.getstate(), numpy.get_state(), torch.get_rng_state() if torch else None
+    random.seed(seed)
+    numpy.seed(seed)
+    if torch:
+        torch.default_generator.manual_seed(seed)
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:  # a user's code raises whatever it likes
+        said = " ".join(str(error).split())
+        raise UserError(f"{what} cannot be used: {type(error).__name__}{': ' if said else ''}{said}") from error
+    finally:
+        random.setstate(before[0])
+        numpy.set_state(before[1])
+        if torch:
+            torch.set_rng_state(before[2])
