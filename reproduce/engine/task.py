@@ -30,7 +30,7 @@ from reproduce.errors import UserError
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Indices, planned
 from reproduce.problems.bytepairs import BytePairs
-from reproduce.problems.checks import by_contents
+from reproduce.problems.checks import by_contents, summed
 from reproduce.problems.data import load, of_record
 from reproduce.problems.models import Model
 from reproduce.problems.own import foreign
@@ -75,7 +75,7 @@ class Arena:
         self.train_y = torch.from_numpy(self.labels).to(self.device)
         self.test_y = torch.from_numpy(self.test_labels).to(self.device)
         self.labels.flags.writeable = self.test_labels.flags.writeable = False  # partitions are handed them
-        self.splits: dict[Any, tuple[int, list[Indices]]] = {}  # seed and parts of users' partitions, the first of each
+        self.splits: dict[Any, dict[int, list[Indices]]] = {}  # of users' partitions: what the first two seeds give
         self._known: dict[int, tuple[Tensor, int]] = {}
         self.padded: Tensor | None = None  # the compiled kernel's copy of train_x
 
@@ -150,8 +150,12 @@ def _subset(labels: np.ndarray, count: int, problem: Classification, part: str) 
     order = rng("subset", part, problem.subset_seed).permutation(len(labels))
     if not problem.subset_balanced:
         return np.sort(order[:count])
-    classes = np.unique(labels)
-    return np.sort(np.concatenate([order[labels[order] == c][: count // len(classes)] for c in classes]))
+    classes, there = np.unique(labels, return_counts=True)
+    each = count // len(classes)
+    if not 0 < each <= there.min():
+        said = f"{each} samples of each of {len(classes)} classes, and the smallest has {there.min()}"
+        raise UserError(f"{part}_samples = {count} are {said}: use another number, or subset_balanced=False")
+    return np.sort(np.concatenate([order[labels[order] == c][:each] for c in classes]))
 
 
 def _parts(arena: Arena, problem: Classification, seed: int) -> list[Indices]:
@@ -165,11 +169,14 @@ def _parts(arena: Arena, problem: Classification, seed: int) -> list[Indices]:
         what, partition, lambda: partition.split(arena.labels, problem.clients, seed),
         problem.clients, len(arena.labels), seed,
     )  # fmt: skip
-    if foreign(partition) and getattr(partition, "data_seed", None) is None:
-        first, before = arena.splits.setdefault((partition, problem.clients), (seed, parts))
-        if first != seed and all(map(np.array_equal, parts, before)):
-            said = f"{what} is the same for the seeds {first} and {seed}: use its `seed`, or declare a `data_seed`"
-            print(said, file=sys.stderr)
+    if foreign(partition):
+        arena.checksums[f"{what}, seed {seed}"] = summed(parts)  # what another process splits otherwise is not resumed
+        known = arena.splits.setdefault((partition, problem.clients), {})
+        if len(known) < 2 and known.setdefault(seed, parts) is parts and len(known) == 2:
+            (first, before), _ = known.items()
+            if getattr(partition, "data_seed", None) is None and all(map(np.array_equal, parts, before)):
+                said = f"{what} is the same for the seeds {first} and {seed}: use its `seed`, or declare a `data_seed`"
+                print(said, file=sys.stderr)
     return parts
 
 
@@ -194,6 +201,10 @@ class ClassificationTask:
         self.indices = _parts(arena, problem, split_seed)
         self.clients = len(self.indices)
         self.samples = np.array([len(i) for i in self.indices], dtype=np.int64)
+        if problem.weights == "uniform" and not self.samples.all():
+            raise UserError(
+                f"client {self.samples.argmin()} has no samples and a share of the model: use weights='size'"
+            )
         share = self.samples if problem.weights == "size" else np.ones(self.clients)
         self.weights = share / share.sum()
         self.test_indices: list[Indices] | None = None
@@ -277,8 +288,12 @@ class ClassificationTask:
         return float((steps // passes * samples + steps % passes * np.minimum(size, samples)).sum())
 
     def gradients(self, request: Gradient) -> Tensor:
-        """[C, P]: evaluation-mode gradients on the clients' whole data, or on one random batch of `request.batch`."""
-        return torch.stack([mean_gradient(self, int(c), request) for c in request.clients])
+        """[C, P]: evaluation-mode gradients on the clients' whole data, or on one random batch of `request.batch`.
+
+        Zero for a client without samples, whose weight is 0.
+        """
+        none = torch.zeros_like(request.x)
+        return torch.stack([mean_gradient(self, int(c), request) if self.samples[c] else none for c in request.clients])
 
     def company(self, request: Evaluate) -> Hashable:
         """Evaluations with equal words are answered together: same data, same samples in the same order, same model."""

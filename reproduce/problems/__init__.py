@@ -18,7 +18,7 @@ from reproduce.problems.batches import Batches, Fixed
 from reproduce.problems.bytepairs import BytePairs
 from reproduce.problems.checks import declaration
 from reproduce.problems.models import MLP, Model, Softmax
-from reproduce.problems.own import frozen, positive, whole
+from reproduce.problems.own import frozen, positive, seed, whole
 from reproduce.problems.sample import Sample
 from reproduce.problems.sources import SOURCES
 from reproduce.streams import rng
@@ -150,9 +150,10 @@ class Classification:
             whole(name, wanted, 0)
             if wanted > there:
                 raise UserError(f"{name} is {wanted}, and {self.data} has {there}: use fewer, or 0 for all")
-        numbers = {"pad": self.pad, "subset_seed": self.subset_seed, "partition_seed": self.partition_seed or 0}
-        for name, value in numbers.items():
-            whole(name, value, 0)
+        whole("pad", self.pad, 0)
+        whole("subset_seed", self.subset_seed, 0)
+        seed("subset_seed", self.subset_seed)
+        seed("partition_seed", self.partition_seed)
         if not isinstance(self.batches, Batches):
             raise UserError(f"batches are a record of reproduce.problems.batches, not {self.batches!r}")
         channels, image = self.source.sample.shape[0], len(self.source.sample.shape) == 3

@@ -88,8 +88,9 @@ def features(name: str, x: Any, sample: Sample, floats: bool) -> NDArray[Any]:
     low, high = x.min(), x.max()
     if tokens and not 0 <= low <= high < sample.vocabulary:
         raise ValueError(f"{name} has token ids outside 0 .. {sample.vocabulary - 1}: {low} .. {high}")
-    if x.dtype.kind == "f" and not -LARGEST <= low <= high <= LARGEST:
-        wrong = int(np.flatnonzero(~(np.abs(x) <= LARGEST).reshape(len(x), -1).all(1))[0])
+    if x.dtype.kind == "f" and not -LARGEST <= float(low) <= float(high) <= LARGEST:
+        fine = np.abs(x) <= LARGEST if x.dtype.itemsize > 4 else np.isfinite(x)
+        wrong = int(np.flatnonzero(~fine.reshape(len(x), -1).all(1))[0])
         raise ValueError(f"{name} has a value that is no finite float32 (sample {wrong})")
     return x.astype(np.int32, copy=False) if tokens and x.dtype.itemsize < 8 else x
 
@@ -126,7 +127,7 @@ def texts(part: str, given: Any, rows: int) -> None:
         raise ValueError(f"{part}_text has the type {type(given[0]).__name__}; texts are strings")
 
 
-def summed(arrays: Iterable[NDArray[Any]], texts: Iterable[Any]) -> str:
+def summed(arrays: Iterable[NDArray[Any]], texts: Iterable[Any] = ()) -> str:
     """SHA-256 of arrays, their types and shapes, and of lists of texts."""
     sha256 = hashlib.sha256()
     for values in arrays:

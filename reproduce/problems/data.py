@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from reproduce.errors import MissingData, UserError, unknown
 from reproduce.problems import checks, store, weights
 from reproduce.problems.dataset import Arrays, Dataset, Texts, tokenize
@@ -176,6 +178,9 @@ def _loaded(record: Any, own: bool) -> Dataset:
             x, y = checks.samples(part, x, y, record.sample, rows, record.classes, floats=True)
             arrays |= {f"{part}_x": x, f"{part}_y": y}
             checks.texts(part, text, rows)
+        types = [arrays[f"{part}_x"].dtype for part in PARTS]
+        if len(record.sample.shape) == 3 and types.count(np.dtype(np.uint8)) == 1:
+            raise ValueError(f"train_x has the type {types[0]} and test_x {types[1]}; images of both have the same")
     except ValueError as error:
         raise UserError(f"data set {name}: {error}") from error
     sha256 = checks.summed(arrays.values(), texts) if own else data.sha256

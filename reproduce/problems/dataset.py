@@ -11,6 +11,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from reproduce.problems.checks import array
 from reproduce.problems.sources import VOCABULARY
 
 Arrays = dict[str, NDArray[Any]]
@@ -46,7 +47,7 @@ class Dataset:
 
     def __post_init__(self) -> None:
         for key in ("train_x", "train_y", "test_x", "test_y"):
-            view = np.asarray(getattr(self, key)).view()
+            view = array(key, getattr(self, key)).view()
             view.flags.writeable = False
             object.__setattr__(self, key, view)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from reproduce.errors import UserError
-from reproduce.streams import rng
+from reproduce.streams import WORD, rng
 
 
 def whole(what: str, value: Any, least: int = 1) -> None:
@@ -22,11 +22,26 @@ def whole(what: str, value: Any, least: int = 1) -> None:
         raise UserError(f"{what} is a whole number >= {least}, not {value!r}")
 
 
+def seed(what: str, value: Any) -> None:
+    """UserError unless `value` can seed every generator: a whole number below 2^32, or None for the seed of the run."""
+    if value is not None:
+        whole(what, value, 0)
+        if value >= WORD:
+            raise UserError(f"{what} is below 2^32, not {value}")
+
+
 def positive(what: str, value: Any) -> None:
     """UserError unless `value` is a positive and finite number."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not number or not 0 < value < math.inf:
         raise UserError(f"{what} is a positive number, not {value!r}")
+
+
+def share(what: str, value: Any) -> None:
+    """UserError unless `value` is a number in [0, 1)."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not 0 <= value < 1:
+        raise UserError(f"{what} lies in [0, 1), not {value!r}")
 
 
 def frozen(what: str, record: Any) -> None:
@@ -61,21 +76,22 @@ def calling(what: str, *key: int | str) -> Iterator[None]:
     The global generators of Python, NumPy and torch start from `key` inside and are as before outside, so that code
     that draws from them draws the same every time.
     """
-    seed = int(rng("own", *key).integers(2**32))
+    start = int(rng("own", *key).integers(WORD))
     torch: Any = sys.modules.get("torch")
     numpy: Any = np.random.mtrand._rand  # type: ignore[attr-defined]  # the global one
     before = random.getstate(), numpy.get_state(), torch.get_rng_state() if torch else None
-    random.seed(seed)
-    numpy.seed(seed)
+    random.seed(start)
+    numpy.seed(start)
     if torch:
-        torch.default_generator.manual_seed(seed)
+        torch.default_generator.manual_seed(start)
     try:
         yield
     except UserError:
         raise
     except Exception as error:  # a user's code raises whatever it likes
-        said = " ".join(str(error).split())
-        raise UserError(f"{what} cannot be used: {type(error).__name__}{': ' if said else ''}{said}") from error
+        kind = "" if isinstance(error, ValueError) else type(error).__name__
+        said = ": ".join(filter(None, (kind, " ".join(str(error).split()))))
+        raise UserError(f"{what} cannot be used: {said}") from error
     finally:
         random.setstate(before[0])
         numpy.set_state(before[1])

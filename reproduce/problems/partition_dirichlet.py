@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.errors import UserError
+from reproduce.problems.own import seed as check_seed
 from reproduce.problems.own import whole
 from reproduce.problems.partition_tools import (
     ATTEMPTS,
@@ -18,7 +19,6 @@ from reproduce.problems.partition_tools import (
     Labels,
     check,
     check_prior,
-    check_seed,
     classes_of,
     cut,
     impossible,
@@ -99,7 +99,7 @@ class CappedDirichlet:
 
     def __post_init__(self) -> None:
         check_prior(self.alpha)
-        check_seed(self.data_seed)
+        check_seed("data_seed", self.data_seed)
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         classes, total = classes_of(labels), len(labels)
@@ -165,7 +165,7 @@ class BalancedDirichlet:
 
     def __post_init__(self) -> None:
         check_prior(self.alpha)
-        check_seed(self.data_seed)
+        check_seed("data_seed", self.data_seed)
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         return self.split_with_priors(labels, clients, seed)[0]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.errors import UserError
+from reproduce.problems.own import share
 from reproduce.problems.partition_tools import (
     ATTEMPTS,
     TRAIN,
@@ -67,6 +68,7 @@ class GroupedDirichlet:
 
     def __post_init__(self) -> None:
         check_prior(self.alpha)
+        share("the overlap of two groups", self.overlap)
         if self.label_sets and self.overlap:
             raise UserError("declare the overlap of two groups, or their label sets, but not both")
         for number, given in enumerate(self.label_sets, start=1):
@@ -178,6 +180,10 @@ class TwoShard:
     """
 
     batched: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.batched, bool):
+            raise UserError(f"two shards are dealt in batches, True, or not, False, and not {self.batched!r}")
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         rng, classes = stream(seed, TRAIN), classes_of(labels)

@@ -9,13 +9,13 @@ from typing import Literal
 import numpy as np
 
 from reproduce.errors import UserError
+from reproduce.problems.own import seed as check_seed
 from reproduce.problems.own import whole
 from reproduce.problems.partition_tools import (
     TRAIN,
     Indices,
     Labels,
     check,
-    check_seed,
     classes_of,
     evenly,
     members,
@@ -47,7 +47,7 @@ class ShuffledBlocks:
     data_seed: int | None = 1234
 
     def __post_init__(self) -> None:
-        check_seed(self.data_seed)
+        check_seed("data_seed", self.data_seed)
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         check(labels, clients)
@@ -139,7 +139,7 @@ class Sharding:
 
     def __post_init__(self) -> None:
         whole("labels per client", self.per_client)
-        check_seed(self.data_seed)
+        check_seed("data_seed", self.data_seed)
 
     def slots(self, classes: int, clients: int, rng: np.random.RandomState) -> Indices:
         """Positions of the classes each client holds, shape [clients, per_client]."""

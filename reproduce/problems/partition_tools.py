@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.errors import UserError
-from reproduce.problems.own import calling, foreign, positive, whole
+from reproduce.problems.own import calling, foreign, positive
 
 Indices = NDArray[np.int64]
 Labels = NDArray[np.integer]
@@ -40,12 +40,6 @@ def check_prior(alpha: float) -> None:
     positive("the alpha of a Dirichlet prior", alpha)
     if alpha > LARGEST:
         raise UserError(f"the alpha of a Dirichlet prior is at most {LARGEST:g}, not {alpha:g}: use IID")
-
-
-def check_seed(seed: int | None) -> None:
-    """UserError unless the split has a seed of its own, or None for that of the run."""
-    if seed is not None:
-        whole("data_seed", seed, 0)
 
 
 def asked(
