@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -222,11 +222,14 @@ class ClassificationTask:
         """UserError if a client has a batch of one sample that the network cannot be trained on."""
         for client, samples in enumerate(self.samples.tolist()) if self._lonely else ():
             if samples and self.problem.batches.least(samples) == 1:
-                raise UserError(
-                    f"client {client} has {samples} samples, and {self.problem.batches} leave one of them alone in a "
-                    f"batch, of which {self._lonely} of the network has a single number and no variance: use batches "
-                    "of another size or another split"
-                )
+                raise self._alone(client)
+
+    def _alone(self, client: int) -> UserError:
+        return UserError(
+            f"client {client} has {self.samples[client]} samples, and {self.problem.batches} leave one of them alone "
+            f"in a batch, of which {self._lonely} of the network has a single number and no variance: use batches of "
+            "another size or another split"
+        )
 
     def _evaluated(self, where: Indices) -> Indices:
         """`where` itself; UserError if an evaluation batch has one sample and the network needs more (static ones)."""
@@ -274,8 +277,13 @@ class ClassificationTask:
 
     def plan(self, client: int, steps: int, round: int, offset: int) -> Indices:
         """Sample indices [steps, B] into the arena's training set; UserError for a user's own that are none."""
-        plan = partial(planned, self.problem.batches) if self.own_batches else self.problem.batches.plan
-        return plan(self.indices[client], steps, self.seed, round, client, offset)
+        batches, key = self.problem.batches, (self.seed, round, client, offset)
+        if not self.own_batches:
+            return batches.plan(self.indices[client], steps, *key)
+        plan = planned(batches, self.indices[client], steps, *key)
+        if self._lonely and (plan >= 0).sum(1).min() == 1:
+            raise self._alone(client)
+        return plan
 
     def first_pass(self, client: int, steps: int, offset: int) -> int:
         """How many gradients of a local run belong to its first pass over the data (`Batches.first_pass`)."""

@@ -122,6 +122,8 @@ def planned(batches: Batches, mine: Indices, steps: int, seed: int, round: int, 
     """The plan of batches that are not of this package; UserError if it names a sample that is not the client's, or
     has another form than `Batches.plan` says."""
     what = f"the batches {type(batches).__name__}"
+    mine = mine.view()
+    mine.flags.writeable = False
     with calling(what, "batches", seed, round, client):
         plan = np.asarray(batches.plan(mine, steps, seed, round, client, offset))
     if plan.dtype.kind not in "iu" or plan.shape != (steps, batches.size):
