@@ -15,10 +15,12 @@ import numpy as np
 from reproduce.errors import UserError
 from reproduce.streams import WORD, rng
 
+WHOLE, NUMBER = (int, np.integer), (int, float, np.number)
+
 
 def whole(what: str, value: Any, least: int = 1) -> None:
     """UserError unless `value` is a whole number of at least `least`: 8.0, True and "8" are none."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+    if isinstance(value, bool) or not isinstance(value, WHOLE) or value < least:
         raise UserError(f"{what} is a whole number >= {least}, not {value!r}")
 
 
@@ -32,14 +34,14 @@ def seed(what: str, value: Any) -> None:
 
 def positive(what: str, value: Any) -> None:
     """UserError unless `value` is a positive and finite number."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    number = isinstance(value, NUMBER) and not isinstance(value, bool)
     if not number or not 0 < value < math.inf:
         raise UserError(f"{what} is a positive number, not {value!r}")
 
 
 def share(what: str, value: Any) -> None:
     """UserError unless `value` is a number in [0, 1)."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    number = isinstance(value, NUMBER) and not isinstance(value, bool)
     if not number or not 0 <= value < 1:
         raise UserError(f"{what} lies in [0, 1), not {value!r}")
 
@@ -48,10 +50,9 @@ def frozen(what: str, record: Any) -> None:
     """UserError unless `record` is a frozen dataclass of plain values, by which runs are named and told apart."""
     try:
         hash(record)
+        known = dataclasses.is_dataclass(type(record))
     except TypeError:
         known = False
-    else:
-        known = dataclasses.is_dataclass(record) and not isinstance(record, type)
     if not known:
         raise UserError(f"{what} {type(record).__name__} needs @dataclass(frozen=True), with numbers, words and tuples")
 

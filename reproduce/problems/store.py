@@ -46,8 +46,11 @@ class Decoded:
     sums: Mapping[str, str]
 
     def arrays(self) -> Arrays:
-        """The arrays, mapped read-only."""
-        return {f.stem: np.asarray(np.load(f, mmap_mode="r")) for f in sorted(self.path.glob("*.npy"))}
+        """The arrays, mapped read-only; UserError if another process is just putting the copy aside."""
+        try:
+            return {Path(name).stem: np.asarray(np.load(self.path / name, mmap_mode="r")) for name in sorted(self.sums)}
+        except FileNotFoundError as error:
+            raise _busy(self.path) from error
 
     def damage(self) -> str:
         """The first file that does not hold what was written, "" if all do. A process reads each file once for that."""
@@ -182,7 +185,11 @@ def _move(folder: Path, final: Path, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.replace(final, aside / "old")
         shutil.rmtree(aside, ignore_errors=True)
-    raise UserError(f"{final} is being rewritten by other processes; run the command again")
+    raise _busy(final)
+
+
+def _busy(final: Path) -> UserError:
+    return UserError(f"{final} is being rewritten by other processes; run the command again")
 
 
 def _sound(final: Path, name: str) -> Decoded | None:
