@@ -19,8 +19,9 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.engine.task import Tasks
 from reproduce.errors import UserError
 from reproduce.experiment import Experiment
-from reproduce.problems import EMBEDDED, Classification
+from reproduce.problems import EMBEDDED, Classification, Quadratic
 from reproduce.problems.batches import Shuffled
+from reproduce.problems.bytepairs import BytePairs
 from reproduce.problems.checks import samples
 from reproduce.problems.data import load, of_record
 from reproduce.problems.dataset import Dataset
@@ -278,6 +279,30 @@ def test_a_record_that_cannot_be_named_is_refused() -> None:
             Classification(cls(), MODELS["table"], IID(), 3, Shuffled(8))
 
 
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"minimisers": ((1.0,), (0.0,))}, r"minimisers of a quadratic: numbers of shape \(2, 2\) are needed, not f"),
+        ({"minimisers": ((1.0, 0.0),)}, r"not float64 of shape \(1, 2\)"),
+        ({"minimisers": ((1.0, 0.0), (0.0,))}, "tuples of tuples of numbers are needed"),
+        ({"minimisers": [[1.0, 0.0], [0.0, 1.0]]}, "tuples of tuples of numbers are needed"),
+        ({"minimisers": (("1", "0"), ("0", "1"))}, "numbers of shape"),
+        ({"minimisers": ((float("nan"), 0.0), (0.0, 0.0))}, "minimisers of a quadratic: a number is not finite"),
+        ({"hessians": (((1.0,),), ((1.0,),))}, r"hessians of a quadratic: numbers of shape \(2, 2, 2\)"),
+        ({"hessians": (((1.0, 5.0), (0.0, 1.0)),) * 2}, "hessians of a quadratic are symmetric"),
+        ({"start": (1.0,)}, r"start of a quadratic: numbers of shape \(2,\)"),
+        ({"start": (1.0, float("inf"))}, "start of a quadratic: a number is not finite"),
+        ({"clients": 0}, "the number of clients is a whole number >= 1, not 0"),
+        ({"dim": 2.0}, "the dimension is a whole number >= 1, not 2.0"),
+        ({"data_seed": 2**32}, "data_seed is below 2"),
+    ],
+)
+def test_a_quadratic_of_other_shapes_is_none(fields: dict[str, Any], words: str) -> None:
+    """Some of them NumPy would stretch until they fit."""
+    with pytest.raises(UserError, match=words):
+        Quadratic(**{"clients": 2, "dim": 2, **fields})
+
+
 # --- over everything declared -----------------------------------------------------------------------------------------
 
 
@@ -431,3 +456,54 @@ def test_without_batch_statistics_the_order_is_that_of_the_record() -> None:
     for order in (0, 1):
         _, labels = evaluated(order, replace(MODELS["image"], classes=4))  # type: ignore[type-var]
         assert labels == Reordered(4, 8, 40, 20, 30.0, 0, 1, order).load().test_y.tolist()
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OwnTexts(Own):
+    """Texts of a user's own, which a tokenizer cuts."""
+
+    def load(self) -> Any:
+        data = super().load()
+        given: Parts = {"train_text": ["red fox", "blue fish", "old dog"] * 20, "test_text": ["red fox"] * 24}
+        CHANGES[f"{self.change} texts"](given)
+        return replace(data, **given)
+
+
+@dataclass(frozen=True)
+class WrongPairs(BytePairs):
+    """Byte pairs of a user's own that number beyond their vocabulary."""
+
+    def cut(self, *arguments: Any) -> Any:
+        found = super().cut(*arguments)
+        return found._replace(test=found.test + 300)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda parts: parts.update(train_text=None, test_text=None), "OwnTexts has no texts to cut into tokens"),
+        (lambda parts: parts["train_text"].pop(), "train_text has 59 texts and train_y 60 labels"),
+        (lambda parts: parts.update(test_text=[b"red"] * 24), "test_text has the type bytes; texts are strings"),
+    ],
+)
+def test_texts_that_are_none(change: Change, words: str) -> None:
+    CHANGES["it texts"] = change
+    CHANGES["it"] = lambda parts: None
+    with pytest.raises(UserError, match=words):
+        of_texts(BytePairs(300, 8))
+
+
+def of_texts(tokenizer: BytePairs) -> Any:
+    pytest.importorskip("tokenizers")
+    problem = Classification(OwnTexts("it", "text"), FastText(300, 2, 3), IID(), 3, Shuffled(8), tokenizer=tokenizer)
+    return Tasks(settings()).get(problem, 0)
+
+
+def test_own_texts_are_cut_and_what_is_cut_is_checked() -> None:
+    CHANGES["it texts"] = CHANGES["it"] = lambda parts: None
+    assert of_texts(BytePairs(300, 8)).arena.train_x.shape == (60, 8)
+    with pytest.raises(UserError, match=r"the tokens of OwnTexts: test_x has token ids outside 0 \.\. 299"):
+        of_texts(WrongPairs(300, 8))

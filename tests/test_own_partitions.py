@@ -256,7 +256,7 @@ def test_the_split_is_part_of_what_a_checkpoint_is_of() -> None:
     """Another process may order a set of words otherwise: it does not go on with what this one began."""
     one, two = (split(given)[0].arena.checksums for given in (fair, lambda y, c, s: fair(y, c, s)[::-1]))
     assert one.keys() == two.keys()
-    assert [name for name in one if one[name] != two[name]] == ["the partition Own, seed 0"]
+    assert [name for name in one if one[name] != two[name]] == ["Own(name='it') of 4 clients, seed 0"]
 
 
 def test_a_partition_is_a_frozen_record_with_a_split() -> None:

@@ -30,7 +30,7 @@ from reproduce.errors import UserError
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Indices, planned
 from reproduce.problems.bytepairs import BytePairs
-from reproduce.problems.checks import by_contents, summed
+from reproduce.problems.checks import by_contents, features, summed
 from reproduce.problems.data import load, of_record
 from reproduce.problems.models import Model
 from reproduce.problems.own import foreign
@@ -57,9 +57,16 @@ class Arena:
         self.checksums = {str(problem.data): data.sha256} | checksums
         notes = [getattr(data, "note", "")]
         if problem.tokenizer != "hashed":
-            texts = data.train_text or (), data.test_text or ()
+            if not (data.train_text and data.test_text):
+                raise UserError(f"{data.name} has no texts to cut into tokens: load train_text and test_text")
+            texts = data.train_text, data.test_text
             cut = problem.tokenizer.cut if isinstance(problem.tokenizer, BytePairs) else pieces
             train_x, test_x, self.checksums["tokenizer"], note = cut(*texts, settings.data)
+            for name, x in (("train_x", train_x), ("test_x", test_x)):
+                try:
+                    features(name, x, problem.sample, floats=False)
+                except ValueError as error:
+                    raise UserError(f"the tokens of {data.name}: {error}") from error
             data, notes = replace(data, train_x=train_x, test_x=test_x), [*notes, note]
         if own and problem.model.batch_statistics:  # who a sample is evaluated with must not depend on a file's order
             order = by_contents(data.test_x, data.test_y)
@@ -170,7 +177,8 @@ def _parts(arena: Arena, problem: Classification, seed: int) -> list[Indices]:
         problem.clients, len(arena.labels), seed,
     )  # fmt: skip
     if foreign(partition):
-        arena.checksums[f"{what}, seed {seed}"] = summed(parts)  # what another process splits otherwise is not resumed
+        # What another process splits otherwise is not resumed.
+        arena.checksums[f"{partition} of {problem.clients} clients, seed {seed}"] = summed(parts)
         known = arena.splits.setdefault((partition, problem.clients), {})
         if len(known) < 2 and known.setdefault(seed, parts) is parts and len(known) == 2:
             (first, before), _ = known.items()

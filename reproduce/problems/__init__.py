@@ -43,6 +43,18 @@ class Quadratic:
     data_seed: int = 0
     batches: Batches = field(default=Fixed(1))
 
+    def __post_init__(self) -> None:
+        whole("the number of clients", self.clients)
+        whole("the dimension", self.dim)
+        seed("data_seed", self.data_seed)
+        shapes = {"minimisers": (self.clients, self.dim), "hessians": (self.clients, self.dim, self.dim)}
+        for name, shape in (*shapes.items(), ("start", (self.dim,))):
+            if getattr(self, name) is not None:
+                _check_array(f"{name} of a quadratic", getattr(self, name), shape)
+        h = np.empty((0, 1, 1)) if self.hessians is None else np.array(self.hessians, dtype=float)
+        if not np.allclose(h, h.transpose(0, 2, 1)):
+            raise UserError("hessians of a quadratic are symmetric")
+
     model = None
     """A quadratic has no network."""
 
@@ -190,6 +202,19 @@ class Classification:
         """Training and test samples in use, as plans expect them."""
         train, test = self.source.sizes
         return self.train_samples or train, self.test_samples or test
+
+
+def _check_array(what: str, given: Any, shape: tuple[int, ...]) -> None:
+    """UserError unless `given` are nested tuples of finite numbers of this shape."""
+    try:
+        found = np.array(given)
+        hash(given)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{what}: tuples of tuples of numbers are needed ({error})") from error
+    if found.shape != shape or found.dtype.kind not in "iuf":
+        raise UserError(f"{what}: numbers of shape {shape} are needed, not {found.dtype} of shape {found.shape}")
+    if not np.isfinite(found).all():
+        raise UserError(f"{what}: a number is not finite")
 
 
 def _source(data: Any) -> Any:
