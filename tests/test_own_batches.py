@@ -13,6 +13,8 @@ from runs import run
 from reproduce import plan
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
+from reproduce.engine.requests import Gradient
+from reproduce.engine.task import Tasks
 from reproduce.errors import UserError
 from reproduce.experiment import SCALES, Experiment
 from reproduce.problems import Classification
@@ -21,6 +23,7 @@ from reproduce.problems.embedded import ImageBlobs
 from reproduce.problems.models import Model, ResNet, Softmax
 from reproduce.problems.normalised import ImageNetResNet, NormConvNet
 from reproduce.problems.partitions import IID
+from reproduce.settings import settings
 from reproduce.systems import Steps, System
 from reproduce.systems.work import Epochs
 
@@ -166,6 +169,18 @@ def test_a_test_sample_alone_is_named_before_any_training(test: int, size: int) 
         alone(STATIC, Shuffled(10), test=test, size=size)
     for model in (RUNNING, LARGER):  # whose statistics are running, or of several pixels
         assert alone(model, Shuffled(10), test=test, size=size)["status"] == "ok"
+
+
+def test_a_gradient_of_one_sample_alone_is_named() -> None:
+    data = ImageBlobs(4, 8, 20, 20, 9.0, 0, 3)
+    for model, batch in ((STATIC, 1), (STATIC, 2), (LARGER, 1), (RUNNING, 1)):
+        task: Any = Tasks(settings()).get(Classification(data, model, IID(), 2, Shuffled(10)), 0)
+        request = Gradient(np.arange(2), task.initial(), 0, batch)
+        if (model, batch) == (STATIC, 1):
+            with pytest.raises(UserError, match="no gradient of a single sample goes through layer4"):
+                task.gradients(request)
+        else:
+            assert task.gradients(request).isfinite().all()
 
 
 def test_no_declared_network_is_left_with_one_sample() -> None:

@@ -308,6 +308,8 @@ class ClassificationTask:
 
         Zero for a client without samples, whose weight is 0.
         """
+        if request.batch == 1 and self._lonely and not self.problem.model.buffers:
+            raise UserError(f"no gradient of a single sample goes through {self._lonely} of the network: ask for more")
         none = torch.zeros_like(request.x)
         return torch.stack([mean_gradient(self, int(c), request) if self.samples[c] else none for c in request.clients])
 
