@@ -161,6 +161,123 @@ def test_damaged_decoded_copy_is_made_again(place: Settings, mnist: dict[str, np
     assert sorted(f.name for f in folder.iterdir()) == ["manifest.json"] + [f"{k}.npy" for k in sorted(mnist)]
 
 
+def flipped(path: Path, at: int, bits: int = 1) -> None:
+    """The file with so many bytes changed from `at` on: as long as before, and as old."""
+    before, content = path.stat(), bytearray(path.read_bytes())
+    for i in range(at, at + bits):
+        content[i] ^= 1
+    path.write_bytes(content)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns - 1))
+
+
+ELSEWHERE = """
+import sys
+from pathlib import Path
+sys.path.insert(0, "tests")
+import fakes, pytest
+from reproduce.problems.data import load
+from reproduce.settings import Settings
+place = Settings(Path(sys.argv[1]), Path(sys.argv[2]), "cpu", 1)
+fakes.declare(pytest.MonkeyPatch(), "mnist", fakes.known(place, "mnist/mnist.npz"), "read_npz", 30, 10)
+print(load("mnist", place).train_x.sum())
+"""
+
+
+@pytest.mark.parametrize("array", ["train_x", "train_y", "test_x", "test_y"])
+@pytest.mark.parametrize(("at", "bits"), [(-1, 1), (150, 40), (60, 1), (0, 1)])
+def test_a_decoded_copy_with_changed_bytes_is_made_again_and_says_so(
+    place: Settings, mnist: dict[str, np.ndarray], capsys: pytest.CaptureFixture[str], array: str, at: int, bits: int
+) -> None:
+    """In the numbers, in the last byte, in what says their shape and type."""
+    load("mnist", place)
+    (folder,) = copies(place)
+    path = folder / f"{array}.npy"
+    flipped(path, at % path.stat().st_size, bits)
+    for said in (f"{path} is damaged (its checksum differs): mnist is decoded again\n", ""):
+        data = load("mnist", place)
+        assert capsys.readouterr().err == said
+        for key, value in mnist.items():
+            assert np.array_equal(getattr(data, key).reshape(value.shape), value)
+    assert copies(place) == [folder]
+
+
+def test_a_damaged_copy_of_another_files_checksum_is_not_taken_over(
+    place: Settings, mnist: dict[str, np.ndarray], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The archive was touched, too: its checksum names the copy, whose bytes are others."""
+    load("mnist", place)
+    flipped(copies(place)[0] / "train_x.npy", 300)
+    os.utime(place.data / "mnist" / "mnist.npz", ns=(1, 1))
+    assert np.array_equal(load("mnist", place).train_x[..., 0], mnist["train_x"])
+    assert capsys.readouterr().err.count("is decoded again") == 1
+
+
+@pytest.mark.parametrize("key", ["sha256", "note", "stamps", "sums", "sizes", "name", "seal"])
+def test_a_changed_manifest_is_not_believed(place: Settings, mnist: dict[str, np.ndarray], key: str) -> None:
+    """What it says is in the provenance of results."""
+    sha256 = load("mnist", place).sha256
+    (folder,) = copies(place)
+    manifest = folder / store.MANIFEST
+    content = json.loads(manifest.read_text())
+    other = {"stamps": [], "sums": dict.fromkeys(content["sums"], "ab"), "sizes": {}}.get(key, "ab" * 32)
+    manifest.write_text(json.dumps(content | {key: other}))
+    assert available("mnist", place).state == "present"
+    data = load("mnist", place)
+    assert (data.sha256, data.note) == (sha256, "")
+    assert json.loads(manifest.read_text()) == content
+
+
+def test_a_copy_is_read_once_for_its_checksum(
+    place: Settings, mnist: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load("mnist", place)
+    monkeypatch.setattr("reproduce.problems.store.hashlib.file_digest", None)
+    load("mnist", place)
+
+
+def test_without_the_files_a_damaged_copy_is_no_data(place: Settings, mnist: dict[str, np.ndarray]) -> None:
+    load("mnist", place)
+    flipped(copies(place)[0] / "train_x.npy", 300)
+    (place.data / "mnist" / "mnist.npz").unlink()
+    with pytest.raises(MissingData, match="data get mnist"):
+        load("mnist", place)
+
+
+def test_a_damaged_copy_in_a_store_that_is_read_only_is_refused(
+    place: Settings, mnist: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load("mnist", place)
+    flipped(copies(place)[0] / "train_x.npy", 300)
+
+    def refused(*_: Any) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(store, "save", refused)
+    with pytest.raises(UserError, match="cannot be written"):
+        load("mnist", place)
+
+
+def test_processes_that_find_the_same_damage_all_get_the_data(place: Settings, mnist: dict[str, np.ndarray]) -> None:
+    load("mnist", place)
+    (folder,) = copies(place)
+    flipped(folder / "train_x.npy", 300, 100)
+    command = [sys.executable, "-c", ELSEWHERE, str(place.data), str(place.store)]
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    answers = [process.communicate() for process in started]
+    assert [out.strip() for out, _ in answers] == [str(mnist["train_x"].sum(dtype=np.int64))] * 4, answers
+    assert all(len(said.splitlines()) <= 1 for _, said in answers)
+    assert copies(place) == [folder]
+
+
+def test_a_copy_that_was_mapped_keeps_its_numbers_when_another_is_put_in_its_place(
+    place: Settings, mnist: dict[str, np.ndarray]
+) -> None:
+    before = load("mnist", place)
+    flipped(copies(place)[0] / "test_x.npy", 300)
+    load("mnist", place)
+    assert np.array_equal(before.train_x[..., 0], mnist["train_x"])
+
+
 def test_touched_archive_is_verified_again_but_not_decoded(
     place: Settings, mnist: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -52,6 +52,9 @@ MOON = Moon(LR, momentum=MOMENTUM, mu=CONTRAST, temperature=TEMPERATURE)
 class Groups:
     """Groups of `sizes` clients with their own labels; each takes every n-th sample; a label may be in two groups."""
 
+    shares_samples: ClassVar[bool] = True
+    leaves_empty: ClassVar[bool] = True
+    data_seed: ClassVar[int] = 0
     sizes: tuple[int, ...] = SIZES
     labels: tuple[tuple[int, ...], ...] = LABELS
 
@@ -277,6 +280,7 @@ def test_a_client_without_data_takes_part_in_vain(algorithm: FedAvg) -> None:
 class Idle:
     """Two groups; of the second group's clients only the first two hold samples."""
 
+    leaves_empty: ClassVar[bool] = True
     second: int
 
     def split(self, labels: np.ndarray, clients: int, seed: int) -> list[np.ndarray]:

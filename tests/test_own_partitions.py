@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+import torch
 from runs import run
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
+from reproduce.engine.requests import Gradient
+from reproduce.engine.task import Tasks
 from reproduce.errors import UserError
 from reproduce.experiment import Experiment
 from reproduce.problems import Classification
 from reproduce.problems.batches import Batches, Cyclic, Fixed, Shuffled, Walk, WithReplacement
 from reproduce.problems.models import Softmax
+from reproduce.problems.partitions import Head
+from reproduce.settings import settings
 from reproduce.systems import Steps, System
 from reproduce.systems.work import Epochs, Work
 
@@ -25,6 +33,7 @@ DATA = 200
 class Given:
     """The parts as they are given."""
 
+    leaves_empty: ClassVar[bool] = True
     parts: tuple[tuple[int, ...], ...]
 
     def split(self, labels: np.ndarray, clients: int, seed: int) -> list[np.ndarray]:
@@ -48,15 +57,217 @@ def test_who_has_no_samples_does_nothing(batches: Batches, work: Work) -> None:
     assert beside.state["work"] == alone.state["work"] > 0
 
 
+def test_who_has_no_samples_has_no_gradient() -> None:
+    """FedLin and optimal sampling ask all clients for one: it is zero."""
+    idle: Any = Tasks(settings()).get(experiment((*HALVES, ()), 3, Fixed(8), Steps(4)).problem, 0)
+    rows = idle.gradients(Gradient(np.arange(3), idle.initial(), 0))
+    assert rows.any(1).tolist() == [True, True, False]
+    assert torch.equal(rows[:2], idle.gradients(Gradient(np.arange(2), idle.initial(), 0)))
+
+
+def test_who_has_no_samples_has_no_equal_share() -> None:
+    idle = experiment((*HALVES, ()), 3, Fixed(8), Steps(4))
+    with pytest.raises(UserError, match="client 2 has no samples and a share of the model"):
+        run([replace(idle, problem=replace(idle.problem, weights="uniform"))])
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+Split = Callable[[np.ndarray, int, int], Any]
+SPLITS: dict[str, Any] = {}
+"""What `Own` gives, by name: a record's fields are plain values."""
+
+
+@dataclass(frozen=True)
+class Own:
+    """A partition as a user writes it."""
+
+    name: str
+
+    def split(self, labels: np.ndarray, clients: int, seed: int) -> Any:
+        return SPLITS[self.name](labels, clients, seed)
+
+    def split_test(self, train_labels: np.ndarray, test_labels: np.ndarray, clients: int, seed: int) -> Any:
+        return SPLITS[f"{self.name} test"](test_labels, clients, seed)
+
+
+@dataclass(frozen=True)
+class Fixed0(Own):
+    data_seed: int = 0
+
+
+@dataclass(frozen=True)
+class Shared(Own):
+    shares_samples: ClassVar[bool] = True
+
+
+def fair(labels: np.ndarray, clients: int, seed: int) -> list[np.ndarray]:
+    return np.array_split(np.random.default_rng(seed).permutation(len(labels)), clients)
+
+
+def each(function: Callable[[np.ndarray, int, int], Any]) -> Split:
+    """A fair split of which every part is changed: `function` of the part, the client and the number of samples."""
+    return lambda labels, clients, seed: [
+        function(p, m, len(labels)) for m, p in enumerate(fair(labels, clients, seed))
+    ]
+
+
+def mask(part: np.ndarray, samples: int) -> np.ndarray:
+    return np.isin(np.arange(samples), part)
+
+
+def split(given: Split, cls: type = Own, test: Split = fair, wrap: Any = None, seeds: Sequence[int] = (0,)) -> Any:
+    """The parts that the runs of a problem get."""
+    SPLITS["it"], SPLITS["it test"] = given, test
+    partition = wrap(cls("it")) if wrap else cls("it")
+    local = hasattr(partition, "split_test")
+    problem = Classification(
+        "digits", Softmax(64, 10), partition, 4, Shuffled(8), train_samples=DATA, test_partition=local
+    )
+    tasks = Tasks(settings())
+    return [tasks.get(problem, seed) for seed in seeds]
+
+
+TAKEN: list[tuple[str, Split]] = [
+    ("lists", each(lambda p, m, n: p.tolist())),
+    ("big-endian", each(lambda p, m, n: p.astype(">i4"))),
+    ("tensors", each(lambda p, m, n: torch.from_numpy(p))),
+    ("a generator", lambda labels, clients, seed: (p for p in fair(labels, clients, seed))),
+    ("bytes", each(lambda p, m, n: p.astype(np.uint8))),
+]
+
+
+@pytest.mark.parametrize("given", [row[1] for row in TAKEN], ids=[row[0] for row in TAKEN])
+def test_numbers_of_samples_in_another_form_are_the_same_split(given: Split) -> None:
+    (task,) = split(given)
+    assert all(map(np.array_equal, task.indices, fair(task.arena.labels, 4, 0)))
+    assert {part.dtype for part in task.indices} == {np.dtype(np.int64)}
+
+
+NO_SPLIT: list[tuple[str, Split, str]] = [
+    ("masks", each(lambda p, m, n: mask(p, n)), "client 0 a mask: use the numbers of its samples"),
+    ("one mask", each(lambda p, m, n: mask(p, n) if m == 2 else p), "client 2 a mask"),
+    ("lists of truth", each(lambda p, m, n: mask(p, n).tolist()), "client 0 a mask"),
+    ("floats", each(lambda p, m, n: p + 0.5), "client 0 numbers of samples of the type float64"),
+    ("whole floats", each(lambda p, m, n: p.astype(float)), "of the type float64: they are whole numbers"),
+    ("words", each(lambda p, m, n: p.astype(str)), "of the type <U21"),
+    ("objects", each(lambda p, m, n: p.astype(object)), "of the type object"),
+    ("negative", each(lambda p, m, n: p - 1), "the sample -1: there are 0 to 199"),
+    ("too large", each(lambda p, m, n: p + 1), "the sample 200: there are 0 to 199"),
+    ("beyond int64", each(lambda p, m, n: p.astype(np.uint64) + 2**63), r"the sample 9\d+: there are 0 to 199"),
+    ("twice", each(lambda p, m, n: np.append(p, p[0])), "gives client 0 a sample twice"),
+    ("of two clients", lambda y, c, s: [np.arange(50 + m) for m in range(c)], "gives sample 0 to 4 clients"),
+    ("columns", each(lambda p, m, n: p[:, None]), "client 0 an array with 2 axes"),
+    ("np.where", each(lambda p, m, n: np.where(mask(p, n))), "client 0 an array with 2 axes"),
+    ("sets", each(lambda p, m, n: set(p.tolist())), "client 0 an array with 0 axes"),
+    ("a dictionary", lambda y, c, s: dict(enumerate(fair(y, c, s))), "client 0 an array with 0 axes"),
+    ("a part too few", lambda y, c, s: fair(y, c - 1, s), "makes 3 parts for 4 clients"),
+    ("a part too many", lambda y, c, s: fair(y, c + 1, s), "makes 5 parts for 4 clients"),
+    ("an empty array", each(lambda p, m, n: p[:0] if m == 1 else p), "gives client 1 no samples"),
+    ("an empty list", each(lambda p, m, n: [] if m == 3 else p), "gives client 3 no samples"),
+    ("nothing", lambda y, c, s: None, "cannot be used: TypeError"),
+    ("an error", lambda y, c, s: y.shape[3], "cannot be used: IndexError"),
+    ("changed labels", lambda y, c, s: (y.sort(), fair(y, c, s))[1], "cannot be used: .*read-only"),
+    ("chance", lambda y, c, s: np.array_split(np.random.default_rng().permutation(len(y)), c), "other parts each time"),
+]
+
+
+@pytest.mark.parametrize(("given", "words"), [row[1:] for row in NO_SPLIT], ids=[row[0] for row in NO_SPLIT])
+def test_what_is_no_split_ends_in_one_line(given: Split, words: str) -> None:
+    """Of the training set, of the test set, and where a partition of the package takes parts of it."""
+    with pytest.raises(UserError, match=f"the partition Own .*{words}"):
+        split(given)
+    words = words.replace("199", "359").replace("sample 200", "sample 360")
+    with pytest.raises(UserError, match=f"the partition Own of the test set .*{words}"):
+        split(fair, test=given)
+
+
+@pytest.mark.parametrize("name", ["masks", "floats", "too large", "of two clients", "chance"])
+def test_a_part_of_what_is_no_split_is_none(name: str) -> None:
+    given = next(row[1] for row in NO_SPLIT if row[0] == name)
+    with pytest.raises(UserError, match="the partition Head "):
+        split(given, wrap=lambda partition: Head(partition, 1.0))
+
+
+def test_clients_may_share_samples_where_the_record_says_so() -> None:
+    (task,) = split(lambda y, c, s: [np.arange(50 + m) for m in range(c)], Shared)
+    assert task.samples.tolist() == [50, 51, 52, 53]
+    with pytest.raises(UserError, match="gives client 0 a sample twice"):
+        split(each(lambda p, m, n: np.append(p, p)), Shared)
+
+
 @pytest.mark.parametrize(
     ("parts", "clients", "words"),
     [
         (HALVES, 3, "makes 2 parts for 3 clients"),
-        (((-1, 0), (1,)), 2, "numbers of samples, 0 to 199"),
-        (((0,), (DATA,)), 2, "numbers of samples, 0 to 199"),
-        (((), ()), 2, "some of them any"),
+        (((-1, 0), (1,)), 2, "the sample -1: there are 0 to 199"),
+        (((), ()), 2, "client 0 no samples"),
     ],
 )
-def test_what_is_no_split_is_refused(parts: tuple[tuple[int, ...], ...], clients: int, words: str) -> None:
+def test_clients_without_samples_may_not_be_all(parts: tuple[tuple[int, ...], ...], clients: int, words: str) -> None:
     with pytest.raises(UserError, match=f"the partition Given .*{words}"):
         run([experiment(parts, clients, Fixed(8), Steps(2))])
+
+
+# --- seeds ------------------------------------------------------------------------------------------------------------
+
+
+def globally(labels: np.ndarray, clients: int, seed: int) -> list[np.ndarray]:
+    """Draws from all global generators."""
+    order = np.arange(len(labels))
+    np.random.shuffle(order)  # noqa: NPY002
+    order = order[torch.randperm(len(order)).numpy()]
+    return np.array_split(np.array(random.sample(order.tolist(), len(order))), clients)
+
+
+def test_global_generators_split_by_the_seed_of_the_run_and_are_as_before() -> None:
+    def state() -> tuple[float, float, float]:
+        return random.random(), np.random.random(), float(torch.rand(1))  # noqa: NPY002
+
+    def start() -> None:
+        random.seed(3)
+        np.random.seed(3)  # noqa: NPY002
+        torch.manual_seed(3)
+
+    start()
+    zero, one = split(globally, seeds=(0, 1))
+    after = state()
+    start()
+    assert after == state()
+    (again,) = split(globally)
+    assert all(map(np.array_equal, zero.indices, again.indices))
+    assert not all(map(np.array_equal, zero.indices, one.indices))
+
+
+def test_a_split_that_ignores_its_seed_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    def fixed(labels: np.ndarray, clients: int, seed: int) -> list[np.ndarray]:
+        return fair(labels, clients, 0)
+
+    split(fixed, seeds=(0, 0))
+    split(fair, seeds=(0, 1, 2))
+    split(fixed, Fixed0, seeds=(0, 1, 2))
+    assert capsys.readouterr().err == ""
+    split(fixed, seeds=(5, 6, 7))
+    said = "the partition Own is the same for the seeds 5 and 6: use its `seed`, or declare a `data_seed`\n"
+    assert capsys.readouterr().err == said
+
+
+def test_the_split_is_part_of_what_a_checkpoint_is_of() -> None:
+    """Another process may order a set of words otherwise: it does not go on with what this one began."""
+    one, two = (split(given)[0].arena.checksums for given in (fair, lambda y, c, s: fair(y, c, s)[::-1]))
+    assert one.keys() == two.keys()
+    assert [name for name in one if one[name] != two[name]] == ["Own(name='it') of 4 clients, seed 0"]
+
+
+def test_a_partition_is_a_frozen_record_with_a_split() -> None:
+    class Plain:
+        split = None
+
+    for partition, words in (
+        (Plain(), r"the partition Plain needs @dataclass\(frozen=True\)"),
+        (Given(([0], [1])), r"the partition Given needs @dataclass\(frozen=True\)"),  # type: ignore[arg-type]
+        (Given, "the partition type needs"),
+        (Shuffled(8), r"the partition Shuffled has no split\(labels, clients, seed\)"),
+    ):
+        with pytest.raises(UserError, match=words):
+            Classification("digits", Softmax(64, 10), partition, 2, Shuffled(8))

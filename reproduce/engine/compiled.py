@@ -330,6 +330,7 @@ def compiled_run(chunk: Chunk, arena: Arena) -> Rows:
     start = chunk.stack("start")
     assert code is not None
     assert start is not None
+    arena.labels_below(code.trace.buffers[-1].channels)
     rule, index, steps = chunk.rule, chunk.batches(), chunk.steps
     correction, anchor = chunk.stack("correction"), chunk.stack("anchor")
     y = start.clone(memory_format=torch.contiguous_format)

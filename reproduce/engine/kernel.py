@@ -24,6 +24,7 @@ def kernel_run(chunk: Chunk, arena: Arena) -> Rows:
     assert start is not None
     rule, dtype = chunk.rule, arena.dtype
     classes, features = chunk.layout.shapes[0]
+    arena.labels_below(classes)
     x = _padded(arena)
     width = x.shape[1]
 

@@ -6,6 +6,7 @@ clients of many runs in one stack.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,10 +28,13 @@ from reproduce.engine.strategies import Demand
 from reproduce.engine.weights import stored
 from reproduce.errors import UserError
 from reproduce.problems import Classification, Quadratic
-from reproduce.problems.batches import Indices
+from reproduce.problems.batches import Indices, planned
 from reproduce.problems.bytepairs import BytePairs
-from reproduce.problems.data import load
+from reproduce.problems.checks import by_contents, features, summed
+from reproduce.problems.data import load, of_record
 from reproduce.problems.models import Model
+from reproduce.problems.own import foreign
+from reproduce.problems.partition_tools import asked
 from reproduce.problems.tokens import pieces
 from reproduce.settings import Settings
 from reproduce.streams import rng
@@ -40,7 +44,12 @@ class Arena:
     """Data of a classification problem on the device: x [n, ...] and y [n] of the training and of the test set."""
 
     def __init__(self, problem: Classification, settings: Settings, dtype: torch.dtype | None) -> None:
-        data = problem.data.load() if hasattr(problem.data, "load") else load(problem.data, settings)
+        own = foreign(problem.data)
+        data = load(problem.data, settings) if isinstance(problem.data, str) else of_record(problem.data)
+        if data.train_x.dtype != np.uint8 and (problem.mean or problem.pad):
+            raise UserError(
+                f"mean, std and pad are for uint8 images, and those of {data.name} are {data.train_x.dtype}"
+            )
         self.problem = problem
         self.layout = Layout(problem.model)
         self.device, self.dtype = torch.device(settings.device), dtype or torch.float32
@@ -48,10 +57,20 @@ class Arena:
         self.checksums = {str(problem.data): data.sha256} | checksums
         notes = [getattr(data, "note", "")]
         if problem.tokenizer != "hashed":
-            texts = data.train_text or (), data.test_text or ()
+            if not (data.train_text and data.test_text):
+                raise UserError(f"{data.name} has no texts to cut into tokens: load train_text and test_text")
+            texts = data.train_text, data.test_text
             cut = problem.tokenizer.cut if isinstance(problem.tokenizer, BytePairs) else pieces
             train_x, test_x, self.checksums["tokenizer"], note = cut(*texts, settings.data)
+            for name, x in (("train_x", train_x), ("test_x", test_x)):
+                try:
+                    features(name, x, problem.sample, floats=False)
+                except ValueError as error:
+                    raise UserError(f"the tokens of {data.name}: {error}") from error
             data, notes = replace(data, train_x=train_x, test_x=test_x), [*notes, note]
+        if own and problem.model.batch_statistics:  # who a sample is evaluated with must not depend on a file's order
+            order = by_contents(data.test_x, data.test_y)
+            data = replace(data, test_x=data.test_x[order], test_y=data.test_y[order])
         self.notes = {str(problem.data): said} if (said := "; ".join(filter(None, notes))) else {}
         self.classes = data.n_classes
         train = _subset(data.train_y, problem.train_samples, problem, "train")
@@ -62,7 +81,24 @@ class Arena:
         self.test_labels = np.asarray(data.test_y[test], dtype=np.int64)
         self.train_y = torch.from_numpy(self.labels).to(self.device)
         self.test_y = torch.from_numpy(self.test_labels).to(self.device)
+        self.labels.flags.writeable = self.test_labels.flags.writeable = False  # partitions are handed them
+        self.splits: dict[Any, dict[int, list[Indices]]] = {}  # of users' partitions: what the first two seeds give
+        self._known: dict[int, tuple[Tensor, int]] = {}
         self.padded: Tensor | None = None  # the compiled kernel's copy of train_x
+
+    def labels_below(self, classes: int) -> Tensor:
+        """Labels of the training set for compiled code, which writes where they say; UserError if one is no class.
+
+        Looked at once, and again where they were changed.
+        """
+        y = self.train_y
+        if (known := self._known.get(classes)) is None or known[0] is not y or known[1] != y._version:
+            if y.dtype != torch.int64 or not y.is_contiguous() or not 0 <= int(y.min()) <= int(y.max()) < classes:
+                raise UserError(
+                    f"{self.problem.data} has labels that are not 0 .. {classes - 1}, the classes of the model"
+                )
+            self._known[classes] = y, y._version
+        return y
 
     def task(self, problem: Classification, seed: int) -> ClassificationTask:
         """The arena's data split for one seed."""
@@ -99,20 +135,6 @@ class Arena:
 
     def _features(self, x: Any) -> Tensor:
         """Images [n, H, W, ch] uint8 -> normalised [n, ch, H, W]; features and token ids as they are."""
-        features, sample = self._prepared(x), self.problem.sample
-        if tuple(features.shape[1:]) != sample.shape:
-            raise UserError(
-                f"samples of {self.problem.data} have shape {tuple(features.shape[1:])}, not {sample.shape} as declared"
-            )
-        if (
-            sample.vocabulary
-            and len(features)
-            and not 0 <= int(features.min()) <= int(features.max()) < sample.vocabulary
-        ):
-            raise UserError(f"{self.problem.data} has token ids outside 0 .. {sample.vocabulary - 1}")
-        return features
-
-    def _prepared(self, x: Any) -> Tensor:
         dtype = self.dtype
         if x.dtype != np.uint8:
             kind = torch.int64 if self.problem.sample.dtype == "int64" else dtype
@@ -135,22 +157,44 @@ def _subset(labels: np.ndarray, count: int, problem: Classification, part: str) 
     order = rng("subset", part, problem.subset_seed).permutation(len(labels))
     if not problem.subset_balanced:
         return np.sort(order[:count])
-    classes = np.unique(labels)
-    return np.sort(np.concatenate([order[labels[order] == c][: count // len(classes)] for c in classes]))
+    classes, there = np.unique(labels, return_counts=True)
+    each = count // len(classes)
+    if not 0 < each <= there.min():
+        said = f"{each} samples of each of {len(classes)} classes, and the smallest has {there.min()}"
+        raise UserError(f"{part}_samples = {count} are {said}: use another number, or subset_balanced=False")
+    return np.sort(np.concatenate([order[labels[order] == c][:each] for c in classes]))
 
 
-def _parts(problem: Classification, labels: Indices, seed: int) -> list[Indices]:
-    """The clients' samples; UserError for a partition that does not fit (one of the user's own)."""
-    parts = [np.asarray(part, dtype=np.int64) for part in problem.partition.split(labels, problem.clients, seed)]
-    everything = np.concatenate([*parts, np.empty(0, dtype=np.int64)])
-    name = f"the partition {type(problem.partition).__name__}"
-    if len(parts) != problem.clients:
-        raise UserError(f"{name} makes {len(parts)} parts for {problem.clients} clients")
-    if not everything.size or everything.min() < 0 or everything.max() >= len(labels):
-        raise UserError(
-            f"{name} must give each client numbers of samples, 0 to {len(labels) - 1}, and some of them any"
-        )
+def _parts(arena: Arena, problem: Classification, seed: int) -> list[Indices]:
+    """The clients' samples; UserError for a partition that does not fit.
+
+    A line on stderr says if a user's own gives the same to two seeds and has no `data_seed`.
+    """
+    partition = problem.partition
+    what = f"the partition {type(partition).__name__}"
+    parts = asked(
+        what, partition, lambda: partition.split(arena.labels, problem.clients, seed),
+        problem.clients, len(arena.labels), seed,
+    )  # fmt: skip
+    if foreign(partition):
+        # What another process splits otherwise is not resumed.
+        arena.checksums[f"{partition} of {problem.clients} clients, seed {seed}"] = summed(parts)
+        known = arena.splits.setdefault((partition, problem.clients), {})
+        if len(known) < 2 and known.setdefault(seed, parts) is parts and len(known) == 2:
+            (first, before), _ = known.items()
+            if getattr(partition, "data_seed", None) is None and all(map(np.array_equal, parts, before)):
+                said = f"{what} is the same for the seeds {first} and {seed}: use its `seed`, or declare a `data_seed`"
+                print(said, file=sys.stderr)
     return parts
+
+
+def _test_parts(arena: Arena, problem: Classification, seed: int) -> list[Indices]:
+    """The clients' test samples, likewise."""
+    partition, labels = problem.partition, (arena.labels, arena.test_labels)
+    return asked(
+        f"the partition {type(partition).__name__} of the test set", partition,
+        lambda: partition.split_test(*labels, problem.clients, seed), problem.clients, len(arena.test_labels), seed,
+    )  # fmt: skip
 
 
 class ClassificationTask:
@@ -160,17 +204,50 @@ class ClassificationTask:
         self.arena, self.problem, self.seed = arena, problem, seed
         self.parameters = arena.layout.total
         self.dtype, self.device = arena.dtype, arena.device
+        self.own_batches = foreign(problem.batches)
         split_seed = seed if problem.partition_seed is None else problem.partition_seed
-        self.indices = _parts(problem, arena.labels, split_seed)
+        self.indices = _parts(arena, problem, split_seed)
         self.clients = len(self.indices)
         self.samples = np.array([len(i) for i in self.indices], dtype=np.int64)
+        if problem.weights == "uniform" and not self.samples.all():
+            raise UserError(
+                f"client {self.samples.argmin()} has no samples and a share of the model: use weights='size'"
+            )
         share = self.samples if problem.weights == "size" else np.ones(self.clients)
         self.weights = share / share.sum()
         self.test_indices: list[Indices] | None = None
         if problem.test_partition:
-            self.test_indices = problem.partition.split_test(
-                arena.labels, arena.test_labels, problem.clients, split_seed
+            self.test_indices = _test_parts(arena, problem, split_seed)
+        self._check_company()
+
+    @cached_property
+    def _lonely(self) -> str:
+        """The layer that no batch of one sample can go through, "" if there is none (`Model.lonely`)."""
+        model = self.problem.model
+        return model.lonely(self.problem.sample.shape) if model.batch_statistics else ""
+
+    def _check_company(self) -> None:
+        """UserError if a client has a batch of one sample that the network cannot be trained on."""
+        for client, samples in enumerate(self.samples.tolist()) if self._lonely else ():
+            if samples and self.problem.batches.least(samples) == 1:
+                raise self._alone(client)
+
+    def _alone(self, client: int) -> UserError:
+        return UserError(
+            f"client {client} has {self.samples[client]} samples, and {self.problem.batches} leave one of them alone "
+            f"in a batch, of which {self._lonely} of the network has a single number and no variance: use batches of "
+            "another size or another split"
+        )
+
+    def _evaluated(self, where: Indices) -> Indices:
+        """`where` itself; UserError if an evaluation batch has one sample and the network needs more (static ones)."""
+        size = self.problem.evaluation_batch
+        if self._lonely and not self.problem.model.buffers and len(where) and (len(where) - 1) % size == 0:
+            raise UserError(
+                f"{len(where)} samples in evaluation batches of {size} leave one alone, of which {self._lonely} of the "
+                "network has a single number and no variance: use another evaluation_batch"
             )
+        return where
 
     @cached_property
     def name(self) -> bytes:
@@ -212,8 +289,14 @@ class ClassificationTask:
         return np.array([batches.steps(int(a), unit, int(n)) for a, n in pairs], dtype=np.int64)
 
     def plan(self, client: int, steps: int, round: int, offset: int) -> Indices:
-        """Sample indices [steps, B] into the arena's training set."""
-        return self.problem.batches.plan(self.indices[client], steps, self.seed, round, client, offset)
+        """Sample indices [steps, B] into the arena's training set; UserError for a user's own that are none."""
+        batches, key = self.problem.batches, (self.seed, round, client, offset)
+        if not self.own_batches:
+            return batches.plan(self.indices[client], steps, *key)
+        plan = planned(batches, self.indices[client], steps, *key)
+        if self._lonely and (plan >= 0).sum(1).min() == 1:
+            raise self._alone(client)
+        return plan
 
     def first_pass(self, client: int, steps: int, offset: int) -> int:
         """How many gradients of a local run belong to its first pass over the data (`Batches.first_pass`)."""
@@ -226,8 +309,14 @@ class ClassificationTask:
         return float((steps // passes * samples + steps % passes * np.minimum(size, samples)).sum())
 
     def gradients(self, request: Gradient) -> Tensor:
-        """[C, P]: evaluation-mode gradients on the clients' whole data, or on one random batch of `request.batch`."""
-        return torch.stack([mean_gradient(self, int(c), request) for c in request.clients])
+        """[C, P]: evaluation-mode gradients on the clients' whole data, or on one random batch of `request.batch`.
+
+        Zero for a client without samples, whose weight is 0.
+        """
+        if request.batch == 1 and self._lonely and not self.problem.model.buffers:
+            raise UserError(f"no gradient of a single sample goes through {self._lonely} of the network: ask for more")
+        none = torch.zeros_like(request.x)
+        return torch.stack([mean_gradient(self, int(c), request) if self.samples[c] else none for c in request.clients])
 
     def company(self, request: Evaluate) -> Hashable:
         """Evaluations with equal words are answered together: same data, same samples in the same order, same model."""
@@ -245,6 +334,9 @@ class ClassificationTask:
         the test samples of some labels; "held:a,b" - those of the labels that some clients hold. A split test set is
         read client after client, since batch statistics depend on the company of a sample.
         """
+        return self._evaluated(self._view(name))
+
+    def _view(self, name: str) -> Indices:
         if name.startswith("train:"):
             order = rng("subset", "train view", self.problem.subset_seed).permutation(len(self.arena.labels))
             return np.sort(order[: int(name[6:])])

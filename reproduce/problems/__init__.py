@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +16,9 @@ import numpy as np
 from reproduce.errors import UserError, unknown
 from reproduce.problems.batches import Batches, Fixed
 from reproduce.problems.bytepairs import BytePairs
+from reproduce.problems.checks import declaration
 from reproduce.problems.models import MLP, Model, Softmax
+from reproduce.problems.own import frozen, positive, seed, whole
 from reproduce.problems.sample import Sample
 from reproduce.problems.sources import SOURCES
 from reproduce.streams import rng
@@ -40,6 +42,18 @@ class Quadratic:
     start: tuple[float, ...] | None = None
     data_seed: int = 0
     batches: Batches = field(default=Fixed(1))
+
+    def __post_init__(self) -> None:
+        whole("the number of clients", self.clients)
+        whole("the dimension", self.dim)
+        seed("data_seed", self.data_seed)
+        shapes = {"minimisers": (self.clients, self.dim), "hessians": (self.clients, self.dim, self.dim)}
+        for name, shape in (*shapes.items(), ("start", (self.dim,))):
+            if getattr(self, name) is not None:
+                _check_array(f"{name} of a quadratic", getattr(self, name), shape)
+        h = np.empty((0, 1, 1)) if self.hessians is None else np.array(self.hessians, dtype=float)
+        if not np.allclose(h, h.transpose(0, 2, 1)):
+            raise UserError("hessians of a quadratic are symmetric")
 
     model = None
     """A quadratic has no network."""
@@ -124,6 +138,17 @@ class Classification:
             raise ValueError(f"tokenizer '{self.tokenizer}': use 'hashed' or 'pieces', or BytePairs")
         if self.tokenizer != "hashed" and getattr(self.source, "kind", "") != "text":
             raise UserError(f"{self.data} has no texts to cut into word pieces")
+        if not isinstance(self.data, str):
+            frozen("the data set", self.data)
+            declaration(self.data)
+        frozen("the partition", self.partition)
+        frozen("the batches", self.batches)
+        _check_numbers(
+            self.data, self.clients, self.batches, self.evaluation_batch, self.train_samples, self.test_samples,
+            self.pad, self.subset_seed, self.partition_seed, self.mean, self.std,
+        )  # fmt: skip
+        if not callable(getattr(self.partition, "split", None)):
+            raise UserError(f"the partition {type(self.partition).__name__} has no split(labels, clients, seed)")
         if self.test_partition and not hasattr(self.partition, "split_test"):
             raise UserError(f"the partition {type(self.partition).__name__} cannot split a test set")
         _check_tokens(self.model, self.sample)
@@ -134,11 +159,7 @@ class Classification:
     @property
     def source(self) -> Any:
         """The record of the data: `sample`, `sizes`, `classes`."""
-        if not isinstance(self.data, str):
-            return self.data
-        if self.data not in SOURCES:
-            raise unknown("data set", self.data, SOURCES)
-        return SOURCES[self.data]
+        return _source(self.data)
 
     @property
     def sample(self) -> Sample:
@@ -181,6 +202,65 @@ class Classification:
         """Training and test samples in use, as plans expect them."""
         train, test = self.source.sizes
         return self.train_samples or train, self.test_samples or test
+
+
+def _check_array(what: str, given: Any, shape: tuple[int, ...]) -> None:
+    """UserError unless `given` are nested tuples of finite numbers of this shape."""
+    try:
+        found = np.array(given)
+        hash(given)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{what}: tuples of tuples of numbers are needed ({error})") from error
+    if found.shape != shape or found.dtype.kind not in "iuf":
+        raise UserError(f"{what}: numbers of shape {shape} are needed, not {found.dtype} of shape {found.shape}")
+    if not np.isfinite(found).all():
+        raise UserError(f"{what}: a number is not finite")
+
+
+def _source(data: Any) -> Any:
+    """The record of data, or of the set that they name."""
+    if not isinstance(data, str):
+        return data
+    if data not in SOURCES:
+        raise unknown("data set", data, SOURCES)
+    return SOURCES[data]
+
+
+@lru_cache(maxsize=None, typed=True)  # typed: 8.0 and True are not 8 and 1
+def _check_numbers(
+    data: Any,
+    clients: int,
+    batches: Any,
+    evaluation_batch: int,
+    train_samples: int,
+    test_samples: int,
+    pad: int,
+    subset_seed: int,
+    partition_seed: int | None,
+    mean: tuple[float, ...],
+    std: tuple[float, ...],
+) -> None:
+    """UserError for a number of a problem that the data do not have or that means nothing."""
+    sample, sizes = _source(data).sample, _source(data).sizes
+    whole("the number of clients", clients)
+    whole("evaluation_batch", evaluation_batch)
+    for name, wanted, there in (("train_samples", train_samples, sizes[0]), ("test_samples", test_samples, sizes[1])):
+        whole(name, wanted, 0)
+        if wanted > there:
+            raise UserError(f"{name} is {wanted}, and {data} has {there}: use fewer, or 0 for all")
+    whole("pad", pad, 0)
+    whole("subset_seed", subset_seed, 0)
+    seed("subset_seed", subset_seed)
+    seed("partition_seed", partition_seed)
+    if not isinstance(batches, Batches):
+        raise UserError(f"batches are a record of reproduce.problems.batches, not {batches!r}")
+    channels = sample.shape[0]
+    if (mean or std or pad) and len(sample.shape) != 3:
+        raise UserError(f"mean, std and pad are for images, and {data} has samples of one axis")
+    if (mean or std) and not len(mean) == len(std) == channels:
+        raise UserError(f"mean {mean} and std {std} have one number each for {channels} channels")
+    for deviation in std:
+        positive("each number of std", deviation)
 
 
 def _check_tokens(model: Model, sample: Sample) -> None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reproduce.errors import UserError
+from reproduce.problems.own import calling, whole
 from reproduce.streams import rng
 
 Indices = NDArray[np.int64]
@@ -24,9 +26,16 @@ class Batches:
 
     size: int
 
+    def __post_init__(self) -> None:
+        whole("the size of batches", self.size)
+
     def per_pass(self, samples: int) -> int:
         """Batches in one pass over the client's data (the short last batch is kept)."""
         return math.ceil(samples / self.size)
+
+    def least(self, samples: int) -> int:
+        """Samples in the smallest batch of a client with `samples` samples: the short one at the end of a pass."""
+        return (samples - 1) % self.size + 1
 
     def steps(self, amount: int, unit: str, samples: int) -> int:
         """Local SGD steps of `amount` steps or epochs on a client with `samples` samples; none without any."""
@@ -101,6 +110,29 @@ class Fixed(Batches):
 class WithReplacement(Batches):
     """Every step draws its batch uniformly with replacement (defedavg); `round` is the job index."""
 
+    def least(self, samples: int) -> int:
+        return self.size
+
     def plan(self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
         stream = rng("batches", seed, round, client)
         return indices[stream.integers(0, len(indices), size=(steps, self.size))]
+
+
+def planned(batches: Batches, mine: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
+    """The plan of batches that are not of this package; UserError if it names a sample that is not the client's, or
+    has another form than `Batches.plan` says."""
+    what = f"the batches {type(batches).__name__}"
+    mine = mine.view()
+    mine.flags.writeable = False
+    with calling(what, "batches", seed, round, client):
+        plan = np.asarray(batches.plan(mine, steps, seed, round, client, offset))
+    if plan.dtype.kind not in "iu" or plan.shape != (steps, batches.size):
+        raise UserError(
+            f"{what} plan {plan.dtype} {plan.shape}: they are whole numbers of shape ({steps}, {batches.size})"
+        )
+    taken = plan >= 0
+    if not taken[:, 0].all() or (taken[:, 1:] > taken[:, :-1]).any():
+        raise UserError(f"{what} plan a step without a sample, or -1 before its last one, for client {client}")
+    if not np.isin(plan[taken], mine).all() or (plan < -1).any():
+        raise UserError(f"{what} plan samples that are not those of client {client}")
+    return plan.astype(np.int64)

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from reproduce.errors import MissingData, UserError, unknown
-from reproduce.problems import store, weights
+from reproduce.problems import checks, store, weights
 from reproduce.problems.dataset import Arrays, Dataset, Texts, tokenize
+from reproduce.problems.own import calling, foreign
 from reproduce.problems.sources import SOURCES, File, Files, Source
 from reproduce.settings import Settings
 
-PARTS = ("train", "test")
+PARTS = checks.PARTS
 
 __all__ = ["Availability", "Dataset", "Texts", "available", "catalogue", "load", "tokenize"]
 
@@ -81,10 +84,10 @@ def load(name: str, settings: Settings) -> Dataset:
         raise MissingData(name, missing(source, settings.data))
     root = settings.store / "data"
     stamps = [_stamp(file, settings.data) for file in layout.files]
-    copy = next((c for c in store.copies(root, name) if list(c.stamps) == stamps), None)
+    copy = _undamaged(root, name, lambda c: list(c.stamps) == stamps)
     if copy is None:
         sha256 = _combined([verified(file, settings.data, name) for file in layout.files])
-        copy = next((c for c in store.copies(root, name) if c.sha256 == sha256), None)
+        copy = _undamaged(root, name, lambda c: c.sha256 == sha256 and list(c.stamps) != stamps)
         if copy is not None:
             copy = store.restamp(copy, name, stamps)
         else:
@@ -94,6 +97,17 @@ def load(name: str, settings: Settings) -> Dataset:
     x, y = [arrays[f"{part}_x"] for part in PARTS], [arrays[f"{part}_y"] for part in PARTS]
     texts = [_texts(arrays, part) for part in PARTS]
     return Dataset(name, x[0], y[0], x[1], y[1], source.classes, "data folder", copy.sha256, copy.note, *texts)
+
+
+def _undamaged(root: Path, name: str, wanted: Callable[[store.Decoded], bool]) -> store.Decoded | None:
+    """The first decoded copy that is `wanted` and holds what was written; one that does not is named on stderr."""
+    for copy in store.copies(root, name):
+        if not wanted(copy):
+            continue
+        if not (damaged := copy.damage()):
+            return copy
+        print(f"{copy.path / damaged} is damaged (its checksum differs): {name} is decoded again", file=sys.stderr)
+    return None
 
 
 def find_source(name: str) -> Source:
@@ -123,22 +137,56 @@ def missing(source: Source, folder: Path) -> str:
 
 
 def checked(arrays: Arrays, source: Source) -> Arrays:
-    """`arrays` with token ids for texts; raises ValueError if sizes, types or labels are not those of the set."""
+    """`arrays` with token ids for texts; raises ValueError if they are not as the set is declared (`checks`)."""
     for part, rows in zip(PARTS, source.sizes, strict=True):
         texts = _texts(arrays, part)
         if texts is not None:
             arrays[f"{part}_x"] = tokenize(texts)
         x, y = arrays[f"{part}_x"], arrays[f"{part}_y"]
-        kind = {"image": np.uint8, "table": np.float32, "text": np.int32}[source.kind]
-        if x.shape != (rows, *source.shape) or x.dtype != kind or y.shape != (rows,):
-            raise ValueError(f"{part} has {x.shape} {x.dtype} and {len(y)} labels, expected {(rows, *source.shape)}")
-        if y.min() < 0 or y.max() >= source.classes:
-            raise ValueError(f"{part} labels outside 0 .. {source.classes - 1}")
-        if len(y) > 1 and y.min() == y.max():
-            raise ValueError(f"all {part} labels are {y[0]}")
-        if x.dtype == np.float32 and not np.isfinite(x).all():
-            raise ValueError(f"{part} has values that are not numbers")
+        arrays[f"{part}_x"], arrays[f"{part}_y"] = checks.samples(
+            part, x, y, source.sample, rows, source.classes, floats=False
+        )
     return arrays
+
+
+def of_record(record: Any) -> Dataset:
+    """What a record of data loads, checked as files are.
+
+    Of a record that is not of this package the checksum is computed here, and `load` is called twice. Raises UserError
+    if it gives other data the second time, or other than the record declares.
+    """
+    own = foreign(record)
+    found = _loaded(record, own)
+    if own and _loaded(record, own).sha256 != found.sha256:
+        raise UserError(f"{type(record).__name__}.load() gives other data each time: draw with a seed of the record")
+    return found
+
+
+def _loaded(record: Any, own: bool) -> Dataset:
+    name = type(record).__name__
+    with calling(f"the data set {name}", "data") if own else nullcontext():
+        data = record.load()
+        given = {key: getattr(data, key) for part in PARTS for key in (f"{part}_x", f"{part}_y")}
+        classes = data.n_classes
+    texts = [getattr(data, f"{part}_text", None) for part in PARTS]
+    arrays: dict[str, Any] = {}
+    try:
+        if classes != record.classes:
+            raise ValueError(f"it has {classes} classes; declared are {record.classes}")
+        for part, rows, text in zip(PARTS, record.sizes, texts, strict=True):
+            x, y = given[f"{part}_x"], given[f"{part}_y"]
+            x, y = checks.samples(part, x, y, record.sample, rows, record.classes, floats=True)
+            arrays |= {f"{part}_x": x, f"{part}_y": y}
+            checks.texts(part, text, rows)
+        types = [arrays[f"{part}_x"].dtype for part in PARTS]
+        if len(record.sample.shape) == 3 and types.count(np.dtype(np.uint8)) == 1:
+            raise ValueError(f"train_x has the type {types[0]} and test_x {types[1]}; images of both have the same")
+    except ValueError as error:
+        raise UserError(f"data set {name}: {error}") from error
+    sha256 = checks.summed(arrays.values(), texts) if own else data.sha256
+    said: dict[str, Any] = {f"{part}_text": text for part, text in zip(PARTS, texts, strict=True)}
+    note = str(getattr(data, "note", ""))
+    return Dataset(name, **arrays, n_classes=classes, source="record", sha256=sha256, note=note, **said)
 
 
 def decode(source: Source, layout: Files, folder: Path) -> tuple[Arrays, str]:

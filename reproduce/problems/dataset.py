@@ -11,6 +11,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from reproduce.problems.checks import array
 from reproduce.problems.sources import VOCABULARY
 
 Arrays = dict[str, NDArray[Any]]
@@ -24,9 +25,10 @@ class Dataset:
     """A data set in memory (or mapped from the decoded copy on disk); all arrays are read-only.
 
     train_x, test_x: images uint8 [N, H, W, C] (C = 1 for grey), tables float32 [N, D], texts int32 [N, 64] token ids of
-        `tokenize` with padding 0.
+        `tokenize` with padding 0; of a problem's own record also what `checks.samples` lets pass.
     train_y, test_y: int64 [N], labels 0 .. n_classes - 1.
-    source: "data folder" or "embedded".  sha256: of the files used, or of the arrays of an embedded set.
+    source: "data folder", "embedded", or "record" where a problem brings its own.  sha256: of the files used, or of the
+        arrays of a set without files.
     note: what a caption must say about the data; empty if they are the official ones.
     train_text, test_text: the raw texts of a text set, in the order of the labels.
     """
@@ -37,7 +39,7 @@ class Dataset:
     test_x: NDArray[Any]
     test_y: NDArray[np.int64]
     n_classes: int
-    source: Literal["data folder", "embedded"]
+    source: Literal["data folder", "embedded", "record"]
     sha256: str
     note: str = ""
     train_text: Sequence[str] | None = None
@@ -45,7 +47,7 @@ class Dataset:
 
     def __post_init__(self) -> None:
         for key in ("train_x", "train_y", "test_x", "test_y"):
-            view = np.asarray(getattr(self, key)).view()
+            view = array(key, getattr(self, key)).view()
             view.flags.writeable = False
             object.__setattr__(self, key, view)
 

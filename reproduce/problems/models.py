@@ -60,6 +60,12 @@ class Model:
     def batch_statistics(self) -> bool:
         return False
 
+    def lonely(self, sample: tuple[int, ...]) -> str:
+        """The first layer with batch normalisation over one number per sample and channel, which no batch of a single
+        sample can go through in training; "" if there is none."""
+        layers = self.cost(sample).layers
+        return next((n for n, kind, out, _ in layers if kind == "BatchNorm2d" and math.prod(out[1:]) == 1), "")
+
     @property
     def pretrained(self) -> str:
         """The stored weights (weights.py) that the initial model takes; "" if all of it is random."""

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.errors import UserError
+from reproduce.problems.own import seed as check_seed
+from reproduce.problems.own import whole
 from reproduce.problems.partition_tools import (
     ATTEMPTS,
     TEST,
@@ -16,6 +18,7 @@ from reproduce.problems.partition_tools import (
     Indices,
     Labels,
     check,
+    check_prior,
     classes_of,
     cut,
     impossible,
@@ -36,6 +39,10 @@ class DirichletClass:
 
     alpha: float
     min_size: int = 10
+
+    def __post_init__(self) -> None:
+        check_prior(self.alpha)
+        whole("min_size", self.min_size, 0)
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         check(labels, clients, self.min_size)
@@ -59,6 +66,10 @@ class DirichletClient:
 
     alpha: float
     min_size: int = 1
+
+    def __post_init__(self) -> None:
+        check_prior(self.alpha)
+        whole("min_size", self.min_size, 0)
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         check(labels, clients, self.min_size)
@@ -85,6 +96,10 @@ class CappedDirichlet:
 
     alpha: float
     data_seed: int | None = 1234
+
+    def __post_init__(self) -> None:
+        check_prior(self.alpha)
+        check_seed("data_seed", self.data_seed)
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         classes, total = classes_of(labels), len(labels)
@@ -147,6 +162,10 @@ class BalancedDirichlet:
 
     alpha: float
     data_seed: int | None = 0
+
+    def __post_init__(self) -> None:
+        check_prior(self.alpha)
+        check_seed("data_seed", self.data_seed)
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         return self.split_with_priors(labels, clients, seed)[0]

@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.errors import UserError
+from reproduce.problems.own import share
 from reproduce.problems.partition_tools import (
     ATTEMPTS,
     TRAIN,
     Indices,
     Labels,
     check,
+    check_prior,
     classes_of,
     evenly,
     impossible,
@@ -65,8 +67,8 @@ class GroupedDirichlet:
     label_sets: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
-        if not 0 < self.alpha < math.inf:
-            raise UserError(f"a Dirichlet prior needs a positive alpha, not {self.alpha}")
+        check_prior(self.alpha)
+        share("the overlap of two groups", self.overlap)
         if self.label_sets and self.overlap:
             raise UserError("declare the overlap of two groups, or their label sets, but not both")
         for number, given in enumerate(self.label_sets, start=1):
@@ -83,6 +85,12 @@ class GroupedDirichlet:
         for group, label_set in enumerate(groups, start=1):
             parts += self.split_group(labels, label_set, clients // len(groups), stream(seed, TRAIN, group))
         return parts
+
+    @property
+    def shares_samples(self) -> bool:
+        """Samples of a label that two groups have go to a client of each."""
+        labels = [label for given in self.label_sets for label in given]
+        return self.overlap > 0 or len(set(labels)) < len(labels)
 
     def groups(self, classes: list[int]) -> list[list[int]]:
         """The label set of each group, given the labels that occur."""
@@ -172,6 +180,10 @@ class TwoShard:
     """
 
     batched: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.batched, bool):
+            raise UserError(f"two shards are dealt in batches, True, or not, False, and not {self.batched!r}")
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         rng, classes = stream(seed, TRAIN), classes_of(labels)

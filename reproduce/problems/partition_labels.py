@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 
 from reproduce.errors import UserError
+from reproduce.problems.own import seed as check_seed
+from reproduce.problems.own import whole
 from reproduce.problems.partition_tools import (
     TRAIN,
     Indices,
@@ -44,6 +46,9 @@ class ShuffledBlocks:
 
     data_seed: int | None = 1234
 
+    def __post_init__(self) -> None:
+        check_seed("data_seed", self.data_seed)
+
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         check(labels, clients)
         order = list(range(len(labels)))
@@ -61,6 +66,10 @@ class ClassPerClient:
     """
 
     order: Literal["contiguous", "modulo"] = "contiguous"
+
+    def __post_init__(self) -> None:
+        if self.order not in ("contiguous", "modulo"):
+            raise UserError(f"classes go to clients in the order 'contiguous' or 'modulo', not {self.order!r}")
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         check(labels, clients)
@@ -105,6 +114,9 @@ class Shards:
 
     per_client: int = 2
 
+    def __post_init__(self) -> None:
+        whole("shards per client", self.per_client)
+
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         check(labels, clients, self.per_client)
         shards = np.array_split(np.argsort(labels, kind="stable").astype(np.int64), clients * self.per_client)
@@ -124,6 +136,10 @@ class Sharding:
 
     per_client: int = 5
     data_seed: int | None = 1234
+
+    def __post_init__(self) -> None:
+        whole("labels per client", self.per_client)
+        check_seed("data_seed", self.data_seed)
 
     def slots(self, classes: int, clients: int, rng: np.random.RandomState) -> Indices:
         """Positions of the classes each client holds, shape [clients, per_client]."""

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from reproduce.errors import UserError
+from reproduce.problems.own import positive
 from reproduce.problems.partition_tools import Indices, Labels
 
 
@@ -16,6 +18,25 @@ class Head:
 
     partition: Any
     share: float
+
+    def __post_init__(self) -> None:
+        positive("the share of each client's list", self.share)
+        if self.share > 1:
+            raise UserError(f"the share of each client's list is at most 1, not {self.share}")
+
+    @property
+    def shares_samples(self) -> bool:
+        return bool(getattr(self.partition, "shares_samples", False))
+
+    @property
+    def leaves_empty(self) -> bool:
+        return bool(getattr(self.partition, "leaves_empty", False))
+
+    @property
+    def data_seed(self) -> int | None:
+        """That of the other partition: with one the split is the same for all seeds of runs."""
+        seed: int | None = getattr(self.partition, "data_seed", None)
+        return seed
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         parts = self.partition.split(labels, clients, seed)

@@ -12,8 +12,9 @@
 | `Head`                                    | fedagrac, reduced scale                    |
 | `HalfLabels`, `PartialOverlap`, `TwoShard`, `DistinctLabels` | dynamic_init, Tables 8-14 |
 
-Each has `split(labels, clients, seed)`: one array of positions in `labels` per client, no client empty, the same for
-the same arguments on every machine; a UserError when that is impossible. Records with a `data_seed` ignore the seed of
+Each has `split(labels, clients, seed)`: one array of positions in `labels` per client, no client empty, no sample twice
+(but `GroupedDirichlet` with shared labels says `shares_samples`), the same for the same arguments on every machine; a
+UserError when that is impossible. Records with a `data_seed` ignore the seed of
 the run unless it is None, because their paper draws the partition once for all runs.
 """
 

@@ -1,0 +1,198 @@
+"""Batches: sizes that mean nothing, plans of a user's own, and batches of one sample, too small for some networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from runs import run
+
+from reproduce import plan
+from reproduce.algorithms.base import FedAvg
+from reproduce.clocks.rounds import Rounds
+from reproduce.engine.requests import Gradient
+from reproduce.engine.task import Tasks
+from reproduce.errors import UserError
+from reproduce.experiment import SCALES, Experiment
+from reproduce.problems import Classification
+from reproduce.problems.batches import Batches, Cyclic, Fixed, Indices, Shuffled, Walk, WithReplacement
+from reproduce.problems.embedded import ImageBlobs
+from reproduce.problems.models import Model, ResNet, Softmax
+from reproduce.problems.normalised import ImageNetResNet, NormConvNet
+from reproduce.problems.partitions import IID
+from reproduce.settings import settings
+from reproduce.systems import Steps, System
+from reproduce.systems.work import Epochs
+
+ALL = (Shuffled, Walk, Cyclic, Fixed, WithReplacement)
+
+
+def test_all_batches_are_known() -> None:
+    assert set(Batches.__subclasses__()) | {Walk} >= set(ALL)
+    problems = (e.problem for scale in SCALES for j in plan.jobs(scale) for e in j.experiments)
+    assert {type(p.batches) for p in problems} <= set(ALL)
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("size", [0, -1, 1.5, 8.0, np.float64(8), True, "8", None, float("nan")])
+def test_a_size_is_a_whole_number_of_at_least_one(cls: Any, size: Any) -> None:
+    with pytest.raises(UserError, match="the size of batches is a whole number >= 1, not"):
+        cls(size)
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("size", [1, 4, 7, 30])
+def test_the_smallest_batch_is_the_smallest_that_is_planned(cls: Any, size: int) -> None:
+    batches = cls(size)
+    for samples in range(1, 30):
+        steps = batches.per_pass(samples)
+        planned = batches.plan(np.arange(samples), steps, 0, 0, 0, 0)
+        assert (planned >= 0).sum(1).min() == batches.least(samples)
+
+
+# --- a user's own -----------------------------------------------------------------------------------------------------
+
+PLANS: dict[str, Callable[[Indices, int, int], Any]] = {}
+"""What `Own` plans, by name: a record's fields are plain values."""
+
+
+@dataclass(frozen=True)
+class Own(Batches):
+    """Batches as a user writes them."""
+
+    name: str = "it"
+
+    def plan(self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Any:
+        return PLANS[self.name](indices, steps, self.size)
+
+
+def first(mine: Indices, steps: int, size: int) -> Indices:
+    return np.resize(mine, (steps, size))
+
+
+def trained(batches: Any) -> Any:
+    problem = Classification("digits", Softmax(64, 10), IID(), 4, batches, train_samples=100)
+    return run([Experiment({}, problem, System(work=Steps(3)), FedAvg(0.1), Rounds(2))])[0].state
+
+
+def test_plans_of_a_users_own_are_followed() -> None:
+    PLANS["it"] = first
+    state = trained(Own(8))
+    assert state["status"] == "ok"
+    PLANS["it"] = lambda mine, steps, size: first(mine, steps, size).astype(">i4")
+    assert trained(Own(8))["history"] == state["history"]
+    PLANS["it"] = lambda mine, steps, size: np.random.permutation(first(mine, steps, size))  # noqa: NPY002
+    assert trained(Own(8))["history"] == trained(Own(8))["history"]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (lambda mine, steps, size: first(mine, steps, size) + 1000, "plan samples that are not those of client 0"),
+        (lambda mine, steps, size: np.arange(24).reshape(3, 8), "plan samples that are not those of client 0"),
+        (lambda mine, steps, size: first(mine, steps, size).astype(float), r"plan float64 \(3, 8\): they are whole"),
+        (lambda mine, steps, size: first(mine, steps, size) > 0, r"plan bool \(3, 8\)"),
+        (lambda mine, steps, size: first(mine, steps + 1, size), r"plan int64 \(4, 8\): they are whole numbers of sh"),
+        (lambda mine, steps, size: first(mine, steps, size - 1), r"plan int64 \(3, 7\)"),
+        (lambda mine, steps, size: first(mine, steps, size).ravel(), r"plan int64 \(24,\)"),
+        (lambda mine, steps, size: np.full((steps, size), -1), "plan a step without a sample"),
+        (lambda mine, steps, size: np.where(np.arange(size) == 3, -1, first(mine, steps, size)), "-1 before its last"),
+        (lambda mine, steps, size: np.where(np.arange(size) == 7, -2, first(mine, steps, size)), "not those of client"),
+        (lambda mine, steps, size: mine.sort(), "the batches Own cannot be used: .*read-only"),
+        (lambda mine, steps, size: mine["a"], "the batches Own cannot be used: IndexError"),
+        (lambda mine, steps, size: None, r"plan object \(\)"),
+    ],
+)
+def test_what_is_no_plan_ends_in_one_line(given: Any, words: str) -> None:
+    PLANS["it"] = given
+    with pytest.raises(UserError, match=words):
+        trained(Own(8))
+
+
+def test_what_is_no_record_of_batches_is_refused() -> None:
+    for batches, words in ((8, "needs @dataclass"), (None, "needs @dataclass"), (IID(), "batches are a record of")):
+        with pytest.raises(UserError, match=words):
+            trained(batches)
+
+
+# --- one sample alone -------------------------------------------------------------------------------------------------
+
+RUNNING, STATIC = ImageNetResNet(18, 4, (8,), width=4), ResNet(3, 4, (4, 8, 8, 8), (1, 1, 1, 1))
+"""Networks whose last layers normalise one pixel of images 8 x 8: over running statistics, over those of the batch."""
+LARGER = NormConvNet(3, 8, ((4,), (4,), (4,)), 8, 4, normalisation="static")
+
+
+def alone(model: Model, batches: Batches, clients: int = 2, train: int = 40, test: int = 24, size: int = 8) -> Any:
+    """A network trained on images 8 x 8, `clients` clients that have equally many."""
+    data = ImageBlobs(4, 8, 20, 20, 9.0, 0, 3)
+    problem = Classification(
+        data, model, IID(), clients, batches, train_samples=train, test_samples=test, evaluation_batch=size
+    )
+    return run([Experiment({}, problem, System(work=Epochs(1)), FedAvg(0.05), Rounds(1))])[0].state
+
+
+def test_where_layers_normalise_one_pixel() -> None:
+    assert RUNNING.lonely((3, 8, 8)) == "layer2.0.bn1"
+    assert STATIC.lonely((3, 8, 8)).startswith("layer4")
+    assert RUNNING.lonely((3, 64, 64)) == LARGER.lonely((3, 8, 8)) == ""
+
+
+@pytest.mark.parametrize("model", [RUNNING, STATIC], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("cls", ALL)
+def test_a_client_whose_last_sample_is_alone_is_named_before_any_training(model: Model, cls: Any) -> None:
+    with pytest.raises(UserError, match=r"client 0 has 20 samples, and \w+\(size=1\) leave one of them alone"):
+        alone(model, cls(1))
+    if cls is WithReplacement:
+        return
+    with pytest.raises(UserError, match=r"client 1 has 13 samples, and \w+\(size=6\) leave one of them alone"):
+        alone(model, cls(6), 3)
+
+
+def test_a_plan_of_a_users_own_that_leaves_one_alone_is_named() -> None:
+    PLANS["it"] = lambda mine, steps, size: np.where(np.arange(size) > 0, -1, first(mine, steps, size))
+    with pytest.raises(UserError, match=r"client 0 .* leave one of them alone"):
+        alone(RUNNING, Own(9))
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_two_samples_or_two_pixels_are_enough(cls: Any) -> None:
+    for model, size in ((RUNNING, 9), (STATIC, 9), (LARGER, 19)):
+        assert alone(model, cls(size))["status"] == "ok"
+
+
+@pytest.mark.parametrize(("test", "size"), [(25, 8), (24, 1), (1, 8)])
+def test_a_test_sample_alone_is_named_before_any_training(test: int, size: int) -> None:
+    with pytest.raises(UserError, match=f"{test} samples in evaluation batches of {size} leave one alone"):
+        alone(STATIC, Shuffled(10), test=test, size=size)
+    for model in (RUNNING, LARGER):  # whose statistics are running, or of several pixels
+        assert alone(model, Shuffled(10), test=test, size=size)["status"] == "ok"
+
+
+def test_a_gradient_of_one_sample_alone_is_named() -> None:
+    data = ImageBlobs(4, 8, 20, 20, 9.0, 0, 3)
+    for model, batch in ((STATIC, 1), (STATIC, 2), (LARGER, 1), (RUNNING, 1)):
+        task: Any = Tasks(settings()).get(Classification(data, model, IID(), 2, Shuffled(10)), 0)
+        request = Gradient(np.arange(2), task.initial(), 0, batch)
+        if (model, batch) == (STATIC, 1):
+            with pytest.raises(UserError, match="no gradient of a single sample goes through layer4"):
+                task.gradients(request)
+        else:
+            assert task.gradients(request).isfinite().all()
+
+
+def test_no_declared_network_is_left_with_one_sample() -> None:
+    """The official sets are balanced where a network normalises one pixel: the sizes of the clients need no files."""
+    found = {}
+    for scale in SCALES:
+        for e in (e for j in plan.jobs(scale) for e in j.experiments if isinstance(e.problem, Classification)):
+            p = e.problem
+            if p.model.batch_statistics and p.model.lonely(p.sample.shape):
+                found[p.data, p.partition, p.clients, p.batches] = p
+    assert {data for data, *_ in found} == {"cifar10", "cifar100"}
+    for data, partition, clients, batches in found:
+        classes = 10 if data == "cifar10" else 100
+        parts = partition.split(np.repeat(np.arange(classes), 50_000 // classes), clients, 0)
+        assert min(batches.least(len(part)) for part in parts) > 1

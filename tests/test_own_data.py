@@ -1,0 +1,509 @@
+"""A user's own data set: what works as it is, what ends in one line before any training, and what a test set's order is
+worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from runs import run
+
+from reproduce import plan
+from reproduce.algorithms.base import FedAvg
+from reproduce.clocks.rounds import Rounds
+from reproduce.engine.task import Tasks
+from reproduce.errors import UserError
+from reproduce.experiment import Experiment
+from reproduce.problems import EMBEDDED, Classification, Quadratic
+from reproduce.problems.batches import Shuffled
+from reproduce.problems.bytepairs import BytePairs
+from reproduce.problems.checks import samples
+from reproduce.problems.data import load, of_record
+from reproduce.problems.dataset import Dataset
+from reproduce.problems.embedded import GaussianClasses, ImageBlobs, TopicTokens
+from reproduce.problems.fasttext import FastText
+from reproduce.problems.models import ConvNet, Model, ResNet, Softmax
+from reproduce.problems.partitions import IID, BalancedDirichlet
+from reproduce.problems.sample import Sample
+from reproduce.settings import settings
+from reproduce.systems import Steps, System
+
+Parts = dict[str, Any]
+Change = Callable[[Parts], object]
+CHANGES: dict[str, Change] = {}
+"""What `Own` does to its data, by name: a record's fields are plain values."""
+
+BASE: dict[str, Any] = {
+    "table": GaussianClasses(3, 4, 20, 8, 1.0, 0),
+    "image": ImageBlobs(3, 8, 20, 8, 9.0, 0),
+    "text": TopicTokens(3, 30, 6, 20, 8, 0),
+}
+MODELS: dict[str, Model] = {
+    "table": Softmax(4, 3),
+    "image": ConvNet(1, 8, (2, 3), (4,), 3, kernel=3, padding=1),
+    "text": FastText(30, 2, 3),
+}
+ARRAYS = ("train_x", "train_y", "test_x", "test_y")
+
+
+@dataclass(frozen=True)
+class Own:
+    """A generated data set that was changed, as a user would declare it."""
+
+    change: str
+    kind: str
+
+    @property
+    def sample(self) -> Any:
+        return BASE[self.kind].sample
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        return BASE[self.kind].sizes
+
+    classes = 3
+
+    def load(self) -> Any:
+        data = BASE[self.kind].load()
+        parts: Parts = {name: np.array(getattr(data, name)) for name in ARRAYS} | {"n_classes": 3}
+        CHANGES[self.change](parts)
+        return Dataset("own", **parts, source="embedded", sha256="the same whatever the data are")
+
+
+def own(change: Change, kind: str, name: str = "it") -> Own:
+    CHANGES[name] = change
+    return Own(name, kind)
+
+
+def trained(data: Any, kind: str, **more: Any) -> Any:
+    problem = Classification(data, MODELS[kind], IID(), 3, Shuffled(8), **more)
+    experiment = Experiment({}, problem, System(work=Steps(3)), FedAvg(0.1), Rounds(2))
+    return run([experiment])[0].state
+
+
+def put(name: str, where: Any, value: Any) -> Change:
+    return lambda parts: parts[name].__setitem__(where, value)
+
+
+def to(name: str, function: Callable[[Any], Any]) -> Change:
+    return lambda parts: parts.update({name: function(parts[name])})
+
+
+def both(function: Callable[[Any], Any]) -> Change:
+    return lambda parts: parts.update({name: function(parts[name]) for name in ("train_x", "test_x")})
+
+
+def mapped(x: np.ndarray, folder: Path) -> np.ndarray:
+    np.save(folder / "x.npy", x)
+    return np.load(folder / "x.npy", mmap_mode="r")
+
+
+# --- what works -------------------------------------------------------------------------------------------------------
+
+WORKS: list[tuple[str, str, Change]] = [
+    ("lists", "table", lambda parts: parts.update({k: parts[k].tolist() for k in ("train_x", "train_y")})),
+    ("big-endian features", "table", to("train_x", lambda x: x.astype(">f4"))),
+    ("big-endian labels", "table", to("train_y", lambda y: y.astype(">i2"))),
+    ("small labels", "image", to("train_y", lambda y: y.astype(np.uint8))),
+    ("float64", "table", both(lambda x: x.astype(np.float64))),
+    ("long doubles", "table", both(lambda x: x.astype(np.longdouble))),
+    ("columns first", "table", to("train_x", np.asfortranarray)),
+    ("every second row", "image", to("train_x", lambda x: np.repeat(x, 2, 0)[::2])),
+    ("strides backwards", "text", to("train_x", lambda x: np.ascontiguousarray(x[::-1])[::-1])),
+    ("read-only", "table", lambda parts: [parts[k].setflags(write=False) for k in ARRAYS]),
+    ("big-endian tokens", "text", to("train_x", lambda x: x.astype(">i8"))),
+    ("unsigned tokens", "text", to("train_x", lambda x: x.astype(np.uint16))),
+]
+
+
+@pytest.mark.parametrize(("kind", "change"), [row[1:] for row in WORKS], ids=[row[0] for row in WORKS])
+def test_the_same_numbers_in_another_form_train_the_same_model(kind: str, change: Change) -> None:
+    assert torch.equal(trained(own(change, kind), kind)["x"], trained(BASE[kind], kind)["x"])
+
+
+def test_a_mapped_file_trains_the_same_model(tmp_path: Path) -> None:
+    state = trained(own(to("train_x", lambda x: mapped(x, tmp_path)), "table"), "table")
+    assert torch.equal(state["x"], trained(BASE["table"], "table")["x"])
+
+
+def test_images_of_floats_are_taken_as_they_are() -> None:
+    """With the channels first and the numbers that uint8 pixels become, they train the same model."""
+    change = both(lambda x: (x / np.float32(255)).astype(np.float32).transpose(0, 3, 1, 2))
+    assert torch.equal(trained(own(change, "image"), "image")["x"], trained(BASE["image"], "image")["x"])
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+FLOATS = both(lambda x: np.zeros((len(x), 1, 8, 8), np.float32))
+REFUSED: list[tuple[str, str, Change, str]] = [
+    ("a label too large", "table", put("train_y", 5, 3), r"train_y has the label 3 \(sample 5\); labels are 0 \.\. 2"),
+    ("a label far too large", "table", put("train_y", 5, 2**40), "train_y has the label 1099511627776"),
+    ("a negative label", "table", put("train_y", 5, -1), "train_y has the label -1"),
+    ("of an image", "image", put("train_y", 0, 3), "train_y has the label 3"),
+    ("of a text", "text", put("train_y", 0, 3), "train_y has the label 3"),
+    ("in the test set", "image", put("test_y", 2, 3), r"test_y has the label 3 \(sample 2\)"),
+    ("labels from 1", "table", to("train_y", lambda y: y + 1), "has the label 3"),
+    (
+        "a label beyond int64",
+        "table",
+        to("train_y", lambda y: np.full(60, 2**64 - 1, np.uint64)),
+        "18446744073709551615",
+    ),
+    ("labels [N, 1]", "table", to("train_y", lambda y: y[:, None]), r"train_y has 2 axes, \[60, 1\]; labels have one"),
+    ("labels one-hot", "table", to("train_y", lambda y: np.eye(3, dtype=int)[y]), "train_y has 2 axes"),
+    ("labels of floats", "table", to("train_y", lambda y: y.astype(float)), "train_y has the type float64; labels are"),
+    ("labels of truth", "table", to("train_y", lambda y: y > 0), "train_y has the type bool; labels are whole"),
+    ("labels of words", "table", to("train_y", lambda y: y.astype(str)), "train_y has the type <U21"),
+    ("labels of objects", "table", to("train_y", lambda y: y.astype(object)), "train_y has the type object"),
+    ("too few labels", "table", to("train_y", lambda y: y[:-1]), "train_x has 60 samples and train_y 59 labels"),
+    ("NaN", "table", put("train_x", (5, 1), np.nan), r"train_x has a value that is no finite float32 \(sample 5\)"),
+    ("infinity in the test set", "table", put("test_x", (3, 0), -np.inf), r"test_x has a value .* \(sample 3\)"),
+    ("float64 beyond float32", "table", to("train_x", lambda x: x.astype(float) * 1e300), "no finite float32"),
+    ("NaN of float16", "table", to("train_x", lambda x: (x * np.nan).astype(np.float16)), "no finite float32"),
+    (
+        "NaN in an image",
+        "image",
+        lambda p: (FLOATS(p), p["test_x"].__setitem__((1, 0, 0, 0), np.nan)),
+        "test_x has a v",
+    ),
+    ("whole numbers in a table", "table", to("train_x", lambda x: x.astype(int)), "has the type int64; features are"),
+    ("bytes in a table", "table", to("train_x", lambda x: x.astype(np.uint8)), "train_x has the type uint8; features"),
+    ("complex", "table", to("train_x", lambda x: x + 1j), "train_x has the type complex64"),
+    ("objects", "table", to("train_x", lambda x: x.astype(object)), "train_x has the type object"),
+    ("rows of unequal length", "table", to("train_x", lambda x: [[1.0], [1.0, 2.0]]), "train_x is no array"),
+    ("one number", "table", to("train_x", lambda x: 1.0), "train_x is a single number"),
+    ("nothing", "table", to("train_x", lambda x: None), "train_x has the type object"),
+    ("masked", "table", to("train_x", lambda x: np.ma.masked_greater(x, 1)), "train_x has masked entries"),
+    ("a column too few", "table", to("train_x", lambda x: x[:, :3]), r"samples have shape \(3,\), not \(4,\)"),
+    ("transposed", "table", to("train_x", lambda x: x.T), r"samples have shape \(60,\), not \(4,\)"),
+    ("an axis too many", "table", to("train_x", lambda x: x[..., None]), r"has 3 axes, \[60, 4, 1\]; 2 are declared"),
+    ("no test set", "table", lambda p: p.update({k: p[k][:0] for k in ("test_x", "test_y")}), "test_x has no samples"),
+    (
+        "fewer rows",
+        "table",
+        lambda p: p.update({k: p[k][:50] for k in ARRAYS[:2]}),
+        "train set has 50 samples; declared",
+    ),
+    ("more classes", "table", lambda p: p.update(n_classes=4), "it has 4 classes; declared are 3"),
+    ("floats, channels last", "image", both(lambda x: x / 255.0), r"not \(1, 8, 8\) as declared: floats have the ch"),
+    (
+        "bytes, channels first",
+        "image",
+        to("train_x", lambda x: x.transpose(0, 3, 1, 2)),
+        r"not \(8, 8, 1\) as declared",
+    ),
+    (
+        "images without channel",
+        "image",
+        to("train_x", lambda x: x[..., 0]),
+        r"3 axes, \[60, 8, 8\]; 4 are declared, \[N",
+    ),
+    ("images of int64", "image", to("train_x", lambda x: x.astype(int)), "type int64; images are uint8, or floats"),
+    ("images of truth", "image", to("train_x", lambda x: x > 99), "type bool; images are uint8"),
+    ("three channels", "image", to("train_x", lambda x: np.repeat(x, 3, 3)), r"shape \(8, 8, 3\), not \(8, 8, 1\)"),
+    ("bytes, and floats", "image", lambda p: p.update(test_x=np.zeros((24, 1, 8, 8))), "type uint8 and test_x float64"),
+    ("a token too large", "text", put("train_x", (3, 3), 30), r"train_x has token ids outside 0 \.\. 29: 0 \.\. 30"),
+    ("a negative token", "text", put("test_x", (3, 3), -1), "test_x has token ids outside"),
+    ("tokens of floats", "text", to("train_x", lambda x: x.astype(float)), "type float64; token ids are whole"),
+    ("longer texts", "text", to("train_x", lambda x: np.repeat(x, 2, 1)), r"shape \(12,\), not \(6,\)"),
+    ("an error", "table", lambda parts: parts["none"], "the data set Own cannot be used: KeyError: 'none'"),
+    (
+        "an error of two lines",
+        "table",
+        to("train_x", lambda x: int("a\nb")),
+        "the data set Own cannot be used: invalid",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "change", "words"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+def test_what_is_no_such_data_set_ends_in_one_line(kind: str, change: Change, words: str) -> None:
+    with pytest.raises(UserError, match=words) as caught:
+        trained(own(change, kind), kind)
+    assert "\n" not in str(caught.value)
+    assert "data set Own" in str(caught.value)
+
+
+def test_floats_are_not_normalised_in_silence() -> None:
+    with pytest.raises(UserError, match="mean, std and pad are for uint8 images"):
+        trained(own(FLOATS, "image"), "image", mean=(0.5,), std=(0.5,))
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "words"),
+    [
+        ("table", {"train_samples": 61}, "train_samples is 61, and .* has 60"),
+        ("table", {"test_samples": -1}, "test_samples is a whole number >= 0, not -1"),
+        ("table", {"train_samples": True}, "train_samples is a whole number >= 0, not True"),
+        ("table", {"train_samples": 30.0}, "train_samples is a whole number >= 0, not 30.0"),
+        ("table", {"train_samples": 2, "subset_balanced": True}, "0 samples of each of 3 classes"),
+        ("table", {"subset_seed": 2**32}, "subset_seed is below 2"),
+        ("table", {"partition_seed": -1}, "partition_seed is a whole number"),
+        ("table", {"evaluation_batch": 0}, "evaluation_batch is a whole number >= 1"),
+        ("table", {"mean": (0.5,), "std": (0.5,)}, "mean, std and pad are for images"),
+        ("image", {"mean": (0.5,), "std": (0.0,)}, "each number of std is a positive number, not 0.0"),
+        ("image", {"mean": (0.5,) * 3, "std": (0.5,) * 3}, "one number each for 1 channels"),
+        ("image", {"mean": (0.5,)}, "one number each for 1 channels"),
+    ],
+)
+def test_numbers_of_a_problem_that_the_data_do_not_have(kind: str, more: dict[str, Any], words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        trained(BASE[kind], kind, **more)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("sizes", (60, 0), "number of test samples is a whole number >= 1, not 0"),
+        ("sizes", (60.0, 24), "number of training samples|number of train samples is a whole number"),
+        ("sizes", 60, "sizes are the numbers of training and of test samples"),
+        ("classes", "3", "classes is a whole number >= 1, not '3'"),
+        ("sample", (4,), "sample is a Sample"),
+        ("load", None, "neither the name of a data set nor a record with load"),
+    ],
+)
+def test_a_record_that_does_not_say_what_it_holds(field: str, value: Any, words: str) -> None:
+    cls = dataclass(frozen=True)(type("Partly", (Own,), {field: value}))
+    with pytest.raises(UserError, match=words):
+        Classification(cls("it", "table"), MODELS["table"], IID(), 3, Shuffled(8))
+
+
+def test_a_record_that_cannot_be_named_is_refused() -> None:
+    for cls in (type("Plain", (), {"load": None}), dataclass(type("Unfrozen", (), {"load": None}))):
+        with pytest.raises(UserError, match=r"needs @dataclass\(frozen=True\)"):
+            Classification(cls(), MODELS["table"], IID(), 3, Shuffled(8))
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"minimisers": ((1.0,), (0.0,))}, r"minimisers of a quadratic: numbers of shape \(2, 2\) are needed, not f"),
+        ({"minimisers": ((1.0, 0.0),)}, r"not float64 of shape \(1, 2\)"),
+        ({"minimisers": ((1.0, 0.0), (0.0,))}, "tuples of tuples of numbers are needed"),
+        ({"minimisers": [[1.0, 0.0], [0.0, 1.0]]}, "tuples of tuples of numbers are needed"),
+        ({"minimisers": (("1", "0"), ("0", "1"))}, "numbers of shape"),
+        ({"minimisers": ((float("nan"), 0.0), (0.0, 0.0))}, "minimisers of a quadratic: a number is not finite"),
+        ({"hessians": (((1.0,),), ((1.0,),))}, r"hessians of a quadratic: numbers of shape \(2, 2, 2\)"),
+        ({"hessians": (((1.0, 5.0), (0.0, 1.0)),) * 2}, "hessians of a quadratic are symmetric"),
+        ({"start": (1.0,)}, r"start of a quadratic: numbers of shape \(2,\)"),
+        ({"start": (1.0, float("inf"))}, "start of a quadratic: a number is not finite"),
+        ({"clients": 0}, "the number of clients is a whole number >= 1, not 0"),
+        ({"dim": 2.0}, "the dimension is a whole number >= 1, not 2.0"),
+        ({"data_seed": 2**32}, "data_seed is below 2"),
+    ],
+)
+def test_a_quadratic_of_other_shapes_is_none(fields: dict[str, Any], words: str) -> None:
+    """Some of them NumPy would stretch until they fit."""
+    with pytest.raises(UserError, match=words):
+        Quadratic(**{"clients": 2, "dim": 2, **fields})
+
+
+# --- over everything declared -----------------------------------------------------------------------------------------
+
+
+def declared() -> list[Any]:
+    """Every embedded data set of an experiment at any scale."""
+    problems = [e.problem for scale in ("smoke", "reduced", "paper") for j in plan.jobs(scale) for e in j.experiments]
+    data = [p.data for p in problems if isinstance(p, Classification)]
+    return list(dict.fromkeys([*EMBEDDED, *(d for d in data if not isinstance(d, str))]))
+
+
+def damages(x: np.ndarray, y: np.ndarray, classes: int, vocabulary: int) -> Sequence[tuple[str, Any, Any]]:
+    """What may be wrong with the training or the test set of any kind."""
+    high, low, beyond = y.copy(), y.copy(), x.copy()
+    high[-1], low[0] = classes, -1
+    beyond[(-1,) * x.ndim] = vocabulary if vocabulary else np.nan if x.dtype.kind == "f" else 0
+    other = x.astype(np.float64) if x.dtype.kind != "f" else x.astype(np.int64)
+    found = [
+        ("label", x, high), ("label", x, low), ("axes", x, y[:, None]), ("type", x, y.astype(float)),
+        ("type", x, y > 0), ("labels", x, y[:-1]), ("declared", x[:-1], y[:-1]), ("no samples", x[:0], y[:0]),
+        ("axes", x[..., None], y), ("as declared", x[:, 1:], y), ("type|declared", other, y),
+    ]  # fmt: skip
+    return found if x.dtype == np.uint8 else [*found, ("token ids|finite", beyond, y)]
+
+
+def test_every_embedded_set_is_as_declared_and_no_damage_to_it_passes() -> None:
+    for source in declared():
+        problem = Classification(source, _model(source), IID(), 2, Shuffled(8))
+        data = load(source, settings()) if isinstance(source, str) else of_record(source)
+        there = problem.source
+        for part, rows in zip(("train", "test"), there.sizes, strict=True):
+            given = (np.array(getattr(data, f"{part}_{name}")) for name in "xy")
+            _intact_or_refused(part, *given, there.sample, rows, there.classes)
+
+
+def _intact_or_refused(part: str, x: np.ndarray, y: np.ndarray, sample: Sample, rows: int, classes: int) -> None:
+    for floats in (False, True):
+        kept = samples(part, x, y, sample, rows, classes, floats)
+        assert kept[0] is x
+        assert kept[1] is y
+        for words, features, labels in damages(x, y, classes, sample.vocabulary):
+            with pytest.raises(ValueError, match=words):
+                samples(part, features, labels, sample, rows, classes, floats)
+
+
+def _model(source: Any) -> Model:
+    sample = getattr(source, "sample", None)
+    if sample is None:
+        return Softmax(64 if source == "digits" else 20, 10)
+    if sample.vocabulary:
+        return FastText(sample.vocabulary, 2, source.classes)
+    return Softmax(int(np.prod(sample.shape)), source.classes)
+
+
+# --- what compiled code is handed -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["table", "image"])
+@pytest.mark.parametrize("label", [3, -1, 2**40])
+def test_compiled_code_takes_no_label_that_is_no_class(kind: str, label: int) -> None:
+    """Whoever gets past the check, or changes the labels later: the first look at them is not the last."""
+    tasks = Tasks(settings())
+    problem = Classification(BASE[kind], MODELS[kind], IID(), 3, Shuffled(8))
+    experiment = Experiment({}, problem, System(work=Steps(3)), FedAvg(0.1), Rounds(2))
+    run([experiment], tasks=tasks)
+    arena: Any = tasks.get(problem, 0).arena
+    arena.train_y[7] = label
+    with pytest.raises(UserError, match=r"labels that are not 0 \.\. 2, the classes of the model"):
+        run([experiment], tasks=tasks)
+
+
+# --- always the same data ---------------------------------------------------------------------------------------------
+
+
+def test_data_that_differ_from_call_to_call_are_refused() -> None:
+    calls: list[int] = []
+
+    def change(parts: Parts) -> None:
+        calls.append(0)
+        parts["test_x"] = parts["test_x"] + len(calls)
+
+    def unseeded(parts: Parts) -> None:
+        parts["train_x"] = np.random.default_rng().standard_normal(parts["train_x"].shape, np.float32)
+
+    for each in (change, unseeded):
+        with pytest.raises(UserError, match=r"Own\.load\(\) gives other data each time"):
+            trained(own(each, "table"), "table")
+
+
+def test_global_generators_give_the_same_data_and_are_as_before() -> None:
+    def change(parts: Parts) -> None:
+        parts["train_x"] = (np.random.random((60, 4)) + torch.rand(60, 4).numpy()).astype(np.float32)  # noqa: NPY002
+
+    np.random.seed(1)  # noqa: NPY002
+    torch.manual_seed(1)
+    first = trained(own(change, "table"), "table")["x"]
+    after = np.random.random(), torch.rand(1)  # noqa: NPY002
+    np.random.seed(1)  # noqa: NPY002
+    torch.manual_seed(1)
+    assert after == (np.random.random(), torch.rand(1))  # noqa: NPY002
+    assert torch.equal(first, trained(own(change, "table"), "table")["x"])
+
+
+def test_the_checksum_is_of_the_data_whatever_the_record_says() -> None:
+    changes: list[Change] = [
+        lambda parts: None, put("train_x", (0, 0), 0.0), put("test_x", (0, 0), 0.0),
+        to("train_y", lambda y: y[::-1]), to("test_y", lambda y: y[::-1]), both(lambda x: x.astype(np.float64)),
+        lambda parts: parts.update(train_text=["a"] * 60, test_text=["b"] * 24),
+        lambda parts: parts.update(train_text=["a"] * 59 + ["b"], test_text=["b"] * 24),
+    ]  # fmt: skip
+    sums = [of_record(own(change, "table")).sha256 for change in changes]
+    assert len(set(sums)) == len(changes)
+    assert sums[0] == of_record(own(changes[0], "table", "under another name")).sha256
+    tasks = Tasks(settings())
+    tasks.get(Classification(own(changes[0], "table"), MODELS["table"], IID(), 3, Shuffled(8)), 0)
+    assert list(tasks.provenance.values()) == sums[:1]
+
+
+# --- the order of a test set ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reordered(ImageBlobs):
+    """The same test set in another order."""
+
+    order: int = 0
+
+    def load(self) -> Dataset:
+        data = ImageBlobs(*(getattr(self, name) for name in ImageBlobs.__dataclass_fields__)).load()
+        order = np.random.default_rng(self.order).permutation(len(data.test_y))
+        return replace(data, test_x=data.test_x[order], test_y=data.test_y[order])
+
+
+SEEN_TOGETHER = ResNet(1, 4, (2, 4), (1, 1))
+
+
+def evaluated(order: int, model: Model, **more: Any) -> tuple[Any, Any]:
+    data = Reordered(4, 8, 40, 20, 30.0, 0, 1, order)
+    problem = Classification(data, model, BalancedDirichlet(0.5), 4, Shuffled(10), evaluation_batch=8, **more)
+    (played,) = run([Experiment({}, problem, System(work=Steps(3)), FedAvg(0.05), Rounds(2))])
+    return played.state["history"], played.env.task.labels("test").tolist()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("more", [{}, {"test_samples": 40}, {"test_partition": True}])
+def test_no_order_of_a_test_set_enters_a_number_under_batch_statistics(more: dict[str, Any]) -> None:
+    assert SEEN_TOGETHER.batch_statistics
+    first, *others = [evaluated(order, SEEN_TOGETHER, **more) for order in range(4)]
+    assert all(other == first for other in others)
+
+
+def test_without_batch_statistics_the_order_is_that_of_the_record() -> None:
+    for order in (0, 1):
+        _, labels = evaluated(order, replace(MODELS["image"], classes=4))  # type: ignore[type-var]
+        assert labels == Reordered(4, 8, 40, 20, 30.0, 0, 1, order).load().test_y.tolist()
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OwnTexts(Own):
+    """Texts of a user's own, which a tokenizer cuts."""
+
+    def load(self) -> Any:
+        data = super().load()
+        given: Parts = {"train_text": ["red fox", "blue fish", "old dog"] * 20, "test_text": ["red fox"] * 24}
+        CHANGES[f"{self.change} texts"](given)
+        return replace(data, **given)
+
+
+@dataclass(frozen=True)
+class WrongPairs(BytePairs):
+    """Byte pairs of a user's own that number beyond their vocabulary."""
+
+    def cut(self, *arguments: Any) -> Any:
+        found = super().cut(*arguments)
+        return found._replace(test=found.test + 300)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda parts: parts.update(train_text=None, test_text=None), "OwnTexts has no texts to cut into tokens"),
+        (lambda parts: parts["train_text"].pop(), "train_text has 59 texts and train_y 60 labels"),
+        (lambda parts: parts.update(test_text=[b"red"] * 24), "test_text has the type bytes; texts are strings"),
+    ],
+)
+def test_texts_that_are_none(change: Change, words: str) -> None:
+    CHANGES["it texts"] = change
+    CHANGES["it"] = lambda parts: None
+    with pytest.raises(UserError, match=words):
+        of_texts(BytePairs(300, 8))
+
+
+def of_texts(tokenizer: BytePairs) -> Any:
+    pytest.importorskip("tokenizers")
+    problem = Classification(OwnTexts("it", "text"), FastText(300, 2, 3), IID(), 3, Shuffled(8), tokenizer=tokenizer)
+    return Tasks(settings()).get(problem, 0)
+
+
+def test_own_texts_are_cut_and_what_is_cut_is_checked() -> None:
+    CHANGES["it texts"] = CHANGES["it"] = lambda parts: None
+    assert of_texts(BytePairs(300, 8)).arena.train_x.shape == (60, 8)
+    with pytest.raises(UserError, match=r"the tokens of OwnTexts: test_x has token ids outside 0 \.\. 299"):
+        of_texts(WrongPairs(300, 8))
