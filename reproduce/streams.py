@@ -11,7 +11,12 @@ stand beside the rule that needs them.
 
 from __future__ import annotations
 
+import random
+import sys
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -44,3 +49,24 @@ def _word(part: int | str) -> int:
     if word != part or not 0 <= word < WORD:
         raise ValueError(f"{part!r} cannot be part of a stream's key: use text or whole numbers in [0, 2**32)")
     return word
+
+
+@contextmanager
+def globally(*key: int | str) -> Iterator[None]:
+    """The global generators of Python, NumPy and torch start from stream `key` inside and are as before outside: for
+    code of a user's own, which may draw from them."""
+    stream = rng("global", *key)
+    torch: Any = sys.modules.get("torch")
+    numpy: Any = np.random.mtrand._rand  # type: ignore[attr-defined]  # the global one
+    before = random.getstate(), numpy.get_state(), torch.get_rng_state() if torch else None
+    random.seed(int(stream.integers(2**62)))
+    numpy.seed(int(stream.integers(WORD)))
+    if torch:
+        torch.default_generator.manual_seed(int(stream.integers(2**62)))
+    try:
+        yield
+    finally:
+        random.setstate(before[0])
+        numpy.set_state(before[1])
+        if torch:
+            torch.set_rng_state(before[2])

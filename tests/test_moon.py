@@ -26,7 +26,6 @@ from runs import run as play_all
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.moon import Moon
-from reproduce.algorithms.scaffold import Scaffold
 from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot, Start
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
@@ -263,26 +262,3 @@ def test_groups_that_make_no_sense(make: Any, message: str) -> None:
 def test_a_session_without_clients_or_data_is_an_error(problem: Any, membership: Any, message: str) -> None:
     with pytest.raises(UserError, match=message):
         play(FedAvg(LR), Previous(), problem, membership)
-
-
-@pytest.mark.parametrize("algorithm", [FedAvg(LR), MOON, Scaffold(LR, control="displacement"), Scaffold(LR)])
-def test_a_client_without_data_takes_part_in_vain(algorithm: FedAvg) -> None:
-    """One of three clients of a group has no samples: the sessions go as without him."""
-    three, two = replace(NETWORK, partition=Idle(3), clients=5), replace(NETWORK, partition=Idle(2), clients=4)
-    a, b = (
-        play(algorithm, Previous(), problem, Rotation((2, size)), sessions=4)
-        for problem, size in ((three, 3), (two, 2))
-    )
-    torch.testing.assert_close(a.state["x"], b.state["x"], rtol=0, atol=1e-12)
-
-
-@dataclass(frozen=True)
-class Idle:
-    """Two groups; of the second group's clients only the first two hold samples."""
-
-    leaves_empty: ClassVar[bool] = True
-    second: int
-
-    def split(self, labels: np.ndarray, clients: int, seed: int) -> list[np.ndarray]:
-        parts = Groups((2, 2), ((0, 1, 2, 3, 4), (5, 6, 7, 8, 9))).split(labels, 4, seed)
-        return parts + [parts[0][:0]] * (self.second - 2)

@@ -30,6 +30,7 @@ class FedACS(Calibrated):
 
     def _needs(self, env: Env, now: Now) -> Floats:
         w, reach = objective(env, now)[now.members], (now.success * now.norm)[now.members]
+        reach = np.where(w > 0, reach, 1.0)  # who has no samples is never drawn
         if (reach <= 0).any():
             raise ValueError("FedACS needs clients that do at least one step and are heard with positive probability")
         needs = np.zeros(env.clients)

@@ -6,6 +6,8 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from reproduce.algorithms.base import FedAvg, Now, Participants, State
 from reproduce.engine.requests import Gradient, Request, Train
 
@@ -41,13 +43,11 @@ class FedLin(FedAvg):
         assert cohort.gradients is not None
         request = super().local(env, state, now, cohort)
         mean = env.tensor(cohort.weight) @ cohort.gradients
-        scale = (cohort.weight * request.steps).sum() / request.steps
+        scale = (cohort.weight * request.steps).sum() / np.maximum(request.steps, 1)  # 0 of a client without samples
         return replace(request, lr=request.lr * scale, correction=mean - cohort.gradients)
 
 
 def measured(cohort: Participants, now: Now, gradients: Tensor | None) -> Measured:
     """The cohort with its rows of the members' gradients."""
-    import numpy as np
-
     rows = None if gradients is None else gradients[np.searchsorted(now.members, cohort.ids)]
     return Measured(cohort.ids, cohort.weight, rows)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from reproduce.algorithms.base import FedAvg, Floats, Now, Participants
 
 if TYPE_CHECKING:
@@ -29,4 +31,5 @@ class FedNova(FedAvg):
             weight, norm = cohort.weight * now.arrived[cohort.ids], now.norm[cohort.ids]
         total = weight.sum()
         tau = (weight * norm).sum() / total if total > 0 else 0.0  # nobody was heard: the server stays where it is
-        return cohort.weight * tau / now.norm[cohort.ids]
+        norm = now.norm[cohort.ids]
+        return cohort.weight * tau / np.where(norm > 0, norm, 1.0)  # a client without samples has nothing to send

@@ -41,7 +41,8 @@ class OptimalSampling(FedAvg):
         p = w * np.maximum(probe, FLOOR)
         p = p / p.sum()
         cohort = self.participation.draw(env, now, p)
-        return Participants(cohort.ids, cohort.weight * w[cohort.ids] / p[cohort.ids])
+        chance = np.where(p > 0, p, 1.0)[cohort.ids]  # of a client without samples, whose share w is 0, too
+        return Participants(cohort.ids, cohort.weight * w[cohort.ids] / chance)
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,8 @@ class OptimalSamplingOriginal(FedAvg):
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         p = inclusion(cohort.weight * np.maximum(lengths(trained.updates), FLOOR), self.expected)
         included = rng("inclusion", env.seed, now.round).random(len(p)) < p
-        weight = np.where(included & now.arrived[cohort.ids], cohort.weight / p, 0.0)
+        counted = included & now.arrived[cohort.ids]
+        weight = np.where(counted, cohort.weight / np.where(counted, p, 1.0), 0.0)
         state["x"] = state["x"] + self.server_lr * received(env.tensor(weight), trained.updates)
 
 

@@ -25,6 +25,8 @@ def mean_gradient(task: ClassificationTask, client: int, request: Gradient) -> T
         stream = rng("probe", task.seed, request.round, client)
         index = stream.choice(index, size=request.batch, replace=False)
     total = torch.zeros_like(request.x)
+    if not len(index):
+        return total  # of a client without samples
     with torch.enable_grad():
         for part in np.array_split(index, -(-len(index) // 2000)):
             where = torch.from_numpy(np.ascontiguousarray(part)).to(arena.device)

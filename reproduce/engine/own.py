@@ -19,7 +19,6 @@ import dataclasses
 import hashlib
 import itertools
 import pickle
-import random
 import sys
 import types
 import warnings
@@ -37,7 +36,7 @@ from torch import Tensor
 from reproduce import reads
 from reproduce.errors import OwnCodeError
 from reproduce.experiment import Experiment, own_files
-from reproduce.streams import rng
+from reproduce.streams import globally
 
 if TYPE_CHECKING:
     from reproduce.engine.requests import Evaluated
@@ -120,18 +119,9 @@ class Own:
     @contextmanager
     def _keyed(self, hook: str, state: State, turn: int) -> Iterator[None]:
         """Global generators seeded by what is decided, and as they were afterwards; notes what is read meanwhile."""
-        stream = rng("own", hook, self._seed, state.get("round", 0), state.get("opened", 0) + 1, turn)
-        kept = torch.get_rng_state(), np.random.get_state(), random.getstate()  # noqa: NPY002
-        torch.default_generator.manual_seed(int(stream.integers(2**62)))
-        np.random.seed(int(stream.integers(2**32)))  # noqa: NPY002 - the generator that a user's code may draw from
-        random.seed(int(stream.integers(2**62)))
-        try:
-            with reads.watched(self._files):
-                yield
-        finally:
-            torch.set_rng_state(kept[0])
-            np.random.set_state(kept[1])  # noqa: NPY002
-            random.setstate(kept[2])
+        key = "hook", hook, self._seed, state.get("round", 0), state.get("opened", 0) + 1, turn
+        with globally(*key), reads.watched(self._files):
+            yield
 
     def _unchanged(self, before: str, state: State, hook: str) -> None:
         if _contents(state) != before:

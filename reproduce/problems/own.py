@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import random
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from reproduce.errors import UserError
-from reproduce.streams import WORD, rng
+from reproduce.streams import WORD, globally
 
 WHOLE, NUMBER = (int, np.integer), (int, float, np.number)
 
@@ -74,27 +72,14 @@ def foreign(record: Any) -> bool:
 def calling(what: str, *key: int | str) -> Iterator[None]:
     """Around a user's code, which `what` names: whatever it raises is a UserError.
 
-    The global generators of Python, NumPy and torch start from `key` inside and are as before outside, so that code
-    that draws from them draws the same every time.
+    It draws the same every time, from global generators too, which start from `key` (`streams.globally`).
     """
-    start = int(rng("own", *key).integers(WORD))
-    torch: Any = sys.modules.get("torch")
-    numpy: Any = np.random.mtrand._rand  # type: ignore[attr-defined]  # the global one
-    before = random.getstate(), numpy.get_state(), torch.get_rng_state() if torch else None
-    random.seed(start)
-    numpy.seed(start)
-    if torch:
-        torch.default_generator.manual_seed(start)
     try:
-        yield
+        with globally("own", *key):
+            yield
     except UserError:
         raise
     except Exception as error:  # a user's code raises whatever it likes
         kind = "" if isinstance(error, ValueError) else type(error).__name__
         said = ": ".join(filter(None, (kind, " ".join(str(error).split()))))
         raise UserError(f"{what} cannot be used: {said}") from error
-    finally:
-        random.setstate(before[0])
-        numpy.set_state(before[1])
-        if torch:
-            torch.set_rng_state(before[2])
