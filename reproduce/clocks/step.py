@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.engine.requests import Ints, Train, Trained, checked_model, listed
+from reproduce.engine.requests import Ints, Train, Trained, listed
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from reproduce.algorithms.base import FedAvg, Floats, State
     from reproduce.engine.task import Env
 
@@ -24,12 +26,9 @@ def step(
     Running statistics are averaged, whatever the server's step makes of the rest: a step that goes further than the
     clients went, or weighs them unequally, would make variances negative. The server keeps the share `keep` of its own,
     the rest is the mean of the clients', weighted by `weights` [C] of each request; all of its own if nobody was heard.
-
-    Raises OwnCodeError for a model of another shape or type.
     """
-    done = np.zeros(env.clients, dtype=np.int64)
-    where, answer = env.statistics, None
-    old, mean, total = state["x"][where], state["x"].new_zeros(len(where)), 0.0
+    done, answer = np.zeros(env.clients, dtype=np.int64), None
+    average = Average(env, state["x"]) if len(env.statistics) and algorithm.averages_statistics else None
     while True:
         try:
             request = play.send(answer)
@@ -39,13 +38,29 @@ def step(
         for r, a in zip(listed(request), listed(answer), strict=True):
             if isinstance(r, Train):
                 np.add.at(done, r.clients, r.steps)
-            if isinstance(a, Trained) and a.statistics is not None:
-                weight = weights(r)
-                heard = np.flatnonzero(weight)  # what was lost, of weight 0, must not count as NaN either
-                mean += env.tensor(weight[heard]) @ (r.start[..., where] + a.statistics)[heard]
-                total += float(weight.sum())
-    state["x"] = checked_model(env.task, state["x"])
-    if len(where) and algorithm.averages_statistics:
-        new = keep * old + (1 - keep) * mean / total if total > 0 else old
-        state["x"] = state["x"].index_copy(0, where, new)
+                if average is not None:
+                    average.add(r, a, weights(r))
+    if average is not None:
+        state["x"] = average.into(state["x"], keep)
     return done
+
+
+class Average:
+    """The mean of the clients' running statistics, of a server whose model was `x` [P]."""
+
+    def __init__(self, env: Env, x: Tensor) -> None:
+        self.env, self.where = env, env.statistics
+        self.old, self.sum, self.total = x[self.where], x.new_zeros(len(self.where)), 0.0
+
+    def add(self, request: Train, answer: Trained, weight: Floats) -> None:
+        """Count the clients of an answer by `weight` [C]; what was lost, of weight 0, must not count as NaN either."""
+        if answer.statistics is not None:
+            heard = np.flatnonzero(weight)
+            ends = request.start[..., self.where] + answer.statistics
+            self.sum += self.env.tensor(weight[heard]) @ ends[heard]
+            self.total += float(weight.sum())
+
+    def into(self, x: Tensor, keep: float) -> Tensor:
+        """The model `x` with the share `keep` of the server's old statistics and the rest of the mean."""
+        new = keep * self.old + (1 - keep) * self.sum / self.total if self.total > 0 else self.old
+        return x.index_copy(0, self.where, new)

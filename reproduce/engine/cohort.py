@@ -23,7 +23,7 @@ import torch
 
 from reproduce.engine import own
 from reproduce.engine.evaluate import evaluate
-from reproduce.engine.requests import Evaluate, Gradient, Request, Train, check, listed
+from reproduce.engine.requests import Evaluate, Gradient, Request, Train, listed
 from reproduce.engine.task import Env, Task, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.engine.words import Words, worded
@@ -107,16 +107,12 @@ class Cohort:
                 self._advance(i, play, given[i] if isinstance(request, list) else given[i][0], waiting)
 
     def _advance(self, i: int, play: Generator[Any, Any, None], answer: Any, waiting: dict[int, Any]) -> None:
-        run = self.runs[i]
         try:
-            asked = play.send(answer)
-            for request in listed(asked):
-                check(run.env.task, request)
+            waiting[i] = (play, play.send(answer))
         except StopIteration:
             return
         except OwnCodeError as error:
-            raise OwnCodeError(f"{kind(type(run.experiment.algorithm))}: {error}") from error
-        waiting[i] = (play, asked)
+            raise OwnCodeError(f"{kind(type(self.runs[i].experiment.algorithm))}: {error}") from error
 
     def execute(self, jobs: Sequence[tuple[Task, Request]]) -> list[Any]:
         """Answers in the order of the requests; what several runs ask for in the same words is computed once."""

@@ -34,6 +34,7 @@ import torch
 from torch import Tensor
 
 from reproduce import reads
+from reproduce.engine.requests import Evaluate, check, checked_model, listed
 from reproduce.errors import OwnCodeError
 from reproduce.experiment import Experiment, own_files
 from reproduce.streams import globally
@@ -79,11 +80,11 @@ class Own:
 
     def round(self, env: Env, state: State, now: Any) -> Generator[Any, Any, None]:
         state["x"] = state["x"].clone()
-        return self._played("round", state, self._algorithm.round(env, state, _copied(now)))
+        return self._played("round", env, state, self._algorithm.round(env, state, _copied(now)))
 
     def aggregation(self, env: Env, state: State, arrivals: Any) -> Generator[Any, Any, None]:
         state["x"] = state["x"].clone()
-        return self._played("aggregation", state, self._algorithm.aggregation(env, state, _copied(arrivals)))
+        return self._played("aggregation", env, state, self._algorithm.aggregation(env, state, _copied(arrivals)))
 
     def models(self, env: Env, state: State) -> Mapping[str, Any]:
         before = _contents(state)
@@ -91,7 +92,9 @@ class Own:
         if not isinstance(found, Mapping) or not found:
             raise OwnCodeError(f"`models` gives a mapping from keys to models [P], not {type(found).__name__}")
         self._unchanged(before, state, "models")
-        return {key: x if dataclasses.is_dataclass(x) else _model(x) for key, x in found.items()}
+        for x in found.values():
+            check(env.task, Evaluate(_model(x)[None]) if not isinstance(x, Evaluate) else x)
+        return found
 
     def metrics(self, env: Env, state: State, answers: Mapping[str, Evaluated]) -> list[tuple[str, str, float]]:
         found = self._called("metrics", state, lambda: list(self._algorithm.metrics(env, state, answers)))
@@ -104,7 +107,7 @@ class Own:
         with self._keyed(hook, state, 0):
             return function(*arguments)
 
-    def _played(self, hook: str, state: State, play: Generator[Any, Any, None]) -> Generator[Any, Any, None]:
+    def _played(self, hook: str, env: Env, state: State, play: Generator[Any, Any, None]) -> Generator[Any, Any, None]:
         before, answer = _contents(state), None
         for turn in itertools.count():
             try:
@@ -113,7 +116,10 @@ class Own:
             except StopIteration:
                 break
             self._unchanged(before, state, hook)
+            for asked in listed(request):
+                check(env.task, asked)
             answer = yield request
+        state["x"] = checked_model(env.task, state["x"])
         self._pure(state)
 
     @contextmanager
