@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from runs import run
 
+from reproduce.algorithms.moon import Moon
 from reproduce.algorithms.scaffold import Scaffold, ScaffoldAsReleased
 from reproduce.papers.dynamic_init import runs
 from reproduce.papers.dynamic_init.choices import AS_RUN, CHOICES, MOON, TWICE, sensitivity
@@ -64,6 +65,14 @@ def test_the_readings_of_moon_differ_in_the_second_pass_and_only_with_running_st
     if scale == "smoke":
         ends = [[v for _, _, m, _, v in r.state["history"] if m == "accuracy"][-1] for r in run([once[0], twice[0]])]
         assert ends[0] != ends[1]
+
+
+def test_no_reduced_table_has_a_network_on_which_a_second_pass_tells() -> None:
+    """What the page says: neither running statistics nor dropout, whose masks a second pass would draw anew."""
+    panels = runs.panels(tuple(f"table{i}" for i in (*range(1, 15),)), "reduced")
+    models = {e.problem.model for p in panels for e in p.experiments if isinstance(e.algorithm, Moon)}
+    assert len(models) >= 4
+    assert not any(m.buffers or getattr(m, "dropout", 0.0) for m in models)
 
 
 def test_what_the_printed_lines_come_to() -> None:
