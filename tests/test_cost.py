@@ -118,7 +118,9 @@ def test_so_it_is_for_rules_with_other_terms(model: Model, shape: tuple[int, ...
     assert trainer.used - {"onednn-products"} == {expected_strategy(model, shape, rule)}
 
 
-@pytest.mark.parametrize(("algorithm", "others"), [(Distillation(0.1), 1), (Moon(0.1), 2)])
+@pytest.mark.parametrize(
+    ("algorithm", "others"), [(Distillation(0.1), 1), (Moon(0.1), 2), (Moon(0.1, second_pass=True), 5)]
+)
 def test_other_models_that_a_step_asks_are_forward_passes_more(algorithm: FedAvg, others: int) -> None:
     """A step is three: forward, and backward to the input and to the weights."""
     plain, more = estimate(softmax(), [0], ROUND), estimate(softmax(algorithm=algorithm), [0], ROUND)

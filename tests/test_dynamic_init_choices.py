@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 from runs import run
 
+from reproduce.algorithms.moon import Moon
 from reproduce.algorithms.scaffold import Scaffold, ScaffoldAsReleased
 from reproduce.papers.dynamic_init import runs
-from reproduce.papers.dynamic_init.choices import AS_RUN, CHOICES, sensitivity
+from reproduce.papers.dynamic_init.choices import AS_RUN, CHOICES, MOON, TWICE, sensitivity
 
 SCALES = ("smoke", "reduced", "paper")
 
@@ -18,7 +19,8 @@ SCALES = ("smoke", "reduced", "paper")
 def test_no_choice_is_asked_twice(scale: str) -> None:
     for panel in sensitivity(scale):
         unlabelled = {replace(e, labels={}) for e in panel.experiments}
-        assert len(unlabelled) == len(panel.experiments) == len(CHOICES)
+        assert len(unlabelled) == len(panel.experiments)
+        assert len(panel.experiments) == len(MOON if panel.name.startswith("moon") else CHOICES)
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -50,9 +52,32 @@ def test_one_thing_is_exchanged() -> None:
         assert len(standard) == len(released) == 3
 
 
+@pytest.mark.parametrize("scale", ["smoke", "reduced"])
+def test_the_readings_of_moon_differ_in_the_second_pass_and_only_with_running_statistics(scale: str) -> None:
+    *_, panel = sensitivity(scale)
+    once, twice = (
+        [e for e in panel.experiments if (e.labels["choice"] == TWICE) == second] for second in (False, True)
+    )
+    assert [replace(e, labels={}, algorithm=replace(e.algorithm, second_pass=True)) for e in once] == [
+        replace(e, labels={}) for e in twice
+    ]
+    assert all(any("running" in name for name in e.problem.model.shapes) for e in panel.experiments)
+    if scale == "smoke":
+        ends = [[v for _, _, m, _, v in r.state["history"] if m == "accuracy"][-1] for r in run([once[0], twice[0]])]
+        assert ends[0] != ends[1]
+
+
+def test_no_reduced_table_has_a_network_on_which_a_second_pass_tells() -> None:
+    """What the page says: neither running statistics nor dropout, whose masks a second pass would draw anew."""
+    panels = runs.panels(tuple(f"table{i}" for i in (*range(1, 15),)), "reduced")
+    models = {e.problem.model for p in panels for e in p.experiments if isinstance(e.algorithm, Moon)}
+    assert len(models) >= 4
+    assert not any(m.buffers or getattr(m, "dropout", 0.0) for m in models)
+
+
 def test_what_the_printed_lines_come_to() -> None:
     """V rounds less one of one are none: all fingerprints are zero, all models weigh the same, as in Average."""
-    (panel,) = sensitivity("smoke")
+    panel, _ = sensitivity("smoke")
     chosen = {(e.labels["init_scheme"], e.labels["choice"]): e for e in panel.experiments[:8]}
     index = next(e for (_, text), e in chosen.items() if text.startswith("eq. (4)"))
     average = chosen["average", AS_RUN]

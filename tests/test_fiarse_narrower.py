@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
+from reproduce import plan
 from reproduce.algorithms.base import DistinctClients, FedAvg
 from reproduce.algorithms.fjord import FjORD
 from reproduce.algorithms.heterofl import HeteroFL
@@ -225,6 +226,17 @@ def test_scalefl_equals_the_plain_loop() -> None:
         moved = [(total[n] / count[n].clamp(min=1)).flatten() for n in whole]
         x = x + torch.cat(moved)
     torch.testing.assert_close(found.state["x"], x, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("scale", scales.SCALES)
+def test_scalefl_distils_in_the_rounds_after_a_quarter(scale: str) -> None:
+    """As the published code (git-disl/scale-fl), which counts rounds from 0 and asks for more than T / 4."""
+    found = [e for job in plan.jobs(scale) for e in job.experiments if isinstance(e.algorithm, ScaleFL)]
+    assert found
+    for e in found:
+        total, whole, sizes = e.clock.rounds, e.problem.model, e.system.capacity.sizes
+        rules = [e.algorithm.inner(whole, sizes, 1.0, t).inner for t in range(total)]
+        assert [r.distill > 0 for r in rules] == [t > 0.25 * total for t in range(total)]
 
 
 LEVELS_18 = {

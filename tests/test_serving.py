@@ -97,6 +97,7 @@ def examples(name: str, parameters: int, tensors: int, submodel: Model | None) -
         ],
         "contrast": [({"contrast": 0.8}, far)],
         "temperature": [({"contrast": 0.8, "temperature": 0.3}, far)],
+        "second_pass": [({"contrast": 0.8, "second_pass": True}, far)],
     }
     return found[name]
 

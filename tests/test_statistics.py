@@ -8,10 +8,12 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from runs import run
 
 from reproduce.algorithms.base import FedAvg, observe
 from reproduce.algorithms.fedacg import FedACG
+from reproduce.algorithms.moon import Moon
 from reproduce.algorithms.scaffold import ScaffoldAsReleased
 from reproduce.algorithms.session_starts import Proposed, RandomPilot
 from reproduce.clocks.sessions import Sessions
@@ -21,7 +23,7 @@ from reproduce.engine.task import ClassificationTask, Env, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
 from reproduce.problems import Classification
-from reproduce.problems.batches import Cyclic
+from reproduce.problems.batches import Cyclic, Fixed
 from reproduce.problems.normalised import NormConvNet
 from reproduce.problems.partitions import IID
 from reproduce.settings import settings
@@ -66,6 +68,82 @@ def test_models_that_stand_still_are_evaluated_batch_by_batch(kind: str, strateg
     torch.testing.assert_close(answer.rows, alone.rows, rtol=0, atol=1e-10)
     plain = Trainer(strategy="reference").train([(task, replace(request, rule=Rule(momentum=0.5)))])[0]  # type: ignore[list-item]
     assert (plain.rows - alone.rows).abs().max() > 1e-3
+
+
+class Plain(torch.nn.Module):
+    """The network of `net` with PyTorch's modules."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1_1, self.conv1_2, self.conv2_1 = (
+            torch.nn.Conv2d(*io, 3, padding=1) for io in ((1, 3), (3, 2), (2, 4))
+        )
+        self.bn1_1, self.bn1_2, self.bn2_1 = (torch.nn.BatchNorm2d(width) for width in (3, 2, 4))
+        self.fc1, self.fc2 = torch.nn.Linear(16, 5), torch.nn.Linear(5, 10)
+
+    def features(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.bn1_2(self.conv1_2(self.bn1_1(self.conv1_1(x)).relu())).relu()
+        x = self.bn2_1(self.conv2_1(F.max_pool2d(x, 2))).relu()
+        return self.fc1(F.max_pool2d(x, 2).flatten(1)).relu()
+
+
+def as_released(
+    task: Any, start: torch.Tensor, past: torch.Tensor, client: int, steps: int, passes: int
+) -> torch.Tensor:
+    """A local run of MOON as the code of dynamic_init has it: the update, running statistics included."""
+    models = []
+    for row in (start, start, past):
+        model = Plain().double()
+        found = model.load_state_dict(task.arena.layout.named(row.clone()), strict=False)
+        assert not found.unexpected_keys
+        assert all(key.endswith("num_batches_tracked") for key in found.missing_keys)
+        models.append(model)
+    model, *poles = models[0], *(pole.eval() for pole in models[1:])
+    sgd = torch.optim.SGD(model.parameters(), 0.1, momentum=0.5)
+    mine = task.indices[client]
+    for k in range(steps):
+        x, y = (t[mine[10 * k : 10 * k + 10]] for t in (task.arena.train_x, task.arena.train_y))
+        z = model.features(x)
+        loss = F.cross_entropy(model.fc2(z), y)
+        z = model.features(x) if passes == 2 else z
+        cosines = [F.cosine_similarity(z, pole.features(x).detach()) / 0.4 for pole in poles]
+        loss = loss + 2 * F.cross_entropy(torch.stack(cosines, 1), torch.zeros(len(x), dtype=torch.long))
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+    end = model.state_dict()
+    return torch.cat([end[name].flatten() for name in task.arena.layout.names]) - start
+
+
+@pytest.mark.parametrize("strategy", ["stacked", "sequential", "reference"])
+@pytest.mark.parametrize("passes", [1, 2])
+def test_a_second_pass_moves_running_statistics_twice(passes: int, strategy: str) -> None:
+    """Five steps, the last of them on a short batch, against PyTorch's modules and optimiser."""
+    still = replace(net(), dropout=0.0)
+    task: Any = Tasks(settings(), torch.float64).get(replace(problem(still), batches=Fixed(10)), 3)
+    far = torch.stack([task.initial("far", m) for m in range(C)])
+    rule = Moon(0.1, momentum=0.5, mu=2.0, temperature=0.4, second_pass=passes == 2).rule()
+    request = Train(np.arange(C), np.full(C, 5), task.initial(), 0.1, 1, rule, previous=far)
+    update = Trainer(strategy=strategy).train([(task, request)])[0].update
+    for m in range(C):
+        torch.testing.assert_close(
+            update[m], as_released(task, task.initial(), far[m], m, 5, passes), rtol=0, atol=1e-10
+        )
+
+
+def test_without_dropout_before_the_features_a_second_pass_moves_nothing_else() -> None:
+    """One step: the parameters end where they do without it, the running statistics get 0.19 of the batch for 0.1."""
+    env, statistics = world(net())
+    far = env.task.initial("far")
+    moved = []
+    for twice in (False, True):
+        rule = Moon(0.1, second_pass=twice).rule()
+        request = Train(np.arange(C), np.ones(C, dtype=np.int64), env.initial(), 0.1, 1, rule, previous=far)
+        moved.append(Trainer().train([(env.task, request)])[0].update)  # type: ignore[list-item]
+    once, twice_moved = moved
+    torch.testing.assert_close(twice_moved[:, ~statistics], once[:, ~statistics], rtol=0, atol=1e-12)
+    torch.testing.assert_close(twice_moved[:, statistics], 1.9 * once[:, statistics], rtol=0, atol=1e-12)
+    assert once[:, statistics].abs().max() > 1e-3
 
 
 @pytest.mark.parametrize("with_statistics", [True, False])

@@ -86,6 +86,20 @@ def test_reflow_fills_paragraphs_and_leaves_tables() -> None:
     assert reflow(out) == out
 
 
+@pytest.mark.parametrize("paper", PAPERS)
+def test_pages_say_what_differs_from_the_published_code_and_what_comes_of_it(paper: str) -> None:
+    """Each line names what is published, what is run here, and why or to what effect, if only that it is not known."""
+    section = (
+        (ROOT / f"docs/papers/{paper}.md").read_text().split("## Other than the published code\n")[1].split("\n## ")[0]
+    )
+    head, _, *rows = (
+        [cell.strip() for cell in line[2:-2].split(" | ")] for line in section.splitlines() if line[:1] == "|"
+    )
+    assert head[-3:] == ["published code", "here", "why, and the effect"]
+    assert len(rows) >= 5
+    assert all(len(row) == len(head) and all(row) for row in rows)
+
+
 # --- the numbers ------------------------------------------------------------------------------------------------------
 
 

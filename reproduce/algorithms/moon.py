@@ -26,6 +26,8 @@ class Moon(FedAvg):
 
     from_fingerprint: local runs for a session's fingerprint count as the latest ones (as in the code of
     arXiv 2410.05662); otherwise they leave no trace.
+    second_pass: the representation comes from a forward pass of its own in training mode (`Rule.second_pass`), as in
+    that code. The code of MOON itself has one pass.
 
     Memory: `previous` maps clients that have trained to their models [P].
     """
@@ -36,6 +38,7 @@ class Moon(FedAvg):
     mu: float = 1.0
     temperature: float = 1.0
     from_fingerprint: bool = True
+    second_pass: bool = False
 
     def __post_init__(self) -> None:
         if not (0 <= self.mu < float("inf") and 0 < self.temperature < float("inf")):
@@ -49,7 +52,8 @@ class Moon(FedAvg):
             state["previous"] = scratch["previous"]
 
     def rule(self) -> Rule:
-        return replace(super().rule(), contrast=self.mu, temperature=self.temperature)
+        plain = super().rule()
+        return replace(plain, contrast=self.mu, temperature=self.temperature, second_pass=self.second_pass)
 
     def reduction(self, env: Env, now: Now, cohort: Participants) -> Tensor | None:
         return None

@@ -21,7 +21,7 @@ class ScaleFL(Narrower):
 
     levels: (size, exits kept, share of the channels), for every size that clients have. Another size that is evaluated
         has the exit of the next larger level, of width w, and the width w sqrt(size / that level's size).
-    distill, temperature: of `Exits`; the distillation begins after round `from_round`.
+    distill, temperature: of `Exits`; the distillation begins in round `from_round`, counted from 0.
     """
 
     levels: tuple[tuple[float, int, float], ...] = ()

@@ -76,8 +76,9 @@ def estimate(experiment: Experiment, seeds: Sequence[int], rates: Rates = ASSUME
 
 
 def others(rule: Rule) -> int:
-    """Forward passes of a step through other models than the one it trains: teachers, the start, the previous one."""
-    return bool(rule.distill) + 2 * bool(rule.contrast)
+    """Forward passes of a step through other models than the one it trains: teachers, the start, the previous one. A
+    second pass of the model itself, there and back, is three."""
+    return bool(rule.distill) + (2 + 3 * rule.second_pass) * bool(rule.contrast)
 
 
 @cache

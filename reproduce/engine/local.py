@@ -309,6 +309,7 @@ def _loss(
         else:
             z = model.encode(ops, p, images)
             logits = model.head(ops, p, z).to(dtype)
+            z = model.encode(ops, p, images) if chunk.rule.second_pass else z
             terms.append((chunk.rule.contrast, contrast(ops, images, z.to(dtype))))
     if teacher is not None:
         terms.append((chunk.rule.distill, distillation(chunk, teacher, x, logits)))

@@ -42,7 +42,8 @@ def activations(model: Model, sample: tuple[int, ...]) -> int:
 
 def model_bytes(model: Model, sample: tuple[int, ...], batch: int, rule: Rule, itemsize: int = 4) -> int:
     """Bytes that one model of a stack takes during a local step on `batch` samples."""
-    numbers = parameter_arrays(rule) * model.parameters + ACTIVATION * batch * activations(model, sample)
+    passes = 1 + rule.second_pass
+    numbers = parameter_arrays(rule) * model.parameters + passes * ACTIVATION * batch * activations(model, sample)
     return itemsize * numbers
 
 

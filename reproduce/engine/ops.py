@@ -60,13 +60,14 @@ class One:
     def norm(self, x: Tensor, p: Params, layer: str) -> Tensor:
         """Batch normalisation: with the statistics of this batch in training and, if `p` has no running ones, always.
 
-        Training leaves the running statistics of `p` as they are and writes the new ones into `buffers`.
+        Training leaves the running statistics of `p` as they are and writes the new ones into `buffers`, from which a
+        second pass goes on.
         """
         weight, bias = p[f"{layer}.weight"].flatten(), p[f"{layer}.bias"].flatten()
         names = f"{layer}.running_mean", f"{layer}.running_var"
         if names[0] not in p:
             return F.batch_norm(x, None, None, weight, bias, training=True)
-        mean, var = (p[name].detach().flatten().clone() for name in names)
+        mean, var = (self.buffers.get(name, p[name]).detach().flatten().clone() for name in names)
         normal = F.batch_norm(x, mean, var, weight, bias, training=bool(self.generators), momentum=MOMENTUM)
         if self.generators:
             self.buffers |= {name: new.view_as(p[name]) for name, new in zip(names, (mean, var), strict=True)}

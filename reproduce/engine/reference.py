@@ -62,6 +62,7 @@ def _client(chunk: Chunk, a: int, arena: Arena) -> tuple[torch.Tensor, torch.Ten
             loss = loss + rule.distill * (target * (target.log() - logits.log_softmax(1))).sum(1).mean()
         if rule.contrast and request.previous is not None:
             poles = start, slot.row_of(request.previous)
+            z = layout.model.encode(ops, layout.named(leaf), x) if rule.second_pass else z
             toward, away = (_cosines(z, layout.model.encode(One(), layout.named(w), x)) for w in poles)
             share = torch.exp(toward / rule.temperature) / sum(torch.exp(c / rule.temperature) for c in (toward, away))
             loss = loss - rule.contrast * share.log().mean()

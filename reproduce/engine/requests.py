@@ -63,7 +63,7 @@ NEEDS = {"mask": "thresholds", "distill": "teacher", "contrast": "previous"}
 """Fields of the rule, and what a request must bring with them."""
 IDLE = {
     **{"amplify": "mask", "anchor": "mu", "thresholds": "mask", "teacher": "distill"},
-    **{"previous": "contrast", "temperature": "contrast"},
+    **{"previous": "contrast", "temperature": "contrast", "second_pass": "contrast"},
 }
 """Fields that have no effect unless the rule has another one."""
 

@@ -59,6 +59,8 @@ class Rule:
     distill: weight of KL(teacher || student) in the loss.
     contrast: weight of -log(e^(a/t) / (e^(a/t) + e^(b/t))) in the loss; a and b are the cosines between a sample's
         representation and those in the start and in the request's `previous` model, t is the `temperature` (moon).
+    second_pass: the representation is that of a second forward pass of the client's model, in training mode: dropout
+        is drawn again, and running statistics move twice a step (the published code of dynamic_init).
     inner: what else of the model is trained in every step; not together with `distill` or `contrast`.
     betas: of AdamW, fresh in every local run; () is SGD. Not together with `momentum`. A coordinate whose gradients are
         all zero does not move.
@@ -74,6 +76,7 @@ class Rule:
     distill: float = 0.0
     contrast: float = 0.0
     temperature: float = 1.0
+    second_pass: bool = False
     inner: Exits | OrderedDropout | None = None
     betas: tuple[float, ...] = ()
 

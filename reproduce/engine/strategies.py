@@ -55,6 +55,7 @@ NEEDED = frozenset({"clients", "steps", "start", "lr", "round", "offset", "weigh
 SGD = SGD_TERMS | {"anchor", "correction"}
 DISTILLATION = frozenset({"distill", "teacher"})
 CONTRAST = frozenset({"contrast", "temperature", "previous"})
+SECOND = frozenset({"second_pass"})
 MASKS = frozenset({"mask", "amplify", "thresholds"})
 ADAMW = frozenset({"betas"})
 PARTS = frozenset({"model", "inner"})
@@ -190,7 +191,7 @@ def _network(work: Demand) -> bool:
 _STACKED = Strategy(
     name="stacked",
     code="reproduce.engine.local:autograd_run",
-    serves=NEEDED | PARTS | SGD | ADAMW | DISTILLATION | CONTRAST | MASKS,
+    serves=NEEDED | PARTS | SGD | ADAMW | DISTILLATION | CONTRAST | SECOND | MASKS,
     fits=_network,
     best=lambda work: macs(work.model, work.sample) <= (LARGE_TEXTS if work.model.trimmed else LARGE),
     size=_stack(STACK),
@@ -278,7 +279,7 @@ TABLE = (
     Strategy(
         name="reference",
         code="reproduce.engine.reference:reference_run",
-        serves=NEEDED | PARTS | SGD | ADAMW | DISTILLATION | CONTRAST | MASKS,
+        serves=NEEDED | PARTS | SGD | ADAMW | DISTILLATION | CONTRAST | SECOND | MASKS,
         fits=_network,
         best=lambda work: False,
         size=lambda work, slots: 1,

@@ -83,8 +83,8 @@ MACHINE = (
 )
 READINGS = (
     "Not a table of the paper. The setting of Table 3 with disjoint labels and Dirichlet parameter 0.3, one thing "
-    "exchanged at a time; all rows of a data set have the same partition, initial model and batches. With control "
-    "variates SCAFFOLD has FedAvg's learning rate."
+    "exchanged at a time; all rows of a data set (MOON, with another network, by itself) have the same partition, "
+    "initial model and batches. With control variates SCAFFOLD has FedAvg's learning rate."
 )
 CURVES = (
     "Lines: mean over seeds, tested on the labels of the session's clients; bands: one standard deviation, as far as "
