@@ -37,7 +37,7 @@ def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_pages_are_rendered_from_the_committed_cells() -> None:
     """If numbers moved, `python -m reproduce findings` mends it; whether sentences still hold, a reader must say."""
-    for page, text in pages().items():
+    for page, text in pages()[0].items():
         assert page.read_text() == text, f"{page} is not up to date: python -m reproduce findings"
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import miniature
 import pytest
+import written
 from miniature import snakemake
 
 from reproduce import plan
@@ -406,7 +407,7 @@ def test_missing_seeds_are_added_and_what_is_there_stays_if_that_fails(project: 
     assert snakemake(project, FIG2, "-c2").returncode == 0
     copy = clone(project)
     few = copy / "results/smoke/fedacs/shared.parquet"
-    miniature.edit_provenance(few, seeds=[1], cpu_seconds_of=[], date="before")
+    miniature.edit_provenance(few, seeds=[1], date="before", **written.costs(2, 1))
     failing = copy / "results/smoke/fiarse/diverge.parquet"
     failing.parent.mkdir(parents=True)
     shutil.copy(few, failing)
