@@ -268,7 +268,9 @@ def test_a_damaged_result_is_named_and_the_others_are_replayed(
         written.write(Path(job.output), note, written.rows(note).drop_columns(["round"]) if name == "fig1" else None)
     assert main(["replay", "smoke"]) == 2
     said = capsys.readouterr().err.splitlines()
-    assert "not used: results/smoke/fedagrac/fig1.parquet: its columns are not those of its provenance ('round')" in said
+    assert (
+        "not used: results/smoke/fedagrac/fig1.parquet: its columns are not those of its provenance ('round')" in said
+    )
     assert said[-1] == "error: today's code gives other numbers for fedagrac/fig2-equal: train again"
 
 
