@@ -39,10 +39,12 @@ def result(path: Path) -> tuple[pa.Table, dict[str, Any]]:
     import pyarrow as pa
 
     table, note = _opened(path, whole=True)
+    if why := _wrong_columns(table, note):
+        raise Unusable(why)
     coded = {
         name: table[name].combine_chunks().dictionary_encode()
         for name, kind in zip(table.column_names, table.schema.types, strict=True)
-        if table.column_names.count(name) == 1 and (pa.types.is_string(kind) or pa.types.is_large_string(kind))
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind)
     }
     if note["content"] != seal.of_table(table, coded):
         raise Unusable(f"{BROKEN}: it holds other numbers than were written")
@@ -226,11 +228,9 @@ LABEL_TYPES = ("string", "large_string", "int64", "double", "bool")
 ENDS = {"ok", "diverged"}
 
 
-def _wrong_rows(table: pa.Table, note: Mapping[str, Any], coded: Mapping[str, pa.DictionaryArray]) -> str:
-    """Why the rows are not the histories of the runs that the provenance names; "" if they are."""
-    import pyarrow.compute as pc
-
-    names = {name for e in note["experiments"] for name in e["labels"]}
+def _wrong_columns(table: pa.Table, note: Mapping[str, Any]) -> str:
+    """Why the columns are not those of the runs that the provenance names; "" if they are."""
+    names = _label_names(note)
     if sorted(table.column_names) != sorted([*names, *COLUMNS]):
         odd = set(table.column_names) ^ {*names, *COLUMNS}
         return f"its columns are not those of its provenance ({_shown(', '.join(sorted(odd)) or 'one occurs twice')})"
@@ -239,6 +239,18 @@ def _wrong_rows(table: pa.Table, note: Mapping[str, Any], coded: Mapping[str, pa
             return f"its column {name} is of {_shown(str(kind))}"
         if table[name].null_count and name in ("seed", "round", "metric", "key", "status"):
             return f"its column {name} has gaps"
+    return ""
+
+
+def _label_names(note: Mapping[str, Any]) -> set[str]:
+    return {name for e in note["experiments"] for name in e["labels"]}
+
+
+def _wrong_rows(table: pa.Table, note: Mapping[str, Any], coded: Mapping[str, pa.DictionaryArray]) -> str:
+    """Why the rows, in their columns, are not the histories of the runs that the provenance names; "" if they are."""
+    import pyarrow.compute as pc
+
+    names = sorted(_label_names(note))
     if not table.num_rows:
         return "it has no rows"
     rounds, times = (pc.min_max(table[name]).as_py() for name in ("round", "time"))
@@ -248,11 +260,15 @@ def _wrong_rows(table: pa.Table, note: Mapping[str, Any], coded: Mapping[str, pa
         return f"a status of it is {_shown(other.pop())}, not one of {', '.join(sorted(ENDS))}"
     codes = {name: _codes(table[name], coded.get(name)) for name in table.column_names if name not in ("time", "value")}
     starts = _starts([codes[name] for name in (*names, "seed")])
-    runs = table.select([*sorted(names), "seed"]).take(starts).to_pylist()
+    runs = table.select([*names, "seed"]).take(starts).to_pylist()
     found = [_run({k: v for k, v in run.items() if k != "seed"}, run["seed"]) for run in runs]
     wanted = {_run(e["labels"], seed) for e in note["experiments"] for seed in note["seeds"]}
     if set(found) != wanted:
         return "its rows are not of the settings and seeds that its provenance names"
+    backwards = codes["round"][1:] < codes["round"][:-1]
+    backwards[starts[1:] - 1] = False
+    if backwards.any():
+        return "its rounds are not in their order"
     if len(found) > len(wanted) or _repeats(codes, starts, table["time"]):
         return "a row of it occurs twice, or rows of runs are mixed"
     return ""
