@@ -91,7 +91,7 @@ def sources(scale: str, name: str) -> list[tuple[str, Path | None, str]]:
 
 
 def _nothing(standing: results.Standing) -> str:
-    return f"its results are not used ({standing.words})" if standing.exists else "no results yet"
+    return f"its results are not used: {standing.words}" if standing.exists else "no results yet"
 
 
 @cache

@@ -63,7 +63,7 @@ def test_a_damaged_results_file_is_named(damage: str, capsys: pytest.CaptureFixt
     assert main(("render", "smoke", "fedacs/fig1")) == 0
     out, err = capsys.readouterr()
     assert err == f"not used: {path}: not a complete results file\n"
-    assert "panel toy not run: its results are not used (not a complete results file)" in out
+    assert "panel toy not run: its results are not used: not a complete results file" in out
 
 
 @pytest.mark.usefixtures("_declared")

@@ -43,7 +43,7 @@ def test_a_figure_is_a_target_and_nothing_more_is_made(project: Path) -> None:
     assert sorted(p.name for p in (project / "figures/smoke").iterdir()) == [
         f"fedacs_fig2.{k}" for k in ("pdf", "png", "tex", "txt")
     ]
-    assert miniature.trained(project / "results/smoke/fedacs/own.parquet") == ([0, 1, 2], 2, "1")
+    assert miniature.trained(project / "results/smoke/fedacs/own.parquet") == ([0, 1, 2], 2, 1)
     assert "Nothing to be done" in text(snakemake(project, FIG2, "-n"))
 
 
@@ -81,7 +81,7 @@ def test_seeds_of_the_configuration_replace_the_declared_ones_and_train_again(pr
     assert snakemake(project, FIG2, "-c2").returncode == 0
     run = snakemake(project, FIG2, "-c2", "--config", "seeds=[4, 7]", "threads=2")
     assert run.returncode == 0, text(run)
-    assert miniature.trained(project / "results/smoke/fedacs/own.parquet") == ([4, 7], 2, "2")
+    assert miniature.trained(project / "results/smoke/fedacs/own.parquet") == ([4, 7], 2, 2)
 
 
 def test_a_panel_without_its_data_set_is_left_out_and_said_so(project: Path) -> None:
@@ -108,7 +108,7 @@ def test_results_that_came_from_elsewhere_are_rendered_without_the_data_set(proj
     run = snakemake(project, "figures/reduced/fedacs_fig10.pdf", "-c2")
     assert run.returncode == 0, text(run)
     assert "not run" not in text(run)
-    assert miniature.trained(needs)[2] == "9"
+    assert miniature.trained(needs)[2] == 9
 
 
 def test_paper_scale_is_the_default_with_a_job_for_each_algorithm(project: Path) -> None:
