@@ -216,8 +216,8 @@ def test_a_killed_workflow_takes_its_training_along_and_goes_on_after_an_unlock(
             if stopping.wish:
                 stopping.end()
             time.sleep(0.05)
-    output.write"""
-    training.write_text(text_before.replace("    output.write", waiting))
+    write(output"""
+    training.write_text(text_before.replace("    write(output", waiting))
     first = subprocess.Popen(
         [*miniature.command("snakemake"), FIG2, "-c1"],
         cwd=project,
