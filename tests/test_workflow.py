@@ -186,8 +186,8 @@ def refusal(run: subprocess.CompletedProcess[str]) -> str:
 
 def test_a_second_workflow_in_the_same_folder_is_refused(project: Path) -> None:
     training = project / "reproduce/engine/train.py"
-    waiting = "    import time\n    while not os.path.exists('go'):\n        time.sleep(0.05)\n    output.write"
-    training.write_text(training.read_text().replace("    output.write", waiting))
+    waiting = "    import time\n    while not os.path.exists('go'):\n        time.sleep(0.05)\n    write(output"
+    training.write_text(training.read_text().replace("    write(output", waiting))
     first = subprocess.Popen(
         [*miniature.command("snakemake"), FIG2, "-c1"],
         cwd=project,
