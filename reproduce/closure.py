@@ -26,6 +26,7 @@ HARMLESS = {
     "reproduce.files": "writes files",
     "reproduce.seal": "checksums of results",
     "reproduce.reads": "notes what a user's own code reads",
+    "reproduce.reading": "refuses results and cells that are not what was written",
     "reproduce.settings": "reads the environment; the precision is part of a result's identity, threads change no bit",
     "reproduce.experiment": "the records' frames; what they hold is the declaration",
     "reproduce.engine.cost": "estimates before a run",

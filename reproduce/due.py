@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from reproduce import costs, files, plan, results, seal
+from reproduce import costs, files, plan, reading, results, seal
 from reproduce.plan import Job
 
 SINGLE = 1.0
@@ -80,22 +80,18 @@ def sources(scale: str, name: str) -> list[tuple[str, Path | None, str]]:
     """What rendering the artifact reads: (panel, results file or None, why there is none) for each of its jobs.
 
     Results that were trained elsewhere count, whether or not the data set is here; those of another declaration do not.
-    A damaged file is among the files: reading it ends in an error.
+    Neither do those that are damaged.
     """
     found: list[tuple[str, Path | None, str]] = []
     for j in plan.artifact_jobs(scale, name):
         standing = results.standing(j)
-        reason = (
-            ""
-            if standing.usable or standing.other == results.DAMAGED
-            else plan.missing(j) or costs.expensive(j) or _nothing(standing)
-        )
+        reason = "" if standing.usable else plan.missing(j) or costs.expensive(j) or _nothing(standing)
         found.append((j.panel.name, None if reason else Path(j.output), reason))
     return found
 
 
 def _nothing(standing: results.Standing) -> str:
-    return f"its results are {standing.words}" if standing.exists else "no results yet"
+    return f"its results are not used: {standing.words}" if standing.exists else "no results yet"
 
 
 @cache
@@ -201,7 +197,16 @@ def refused(scale: str) -> list[str]:
     found = [(j.output, results.standing(j)) for j in plan.jobs(scale)]
     bad = [f"{path}: {standing.words}" for path, standing in found if standing.exists and not standing.usable]
     cells = [Path(plan.cells_file(scale, a.id)) for a in plan.select(None)]
-    return bad + [why for path in cells if path.exists() and (why := seal.broken(path))]
+    return bad + [f"{path}: {why}" for path in cells if os.path.lexists(path) and (why := _odd(path))]
+
+
+def _odd(cells: Path) -> str:
+    """Why a file of cells is not used, or ""."""
+    try:
+        reading.cells(cells)
+    except reading.Unusable as error:
+        return str(error)
+    return ""
 
 
 def write_record(scale: str, name: str, made: Mapping[str, Any]) -> None:
@@ -214,5 +219,5 @@ def write_record(scale: str, name: str, made: Mapping[str, Any]) -> None:
 def _read(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:  # damaged: as if it were of other results
+    except (OSError, ValueError, RecursionError):  # damaged: as if it were of other results
         return None

@@ -70,7 +70,7 @@ class Earlier:
         self._aside = tempfile.TemporaryDirectory()
         self.folder = Path(self._aside.name)
         with tarfile.open(fileobj=io.BytesIO(_git("archive", self.commit, "reproduce"))) as tree:
-            tree.extractall(self.folder, filter="data")
+            _unpack(tree, self.folder)
         (self.folder / "rows.py").write_text(ROWS)
         return self
 
@@ -122,6 +122,20 @@ class Earlier:
             return {}
         lines = csv.DictReader(text.splitlines())
         return next((line for line in lines if line["job"] == f"{job.paper}/{job.name}"), {})
+
+
+def _unpack(tree: tarfile.TarFile, folder: Path) -> None:
+    """The files of an archive in a folder; UserError for a link, a device, and a name that leads out of it.
+
+    `extractall` has a filter for this from Python 3.11.4 on only.
+    """
+    for member in tree:
+        target = (folder / member.name).resolve()
+        if not target.is_relative_to(folder.resolve()) or not (member.isfile() or member.isdir()):
+            raise UserError(f"{member.name} of that commit is not a file of the package: compare with another commit")
+        if file := tree.extractfile(member):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(file.read())
 
 
 def _git(*arguments: str) -> bytes:

@@ -29,8 +29,8 @@ and the settings in docs/papers, stand between like lines."""
 FINDING = "<!--finding-->"
 
 
-def pages(root: Path = Path()) -> dict[Path, str]:
-    """Page -> what it should hold. UserError for a template that asks for what is not there."""
+def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
+    """Page -> what it should hold; and why others cannot be written, whose templates ask for what is not there."""
     from reproduce.verdicts import markdown, scoreboard
 
     results = root / "results"
@@ -39,8 +39,13 @@ def pages(root: Path = Path()) -> dict[Path, str]:
         root / f"docs/verdicts/{scale}.md": markdown.scoreboard(scale, board, scoreboard.coverage(scale, results))
         for scale, board in boards.items()
     }
+    failed = []
     for template in sorted((root / TEMPLATES).glob("*.md")):
-        text = rendered(template)
+        try:
+            text = rendered(template)
+        except UserError as error:
+            failed.append(f"{TEMPLATES / template.name}: {error}")
+            continue
         if template.name == "README.md":
             blocks = {"coverage": coverage_table(), "claims": claims_table(boards), "results": text}
             found[root / "README.md"] = _between(root / "README.md", blocks)
@@ -49,7 +54,7 @@ def pages(root: Path = Path()) -> dict[Path, str]:
     for paper in PAPERS:
         page = root / f"docs/papers/{paper}.md"
         found[page] = _between(page, {f"settings {s}": settings_table(paper, s) for s in ("paper", "reduced")})
-    return found
+    return found, failed
 
 
 def rendered(template: Path) -> str:
@@ -68,7 +73,7 @@ def rendered(template: Path) -> str:
     try:
         return reflow(environment.get_template(template.name).render())
     except TemplateError as error:
-        raise UserError(f"{TEMPLATES / template.name}: {error}") from None
+        raise UserError(str(error)) from None
 
 
 def sentences(root: Path = Path()) -> dict[str, list[str]]:

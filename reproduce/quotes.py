@@ -5,13 +5,13 @@ The templates of `reproduce.findings` call the functions in `FUNCTIONS`; each re
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce import seal
+from reproduce import reading
 from reproduce.errors import UserError, unknown
 from reproduce.papers import artifacts
 from reproduce.papers.coverage import total
@@ -87,9 +87,10 @@ def cells(artifact: str) -> Cells:
     """The committed cells of "paper/fedacs_fig7": scale, then paper and name."""
     scale, _, name = artifact.partition("/")
     path = Path(f"results/{scale}/cells/{name}.csv")
-    if path.is_file() and (broken := seal.broken(path)):
-        raise UserError(f"{broken}; render it again")
-    return _read(path)
+    try:
+        return _valued(reading.cells(path), path) if os.path.lexists(path) else _read(path)
+    except reading.Unusable as error:
+        raise UserError(f"{path}: {error}; render it again") from error
 
 
 def played(name: str) -> Cells:
@@ -269,13 +270,14 @@ def minutes(scale: str, paper: str, *jobs: str) -> str:
 
     Results from before it was recorded count with their time on the clock.
     """
-    import pyarrow.parquet as pq
-
     seconds = 0.0
     for file in sorted(Path(f"results/{scale}/{paper}").glob("*.parquet")):
         if not jobs or file.stem.startswith(jobs):
-            note = json.loads(pq.read_schema(file).metadata[b"provenance"])
-            seconds += note.get("cpu_seconds", note["seconds"])
+            try:
+                note = reading.note(file)
+            except reading.Unusable as error:
+                raise UserError(f"{file}: {error}; restore it") from error
+            seconds += note.get("cpu_seconds", note.get("seconds", 0.0))
     if not seconds:
         return "seconds"
     return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{max(1, round(seconds / 60))} min"
@@ -302,7 +304,13 @@ def _read(file: Path) -> Cells:
 
     if not file.is_file():
         raise UserError(f"{file} is not there: run in the repository, or render the artifact first")
-    rows = pd.read_csv(file, dtype=str, keep_default_na=False)
+    return _valued(pd.read_csv(file, dtype=str, keep_default_na=False), file)
+
+
+def _valued(rows: pd.DataFrame, file: Path) -> Cells:
+    """Rows of text with their values as numbers."""
+    import pandas as pd
+
     return Cells(rows.assign(value=pd.to_numeric(rows["value"], errors="coerce")), str(file))
 
 

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce import files, reads, seal
+from reproduce import files, reading, reads
 from reproduce.errors import UserError
 from reproduce.experiment import Experiment, code, recorded, trainings
 from reproduce.settings import settings
@@ -36,7 +36,6 @@ from reproduce.settings import settings
 if TYPE_CHECKING:
     from reproduce.plan import Job
 
-DAMAGED = "not a complete results file"
 OTHER_DECLARATION = "of another declaration"
 WORDS = {
     "current": "current",
@@ -139,13 +138,11 @@ class Standing:
 def standing(job: Job) -> Standing:
     """What the results file of `job` is worth; the answer changes with the file, the code and the replays."""
     path = Path(job.output)
-    try:
-        status = path.stat()
-    except OSError:
+    if not os.path.lexists(path):
         return Standing(wanted=job.panel.seeds)
-    note = _provenance(path, status.st_mtime_ns, status.st_size)
-    if not note:
-        return Standing(True, DAMAGED, wanted=job.panel.seeds)
+    note, why = _found(path)
+    if why:
+        return Standing(True, why, wanted=job.panel.seeds)
     rest: dict[str, Any] = {
         "seeds": tuple(note["seeds"]),
         "wanted": job.panel.seeds,
@@ -233,23 +230,26 @@ def precision(note: Mapping[str, Any]) -> str:
 
 
 def provenance(path: str | Path) -> dict[str, Any]:
-    """The provenance of a results file; empty if it cannot be read, has none, or holds other numbers than it says."""
-    status = Path(path).stat()
-    return dict(_provenance(Path(path), status.st_mtime_ns, status.st_size))
+    """The provenance of a results file; empty if there is no file, or none that can be used, which is then said."""
+    return dict(_found(Path(path))[0])
+
+
+def _found(path: Path) -> tuple[Mapping[str, Any], str]:
+    """The provenance of a results file and "", or {} and why it cannot be used."""
+    try:
+        status = path.stat()
+    except OSError:  # none, or a link that leads nowhere
+        return _provenance(path, 0, 0) if os.path.lexists(path) else ({}, "no file")
+    return _provenance(path, status.st_mtime_ns, status.st_size)
 
 
 @cache
-def _provenance(path: Path, modified: int, size: int) -> dict[str, Any]:
-    import pyarrow as pa
-    from pyarrow import parquet
-
+def _provenance(path: Path, modified: int, size: int) -> tuple[Mapping[str, Any], str]:
     try:
-        table = parquet.read_table(path)
-        note = json.loads((table.schema.metadata or {}).get(b"provenance", b"{}"))
-    except (pa.ArrowException, OSError, ValueError):
-        return {}
-    whole = isinstance(note, dict) and {"experiments", "seeds", "git", "date", "content"} <= set(note)
-    return note if whole and seal.kept(table) and note["content"] == seal.of_table(table) else {}
+        return reading.result(path)[1], ""
+    except reading.Unusable as error:
+        reading.say(path, error)
+        return {}, str(error)
 
 
 # --- replays ----------------------------------------------------------------------------------------------------------
@@ -267,23 +267,63 @@ def replay_file(scale: str) -> Path:
 
 
 def replays(scale: str) -> dict[str, dict[str, str]]:
-    """Job ("fedacs/toy2d") -> its line in the record; UserError for a file that is no such record."""
+    """Job ("fedacs/toy2d") -> its line in the record. Of a damaged record, and for damaged lines, none, which is said:
+    their results count as not replayed."""
     path = replay_file(scale)
-    return _replays(path, path.read_bytes()) if path.exists() else {}
+    try:
+        return _replays(path, path.read_bytes()) if os.path.lexists(path) else {}
+    except OSError as error:
+        reading.say(path, error.strerror or error)
+        return {}
 
 
 @cache
 def _replays(path: Path, content: bytes) -> dict[str, dict[str, str]]:
-    rows = csv.DictReader(content.decode(errors="replace").splitlines())
-    found = {row.get("job", ""): row for row in rows}
-    told = (row.get("agrees") in ("yes", "no") and str(row.get("asked")).isdigit() for row in found.values())
-    if tuple(rows.fieldnames or ()) != REPLAY or not all(told):
-        raise UserError(f"{path}: not a record of replays; restore it, or delete it and replay again")
+    try:
+        lines = _lines(content)
+    except reading.Unusable as error:
+        reading.say(path, error)
+        return {}
+    jobs = Counter(line.get("job") for line in lines)
+    found = {}
+    for i, line in enumerate(lines):
+        if jobs[line.get("job")] > 1 or not _is_line(line):
+            reading.say(path, f"line {i + 2} is not the record of a replay")
+        else:
+            found[line["job"]] = line
     return found
 
 
+def _lines(content: bytes) -> list[dict[str, str]]:
+    """The lines of a record of replays, which may be damaged each; Unusable for what is no such record."""
+    try:
+        rows = csv.DictReader(content.decode().splitlines())
+        if tuple(rows.fieldnames or ()) == REPLAY:
+            return list(rows)
+    except (UnicodeDecodeError, csv.Error):
+        pass
+    raise reading.Unusable("not a record of replays; restore it, or delete it and replay again")
+
+
+def _is_line(line: Mapping[str, Any]) -> bool:
+    texts = all(isinstance(text, str) and text.isprintable() for text in line.values())
+    known = texts and line["agrees"] in ("yes", "no") and re.fullmatch(r"\w+/[\w.-]+", line["job"])
+    return bool(known and re.fullmatch("[0-9]{1,9}", line["asked"]) and tuple(line) == REPLAY)
+
+
+def check_record(scale: str) -> None:
+    """UserError if the record of replays of a scale is none: lines that are added would replace what is in it."""
+    path = replay_file(scale)
+    if path.is_file():
+        try:
+            _lines(path.read_bytes())
+        except (reading.Unusable, OSError) as error:
+            raise UserError(f"{path}: {error}") from error
+
+
 def record_replays(scale: str, new: Iterable[Mapping[str, str]]) -> None:
-    """Put the lines of jobs into the record, in the places of their older ones."""
+    """Put the lines of jobs into the record, in the places of their older ones; what `check_record` raises."""
+    check_record(scale)
     lines, text = {**replays(scale), **{line["job"]: dict(line) for line in new}}, io.StringIO()
     writer = csv.DictWriter(text, REPLAY, lineterminator="\n")
     writer.writeheader()

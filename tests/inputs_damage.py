@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from inputs import JOB, NEVER, RENDER, TRAIN, Bad, folder
+import written
+from inputs import JOB, NEVER, RENDER, TRAIN, Bad, folder, link
 from pyarrow import parquet
 
 from reproduce import plan
@@ -28,7 +29,6 @@ from reproduce.verdicts.claims import load_claims
 RESULT = f"results/smoke/fedagrac/{JOB}.parquet"
 OTHER = "results/smoke/fedagrac/table1-cnn2.parquet"
 CELLS = "results/smoke/cells/fedagrac_table1.csv"
-DELETE = "delete it and run again"
 
 Prepare = Callable[[Path], object]
 
@@ -69,7 +69,7 @@ def _values(found: pa.Table, values: Any) -> pa.Table:
 
 
 def results() -> Iterator[Bad]:
-    """A results file that is not what was written: rendering names it."""
+    """A results file that is not what was written: it is named, and everything else goes on."""
     rows: dict[str, Prepare] = {
         "empty": content(RESULT, lambda data: b""),
         "cut in half": content(RESULT, lambda data: data[: len(data) // 2]),
@@ -95,17 +95,32 @@ def results() -> Iterator[Bad]:
     other = content(RESULT, lambda data: data.replace(b'"peak_memory"', b'"peek_memory"'))
     rows["a word of the provenance changed"] = other
     rows |= {f"a bit changed at {part:.2f}": content(RESULT, flipped(part)) for part in (0.02, 0.05, 0.99999)}
-    for name, prepare in rows.items():
-        yield Bad(f"a result, {name}", RENDER, DELETE, prepare)
-    yield Bad("a result that is a folder", RENDER, RESULT, folder(RESULT))
+    rows |= {
+        "a folder": folder(RESULT),
+        "a loop": link(RESULT, f"{JOB}.parquet"),
+        "a link that leads nowhere": link(RESULT, "nowhere"),
+        "a link to what cannot be read": link(RESULT, "/proc/self/mem"),
+        "a cut body under a whole end": content(RESULT, lambda data: data[:4] + data[400:]),
+        "a body of zeros under a whole end": content(RESULT, lambda data: data[:4] + bytes(2000) + data[2004:]),
+    }
+    for command in (RENDER, ("verify", "smoke"), ("report", "smoke"), ("plan", "--scale", "smoke", "--no-calibrate")):
+        for name, prepare in rows.items():
+            yield Bad(f"a result, {name}", command, f"not used: {RESULT}: ", prepare)
+    tables = {"empty": b"", "bytes": b"\xff", "half": b"## T\n\n| a | b |\n| :--- |\n"}
+    for name, data in tables.items():
+        page = content("tables/smoke/fedagrac_table1.md", lambda _, data=data: data)
+        said = "not used: tables/smoke/fedagrac_table1.md: not as it was rendered"
+        yield Bad(f"a table, {name}", ("report", "smoke"), said, page)
+
+
+def replayed() -> Iterator[Bad]:
+    """A record of replays that is none: lines that are added would replace what is in it."""
     for name, text in {"text": "hello", "other columns": "job,result\na,b\n", "bytes": "\0\1\2"}.items():
         prepare = content("results/smoke/replay.csv", lambda data, text=text: text.encode())
         yield Bad(f"a record of replays, {name}", ("replay", "smoke"), "not a record of replays", _and(_older, prepare))
-    page = content("tables/smoke/fedagrac_table1.md", lambda data: b"")
-    yield Bad("an empty table", ("report", "smoke"), "not a table as it was rendered", page)
-    for name, data in {"bytes": b"## T\n\xff\xfe", "half": b"## T\n\n| a | b |\n| :--- |\n| 1 |\n"}.items():
-        prepare = content("tables/smoke/fedagrac_table1.md", lambda _, data=data: data)
-        yield Bad(f"a table, {name}", ("report", "smoke"), "not a table as it was rendered", prepare)
+    yield Bad(
+        "a record of replays, a folder", ("replay", "smoke"), "it is a folder", folder("results/smoke/replay.csv")
+    )
 
 
 def _older(here: Path) -> None:
@@ -304,8 +319,22 @@ def data() -> Iterator[Bad]:
 def seen() -> Iterator[Bad]:
     """Files that are refused while the rest is made; `says` stands in the output, or on the page."""
     foreign = _and(lambda here: shutil.copy(here / OTHER, here / RESULT))
-    seeds = table(lambda t: t, lambda note: {**note, "seeds": [7, 8]})
-    declared = table(lambda t: t, lambda note: {**note, "experiments": note["experiments"][:1]})
+
+    def seeds(here: Path) -> None:
+        found = parquet.read_table(here / RESULT)
+        note = json.loads(found.schema.metadata[b"provenance"])
+        seven = pa.array([seed + 7 for seed in found["seed"].to_pylist()])
+        written.write(
+            here / RESULT,
+            {**note, "seeds": [7, 8]},
+            found.set_column(found.column_names.index("seed"), "seed", seven),
+        )
+
+    def declared(here: Path) -> None:
+        note = json.loads(parquet.read_schema(here / RESULT).metadata[b"provenance"])
+        first = {"experiments": note["experiments"][:1], "cpu_seconds_of": note["cpu_seconds_of"][:1]}
+        written.write(here / RESULT, {**note, **first})
+
     for name, prepare, says in (
         ("another job's result", foreign, "of another job (smoke/fedagrac/table1-cnn2)"),
         ("other seeds", seeds, "of other seeds (7, 8)"),
@@ -332,5 +361,5 @@ def seen() -> Iterator[Bad]:
             yield Bad(name, command, says, prepare)
 
 
-ROWS = tuple(row for rows in (results, checkpoints, claims, data) for row in rows())
-SEEN = tuple(seen())
+ROWS = tuple(row for rows in (replayed, checkpoints, claims, data) for row in rows())
+SEEN = (*results(), *seen())

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import written
 from pyarrow import parquet
 
 ROOT = Path(__file__).parent.parent
@@ -57,6 +58,7 @@ def available(name, settings):
     return SimpleNamespace(state=state, detail=f"data set {name}: not in the data folder {settings.data}")
 """,
     "reproduce/engine/__init__.py": "",
+    "reproduce/engine/written.py": (Path(__file__).parent / "written.py").read_text(encoding="utf-8"),
     "reproduce/engine/cost.py": """
 from dataclasses import dataclass
 
@@ -81,34 +83,25 @@ names = ("kinds", "start", "run", "round", "quadratic")
 print(json.dumps({name: value for name, value in dataclasses.asdict(ASSUMED).items() if name in names}))
 """,
     "reproduce/engine/train.py": """
-import io
-import json
 import os
-import pyarrow as pa
-from pyarrow import parquet
-from reproduce import seal
+from reproduce.engine.written import write
 from reproduce.experiment import code
 
 def train_job(panel, experiments, scale, paper, job, digest, output):
     if "diverge" in job:
         raise ZeroDivisionError("the training fell over")
     note = {"experiments": [e.record() for e in experiments], "seeds": panel.seeds, "code": code(experiments)}
-    note |= {"git": "c0ffee", "date": "today", "threads": os.environ["REPRODUCE_THREADS"]}
-    table = pa.table({"value": [1.0]})
-    note |= {"scale": scale, "paper": paper, "job": job, "content": seal.of_table(table)}
-    table = table.replace_schema_metadata({"provenance": json.dumps(note)})
-    file = io.BytesIO()
-    parquet.write_table(table, file)
-    output.write_bytes(file.getvalue())
+    note |= {"git": "c0ffee", "date": "today", "threads": int(os.environ["REPRODUCE_THREADS"])}
+    write(output, note | {"scale": scale, "paper": paper, "job": job})
 """,
     "reproduce/engine/store.py": """
 import json
 from pyarrow import parquet
+from reproduce.engine.written import costs, write
 
 def join(path, new, labels, seeds, code):
-    table = parquet.read_table(path)
-    note = json.loads(table.schema.metadata[b"provenance"]) | {"seeds": seeds, "added": str(new)}
-    parquet.write_table(table.replace_schema_metadata({"provenance": json.dumps(note)}), path)
+    note = json.loads(parquet.read_schema(path).metadata[b"provenance"])
+    write(path, note | {"seeds": seeds, "added": str(new)} | costs(len(labels), len(seeds)))
 """,
     "reproduce/report/__init__.py": "",
     "reproduce/report/render.py": """
@@ -184,7 +177,7 @@ def provenance(path: Path) -> dict[str, Any]:
     return dict(json.loads(parquet.read_schema(path).metadata[b"provenance"]))
 
 
-def trained(path: Path) -> tuple[list[int], int, str]:
+def trained(path: Path) -> tuple[list[int], int, int]:
     """(seeds, experiments, threads) that the results file was made with."""
     note = provenance(path)
     return note["seeds"], len(note["experiments"]), note["threads"]
@@ -192,9 +185,7 @@ def trained(path: Path) -> tuple[list[int], int, str]:
 
 def edit_provenance(path: Path, **changes: object) -> None:
     """Change entries of a results file's provenance."""
-    table = parquet.read_table(path)
-    note = json.loads(table.schema.metadata[b"provenance"]) | changes
-    parquet.write_table(table.replace_schema_metadata({"provenance": json.dumps(note)}), path)
+    written.write(path, provenance(path) | changes)
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:

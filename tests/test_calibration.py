@@ -12,8 +12,8 @@ from typing import Any
 
 import miniature
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+import written
 from estimated import ROUND, declared, softmax
 from miniature import reproduce as command
 
@@ -149,22 +149,26 @@ def write_results(
         "device": "cpu",
         "precision": "float32",
         "samples": costs._estimate(job).samples,
-        "experiments": [{}] * len(job.experiments),
+        "experiments": [e.record() for e in job.experiments],
         "seeds": list(job.panel.seeds),
         "cpu_seconds": seconds,
         **environment(),
         **changes,
     }
-    file = root / job.output
-    file.parent.mkdir(parents=True, exist_ok=True)
-    columns: dict[str, list[Any]] = {"status": ["ok", status]}
+    table = written.rows(provenance)
+    again = table.drop_columns(["round"]).append_column("round", pa.array([1] * table.num_rows))
     if work is not None:
-        seeds = [s for s in job.panel.seeds for _ in range(2)]
-        columns = {"seed": seeds, "metric": ["work"] * len(seeds), "value": [work / 2, work] * len(job.panel.seeds)}
-        columns |= {"round": [1, 2] * len(job.panel.seeds), "status": ["ok"] * len(seeds)}
-    table = pa.table(columns)
-    pq.write_table(table.replace_schema_metadata({b"provenance": json.dumps(provenance).encode()}), file)
-    return file
+        table, again = (
+            t.set_column(t.column_names.index("metric"), "metric", pa.array(["work"] * t.num_rows))
+            .drop_columns(["value"])
+            .append_column("value", pa.array([part * work] * t.num_rows))
+            for t, part in ((table, 0.5), (again, 1.0))
+        )
+    ends = pa.array([status] * again.num_rows)
+    again = again.drop_columns(["status"]).append_column("status", ends).select(table.column_names)
+    whole = pa.concat_tables([table, again])
+    runs = len(job.experiments) * len(provenance["seeds"])
+    return written.write(root / job.output, provenance, whole.take([i + j * runs for i in range(runs) for j in (0, 1)]))
 
 
 @pytest.fixture
@@ -247,8 +251,8 @@ def test_a_job_that_may_end_at_a_target_is_a_bound_and_teaches_nothing(project: 
     "changes",
     [
         {"machine": {**hardware.machine(), "processor": "other"}},
-        {"machine": None},
-        {"earlier": [{"seeds": [0], "machine": {**hardware.machine(), "processor": "other"}}]},
+        {"machine": {}},
+        {"earlier": [{"seeds": [0], "git": "x", "date": "", "machine": {**hardware.machine(), "processor": "other"}}]},
         {"device": "cuda"},
         {"precision": "bfloat16"},
         {"samples": 1.0},
@@ -286,7 +290,7 @@ def test_damaged_results_and_notes_teach_nothing(project: Path) -> None:
 def test_results_are_read_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_results(project, plan.job("reduced", "fedagrac", "fig3-cnn2-equal"), 10.0)
     refreshed()
-    monkeypatch.setattr(learned, "_provenance", lambda file: pytest.fail("read again"))
+    monkeypatch.setattr(learned, "_read", lambda file: pytest.fail("read again"))
     refreshed()
     assert len(learned.finished(plan.settings())) == 1
 

@@ -104,9 +104,9 @@ def test_train_and_render_write_where_the_workflow_expects_it(tmp_path: Path) ->
     for job in ("shared--fedavg", "shared--fed-acs"):
         run = reproduce(project, "train", "paper", "fedacs", job, REPRODUCE_SEEDS="5", REPRODUCE_THREADS="1")
         assert run.returncode == 0, run.stderr
-        assert miniature.trained(project / f"results/paper/fedacs/{job}.parquet") == ([5], 1, "1")
+        assert miniature.trained(project / f"results/paper/fedacs/{job}.parquet") == ([5], 1, 1)
     run = reproduce(project, "render", "paper", "fedacs/fig10")
-    others = "fedacs/fig10 at scale paper: panel shared not run: its results are of other seeds (5)\n"
+    others = "fedacs/fig10 at scale paper: panel shared not run: its results are not used: of other seeds (5)\n"
     assert run.stdout == others + "fedacs/fig10 at scale paper: panel needs not run: needs svhn\n"
     run = reproduce(project, "render", "paper", "fedacs/fig10", REPRODUCE_SEEDS="5")
     assert run.stdout == "fedacs/fig10 at scale paper: panel needs not run: needs svhn\n"

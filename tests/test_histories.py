@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-from pyarrow import parquet
+import written
 
-from reproduce import seal
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.experiment import Experiment
@@ -39,9 +37,7 @@ def trained(path: Path, *experiments: Experiment) -> Path:
         for r in range(3)
     ]
     table = pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False)
-    note = {"experiments": [e.record() for e in experiments], "content": seal.of_table(table)}
-    parquet.write_table(table.replace_schema_metadata({b"provenance": json.dumps(note).encode()}), path)
-    return path
+    return written.write(path, {**written.named(table), "experiments": [e.record() for e in experiments]}, table)
 
 
 def values(histories: Histories) -> dict[tuple[str, str], list[float]]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ctypes
 import os
 import stat
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ import torch
 from runs import run
 
 from reproduce.algorithms.base import FedAvg
+from reproduce.clocks import blocks
 from reproduce.clocks.rounds import Rounds
 from reproduce.engine import library
 from reproduce.errors import UserError
@@ -151,17 +155,113 @@ def test_a_machine_without_compiler_is_said(
     library._compiler.cache_clear()
 
 
+DAMAGES = {
+    **{f"cut to {part} %": lambda data, part=part: data[: len(data) * part // 100] for part in (0, 1, 10, 50, 80, 97)},
+    "without its last byte": lambda data: data[:-1],
+    "longer": lambda data: data + b"\0",
+    "zeros": lambda data: bytes(len(data)),
+    "a byte flipped": lambda data: data[:-2000] + bytes([data[-2000] ^ 1]) + data[-1999:],
+    "its head flipped": lambda data: bytes([data[0] ^ 1]) + data[1:],
+    "text": lambda data: b"hello",
+}
+
+
 @needs_compiler
-def test_a_broken_library_is_built_again(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_library_is_built_again(
+    fresh: Path, damage: Callable[[bytes], bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a power cut leaves it: a call into one that is cut would end the process. It is never loaded."""
     assert library.library(torch.float32) is not None
     (file,) = built(fresh)
-    elsewhere = fresh / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / file.name).write_bytes(file.read_bytes()[:100])
-    monkeypatch.setattr(library, "_folder", lambda: elsewhere)
+    data = damage(file.read_bytes())
+    file.unlink()  # this process looks at the file that was there: cut, it would end by SIGBUS
+    file.write_bytes(data)
+    capsys.readouterr()
     library._library.cache_clear()
     assert isinstance(library.library(torch.float32), ctypes.CDLL)
-    assert built(elsewhere)[0].stat().st_size == file.stat().st_size
+    assert capsys.readouterr().err.count(f"not used: {file}: it is not what was built; it is built again\n") == 1
+    assert any(library._opened(found, ["softmax_runs"]) for found in built(fresh) if found.stat().st_size > 5000)
+
+
+@needs_compiler
+@pytest.mark.parametrize("what", ["folder", "loop", "nowhere", "no name", "another file"])
+def test_what_lies_in_the_place_of_a_library_is_left(
+    what: str, fresh: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert library.library(torch.float32) is not None
+    (file,) = built(fresh)
+    data = file.read_bytes()
+    stem = file.stem.rpartition("-")[0]
+    file.unlink()
+    other = fresh / f"{stem}-{'0' * 16}.so"
+    {
+        "folder": lambda: other.mkdir(),
+        "loop": lambda: other.symlink_to(other.name),
+        "nowhere": lambda: other.symlink_to("nowhere"),
+        "no name": lambda: (fresh / f"{stem}-.so").write_bytes(data),
+        "another file": lambda: other.write_bytes(data),
+    }[what]()
+    library._library.cache_clear()
+    assert isinstance(library.library(torch.float32), ctypes.CDLL)
+    assert capsys.readouterr().err.count("not used: ") == 1
+    library._library.cache_clear()
+    assert isinstance(library.library(torch.float32), ctypes.CDLL)
+    assert "building" not in capsys.readouterr().err
+
+
+@needs_compiler
+def test_a_library_without_a_function_is_built_again_and_if_that_has_none_others_take_over(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A whole one, with its checksum: a compiler that drops what it should not."""
+    compiler = library.compiler()
+    assert compiler is not None
+    source = fresh / "nothing.c"
+    source.write_text("int nothing;\n")
+    drops = script(fresh / "drops", f'[ "$1" = --version ] && exec {compiler[0]} "$@"\n'
+                   f'[ -e {fresh}/fine ] && exec {compiler[0]} "$@"\n'
+                   'while [ "$1" != -o ]; do shift; done\n'
+                   f'exec {compiler[0]} -shared -fPIC -o "$2" {source}')  # fmt: skip
+    monkeypatch.setenv("CC", str(drops))
+    assert library.library(torch.float32) is None
+    assert "it has no function softmax_runs; other strategies take over" in capsys.readouterr().err
+    (fresh / "fine").touch()
+    library._library.cache_clear()
+    assert isinstance(library.library(torch.float32), ctypes.CDLL)
+    assert "it has no function softmax_runs; it is built again" in capsys.readouterr().err
+
+
+def test_every_function_that_is_called_is_looked_for() -> None:
+    sources = [library.HERE / name for name in ("convnet.c", "channels.c", "softmax.c")]
+    sources.append(Path(blocks.__file__).with_name("schedule.c"))
+    found = {f.decode() for source in sources for f in library.FUNCTION.findall(source.read_bytes())}
+    assert found == {
+        *("softmax_runs", "local_steps", "logits", "channel_steps"),
+        *(f"{kind}_{verb}" for kind in ("arrivals", "buffers", "rounds") for verb in ("new", "run", "free")),
+    }
+
+
+@needs_compiler
+def test_builders_at_once_leave_one_whole_library(fresh: Path) -> None:
+    code = (
+        "import sys, torch; from pathlib import Path; from reproduce.engine import library;"
+        "library._folder = lambda: Path(sys.argv[1]); library.SOURCES = (library.HERE / 'softmax.c',);"
+        "assert library.library(torch.float32) is not None"
+    )
+    runs = [subprocess.Popen([sys.executable, "-c", code, str(fresh)], stderr=subprocess.DEVNULL) for _ in range(3)]
+    assert [run.wait() for run in runs] == [0, 0, 0]
+    assert built(fresh)
+    assert all(library._opened(file, ["softmax_runs"]) for file in built(fresh))
+
+
+@needs_compiler
+def test_a_folder_that_takes_nothing_leaves_other_strategies(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(library, "_folder", lambda: Path("/proc/nothing"))
+    assert library.library(torch.float32) is None
+    assert "other strategies take over" in capsys.readouterr().err
 
 
 def test_the_users_cache_must_be_his_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

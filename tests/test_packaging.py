@@ -111,3 +111,11 @@ def test_every_file_of_data_in_the_package_is_shipped() -> None:
     files = [p for p in (ROOT / "reproduce").rglob("*") if p.is_file() and "__pycache__" not in p.parts]
     data = {p.suffix for p in files if p.suffix != ".py"}
     assert data <= {pattern.removeprefix("*") for pattern in patterns}
+
+
+def test_actions_are_pinned_by_commit_and_name_their_version() -> None:
+    """A tag may be moved to another commit."""
+    lines = [line for file in (ROOT / ".github/workflows").glob("*.yml") for line in file.read_text().splitlines()]
+    used = [line for line in lines if "uses:" in line]
+    assert len(used) >= 6
+    assert not [line for line in used if not re.search(r"uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line)]

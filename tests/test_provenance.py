@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,15 @@ from reproduce.engine import provenance, train
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with a package and a results file, committed."""
-    for name in ("package/module.py", "results/a.parquet"):
-        (tmp_path / name).parent.mkdir()
-        (tmp_path / name).write_text("1")
-    identity = ["-c", "user.name=x", "-c", "user.email=x"]
-    for command in (["init", "-q"], ["add", "."], [*identity, "commit", "-q", "-m", "x"]):
-        subprocess.run(["git", *command], cwd=tmp_path, check=True)
-    monkeypatch.setattr(provenance, "PACKAGE", tmp_path / "package")
+    folder = tmp_path / "repository"
+    for name in ("package/__init__.py", "package/module.py", "results/a.parquet"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("1")
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "x"]):
+        git(folder, *command)
+    monkeypatch.setattr(provenance, "PACKAGE", folder / "package")
     provenance.commit.cache_clear()
-    yield tmp_path
+    yield folder
     provenance.commit.cache_clear()
 
 
@@ -57,3 +58,126 @@ def test_the_machine_is_named() -> None:
     found = provenance.environment()
     assert found["machine"]["processor"]
     assert set(found["compiled"]) == {"isa", "compiler"}
+
+
+# --- only the package's own repository counts -------------------------------------------------------------------------
+
+
+def git(folder: Path, *words: str) -> None:
+    identity = ["-c", "user.name=x", "-c", "user.email=x", "-c", "protocol.file.allow=always"]
+    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
+
+
+def commit_of(package: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (package / "__init__.py").touch()
+    monkeypatch.setattr(provenance, "PACKAGE", package)
+    provenance.commit.cache_clear()
+    return provenance.commit()
+
+
+def unpacked(repository: Path) -> Path:
+    """A source archive inside another repository."""
+    package = repository / "vendor/source/package"
+    package.mkdir(parents=True)
+    return package
+
+
+def ignored(repository: Path) -> Path:
+    """An installed copy in a virtual environment that git ignores."""
+    (repository / ".gitignore").write_text("venv\n")
+    package = repository / "venv/lib/package"
+    package.mkdir(parents=True)
+    return package
+
+
+def beside(repository: Path) -> Path:
+    """A package in the root of a repository that does not track it."""
+    package = repository / "another"
+    package.mkdir()
+    return package
+
+
+def vendored(repository: Path) -> Path:
+    """A source archive that another repository tracks."""
+    package = unpacked(repository)
+    (package / "__init__.py").touch()
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "vendored")
+    return package
+
+
+@pytest.mark.parametrize("place", [unpacked, ignored, beside, vendored])
+def test_another_repository_around_the_package_does_not_count(
+    place: Callable[[Path], Path], repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert commit_of(place(repository), monkeypatch) == "unknown"
+
+
+def linked(repository: Path) -> Path:
+    """A worktree of the repository."""
+    git(repository, "worktree", "add", "-q", str(repository / "tree"))
+    return repository / "tree/package"
+
+
+def sub(repository: Path) -> Path:
+    """The repository as a submodule of another one."""
+    outer = repository.parent / "outer"
+    outer.mkdir()
+    git(outer, "init", "-q")
+    git(outer, "submodule", "add", "-q", str(repository), "inner")
+    return outer / "inner/package"
+
+
+def through_a_link(repository: Path) -> Path:
+    (repository.parent / "link").symlink_to(repository)
+    return repository.parent / "link/package"
+
+
+@pytest.mark.parametrize("place", [linked, sub, through_a_link])
+def test_the_packages_own_repository_may_be_a_worktree_a_submodule_or_behind_a_link(
+    place: Callable[[Path], Path], repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert commit_of(place(repository), monkeypatch) == own(repository)
+
+
+def own(repository: Path) -> str:
+    said = subprocess.run(["git", "rev-parse", "HEAD"], cwd=repository, check=True, capture_output=True, text=True)
+    return said.stdout[:12]
+
+
+def test_a_repository_that_the_environment_names_does_not_count(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """As in a hook of another repository."""
+    other = tmp_path_factory.mktemp("other")
+    git(other, "init", "-q")
+    git(other, "commit", "-q", "--allow-empty", "-m", "other")
+    for name, value in (("GIT_DIR", other / ".git"), ("GIT_WORK_TREE", other), ("GIT_INDEX_FILE", other / "index")):
+        monkeypatch.setenv(name, str(value))
+    found = commit_of(repository / "package", monkeypatch)
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+        monkeypatch.delenv(name)
+    assert found == own(repository)
+
+
+def test_without_git_or_where_git_refuses_the_commit_is_unknown(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """git refuses a folder of another owner (`safe.directory`), and a damaged repository."""
+    programs = tmp_path_factory.mktemp("programs")
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", str(programs))
+        assert commit_of(repository / "package", monkeypatch) == "unknown"
+        (programs / "git").write_text("#!/bin/sh\necho 'fatal: detected dubious ownership' >&2; exit 128\n")
+        (programs / "git").chmod(0o755)
+        assert commit_of(repository / "package", monkeypatch) == "unknown"
+        (programs / "git").write_text("#!/bin/sh\nexit 0\n")
+        assert commit_of(repository / "package", monkeypatch) == "unknown"
+    (repository / ".git/HEAD").write_text("nonsense")
+    assert commit_of(repository / "package", monkeypatch) == "unknown"
+
+
+def test_a_repository_without_a_commit_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "package").mkdir()
+    git(tmp_path, "init", "-q")
+    assert commit_of(tmp_path / "package", monkeypatch) == "unknown"

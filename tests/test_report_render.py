@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import written
 from pyarrow import parquet
 
-from reproduce import seal
 from reproduce.declare import Artifact, no_panels
 from reproduce.errors import UserError
 from reproduce.experiment import COLUMNS, Experiment, Panel
@@ -30,6 +30,7 @@ TABLE3: dict[str, Any] = {
 }
 
 
+@dataclass(frozen=True, eq=False)
 class NoProblem:
     requires: tuple[str, ...] = ()
 
@@ -52,9 +53,7 @@ def history(
 
 def write(frame: pd.DataFrame, path: Path, record: str = '{"scale": "smoke"}') -> Path:
     table = pa.Table.from_pandas(frame, preserve_index=False)
-    note = record if record == "{" else json.dumps({**json.loads(record), "content": seal.of_table(table)})
-    parquet.write_table(table.replace_schema_metadata({b"provenance": note.encode()}), path)
-    return path
+    return written.write(path, [] if record == "[]" else {**written.named(table), **json.loads(record)}, table)
 
 
 def artifact(
@@ -77,7 +76,7 @@ def printed(paper: str, name: str, noise: float = 0.0) -> pd.DataFrame:
 class TestHistories:
     def test_reads_panels_and_lists_what_is_missing(self, tmp_path: Path) -> None:
         a = write(history([1, 2], algorithm="fedavg"), tmp_path / "a.parquet")
-        b = write(history([3], seed=4, algorithm="moon", dataset="svhn"), tmp_path / "b.parquet", '{"scale": "x"}')
+        b = write(history([3], seed=4, algorithm="moon", dataset="svhn"), tmp_path / "b.parquet", '{"scale": "paper"}')
         found = load([("a", a, ""), ("b", b, ""), ("b", a, ""), ("c", None, "needs svhn")], "smoke", ["s", "", "s"])
         assert list(found.frame["value"]) == [1, 2, 3]
         assert list(found.frame.columns) == ["algorithm", "dataset", *COLUMNS]
@@ -87,7 +86,7 @@ class TestHistories:
         assert found.substitutes == ("s",)
         assert found.seeds == (0, 4)
         assert found.seeds_each == (1, 1)
-        assert [record["scale"] for record in found.provenance] == ["smoke", "x"]
+        assert [record["scale"] for record in found.provenance] == ["smoke", "paper"]
 
     def test_nothing_was_trained(self) -> None:
         empty = load([("c", None, "needs svhn")], "smoke")
@@ -121,17 +120,17 @@ class TestHistories:
         table = parquet.read_table(path)
         changed = pa.Table.from_pandas(tampered(table.to_pandas()), preserve_index=False)
         parquet.write_table(changed.replace_schema_metadata(table.schema.metadata), path)
-        with pytest.raises(UserError, match="not those that were written"):
+        with pytest.raises(UserError, match="it holds other numbers than were written"):
             load([("a", path, "")], "smoke")
 
     def test_other_bad_files(self, tmp_path: Path) -> None:
         with pytest.raises(UserError, match="no such results file"):
             load([("a", tmp_path / "none.parquet", "")], "smoke")
         other = write(pd.DataFrame({"seed": [1]}), tmp_path / "other.parquet")
-        with pytest.raises(UserError, match="without the column 'round'"):
+        with pytest.raises(UserError, match="its columns are not those of its provenance"):
             load([("a", other, "")], "smoke")
-        broken = write(history([1.0]), tmp_path / "broken.parquet", "{")
-        with pytest.raises(UserError, match="unreadable provenance"):
+        broken = write(history([1.0]), tmp_path / "broken.parquet", "[]")
+        with pytest.raises(UserError, match="its provenance is not what was written"):
             load([("a", broken, "")], "smoke")
 
 
@@ -217,4 +216,4 @@ def test_the_record_of_a_results_file_survives(tmp_path: Path) -> None:
     record = {"digest": "abc", "seconds": 1.5, "versions": {"numpy": "2"}}
     path = write(history([1.0], algorithm="a"), tmp_path / "a.parquet", json.dumps(record))
     (found,) = load([("a", path, "")], "smoke").provenance
-    assert {**found, "content": ""} == {**record, "content": ""}
+    assert found.items() >= record.items()

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
+import written
 
-from reproduce import due, plan, results, seal
+from reproduce import due, plan, reading, results
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
@@ -23,8 +22,6 @@ from reproduce.plan import Job
 from reproduce.problems import Quadratic
 from reproduce.systems import System
 from reproduce.systems.work import Steps
-
-TABLE = pa.table({"value": [1.0]})
 
 
 def experiment(lr: float = 0.1, algorithm: type[FedAvg] = FedAvg) -> Experiment:
@@ -39,7 +36,7 @@ def job(*experiments: Experiment, seeds: tuple[int, ...] = (0, 1, 2)) -> Job:
 def provenance(of: Job, **changes: Any) -> dict[str, Any]:
     records = json.loads(json.dumps([e.record() for e in of.experiments]))
     note = {"experiments": records, "seeds": [0, 1, 2], "git": "c0ffee", "date": "then", "code": code(of.experiments)}
-    note |= {"scale": of.scale, "paper": of.paper, "job": of.name, "content": seal.of_table(TABLE)}
+    note |= {"scale": of.scale, "paper": of.paper, "job": of.name}
     return {**note, **changes}
 
 
@@ -50,9 +47,9 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., res
     monkeypatch.delenv("REPRODUCE_PRECISION", raising=False)
 
     def stored(of: Job, note: dict[str, Any] | None = None) -> results.Standing:
-        path = Path(of.output)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        parquet.write_table(TABLE.replace_schema_metadata({"provenance": json.dumps(note or provenance(of))}), path)
+        said = note or provenance(of)
+        reading._say.cache_clear()
+        written.write(Path(of.output), said, None if "seeds" in said else written.rows(provenance(of)))
         results._provenance.cache_clear()
         return results.standing(of)
 
@@ -153,17 +150,36 @@ def test_a_damaged_file_is_said_to_be_one(stored: Callable[..., results.Standing
     if content is not None:
         Path(job().output).write_bytes(content)
     results._provenance.cache_clear()
-    assert results.standing(job()).words == "not a complete results file"
+    missing = "its provenance has no entry seeds"
+    assert results.standing(job()).words == (missing if content is None else "not a complete results file")
     assert not results.standing(job()).usable
 
 
-def test_a_damaged_record_of_replays_is_an_error(stored: Callable[..., results.Standing]) -> None:
+def test_a_damaged_record_of_replays_is_not_used(
+    stored: Callable[..., results.Standing], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nor are damaged lines of one; the others are, and nothing is added to what is no such record."""
     stored(job(), provenance(job(), code=""))
-    head, told = ",".join(results.REPLAY), line(job(), asked="few").values()
-    for text in ("", "job,result\nfedacs/p,then\n", f"{head}\nfedacs/p,then\n", f"{head}\n{','.join(told)}\n"):
-        results.replay_file("smoke").write_text(text)
+    head, good = ",".join(results.REPLAY), ",".join(line(job()).values())
+    file = results.replay_file("smoke")
+    for data in (b"", b"job,result\nfedacs/p,then\n", b"\xff\xfe", b"\0" * 9, head.encode().replace(b"job", b"Job")):
+        file.write_bytes(data)
+        assert results.standing(job()).code == "older"
         with pytest.raises(UserError, match=r"results/smoke/replay.csv: not a record of replays"):
-            results.standing(job())
+            results.record_replays("smoke", [line(job())])
+        assert file.read_bytes() == data
+    odd = (line(job(), asked="few"), line(job(), asked="²"), line(job(), agrees="maybe"), line(job(), job="a b"))
+    lines = [*(",".join(o.values()) for o in odd), "fedacs/p,then", good + ",more", good.replace("yes", "ye\x1bs")]
+    for i, bad in enumerate(lines):
+        file.write_text(f"{head}\n{bad}\n{good.replace('/p', f'/other{i}')}\n")
+        assert list(results.replays("smoke")) == [f"fedacs/other{i}"]
+    file.write_text(f"{head}\n{good}\n{good}\n")
+    assert results.replays("smoke") == {}
+    said = capsys.readouterr().err.splitlines()
+    assert set(said) == {
+        "not used: results/smoke/replay.csv: not a record of replays; restore it, or delete it and replay again",
+        *(f"not used: results/smoke/replay.csv: line {n} is not the record of a replay" for n in (2, 3)),
+    }
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ ROOMS = (
     ("files", "settings"),
     ("closure",),
     ("experiment",),
+    ("reading",),
     ("declare",),
     ("problems", "systems"),
     ("engine",),

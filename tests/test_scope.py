@@ -56,7 +56,7 @@ def test_cells_that_are_not_what_their_record_says_are_not_judged(tmp_path: Path
         verdict = {v.id.split("/")[1]: v for v in scoreboard("paper", tmp_path, [FILES["fedagrac"]])}[claim]
         assert verdict.verdict == "not run"
         assert words in verdict.reason
-        assert "fedagrac_table6" in verdict.reason
+        assert "fedagrac_table6.csv is not used" in verdict.reason
 
 
 # --- incomplete cells -------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import runs
 
 from reproduce.__main__ import main
 from reproduce.errors import UserError
@@ -16,6 +17,7 @@ from reproduce.papers.coverage import PRINTED, coverage, coverage_table, total
 from reproduce.papers.described import settings_table, short
 from reproduce.problems.partitions import CappedDirichlet, Head
 from reproduce.quotes import Cells, apart, behind, lead, rmse, share
+from reproduce.verdicts import scoreboard
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("reproduce", "tests", "docs", "benchmarks", "config")
@@ -37,18 +39,43 @@ def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_pages_are_rendered_from_the_committed_cells() -> None:
     """If numbers moved, `python -m reproduce findings` mends it; whether sentences still hold, a reader must say."""
-    for page, text in pages().items():
+    for page, text in pages()[0].items():
         assert page.read_text() == text, f"{page} is not up to date: python -m reproduce findings"
 
 
 def test_the_command_checks_and_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
-    monkeypatch.setattr("reproduce.findings.pages", lambda: {page: "new\n"})
+    monkeypatch.setattr("reproduce.findings.pages", lambda: ({page: "new\n"}, []))
     assert main(["findings", "--check"]) == 2
     assert not page.exists()
     assert main(["findings"]) == 0
     assert page.read_text() == "new\n"
     assert main(["findings", "--check"]) == 0
+
+
+def test_a_page_of_damaged_cells_is_named_and_the_others_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cells = tmp_path / "results/paper/cells/fedacs_fig1.csv"
+    cells.parent.mkdir(parents=True)
+    cells.write_text("algorithm,seed\n")
+    runs.sealed(cells)
+    templates = tmp_path / TEMPLATES
+    templates.mkdir(parents=True)
+    (templates / "fine.md").write_text("fine\n")
+    (templates / "odd.md").write_text("{{ cells('paper/fedacs_fig1').mean() }}\n")
+    (tmp_path / "docs/papers").mkdir(parents=True)
+    for paper in PAPERS:
+        blocks = (f"<!-- settings {s} -->\n<!-- end of settings -->" for s in ("paper", "reduced"))
+        (tmp_path / f"docs/papers/{paper}.md").write_text("\n".join(blocks))
+    monkeypatch.setattr(scoreboard, "claims_files", list)
+    assert main(["findings"]) == 2
+    assert (tmp_path / "docs/findings/fine.md").read_text() == "fine\n"
+    assert not (tmp_path / "docs/findings/odd.md").exists()
+    said = capsys.readouterr().err
+    why = "results/paper/cells/fedacs_fig1.csv: the column 'metric' is missing; render it again"
+    assert f"error: {TEMPLATES}/odd.md: {why}" in said
 
 
 @pytest.mark.parametrize("template", sorted((ROOT / TEMPLATES).glob("*.md")), ids=lambda t: t.name)

@@ -14,6 +14,7 @@ from typing import Any
 
 import miniature
 import pytest
+import written
 from miniature import snakemake
 
 from reproduce import plan
@@ -42,7 +43,7 @@ def test_a_figure_is_a_target_and_nothing_more_is_made(project: Path) -> None:
     assert sorted(p.name for p in (project / "figures/smoke").iterdir()) == [
         f"fedacs_fig2.{k}" for k in ("pdf", "png", "tex", "txt")
     ]
-    assert miniature.trained(project / "results/smoke/fedacs/own.parquet") == ([0, 1, 2], 2, "1")
+    assert miniature.trained(project / "results/smoke/fedacs/own.parquet") == ([0, 1, 2], 2, 1)
     assert "Nothing to be done" in text(snakemake(project, FIG2, "-n"))
 
 
@@ -80,7 +81,7 @@ def test_seeds_of_the_configuration_replace_the_declared_ones_and_train_again(pr
     assert snakemake(project, FIG2, "-c2").returncode == 0
     run = snakemake(project, FIG2, "-c2", "--config", "seeds=[4, 7]", "threads=2")
     assert run.returncode == 0, text(run)
-    assert miniature.trained(project / "results/smoke/fedacs/own.parquet") == ([4, 7], 2, "2")
+    assert miniature.trained(project / "results/smoke/fedacs/own.parquet") == ([4, 7], 2, 2)
 
 
 def test_a_panel_without_its_data_set_is_left_out_and_said_so(project: Path) -> None:
@@ -107,7 +108,7 @@ def test_results_that_came_from_elsewhere_are_rendered_without_the_data_set(proj
     run = snakemake(project, "figures/reduced/fedacs_fig10.pdf", "-c2")
     assert run.returncode == 0, text(run)
     assert "not run" not in text(run)
-    assert miniature.trained(needs)[2] == "9"
+    assert miniature.trained(needs)[2] == 9
 
 
 def test_paper_scale_is_the_default_with_a_job_for_each_algorithm(project: Path) -> None:
@@ -185,8 +186,8 @@ def refusal(run: subprocess.CompletedProcess[str]) -> str:
 
 def test_a_second_workflow_in_the_same_folder_is_refused(project: Path) -> None:
     training = project / "reproduce/engine/train.py"
-    waiting = "    import time\n    while not os.path.exists('go'):\n        time.sleep(0.05)\n    output.write"
-    training.write_text(training.read_text().replace("    output.write", waiting))
+    waiting = "    import time\n    while not os.path.exists('go'):\n        time.sleep(0.05)\n    write(output"
+    training.write_text(training.read_text().replace("    write(output", waiting))
     first = subprocess.Popen(
         [*miniature.command("snakemake"), FIG2, "-c1"],
         cwd=project,
@@ -215,8 +216,8 @@ def test_a_killed_workflow_takes_its_training_along_and_goes_on_after_an_unlock(
             if stopping.wish:
                 stopping.end()
             time.sleep(0.05)
-    output.write"""
-    training.write_text(text_before.replace("    output.write", waiting))
+    write(output"""
+    training.write_text(text_before.replace("    write(output", waiting))
     first = subprocess.Popen(
         [*miniature.command("snakemake"), FIG2, "-c1"],
         cwd=project,
@@ -406,7 +407,7 @@ def test_missing_seeds_are_added_and_what_is_there_stays_if_that_fails(project: 
     assert snakemake(project, FIG2, "-c2").returncode == 0
     copy = clone(project)
     few = copy / "results/smoke/fedacs/shared.parquet"
-    miniature.edit_provenance(few, seeds=[1], cpu_seconds_of=[], date="before")
+    miniature.edit_provenance(few, seeds=[1], date="before", **written.costs(2, 1))
     failing = copy / "results/smoke/fiarse/diverge.parquet"
     failing.parent.mkdir(parents=True)
     shutil.copy(few, failing)

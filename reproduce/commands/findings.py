@@ -16,12 +16,14 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.files import write_text
     from reproduce.findings import pages
 
-    found = pages()
+    found, failed = pages()
     stale = [page for page, text in found.items() if not page.is_file() or page.read_text(encoding="utf-8") != text]
     if args.check and stale:
-        raise UserError(f"not up to date: {', '.join(map(str, stale))}; run `python -m reproduce findings`")
-    for page in stale:
+        failed.append(f"not up to date: {', '.join(map(str, stale))}; run `python -m reproduce findings`")
+    for page in [] if args.check else stale:
         write_text(page, found[page])
         print(f"wrote {page}")
+    if failed:
+        raise UserError("; ".join(failed))
     if not stale:
         print("up to date")

@@ -79,6 +79,7 @@ def again(
     from reproduce.errors import UserError
 
     files.check_writable(results.replay_file(scale))
+    results.check_record(scale)
     found = [job for group in groups for job in group]
     todo = [list(pending(g, rounds, earlier is not None)) for g in groups]
     todo = sorted(filter(None, todo), key=lambda g: expected(g, rounds))

@@ -5,15 +5,18 @@ a vector and the number of its registers (vectors.h). The machine's level is wha
 lower one. Results depend on the level, not on the processor, so a job can be resumed elsewhere.
 
 Libraries are kept under names that change with the sources, the compiler and the level, in the package's own folder or
-the user's cache. Without a compiler other strategies take over, and the results' provenance says why.
+the user's cache; a name ends with the checksum of the file, and one that has another is built again. Without a compiler
+other strategies take over, and the results' provenance says why.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import os
 import platform
+import re
 import shlex
 import shutil
 import stat
@@ -29,6 +32,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from reproduce import files
 from reproduce.errors import UserError, unknown
 
 HERE = Path(__file__).parent
@@ -37,6 +41,8 @@ HEADERS = tuple(HERE / name for name in ("vectors.h", "network.h", "linear.h"))
 FLAGS = ("-O3", "-ffp-contract=fast", "-std=gnu11", "-shared", "-fPIC", "-w")
 EXACT = ("-O2", "-ffp-contract=off", "-std=gnu11", "-shared", "-fPIC", "-w")
 TYPES = {torch.float32: ("float", "int32_t", "-DSINGLE"), torch.float64: ("double", "int64_t")}
+FUNCTION = re.compile(rb"^(?!static|INLINE|typedef)[A-Za-z][\w ]*[ *](\w+)\((?!.*\);$)", re.MULTILINE)
+"""What a C source defines for others: a line that begins with its type and is no declaration."""
 PATIENCE = 300
 """Seconds after which a compiler counts as hanging."""
 
@@ -190,7 +196,7 @@ def _library(dtype: torch.dtype, here: Level, command: tuple[str, ...]) -> Any:
     options = (*FLAGS, *here.flags, f"-DREAL={real}", f"-DBITS={integer}", *more)
     try:
         return _loaded(f"kernels-{real}-{here.name}", SOURCES, HEADERS, options, command)
-    except (OSError, subprocess.SubprocessError) as error:
+    except (OSError, subprocess.SubprocessError, UserError) as error:
         reason = _failures[dtype, here, command] = f"{command[0]} failed: {_reason(error)}"
         _say(reason)
         return None
@@ -206,7 +212,7 @@ def exact(source: Path) -> Any:
 def _exact(source: Path, command: tuple[str, ...]) -> Any:
     try:
         return _loaded(source.stem, (source,), (), EXACT, command)
-    except (OSError, subprocess.SubprocessError) as error:
+    except (OSError, subprocess.SubprocessError, UserError) as error:
         print(f"{command[0]} failed: {_reason(error)}; Python takes over (slower)", file=sys.stderr)
         return None
 
@@ -218,27 +224,46 @@ def _loaded(
     options: tuple[str, ...],
     command: tuple[str, ...],
 ) -> Any:
-    """The library of the sources, built unless it is there."""
+    """The library of the sources, built unless it is there; OSError or SubprocessError if that cannot be."""
     text = b"".join(file.read_bytes() for file in (*headers, *sources))
     key = hashlib.sha256(text + "\0".join((*options, *command, _version(command))).encode()).hexdigest()
-    file = _folder() / f"{name}-{key[:16]}.so"
-    if file.exists():
+    folder, stem = _folder(), f"{name}-{key[:16]}"
+    functions = [word.decode() for source in sources for word in FUNCTION.findall(source.read_bytes())]
+    for file in sorted(folder.glob(f"{stem}-*.so")):
         try:
-            return ctypes.CDLL(str(file))
-        except OSError:  # half a file, or another system's
-            file.unlink()
-    _build(file, name, sources, (*command, *options))
-    return ctypes.CDLL(str(file))
+            return _opened(file, functions)
+        except OSError as error:
+            print(f"not used: {file}: {error}; it is built again", file=sys.stderr)
+            with contextlib.suppress(OSError):  # a folder, or a place that is read-only: it stays, and is named again
+                file.unlink()
+    return _opened(_build(folder, stem, sources, (*command, *options)), functions)
 
 
-def _build(file: Path, name: str, sources: tuple[Path, ...], call: tuple[str, ...]) -> None:
-    """Compile the sources into `file`, which appears when it is complete: processes may do it at once."""
-    print(f"building {name} (once, some seconds)", file=sys.stderr)
-    with tempfile.TemporaryDirectory(dir=file.parent) as aside:
-        built = Path(aside) / file.name
+def _opened(file: Path, functions: Sequence[str]) -> Any:
+    """A library that is what was built, by the checksum in its name: of one that was cut, a call could end the process.
+
+    OSError if it is another, or has not these functions.
+    """
+    if hashlib.sha256(file.read_bytes()).hexdigest()[:16] != file.stem.rpartition("-")[2]:
+        raise OSError("it is not what was built")
+    found = ctypes.CDLL(str(file))
+    for function in functions:
+        if not hasattr(found, function):
+            raise OSError(f"it has no function {function}")
+    return found
+
+
+def _build(folder: Path, stem: str, sources: tuple[Path, ...], call: tuple[str, ...]) -> Path:
+    """Compile the sources into a file of that folder, which appears when it is complete and on the disk: processes may
+    do it at once. Its name is `stem` and the checksum of what is in it."""
+    print(f"building {stem.rpartition('-')[0]} (once, some seconds)", file=sys.stderr)
+    with tempfile.TemporaryDirectory(dir=folder) as aside:
+        built = Path(aside) / "library.so"
         whole = [*call, "-o", str(built), *map(str, sources), "-lm"]
         subprocess.run(whole, check=True, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
-        built.replace(file)
+        content = built.read_bytes()
+        file = folder / f"{stem}-{hashlib.sha256(content).hexdigest()[:16]}.so"
+        return files.write(file, lambda to: to.write(content))
 
 
 def _reason(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -14,6 +15,11 @@ from reproduce.engine import library
 from reproduce.engine.hardware import machine
 
 PACKAGE = Path(__file__).parent.parent
+ELSEWHERE = (
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"),
+    *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CEILING_DIRECTORIES", "GIT_PREFIX"),
+)
+"""Variables by which git looks at another repository than that around a folder."""
 
 
 def environment() -> dict[str, Any]:
@@ -34,17 +40,24 @@ def now() -> str:
 
 @cache
 def commit() -> str:
-    """Commit of the source, with "+" if a file of the package differs from it; "unknown" outside a repository.
+    """Commit of the source, with "+" if a file of the package differs from it; "unknown" outside its own repository.
 
-    Results, tables and documents may differ: they change no number, and a workflow writes them as it goes.
+    Its own is one whose folder holds the package and that tracks it: not one around an installed copy or an unpacked
+    archive. Results, tables and documents may differ: they change no number, and a workflow writes them as it goes.
     """
     try:
+        top = _git("rev-parse", "--show-toplevel")
+        if not (top and PACKAGE.parent.samefile(top) and _git("ls-files", "--", "__init__.py")):
+            return "unknown"
         name = _git("describe", "--always", "--abbrev=12", "--exclude=*")
         return name + ("+" if _git("status", "--porcelain", "--", str(PACKAGE)) else "")
-    except (OSError, subprocess.SubprocessError):
+    except (OSError, ValueError, subprocess.SubprocessError):
         return "unknown"
 
 
 def _git(*arguments: str) -> str:
+    """What git says of the repository around the package, whatever other one the environment names (as in a hook)."""
+    own = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
     command = ["git", "-C", str(PACKAGE), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10, env=own)
+    return done.stdout.strip()

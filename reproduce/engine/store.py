@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce import files, seal
+from reproduce import files, reading, seal
 from reproduce.engine.cohort import Run
 from reproduce.errors import UserError
 from reproduce.experiment import Label, training_of, trainings
@@ -64,12 +64,11 @@ class _Result:
     """A results file: its rows `frame`, its provenance `note`. Raises UserError for one that is damaged."""
 
     def __init__(self, path: Path) -> None:
-        import pyarrow.parquet as pq
-
-        table = pq.read_table(path)
-        self.frame, self.note = table.to_pandas(), json.loads(table.schema.metadata[b"provenance"])
-        if not seal.kept(table) or self.note["content"] != seal.of_table(table):
-            raise UserError(f"{path} holds other numbers than were written: delete it, and train again")
+        try:
+            table, self.note = reading.result(path)
+        except reading.Unusable as error:
+            raise UserError(f"{path}: {error}; delete it, and train again") from error
+        self.frame = table.to_pandas()
         self.labels: list[Mapping[str, Label]] = [e["labels"] for e in self.note["experiments"]]
 
     def has(self, labels: Mapping[str, Label], seed: int) -> bool:

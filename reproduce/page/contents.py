@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,9 +11,8 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 
-from reproduce import findings, papers, plan
+from reproduce import findings, papers, plan, reading
 from reproduce.declare import Artifact
-from reproduce.errors import UserError
 from reproduce.page import pictures
 from reproduce.page.forest import forest
 from reproduce.page.markdown import to_html
@@ -76,12 +76,14 @@ class Judged:
 
 @dataclass(frozen=True)
 class Item:
-    """An artifact on the page. target: what to make, if it is not made. image, alt: a figure; table: HTML."""
+    """An artifact on the page. target: what to make, if it is not made; refused: why what was made is not shown.
+    image, alt: a figure; table: HTML."""
 
     artifact: Artifact
     claims: tuple[Judged, ...]
     origin: Origin
     target: str = ""
+    refused: str = ""
     image: str = ""
     alt: str = ""
     table: str = ""
@@ -146,14 +148,24 @@ def item(artifact: Artifact, scale: str, verdicts: Iterable[Verdict]) -> Item:
     claims = tuple(Judged(v, artifact.names) for v in ordered)
     behind = origin(artifact, scale)
     first = Path(plan.outputs(scale, artifact.id)[0])
-    if not first.exists():
+    if not os.path.lexists(first):
         return Item(artifact, claims, behind, target=str(first))
-    if first.suffix == ".md":
-        return Item(artifact, claims, behind, table=_table(first, artifact))
-    caption = first.with_suffix(".txt")
+    shown = first if first.suffix == ".md" else first.with_suffix(".png")
+    try:
+        if shown is first:
+            return Item(artifact, claims, behind, table=_table(first, artifact))
+        return Item(artifact, claims, behind, **_figure(shown, artifact), alt=seen(artifact, scale))
+    except (OSError, ValueError, SyntaxError) as error:  # the last one is Pillow's, of a PNG in whose parts is no sense
+        why = f"not as it was rendered ({' '.join(str(error).split())}); render {artifact.id} again"
+        reading.say(shown, why)
+        return Item(artifact, claims, behind, target=str(first), refused=f"{shown}: {why}")
+
+
+def _figure(picture: Path, artifact: Artifact) -> dict[str, str]:
+    """Image and caption; what `pictures.embedded` raises."""
+    caption = picture.with_suffix(".txt")
     said = caption.read_text(encoding="utf-8").strip() if caption.is_file() else f"{artifact.title}."
-    picture = pictures.embedded(first.with_suffix(".png"))
-    return Item(artifact, claims, behind, image=picture, alt=seen(artifact, scale), caption=said)
+    return {"image": pictures.embedded(picture), "caption": said}
 
 
 def label(artifact: Artifact) -> str:
@@ -163,14 +175,13 @@ def label(artifact: Artifact) -> str:
 
 
 def _table(file: Path, artifact: Artifact) -> str:
-    """A rendered table without its title, which is the heading on the page already."""
-    try:
-        html = to_html(file.read_text(encoding="utf-8").split("\n", 1)[1], top=2, name=label(artifact))
-        if "<table" not in html:
-            raise ValueError("there is no table in it")
-        return html
-    except (ValueError, IndexError) as error:
-        raise UserError(f"{file}: not a table as it was rendered; render {artifact.id} again") from error
+    """A rendered table without its title, which is the heading on the page already. OSError or ValueError if it is
+    none."""
+    _, _, below = file.read_text(encoding="utf-8").partition("\n")
+    html = to_html(below, top=2, name=label(artifact))
+    if "<table" not in html:
+        raise ValueError("there is no table in it")
+    return html
 
 
 def described(paper: str) -> tuple[str, str, str]:

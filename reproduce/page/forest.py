@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Iterable
 
@@ -75,4 +76,4 @@ def _stop(x: float, y: float, end: float) -> str:
 
 def _label(x: float, text: str) -> str:
     anchor = "start" if x < 40 else "end" if x > WIDTH - 40 else "middle"
-    return f'<text x="{x:.1f}" y="41" text-anchor="{anchor}">{text}</text>'
+    return f'<text x="{x:.1f}" y="41" text-anchor="{anchor}">{html.escape(text)}</text>'

@@ -18,15 +18,16 @@ def page(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally], others
     from reproduce.verdicts.scoreboard import by_ground, headline
     from reproduce.verdicts.verdict import VERDICTS
 
+    shown = contents(scale, verdicts, found)
     return filled(
         "page.html",
         title=f"Reproduction at {scale} scale",
         scale=scale,
-        papers=contents(scale, verdicts, found),
+        papers=shown,
         total=dict(Counter(v.verdict for v in verdicts)),
         results=results.tally(plan.jobs(scale)),
         headline=headline(found, verdicts),
-        refused=due.refused(scale),
+        refused=[*due.refused(scale), *(i.refused for paper in shown for i in paper.items if i.refused)],
         grounds=by_ground(verdicts),
         verdicts=VERDICTS,
         others=others,

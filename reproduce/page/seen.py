@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reproduce import quotes, seal
+from reproduce import quotes
 from reproduce.declare import Artifact, Code, Curves, Filled, Last, Reach, Sheet, Window
+from reproduce.errors import UserError
 from reproduce.verdicts.claims import ClaimsFile, claims_files
 from reproduce.verdicts.words import named, number
 
@@ -42,10 +42,10 @@ def _plain(label: str) -> str:
 
 def _numbers(artifact: Artifact, scale: str) -> Iterator[str]:
     """The first metric that tells the series apart; where none does, every metric."""
-    file = Path("results", scale, "cells", f"{artifact.paper}_{artifact.name}.csv")
-    if not file.is_file() or seal.broken(file):  # what is refused stands above the scoreboard
+    try:
+        rows = _drawn(artifact, quotes.cells(f"{scale}/{artifact.paper}_{artifact.name}").rows)
+    except UserError:  # what is refused stands above the scoreboard
         return
-    rows = _drawn(artifact, quotes.cells(f"{scale}/{artifact.paper}_{artifact.name}").rows)
     series = _series(artifact, rows)
     by_metric = {str(metric): own for metric, own in rows.groupby("metric", sort=False)}
     found = {m: _ranges(by_metric[m], series) for m in dict.fromkeys([*_first(artifact), *by_metric]) if m in by_metric}

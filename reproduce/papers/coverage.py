@@ -31,10 +31,17 @@ class Coverage:
     def made(self, scale: str, results: Path = Path("results")) -> tuple[str, ...]:
         """The declared artifacts of the paper that have cells at a scale, whole or in part."""
         files = {n: results / scale / "cells" / f"{self.paper}_{n}.csv" for n in self.declared}
-        return tuple(n for n, f in files.items() if f.is_file() and f.read_bytes().count(b"\n") > 1)
+        return tuple(n for n, f in files.items() if _has_rows(f))
 
     def __str__(self) -> str:
         return f"{len(self.declared)} of {len(self.printed)}"
+
+
+def _has_rows(cells: Path) -> bool:
+    try:
+        return cells.is_file() and cells.read_bytes().count(b"\n") > 1
+    except OSError:
+        return False
 
 
 def coverage() -> tuple[Coverage, ...]:

@@ -288,6 +288,7 @@ def _below(fig: Figure, name: str, text: str, size: float, line: float, color: s
     """A text of the whole width below the panels."""
     wrapped = textwrap.wrap(text, int(fig.get_figwidth() * 117 / size), break_on_hyphens=False)
     look: dict[str, Any] = {"fontsize": size, "color": color, "va": "bottom", "linespacing": 1.15, "gid": name}
+    look["parse_math"] = False  # what is said of files may have a dollar sign
     fig.text(0.01, 0, "\n".join(wrapped), **look)
     _reserve(fig, name, len(wrapped) * line + 0.06)
 

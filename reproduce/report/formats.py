@@ -22,23 +22,23 @@ def csv(table: Table) -> str:
 
 def markdown(table: Table) -> str:
     """A GitHub table: our number, below it the paper's in parentheses and the difference."""
-    out = [f"## {_md(table.title)}", "", " ".join(map(_md, table.caption)), ""]
+    out = [f"## {md(table.title)}", "", block(" ".join(table.caption)), ""]
     for section, rows in _sections(table, LARGE):
         names = table.row_names[1:] if section else table.row_names
         if section:
-            out += [f"### {_md(heading(table.row_names[0], table.names))}: {_md(pretty(section, table.names))}", ""]
+            out += [f"### {md(heading(table.row_names[0], table.names))}: {md(pretty(section, table.names))}", ""]
         heads = [heading(n, table.names) for n in names]
         top, *below = _heads(table)
-        out += ["| " + " | ".join([*map(_md, heads), *map(_md, top)]) + " |"]
+        out += ["| " + " | ".join([*map(md, heads), *map(md, top)]) + " |"]
         out += ["|" + "|".join([" :--- "] * len(names) + [" ---: "] * len(table.columns)) + "|"]
         for line in below:
-            out += ["| " + " | ".join([*([""] * len(names)), *(f"**{_md(text)}**" for text in line)]) + " |"]
+            out += ["| " + " | ".join([*([""] * len(names)), *(f"**{md(text)}**" for text in line)]) + " |"]
         for i in rows:
             labels = table.rows[i][1:] if section else table.rows[i]
-            cells = [_md_entry(table, i, j) for j in range(len(table.columns))]
-            out += ["| " + " | ".join([*(_md(label(x, table.names)) for x in labels), *cells]) + " |"]
+            cells = [_entry(table, i, j) for j in range(len(table.columns))]
+            out += ["| " + " | ".join([*(md(label(x, table.names)) for x in labels), *cells]) + " |"]
         out += [""]
-    out += [f"- {_md(note)}" for note in table.notes]
+    out += [f"- {block(note)}" for note in table.notes]
     return "\n".join(out).rstrip("\n") + "\n"
 
 
@@ -65,9 +65,20 @@ def _heads(table: Table) -> list[list[str]]:
     return levels
 
 
+_ATOM = r"(?:\\[|,]|\\(?:nabla|sum|leq|geq|beta|kappa|xi)(?![A-Za-z])|[A-Za-z0-9])"
+FORMULA = rf"\\\(((?:(?:{_ATOM}|[ =+(),.;:/<>-])(?:_{_ATOM})?(?:\^{_ATOM})?)*)\\\)"
+r"""A formula in \( \) as declarations have them: of letters, digits and the commands in `SYMBOLS`. Anything else
+between these, as a file that is read back may have it, is text."""
+
+
 def plain(text: str) -> str:
     r"""`text` with its formulas in \( \) written in letters."""
-    return re.sub(r"\\\((.*?)\\\)", lambda found: _letters(found[1]), text)
+    return re.sub(FORMULA, lambda found: _letters(found[1]), text)
+
+
+def line(text: str) -> str:
+    """`text` in one line, without signs that cannot be printed."""
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def _letters(formula: str) -> str:
@@ -76,13 +87,21 @@ def _letters(formula: str) -> str:
     return formula
 
 
-def _md(text: str) -> str:
-    return re.sub(r"([|*\\`])", r"\\\1", plain(text)).replace("<", "&lt;").replace("\n", " ")
+def md(text: str) -> str:
+    """Text within a line of Markdown, or a cell of a table: nothing in it is a mark, a link, a formula or HTML."""
+    text = re.sub(r"([|*\\`$])", r"\\\1", plain(line(text)))
+    text = re.sub(r"\[(?=[^\]]*\]\s*[(\[:])|(?<!\w)_|_(?!\w)|~(?=~)", r"\\\g<0>", text)
+    return re.sub(r"&(?=#?\w+;)", "&amp;", text).replace("<", "&lt;")
 
 
-def _md_entry(table: Table, i: int, j: int) -> str:
+def block(text: str) -> str:
+    """`md` of a text that a line or an item of a list begins with: it begins no list, heading or quotation."""
+    return re.sub(r"^(\d*)(?=(?<=\d)[.)]|(?<!\d)[#>+=-])", r"\1\\", md(text).strip())
+
+
+def _entry(table: Table, i: int, j: int) -> str:
     entry = table.body.get((i, j))
     if entry is None:
         return ""
     below = f"{entry.paper} {entry.difference}".strip()
-    return _md(entry.ours) + (f"<br>{_md(below)}" if below else "")
+    return md(entry.ours) + (f"<br>{md(below)}" if below else "")

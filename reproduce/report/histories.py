@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from reproduce import seal
+from reproduce import reading
 from reproduce.errors import UserError
 from reproduce.experiment import COLUMNS, Experiment, recorded
 
@@ -164,24 +163,8 @@ def _of_seeds(
 
 
 def _read(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    import pyarrow as pa
-    from pyarrow import parquet
-
     try:
-        with parquet.ParquetFile(path) as file:
-            table = file.read()
-    except FileNotFoundError as error:
-        raise UserError(f"{path}: no such results file; train it first") from error
-    except (pa.ArrowException, OSError, ValueError) as error:
-        # A process killed while copying, or a full disk, leaves half a file; nothing in it can be trusted.
-        raise UserError(f"{path}: not a complete results file; delete it and run again") from error
-    absent = [c for c in COLUMNS if c not in table.column_names]
-    if absent:
-        raise UserError(f"{path}: results file without the column '{absent[0]}'; delete it and run again")
-    try:
-        record = json.loads((table.schema.metadata or {}).get(b"provenance", b"{}"))
-    except ValueError as error:
-        raise UserError(f"{path}: results file with unreadable provenance; delete it and run again") from error
-    if not isinstance(record, dict) or record.get("content") != seal.of_table(table) or not seal.kept(table):
-        raise UserError(f"{path}: the results are not those that were written; delete it and run again")
+        table, record = reading.result(path)
+    except reading.Unusable as error:
+        raise UserError(f"{path}: {error}; delete it and run again") from error
     return table.to_pandas(), record

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import textwrap
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reproduce.report.entries import Entry
-from reproduce.report.formats import plain
+from reproduce.report.formats import FORMULA, line, plain
 from reproduce.report.names import heading
 from reproduce.report.tables import Labels, Table, column_heading, label
 
@@ -29,6 +30,10 @@ TEX = {
     "μ": r"$\mu$", "ν": r"$\nu$", "σ": r"$\sigma$", "τ": r"$\tau$", '"': "''", "\N{RIGHT SINGLE QUOTATION MARK}": "'",
     **{mark: rf"\textsuperscript{{{letter}}}" for mark, letter in zip("ᵃᵇᶜᵈᵉᶠᵍʰ", "abcdefgh", strict=True)},
 }  # fmt: skip
+
+
+ACCENTS = tuple("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030b\u030c\u0327")
+"""Of letters that LaTeX sets."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +65,24 @@ SHAPES = (
 
 
 def tex(text: str) -> str:
-    r"""`text` with everything that means something to LaTeX escaped, except formulas in \( \)."""
-    parts = re.split(r"(\\\(.*?\\\))", text)
-    return "".join(p if p.startswith(r"\(") else "".join(TEX.get(c, c) for c in p) for p in parts)
+    r"""`text` in one line with everything that means something to LaTeX escaped, except formulas in \( \) (`FORMULA`).
+
+    A sign that LaTeX has no letter for is named by its number.
+    """
+    found, at = list[str](), 0
+    for formula in [*re.finditer(FORMULA, text), None]:
+        found += map(_letter, line(text[at : formula.start() if formula else None]))
+        if formula:
+            found.append(formula[0])
+            at = formula.end()
+    return "".join(found)
+
+
+def _letter(sign: str) -> str:
+    """One sign: escaped, as it is, or its number. LaTeX sets ASCII, and Latin letters with one accent."""
+    base = unicodedata.normalize("NFD", sign)
+    known = sign.isascii() or sign in "ßæøåœÆØÅŒ" or (base[0].isascii() and base[1:] in ACCENTS)
+    return TEX.get(sign) or (sign if known else f"(U+{ord(sign):04X})")
 
 
 def latex(table: Table) -> str:
@@ -125,7 +145,7 @@ def _head(table: Table) -> list[str]:
             line.append(text if last and span == 1 else rf"\multicolumn{{{span}}}{{c}}{{{text}}}")
             rules.append(rf"\cmidrule(lr){{{width + at + 1}-{width + at + span}}}")
             at += span
-        out += [" & ".join(line) + r" \\"] + ([] if last else ["".join(rules)])
+        out += [_begun(" & ".join(line)) + r" \\"] + ([] if last else ["".join(rules)])
     return out
 
 
@@ -141,10 +161,15 @@ def _groups(table: Table, shape: Shape) -> Iterator[list[list[str]]]:
         entries = [table.body.get((i, j)) for j in range(len(table.columns))]
         lines = list(zip(*(shape.lines(e) if e else ("",) * 3 for e in entries), strict=False))
         used = [k for k, line in enumerate(lines) if k == 0 or any(line)]
-        rows = [" & ".join([*(stub if k == 0 else [""] * width), *map(tex, lines[k])]) for k in used]
+        rows = [_begun(" & ".join([*(stub if k == 0 else [""] * width), *map(tex, lines[k])])) for k in used]
         group.append(rows)
         before = labels
     yield group
+
+
+def _begun(row: str) -> str:
+    r"""A line that may come after \\, which takes a bracket or a star there for its own."""
+    return "{}" + row if row.startswith(("[", "*")) else row
 
 
 def _joined(group: Sequence[Sequence[str]]) -> list[str]:
@@ -172,5 +197,5 @@ def _width(table: Table, shape: Shape) -> int:
 
 def _stack(text: str) -> str:
     """A heading, broken into lines if it is long."""
-    lines = [tex(line) for line in textwrap.wrap(text, NARROW)] or [""]
+    lines = [_begun(tex(part)) for part in textwrap.wrap(text, NARROW)] or [""]
     return lines[0] if len(lines) == 1 else r"\shortstack{" + r" \\ ".join(lines) + "}"

@@ -12,12 +12,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from reproduce import reading
 from reproduce.engine.hardware import machine
 from reproduce.experiment import trainings
 from reproduce.settings import Settings
 from reproduce.speed.kept import write
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -62,12 +66,15 @@ def refresh(settings: Settings, results: Path = Path("results")) -> None:
     kept = _kept(settings)
     before = dict(kept)
     for file in results.glob("*/*/*.parquet"):
-        status, name = file.stat(), str(file.resolve())
+        try:
+            status, name = file.stat(), str(file.resolve())
+        except OSError:  # a link that leads nowhere
+            continue
         stamp = [status.st_mtime_ns, status.st_size]
         old = kept.get(name)
         if not isinstance(old, dict) or old.get("stamp") != stamp:
-            provenance = _provenance(file)
-            kept[name] = {"stamp": stamp, **(_entry(provenance, _work(file)) if provenance and _whole(file) else {})}
+            provenance, work, whole = _read(file)
+            kept[name] = {"stamp": stamp, **(_entry(provenance, work) if whole else {})}
     if kept != before:
         write(_file(settings), kept)
 
@@ -93,43 +100,25 @@ def _entry(provenance: Mapping[str, Any], work: float | None) -> dict[str, Any]:
         return {}
 
 
-def _provenance(file: Path) -> dict[str, Any]:
-    """The provenance of a results file; empty if it has none or cannot be read."""
-    import pyarrow as pa  # slow to import
-    import pyarrow.parquet as pq
-
+def _read(file: Path) -> tuple[dict[str, Any], float | None, bool]:
+    """The provenance of a results file, {} if it cannot be used; `_work`; did every run go on to its end? One that
+    diverged did less than was planned."""
     try:
-        found = json.loads((pq.read_schema(file).metadata or {})[b"provenance"])
-    except (OSError, ValueError, KeyError, pa.ArrowException):
-        return {}
-    return found if isinstance(found, dict) else {}
+        table, note = reading.result(file)
+    except reading.Unusable:
+        return {}, None, False
+    return note, _work(table), table["status"].unique().to_pylist() == ["ok"]
 
 
-def _whole(file: Path) -> bool:
-    """Did every run go on to its end? One that diverged did less than was planned."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.read_table(file, columns=["status"])["status"].unique().to_pylist() == ["ok"]
-    except (OSError, KeyError, pa.ArrowException):
-        return False
-
-
-def _work(file: Path) -> float | None:
+def _work(table: pa.Table) -> float | None:
     """Samples that all runs trained on, where the history says so (a metric that grows with the rounds)."""
-    import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
-    try:
-        rows = pq.read_table(file, filters=pc.field("metric") == "work")
-    except (OSError, KeyError, pa.ArrowException):
-        return None
+    rows = table.filter(pc.field("metric") == "work")
     if not rows.num_rows:
         return None
     run = [c for c in rows.column_names if c not in ("round", "time", "metric", "key", "value", "status")]
-    return float(pc.sum(rows.group_by(run).aggregate([("value", "max")])["value_max"]).as_py())
+    return float(pc.sum(rows.group_by(run).aggregate([("value", "max")])["value_max"]).as_py() or math.nan)
 
 
 def _kept(settings: Settings) -> dict[str, Any]:

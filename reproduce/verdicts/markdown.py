@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from reproduce.papers import artifacts
+from reproduce.report.formats import md
 from reproduce.verdicts import words
 from reproduce.verdicts.scoreboard import Tally, Verdict, by_ground, headline
 from reproduce.verdicts.verdict import VERDICTS
@@ -38,7 +40,7 @@ def row(v: Verdict) -> tuple[str, ...]:
     names = {a.id: a.names for a in artifacts()}.get(v.artifact, {})
 
     def said(setting: str, text: str) -> str:
-        return f"{words.named(setting, names)}: {text}" if setting else text
+        return md(f"{words.named(setting, names)}: {text}" if setting else text)
 
     ours = said(v.measured.setting, words.measured(v.measured)) if v.measured else ""
     printed = said(v.printed.setting, words.measured(v.printed)) if v.printed else ""
@@ -46,7 +48,7 @@ def row(v: Verdict) -> tuple[str, ...]:
     remarks = "; ".join(filter(None, [words.named(f"{v.covers}; {v.reason}".strip("; "), names), own]))
     claim = f"{v.statement} `{v.id.split('/', 1)[1]}`"
     wanted = words.required(v.measured) if v.measured else ""
-    return (f"{SIGNS[v.verdict]} {v.verdict}<br>{v.rests_on}", claim, ours, wanted, printed, remarks)
+    return (f"{SIGNS[v.verdict]} {v.verdict}<br>{v.rests_on}", claim, ours, md(wanted), printed, md(remarks))
 
 
 def _totals(by_paper: Mapping[str, Sequence[Verdict]], found: Sequence[Tally]) -> list[str]:
@@ -64,12 +66,12 @@ def _idle(verdicts: Iterable[Verdict]) -> list[str]:
     for v in verdicts:
         if v.verdict == "not run":
             by_reason.setdefault(v.reason, []).append(f"`{v.id.split('/', 1)[1]}`")
-    return [f"- Not run, {reason}: {', '.join(names)}" for reason, names in by_reason.items()]
+    return [f"- Not run, {md(reason)}: {', '.join(names)}" for reason, names in by_reason.items()]
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> list[str]:
     """A table whose first `left` columns are flush left, the others right."""
     marks = [" --- " if i < left else " ---: " for i in range(len(head))]
-    cells = [[cell.replace("|", "\\|") for cell in line] for line in (head, *rows)]
+    cells = [[re.sub(r"(?<!\\)\|", r"\|", cell) for cell in line] for line in (head, *rows)]
     lines = [f"| {' | '.join(line)} |" for line in cells]
     return [lines[0], f"|{'|'.join(marks)}|", *lines[1:]]

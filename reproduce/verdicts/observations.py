@@ -29,11 +29,7 @@ class NotRun(Exception):
 
 
 def read_cells(path: Path, labels: Iterable[str], metrics: Mapping[str, Metric]) -> pd.DataFrame:
-    """Observations of a cells file or of a `reported` file; setting values as canonical text.
-
-    A censored value is a lower bound. NaN (a diverged run, a dash) is infinitely bad, or unknown if the metric has no
-    better side.
-    """
+    """Observations of a `reported` file, or of cells without a record (`observed`). UserError for what is none."""
     import pandas as pd
 
     try:
@@ -45,12 +41,23 @@ def read_cells(path: Path, labels: Iterable[str], metrics: Mapping[str, Metric])
     for column in ("metric", "value"):
         if column not in raw:
             raise UserError(f"{path}: the column '{column}' is missing; columns: {', '.join(raw.columns)}")
-    value = pd.to_numeric(raw["value"], errors="coerce").to_numpy(float)
-    seed: Any = -1
     if "seed" in raw:
+        value = pd.to_numeric(raw["value"], errors="coerce")
         _refuse_words(path, raw, "seed", raw["seed"].str.fullmatch(r"-?[0-9]+"))
-        _refuse_words(path, raw, "value", ~np.isnan(value) | raw["value"].str.lower().isin(("", "nan")))
-        seed = raw["seed"].astype(int)
+        _refuse_words(path, raw, "value", value.notna() | raw["value"].str.lower().isin(("", "nan")))
+    return observed(raw, labels, metrics)
+
+
+def observed(raw: pd.DataFrame, labels: Iterable[str], metrics: Mapping[str, Metric]) -> pd.DataFrame:
+    """Rows as text (`reading.cells`) as observations; setting values as canonical text.
+
+    A censored value is a lower bound. NaN (a diverged run, a dash) is infinitely bad, or unknown if the metric has no
+    better side.
+    """
+    import pandas as pd
+
+    value = pd.to_numeric(raw["value"], errors="coerce").to_numpy(float)
+    seed: Any = raw["seed"].astype(int) if "seed" in raw else -1
     censored = np.zeros(len(raw), bool)
     if "censored" in raw:
         censored |= raw["censored"].str.lower().isin(("1", "1.0", "true")).to_numpy()

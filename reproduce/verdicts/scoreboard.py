@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce import seal
+from reproduce import reading
 from reproduce.declare import Artifact
 from reproduce.errors import unknown
 from reproduce.experiment import PACKAGE, SCALES, Experiment
@@ -23,7 +24,7 @@ from reproduce.papers import coverage as papers
 from reproduce.verdicts import scope
 from reproduce.verdicts.checks import listed, parts
 from reproduce.verdicts.claims import PRINTED, Claim, ClaimsFile, claims_files
-from reproduce.verdicts.observations import read_cells
+from reproduce.verdicts.observations import observed, read_cells
 from reproduce.verdicts.scope import EMPIRICAL, GROUNDS
 from reproduce.verdicts.verdict import VERDICTS, Measured, Outcome, Prospect, evaluate, under_readings
 
@@ -152,17 +153,20 @@ class _Shelf:
         frames, reason = [], ""
         for name in [claim.artifact.split("/")[1], *listed(check.get("with", []))]:
             path = self.reported / f"{name}.csv" if printed else self.folder / f"{self.file.paper}_{name}.csv"
-            if not path.is_file():
+            if not os.path.lexists(path):
                 if not printed and f"{self.file.paper}/{name}" not in _artifacts():
                     return None, f"{name} is not part of this package yet"
                 if not printed:
                     return None, f"no cells of {self.file.paper}/{name} (render it first)"
                 reason = reason or f"the paper prints no numbers for {name}"
                 continue
-            if not printed and (broken := seal.broken(path)):
-                return None, f"{broken}; render {self.file.paper}/{name} again"
-            if path not in self.read:
-                self.read[path] = read_cells(path, self.file.artifacts[name].labels, self.file.metrics)
+            known = self.file.artifacts[name].labels, self.file.metrics
+            try:
+                if path not in self.read:
+                    self.read[path] = read_cells(path, *known) if printed else observed(reading.cells(path), *known)
+            except reading.Unusable as error:
+                reading.say(path, error)
+                return None, f"{path.name} is not used ({error}); render {self.file.paper}/{name} again"
             frames.append(self.read[path])
         if not frames:
             return None, reason

@@ -1,0 +1,334 @@
+"""Results files and cells with whole checksums and odd contents: each is used, or named and left out; nothing ends."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import inputs_damage
+import pyarrow as pa
+import pytest
+import runs
+import written
+from pyarrow import parquet
+
+from reproduce import due, plan, reading, results, seal
+from reproduce.__main__ import main
+from reproduce.engine import store
+from reproduce.errors import UserError
+from reproduce.page import origin
+from reproduce.papers import artifacts
+from reproduce.report.histories import load
+from reproduce.speed import learned
+from reproduce.verdicts import scoreboard
+from reproduce.verdicts.claims import load_claims
+
+TABLE = "fedagrac/table1"
+JOBS = ("table1-lr", "table1-cnn2")
+ODD, OTHER = (Path(f"results/smoke/fedagrac/{name}.parquet") for name in JOBS)
+CELLS = Path("results/smoke/cells/fedagrac_table1.csv")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table of two jobs."""
+    folder, before = tmp_path_factory.mktemp("trained"), Path.cwd()
+    os.chdir(folder)
+    try:
+        for name in JOBS:
+            assert main(("train", "smoke", "fedagrac", name)) == 0
+        assert main(("render", "smoke", TABLE)) == 0
+    finally:
+        os.chdir(before)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def claims(tmp_path_factory: pytest.TempPathFactory) -> object:
+    """One claim: all of the papers' take seconds."""
+    file = tmp_path_factory.mktemp("claims") / "claims.yaml"
+    file.write_bytes(inputs_damage.claim())
+    return [load_claims(file)]
+
+
+@pytest.fixture
+def here(trained: Path, claims: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(scoreboard, "claims_files", lambda: claims)
+    monkeypatch.chdir(shutil.copytree(trained, tmp_path / "here"))
+    forget()
+    return Path.cwd()
+
+
+def forget() -> None:
+    for cached in (results._provenance, reading._say, reading._cells):
+        cached.cache_clear()
+
+
+DEEP: Any = []
+for _ in range(400):
+    DEEP = [DEEP]
+VALUES = (
+    *(None, True, -1, 0, 1.5, 10**400, float("nan"), float("inf"), "", "text", "a\nb", r"\input{/etc/passwd}", "$x"),
+    *([], [None], [[1]], {}, {"a": None}, {"": 1}, DEEP),
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where something stands in nested lists and records; of a list its first item."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from places(inner, (*path, key))
+
+
+def changed(note: Any, path: tuple[Any, ...], change: Callable[[Any, Any], object]) -> Any:
+    made = copy.deepcopy(note)
+    inner = made
+    for key in path[:-1]:
+        inner = inner[key]
+    change(inner, path[-1])
+    return made
+
+
+def put(value: Any) -> Callable[[Any, Any], object]:
+    return lambda inner, key: inner.__setitem__(key, value)
+
+
+def gone(inner: Any, key: Any) -> None:
+    del inner[key]
+
+
+def consumed() -> str:
+    """Everything that reads a results file; why it is refused, "" if it is not. What it raises is a UserError."""
+    forget()
+    job = plan.job("smoke", "fedagrac", JOBS[0])
+    try:
+        note = reading.result(ODD)[1]
+    except reading.Unusable as error:
+        why = str(error)
+    else:
+        why = ""
+    if why:
+        assert "\n" not in why
+        assert results.standing(job).words == why
+        assert results.provenance(ODD) == {}
+        with pytest.raises(UserError):
+            load([("p", ODD, "")], "smoke")
+        return why
+    standing = results.standing(job)
+    assert reading.note(ODD) == note
+    artifact = next(a for a in artifacts() if a.id == TABLE)
+    assert all(text.isprintable() for text in (standing.words, *(t for _, t in origin._facts(artifact, "smoke"))))
+    due.made_from("smoke", TABLE)
+    learned._entry(note, learned._read(ODD)[1])
+    frame = load([("p", ODD, "")], "smoke", (), job.experiments if standing.usable else ())
+    assert len(frame.frame)
+    found = store._Result(ODD)
+    for labels in found.labels:
+        for seed in note["seeds"]:
+            assert len(found.rows(labels, seed))
+    return ""
+
+
+def test_every_entry_of_a_provenance_may_be_anything(here: Path) -> None:
+    """With each of many wrong values in its place, and without it: read as before, or refused in one line."""
+    table = parquet.read_table(ODD)
+    note = json.loads(table.schema.metadata[b"provenance"])
+    training = {k: note[k] for k in ("seeds", "git", "date", "code", "machine")}
+    note |= {"earlier": [{**training, "seeds": note["seeds"][:1]}]}
+    written.write(ODD, note, table)
+    assert consumed() == ""
+    refused, tried = set(), 0
+    for path in places(note):
+        if not path or path[0] == "content":
+            continue
+        inner = path[1:2] == () or path[0] not in ("experiments",) or path[2:3] == ("labels",) or len(path) == 3
+        for change in (gone, *map(put, VALUES if inner else VALUES[:4])):
+            written.write(ODD, changed(note, path, change), table)
+            tried += 1
+            if consumed():
+                refused.add(path[0])
+    assert tried > 1000
+    assert {*note} - refused <= {"content", "data_notes"} | {k for k in note if f"{k}?" in reading.NOTE}
+    assert refused >= {"seeds", "experiments", "git", "date", "earlier", "cpu_seconds_of", "precision", "device"}
+
+
+def column(table: pa.Table, name: str, values: Any) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, pa.array(values))
+
+
+ROWS: dict[str, Callable[[pa.Table], pa.Table]] = {
+    "no rows": lambda t: t.slice(0, 0),
+    "half of them": lambda t: t.slice(0, t.num_rows // 2),
+    "every row twice": lambda t: pa.concat_tables([t, t]),
+    "a row twice": lambda t: pa.concat_tables([t.slice(0, 1), t]),
+    "in reverse": lambda t: t.take(list(range(t.num_rows))[::-1]),
+    "mixed runs": lambda t: t.take([*range(0, t.num_rows, 2), *range(1, t.num_rows, 2)]),
+    "of another seed": lambda t: column(t, "seed", [s + 5 for s in t["seed"].to_pylist()]),
+    "of one more seed": lambda t: column(t, "seed", [9, *t["seed"].to_pylist()[1:]]),
+    "of one seed": lambda t: t.filter(pa.compute.equal(t["seed"], 0)),
+    "of another algorithm": lambda t: column(t, "algorithm", ["x"] * t.num_rows),
+    "a round of NaN": lambda t: column(t, "round", [float("nan"), *map(float, t["round"].to_pylist()[1:])]),
+    "a round that is missing": lambda t: column(t, "round", [None, *t["round"].to_pylist()[1:]]),
+    "negative rounds": lambda t: column(t, "round", [-1] * t.num_rows),
+    "huge rounds": lambda t: column(t, "round", [2**62 + i for i in range(t.num_rows)]),
+    "a negative time": lambda t: column(t, "time", [-1.0] * t.num_rows),
+    "an unknown status": lambda t: column(t, "status", ["fine"] * t.num_rows),
+    "a column more": lambda t: t.append_column("more", t["value"]),
+    "a column twice": lambda t: t.append_column("value", t["value"]),
+    "no columns": lambda t: t.select([]),
+    **{f"no {name}": lambda t, name=name: t.drop_columns([name])
+       for name in ("seed", "round", "time", "metric", "key", "value", "status", "algorithm")},
+    **{f"{name} as text": lambda t, name=name: column(t, name, [str(v) for v in t[name].to_pylist()])
+       for name in ("seed", "round", "time", "value")},
+    **{f"{name} as lists": lambda t, name=name: column(t, name, [[1]] * t.num_rows)
+       for name in ("seed", "round", "time", "metric", "key", "value", "status", "algorithm")},
+    **{f"{name} of nothing": lambda t, name=name: column(t, name, [None] * t.num_rows)
+       for name in ("seed", "round", "time", "metric", "key", "value", "status", "algorithm")},
+    **{f"{name} as numbers": lambda t, name=name: column(t, name, list(range(t.num_rows)))
+       for name in ("metric", "key", "status")},
+    **{f"{name} as bytes": lambda t, name=name: column(t, name, [b"\xff"] * t.num_rows) for name in ("key", "status")},
+    "small numbers": lambda t: column(t, "seed", pa.array(t["seed"].to_pylist(), pa.int8())),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", ROWS.values(), ids=ROWS)
+def test_odd_rows_are_refused(change: Callable[[pa.Table], pa.Table], here: Path) -> None:
+    """Under a provenance whose checksums are those of these rows."""
+    table = parquet.read_table(ODD)
+    note = json.loads(table.schema.metadata[b"provenance"])
+    try:
+        written.write(ODD, note, change(table))
+    except (AttributeError, TypeError, ValueError, pa.ArrowException):  # not even a checksum can be had of it
+        said = json.dumps(note).encode()
+        parquet.write_table(change(table).replace_schema_metadata({b"provenance": said}), ODD)
+    assert consumed()
+
+
+COMMANDS = (
+    ("plan", "fedagrac", "--scale", "smoke", "--no-calibrate"),
+    ("plan", "fedagrac", "--scale", "smoke", "--no-calibrate", "--jobs"),
+    ("list", "fedagrac", "--scale", "smoke"),
+    ("render", "smoke", TABLE),
+    ("verify", "smoke", TABLE),
+    ("verify", "smoke"),
+    ("report", "smoke"),
+)
+
+
+def provenance(change: Callable[[Any], object]) -> Callable[[], object]:
+    def prepare() -> None:
+        table = parquet.read_table(ODD)
+        note = json.loads(table.schema.metadata[b"provenance"])
+        change(note)
+        written.write(ODD, note, table)
+
+    return prepare
+
+
+WHOLE: dict[str, Callable[[], object]] = {
+    "seeds as text": provenance(lambda n: n.update(seeds="0, 1")),
+    "no labels": provenance(lambda n: n["experiments"][0].pop("labels")),
+    "earlier of nothing": provenance(lambda n: n.update(earlier=[{}])),
+    "a precision": provenance(lambda n: n.update(precision=r"\input{/etc/passwd}")),
+    "a status": lambda: written.write(
+        ODD,
+        json.loads(parquet.read_schema(ODD).metadata[b"provenance"]),
+        ROWS["an unknown status"](parquet.read_table(ODD)),
+    ),
+    "a folder": lambda: (ODD.unlink(), ODD.mkdir()),
+    "a link to itself": lambda: (ODD.unlink(), ODD.symlink_to(ODD.name)),
+    "what cannot be read": lambda: (ODD.unlink(), ODD.symlink_to("/proc/self/mem")),
+    "nothing": lambda: ODD.write_bytes(b""),
+}
+
+
+@pytest.mark.parametrize("spoil", WHOLE.values(), ids=WHOLE)
+def test_every_command_goes_on_without_an_odd_file_and_names_it(
+    spoil: Callable[[], object], here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = OTHER.read_bytes()
+    spoil()
+    for command in COMMANDS:
+        forget()
+        capsys.readouterr()
+        assert main(command) == 0, command
+        err = capsys.readouterr().err
+        assert err.count(f"not used: {ODD}: ") == (command[0] != "list"), command
+        assert not [line for line in err.splitlines() if not line.startswith("not used: ")]
+    assert OTHER.read_bytes() == other
+    assert results.standing(plan.job("smoke", "fedagrac", JOBS[1])).holds
+    assert "CNN" in Path("tables/smoke/fedagrac_table1.md").read_text()
+    for made in Path("tables").rglob("*.tex"):
+        assert r"\input" not in made.read_text()
+
+
+# --- cells ------------------------------------------------------------------------------------------------------------
+
+
+def cell(name: str, value: str) -> Callable[[str], str]:
+    """Another text in the first row."""
+
+    def change(text: str) -> str:
+        head, first, *rest = [line.split(",") for line in text.splitlines()]
+        first[head.index(name)] = value
+        return "".join(",".join(line) + "\n" for line in (head, first, *rest))
+
+    return change
+
+
+CHANGES: dict[str, Callable[[str], str]] = {
+    "empty": lambda text: "",
+    "one column": lambda text: "a\n1\n",
+    "a row twice": lambda text: text + text.splitlines()[-1] + "\n",
+    "more values than columns": lambda text: text.replace("\n", ",1\n").replace(",1\n", "\n", 1),
+    "an open quote": lambda text: text + '"x',
+    "other separators": lambda text: text.replace(",", ";"),
+    "censored in words": lambda text: text.replace("True", "maybe").replace("False", "maybe"),
+    **{f"no {name}": lambda text, name=name: text.replace(name, "other", 1)
+       for name in ("algorithm", "seed", "metric", "value")},
+    "a column twice": lambda text: text.replace("algorithm", "seed", 1),
+    **{f"a seed {v}": cell("seed", v) for v in ("zero", "1.5", "", "nan", f"{10**30}", "0x1")},
+    **{f"a value {v}": cell("value", v) for v in ("many", "1,5", "1 2", "--")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_odd_cells_with_a_whole_record_are_left_out_and_named(
+    change: Callable[[str], str], here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    CELLS.write_text(change(CELLS.read_text()))
+    runs.sealed(CELLS)
+    named_by_all(capsys)
+
+
+def named_by_all(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (("verify", "smoke"), ("report", "smoke"), ("plan", "--scale", "smoke", "--no-calibrate")):
+        forget()
+        assert main(command) == 0, command
+        out, err = capsys.readouterr()
+        assert not [line for line in err.splitlines() if not line.startswith("not used: ")]
+        assert command[0] != "verify" or f"refused: {CELLS}: " in " ".join(out.split())
+        assert command[0] != "report" or f"{CELLS}: " in Path("report/smoke/index.html").read_text()
+
+
+@pytest.mark.parametrize("spoil", [
+    lambda: (CELLS.unlink(), CELLS.mkdir()),
+    lambda: (CELLS.unlink(), CELLS.symlink_to(CELLS.name)),
+    lambda: (CELLS.unlink(), CELLS.symlink_to("/proc/self/mem")),
+    lambda: (seal.record(CELLS).unlink(), seal.record(CELLS).mkdir()),
+    lambda: seal.record(CELLS).write_text("[" * 100_000),
+    lambda: seal.record(CELLS).write_text("{}"),
+    lambda: seal.record(CELLS).write_bytes(b"\xff"),
+], ids=["folder", "loop", "unreadable", "record folder", "deep", "no checksum", "bytes"])  # fmt: skip
+def test_what_lies_in_the_place_of_cells_is_named(
+    spoil: Callable[[], object], here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoil()
+    named_by_all(capsys)
+    due.render_marker("smoke", TABLE, due.Budget())
