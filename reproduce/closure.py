@@ -17,6 +17,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from reproduce.files import read_source
+
 PACKAGE = Path(__file__).parent
 ENTRY = "reproduce.engine.train"
 
@@ -166,7 +168,7 @@ def _compiled(folder: Path) -> tuple[Path, ...]:
 
 @cache
 def _file_digest(file: Path) -> str:
-    text = file.read_bytes()
+    text = read_source(file)
     if file.suffix == ".py":
         text = normal(text.decode()).encode()
     return hashlib.sha256(text).hexdigest()

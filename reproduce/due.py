@@ -213,6 +213,6 @@ def write_record(scale: str, name: str, made: Mapping[str, Any]) -> None:
 
 def _read(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(files.read_text(path))
     except ValueError:  # damaged: as if it were of other results
         return None

@@ -1,4 +1,4 @@
-"""Files: written complete or not at all, with a clear error where nothing can be written; YAML read strictly.
+"""Files: read if they are files, whatever their line ends; written complete or not at all; YAML read strictly.
 
 A file appears under its name only when it is whole (temporary file beside it, fsync, rename), so a kill at any moment
 leaves the old file or the new one.
@@ -12,6 +12,7 @@ import fcntl
 import os
 import re
 import secrets
+import stat
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +23,38 @@ from reproduce.errors import UserError
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 STALE = 3600.0
 """Seconds after which a temporary file is nobody's any more."""
+
+
+def regular(path: Path) -> Path:
+    """`path`, to be opened. Raises UserError for a pipe, a socket or a device, whose reader may wait for ever."""
+    with contextlib.suppress(OSError, ValueError):  # which opening it says again
+        kind = path.stat().st_mode
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+            raise UserError(f"{path} is a pipe, a socket or a device: put a file in its place, or delete it")
+    return path
+
+
+def size(path: str) -> int:
+    """The bytes of a file; UserError as of `regular`."""
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        regular(Path(path))
+    return status.st_size
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file; UserError as of `regular`."""
+    return regular(path).read_bytes()
+
+
+def read_text(path: Path) -> str:
+    """The content of a file in UTF-8, its lines ended by \\n; UserError as of `regular`."""
+    return regular(path).read_text(encoding="utf-8")
+
+
+def read_source(path: Path) -> bytes:
+    """A text file of the repository as it was committed: git may have given its lines the ends of another system."""
+    return read_bytes(path).replace(b"\r\n", b"\n")
 
 
 def write(path: Path, fill: Callable[[IO[bytes]], object]) -> Path:
@@ -125,7 +158,7 @@ def read_yaml(path: Path) -> Any:
             return super().construct_mapping(node, deep)
 
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Once)
+        return yaml.load(read_text(path), Once)
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not text in UTF-8 (byte {error.start}): save it in that encoding") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:

@@ -242,9 +242,9 @@ def _provenance(path: Path, modified: int, size: int) -> dict[str, Any]:
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(path)
+        table = parquet.read_table(files.regular(path))
         note = json.loads((table.schema.metadata or {}).get(b"provenance", b"{}"))
-    except (pa.ArrowException, OSError, ValueError):
+    except (pa.ArrowException, OSError, ValueError, UserError):
         return {}
     whole = isinstance(note, dict) and {"experiments", "seeds", "git", "date", "content"} <= set(note)
     return note if whole and seal.kept(table) and note["content"] == seal.of_table(table) else {}
@@ -267,7 +267,7 @@ def replay_file(scale: str) -> Path:
 def replays(scale: str) -> dict[str, dict[str, str]]:
     """Job ("fedacs/toy2d") -> its line in the record; UserError for a file that is no such record."""
     path = replay_file(scale)
-    return _replays(path, path.read_bytes()) if path.exists() else {}
+    return _replays(path, files.read_bytes(path)) if path.exists() else {}
 
 
 @cache

@@ -10,9 +10,9 @@ import pytest
 from reproduce import closure
 
 ROOMS = (
-    ("errors", "seal", "streams", "text"),
+    ("errors", "streams", "text"),
     ("files", "settings"),
-    ("closure",),
+    ("closure", "seal"),
     ("experiment",),
     ("declare",),
     ("problems", "systems"),

@@ -13,6 +13,7 @@ from pathlib import Path
 from reproduce import findings, papers, plan
 from reproduce.declare import Artifact
 from reproduce.errors import UserError
+from reproduce.files import read_text
 from reproduce.page import pictures
 from reproduce.page.forest import forest
 from reproduce.page.markdown import to_html
@@ -165,7 +166,7 @@ def label(artifact: Artifact) -> str:
 def _table(file: Path, artifact: Artifact) -> str:
     """A rendered table without its title, which is the heading on the page already."""
     try:
-        html = to_html(file.read_text(encoding="utf-8").split("\n", 1)[1], top=2, name=label(artifact))
+        html = to_html(read_text(file).split("\n", 1)[1], top=2, name=label(artifact))
         if "<table" not in html:
             raise ValueError("there is no table in it")
         return html

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from reproduce import files
 from reproduce.errors import UserError
 from reproduce.problems.dataset import Arrays
 
@@ -47,7 +48,7 @@ def copies(root: Path, name: str) -> Iterator[Decoded]:
     """The decoded copies of the data set `name` that are whole: same bytes in every file as when written."""
     for manifest in sorted(root.glob(f"{name}-*/{MANIFEST}")):
         try:
-            content = json.loads(manifest.read_text())
+            content = json.loads(files.read_text(manifest))
             sizes = {f.name: f.stat().st_size for f in manifest.parent.glob("*.npy")}
             if content["format"] == FORMAT and content["sizes"] == sizes and content["name"] == name:
                 yield Decoded(manifest.parent, content["sha256"], content["note"], content["stamps"])

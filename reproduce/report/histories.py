@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from reproduce import seal
 from reproduce.errors import UserError
 from reproduce.experiment import COLUMNS, Experiment, recorded
+from reproduce.files import regular
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -168,7 +169,7 @@ def _read(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(regular(path)) as file:
             table = file.read()
     except FileNotFoundError as error:
         raise UserError(f"{path}: no such results file; train it first") from error

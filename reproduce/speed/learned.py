@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from reproduce import files
 from reproduce.engine.hardware import machine
 from reproduce.experiment import trainings
 from reproduce.settings import Settings
@@ -134,7 +135,7 @@ def _work(file: Path) -> float | None:
 
 def _kept(settings: Settings) -> dict[str, Any]:
     try:
-        found = json.loads(_file(settings).read_text())
+        found = json.loads(files.read_text(_file(settings)))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
