@@ -25,9 +25,36 @@ def one_line() -> Iterator[None]:
 
 
 @one_line()
-def read(path: Path) -> None:
-    """Look at the file before Snakemake, which takes the last of two equal keys."""
-    files.read_yaml(path)
+def folder(workflow: Any) -> Path:
+    """Where the configuration is: in the working directory, else in the repository.
+
+    UserError in a folder that is not the project's, unless it was named (`snakemake -d`): nothing is made there, and
+    all would be trained again.
+    """
+    root, here, own = Path(workflow.basedir), Path.cwd(), Path("config")
+    if here.samefile(root):
+        return own
+    if workflow.is_main_process:
+        if workflow.overwrite_workdir is None:
+            raise UserError(f"{here} is not the folder of the project: cd {root}, or name a folder to work in, -d .")
+        print(f"working in {here}: what {root} has made does not count here", file=sys.stderr)
+    return own if (own / "config.yaml").exists() else root / own
+
+
+@one_line()
+def check_targets(workflow: Any) -> None:
+    """Refuse a target with its whole path: what is made is named from the project's folder."""
+    asked = workflow.dag_settings.targets if workflow.dag_settings else ()
+    if wrong := next((target for target in asked if os.path.isabs(target)), None):
+        raise UserError(f"nothing makes {wrong}: name targets from {Path.cwd()}, such as {os.path.relpath(wrong)}")
+
+
+@one_line()
+def read(*paths: Path) -> None:
+    """Look at the files before Snakemake, which takes the last of two equal keys. UserError for one that is none."""
+    for path in paths:
+        if not isinstance(files.read_yaml(path) or {}, dict):
+            raise UserError(f"{path}: not the keys of a configuration and their values; config/README.md has them")
 
 
 @one_line()

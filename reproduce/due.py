@@ -42,7 +42,8 @@ def budget(targets: Collection[str]) -> Budget:
     hours = costs.allowed_hours()
     if hours is not None:
         return Budget(hours)
-    single = targets and all(t.startswith(("figures/", "tables/", "results/")) for t in targets)
+    named = map(os.path.relpath, targets)  # as Snakemake reads them
+    single = targets and all(t.startswith(("figures/", "tables/", "results/")) for t in named)
     return Budget(SINGLE, gaps=False) if single else Budget()
 
 

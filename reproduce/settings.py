@@ -67,6 +67,15 @@ def settings() -> Settings:
     return Settings(data, store, device, threads, precision, checkpoint, to_target == "1")
 
 
+def check_place() -> None:
+    """Raises UserError where neither the project nor results are: all would be taken for not made there."""
+    if Path("results").is_dir() or (Path("Snakefile").is_file() and Path("config/config.yaml").is_file()):
+        return
+    root = Path(__file__).parent.parent
+    clone = root if (root / "Snakefile").is_file() else "your clone"
+    raise UserError(f"{Path.cwd()} is not the folder of the project: run this where its results are (cd {clone})")
+
+
 def _folder(name: str, default: str) -> Path:
     """The folder of a variable, which may not exist yet; UserError for what can never be one."""
     text = os.environ.get(name, default)
