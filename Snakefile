@@ -2,6 +2,9 @@ import sys
 from pathlib import Path
 from snakemake.utils import min_version
 
+from reproduce.errors import check_platform
+
+check_platform()
 from reproduce import configuration, costs, due, plan, plays, watch
 
 min_version("9.20")

@@ -12,8 +12,10 @@ INTERRUPTED = "interrupted; what was finished is kept, and so is the latest chec
 try:  # Ctrl-C may come while the program is read
     import argparse
 
+    from reproduce.errors import Stopped, UserError, check_platform, unknown
+
+    check_platform()  # before what Windows does not have is imported
     from reproduce.commands import data, findings, list_, plan, play, render, replay, report, schedule, train, verify
-    from reproduce.errors import Stopped, UserError, unknown
 except KeyboardInterrupt:
     print(INTERRUPTED, file=sys.stderr)
     sys.exit(130)
