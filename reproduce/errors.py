@@ -11,7 +11,7 @@ SHOWN = 12
 
 
 def check_platform() -> None:
-    """End with status 2, in a line, where this package cannot run: Windows has neither locks nor signals as it needs."""
+    """End with status 2, in a line, on Windows, which has neither the locks nor the signals that are needed."""
     if sys.platform == "win32":
         print("error: reproduce runs on Linux and macOS; on Windows install and start it in WSL", file=sys.stderr)
         sys.exit(2)

@@ -45,6 +45,8 @@ def parse(text: str) -> Spec:
 
     Raises UserError for a text of another form, and for a class that is not there or no algorithm.
     """
+    if not text.isascii() and text.encode(errors="replace").decode() != text:
+        raise UserError(f"'{text}' is not text in UTF-8")
     parts = re.fullmatch(r"\s*([\w.]+(?::\w+)?)\s*(\(.*\))?\s*", text, flags=re.S)
     if parts is None:
         raise UserError(f"'{text}' names no algorithm: {FORM}")
