@@ -27,6 +27,7 @@ TABLE = rf"(?:{'|'.join(TABLES)}|[a-z_]+_table[a-z0-9]*)\."
 
 
 onstart:
+    configuration.check_writable(f for job in workflow.dag.needrun_jobs() for f in [*job.output, *job.log])
     if TRAINS:
         print("To train:", due.total(TRAINS), file=sys.stderr)
 

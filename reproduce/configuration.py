@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,12 @@ from reproduce.settings import settings
 
 @contextmanager
 def one_line() -> Iterator[None]:
-    """As on the command line: a UserError is a line, and the end with status 2."""
+    """As on the command line: a UserError is a line, and the end with status 2; so is a place that takes no file."""
     try:
         yield
-    except UserError as error:
-        print(f"error: {' '.join(str(error).splitlines())}", file=sys.stderr)
+    except (UserError, OSError) as error:
+        said = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        print(f"error: {' '.join(said.splitlines())}", file=sys.stderr)
         sys.exit(2)
 
 
@@ -32,6 +33,7 @@ def folder(workflow: Any) -> Path:
     all would be trained again.
     """
     root, here, own = Path(workflow.basedir), Path.cwd(), Path("config")
+    _check_writable(".snakemake/lock")  # whose error would be a traceback
     if here.samefile(root):
         return own
     if workflow.is_main_process:
@@ -47,6 +49,22 @@ def check_targets(workflow: Any) -> None:
     asked = workflow.dag_settings.targets if workflow.dag_settings else ()
     if wrong := next((target for target in asked if os.path.isabs(target)), None):
         raise UserError(f"nothing makes {wrong}: name targets from {Path.cwd()}, such as {os.path.relpath(wrong)}")
+
+
+@one_line()
+def check_writable(made: Iterable[str]) -> None:
+    """Refuse to begin what could not be written in the end."""
+    for file in made:
+        _check_writable(file)
+
+
+def _check_writable(file: str) -> None:
+    """Raises UserError if no file lies there, or if its folder, or the nearest above it that is there, takes none."""
+    if os.path.lexists(file) and not os.path.isfile(file):
+        raise UserError(f"cannot write {file}: what lies there is no file; delete it")
+    above = next(p for p in Path(os.path.abspath(file)).parents if os.path.lexists(p))
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise UserError(f"cannot write {file}: {above} is {'not writable' if above.is_dir() else 'no folder'}")
 
 
 @one_line()

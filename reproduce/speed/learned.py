@@ -62,7 +62,7 @@ def refresh(settings: Settings, results: Path = Path("results")) -> None:
     """Read the results files that are new or have changed; raises UserError if what they say cannot be kept."""
     kept = _kept(settings)
     before = dict(kept)
-    for file in results.glob("*/*/*.parquet"):
+    for file in filter(Path.is_file, results.glob("*/*/*.parquet")):
         status, name = file.stat(), str(file.resolve())
         stamp = [status.st_mtime_ns, status.st_size]
         old = kept.get(name)
