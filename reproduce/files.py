@@ -141,9 +141,11 @@ def check_output(path: Path, ours: Callable[[Path], bool], kind: str) -> None:
 
 
 def begins(*heads: bytes) -> Callable[[Path], bool]:
-    """Whether a file begins like one of these patterns."""
+    """Whether a file is there that begins like one of these patterns."""
 
     def asked(path: Path) -> bool:
+        if not path.is_file():
+            return False
         with regular(path).open("rb") as file:
             start = file.read(4096)
         return any(re.match(head, start, re.DOTALL) for head in heads)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import lzma
+import os
 import pickle
 import shutil
 import zipfile
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from inputs import JOB, NEVER, RENDER, TRAIN, Bad, folder
+from inputs import JOB, NEVER, OTHER, RENDER, TRAIN, Bad, folder, link, pipe, socket
 from pyarrow import parquet
 
 from reproduce import plan
@@ -26,7 +27,6 @@ from reproduce.verdicts import scoreboard
 from reproduce.verdicts.claims import load_claims
 
 RESULT = f"results/smoke/fedagrac/{JOB}.parquet"
-OTHER = "results/smoke/fedagrac/table1-cnn2.parquet"
 CELLS = "results/smoke/cells/fedagrac_table1.csv"
 DELETE = "delete it and run again"
 
@@ -98,6 +98,13 @@ def results() -> Iterator[Bad]:
     for name, prepare in rows.items():
         yield Bad(f"a result, {name}", RENDER, DELETE, prepare)
     yield Bad("a result that is a folder", RENDER, RESULT, folder(RESULT))
+    for name in (RESULT, CELLS, CELLS.replace("csv", "json"), "tables/smoke/fedagrac_table1.md"):
+        for what, prepare in {"pipe": pipe(name), "device": link(name, "/dev/zero"), "socket": socket(name)}.items():
+            yield Bad(f"{name} is a {what}", RENDER, name, prepare)
+    yield Bad(
+        "a record of replays is a pipe", ("verify", "smoke"), "a pipe, a socket", pipe("results/smoke/replay.csv")
+    )
+    yield Bad("a table is a pipe", ("report", "smoke"), "a pipe, a socket", pipe("tables/smoke/fedagrac_table1.md"))
     for name, text in {"text": "hello", "other columns": "job,result\na,b\n", "bytes": "\0\1\2"}.items():
         prepare = content("results/smoke/replay.csv", lambda data, text=text: text.encode())
         yield Bad(f"a record of replays, {name}", ("replay", "smoke"), "not a record of replays", _and(_older, prepare))
@@ -146,6 +153,7 @@ def checkpoints() -> Iterator[Bad]:
         "a loop": lambda path: path.symlink_to(path.name),
     }.items():
         yield Bad(f"a checkpoint, {name}", TRAIN, "delete it to train from the start", put(write))
+    yield Bad("a checkpoint, a pipe", TRAIN, "or delete it", put(os.mkfifo))
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------
@@ -213,6 +221,12 @@ def claims() -> Iterator[Bad]:
         "deep": b"claims: " + b"[" * 5000 + b"\n", "an unknown key": claim() + b"more: 1\n",
     }.items():  # fmt: skip
         yield Bad(f"claims, {name}", ("verify", "smoke"), "claims.yaml", patch=put(data))
+
+    def piped(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        os.mkfifo(here.parent / "claims.yaml")
+        monkeypatch.setattr(scoreboard, "claims_files", lambda: [load_claims(here.parent / "claims.yaml")])
+
+    yield Bad("claims, a pipe", ("verify", "smoke"), "a pipe, a socket or a device", patch=piped)
 
 
 # --- data sets of one's own -------------------------------------------------------------------------------------------

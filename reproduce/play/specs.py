@@ -145,16 +145,6 @@ MOST = 10**9
 """Rounds, samples or clients beyond which a number is a slip."""
 
 
-def _numbers(value: Any, count: int, fits: Fits) -> bool:
-    """Is it a tuple of as many numbers (0: any) that all fit?"""
-    plain = all(isinstance(v, int | float) and not isinstance(v, bool) for v in value)
-    return plain and count in (0, len(value)) and all(map(fits, value))
-
-
-def _share(value: Any) -> bool:
-    return bool(0 < value <= 1)
-
-
 POSITIVE: tuple[str, Fits] = ("a positive number", lambda x: x > 0)
 NOT_NEGATIVE: tuple[str, Fits] = ("a number from 0 on", lambda x: x >= 0)
 BELOW_ONE: tuple[str, Fits] = ("a number from 0 to below 1", lambda x: 0 <= x < 1)
@@ -166,15 +156,6 @@ RANGES: Mapping[str, tuple[str, Fits]] = {
     **dict.fromkeys(("momentum", "decay"), BELOW_ONE),
     **dict.fromkeys(("cutoff", "expected"), COUNT),
     **dict.fromkeys(("probe_batch", "from_round"), COUNT_OR_NONE),
-    "sweep": ("a tuple of sizes above 0 and up to 1", lambda x: _numbers(x, 0, _share)),
-    "betas": ("(), or two numbers from 0 to below 1", lambda x: x == () or _numbers(x, 2, BELOW_ONE[1])),
-    "levels": (
-        "a tuple of (size, exits, width), both up to 1",
-        lambda x: all(
-            isinstance(v, tuple) and _numbers(v, 3, lambda n: n > 0) and v[0] <= 1 >= v[2] and isinstance(v[1], int)
-            for v in x
-        ),
-    ),
 }
 """What the numbers of this package's algorithms and policies may be, by their names; a user's class that inherits a
 field inherits its range. Words have theirs in their types."""
@@ -261,5 +242,5 @@ def owned(of: str) -> Iterator[None]:
         yield
     except UserError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(f"{of}: {error if isinstance(error, ValueError) else words(error)}") from error
