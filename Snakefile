@@ -16,7 +16,6 @@ configfile: str(CONFIG / "config.yaml")
 
 
 configuration.apply(config, Path(workflow.basedir, "config/config.schema.yaml"))
-configuration.check_targets(workflow)
 PYTHON = sys.executable
 TRAINS = set()
 watch.follow(workflow, TRAINS, config["threads"])
@@ -242,5 +241,5 @@ rule misnamed:
     output:
         "{misnamed}",
     wildcard_constraints:
-        misnamed=rf"(?!(?:{'|'.join(MADE)})$)(?:figures|tables)/.+",
+        misnamed=rf"(?!(?:{'|'.join(MADE)})$)(?:figures|tables)/.+|/.+",
     localrule: True

@@ -11,6 +11,8 @@ from typing import Any
 
 from reproduce import costs, files, plan
 from reproduce.errors import UserError
+from reproduce.experiment import SCALES
+from reproduce.papers import PAPERS
 from reproduce.settings import settings
 
 
@@ -41,14 +43,6 @@ def folder(workflow: Any) -> Path:
             raise UserError(f"{here} is not the folder of the project: cd {root}, or name a folder to work in, -d .")
         print(f"working in {here}: what {root} has made does not count here", file=sys.stderr)
     return own if (own / "config.yaml").exists() else root / own
-
-
-@one_line()
-def check_targets(workflow: Any) -> None:
-    """Refuse a target with its whole path: what is made is named from the project's folder."""
-    asked = workflow.dag_settings.targets if workflow.dag_settings else ()
-    if wrong := next((target for target in asked if os.path.isabs(target)), None):
-        raise UserError(f"nothing makes {wrong}: name targets from {Path.cwd()}, such as {os.path.relpath(wrong)}")
 
 
 @one_line()
@@ -87,11 +81,23 @@ def apply(config: dict[str, Any], schema: Path) -> None:
     settings()
     plan.seeds_override()
     costs.allowed_hours()
+    _check_folders()
+
+
+def _check_folders() -> None:
+    """Raises UserError for a file in the place of a folder, which Snakemake would list."""
+    made = [Path(f) for scale in SCALES for f in plan.artifact_files(scale)]
+    trained = [Path("results", scale, paper, "any") for scale in SCALES for paper in PAPERS]
+    for folder in sorted({parent for file in [*made, *trained] for parent in file.parents}):
+        if os.path.lexists(folder) and not folder.is_dir():
+            raise UserError(f"{folder} is no folder: files are written there, put one in its place")
 
 
 @one_line()
 def check(target: str) -> list[str]:
-    """Refuse what is called like a figure or a table and is none; no inputs for anything else."""
+    """Refuse what is called like a figure or a table and is none, and whole paths; no inputs for anything else."""
+    if os.path.isabs(target):
+        raise UserError(f"nothing makes {target}: name targets from {Path.cwd()}, such as {os.path.relpath(target)}")
     _, scale, file = [*target.split("/", 2), ""][:3]
     paper, _, name = file.partition(".")[0].rpartition("_")
     made = plan.outputs(plan.check_scale(scale), plan.artifact(f"{paper}/{name}").id)
