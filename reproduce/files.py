@@ -184,22 +184,33 @@ PLAIN = {
     "timestamp": r"(?!)",
 }
 """Kinds of YAML 1.1 -> how one is written that means the same to everybody: 010 is 8 there, 1:30 is 90, on is true."""
+MOST = 100_000
+"""Values in a file beyond which it is a trap."""
 WORDS = {"int": "number", "float": "number", "bool": "true or false", "timestamp": "word"}
 
 
 def read_yaml(path: Path) -> Any:
     """A YAML file in UTF-8 whose keys occur once each and whose values are what they look like; UserError for another.
 
-    Refused are tags (`!!bool`), aliases, and what YAML 1.1 takes for something else: 010, 1:30, yes, 2024-01-01.
+    Refused are tags (`!!bool`), aliases without end, and what YAML 1.1 takes for something else: 010, 1:30, yes.
     """
     import yaml
+
+    sizes: dict[int, int] = {}
 
     class Once(yaml.SafeLoader):
         def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
             event = self.peek_event()
-            if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None) is not None:
-                raise yaml.YAMLError(f"tags (!) and aliases (*) are not for here{event.start_mark}")
+            if getattr(event, "tag", None) is not None:
+                raise yaml.YAMLError(f"tags ({event.tag}) are not for here{event.start_mark}")
             node = super().compose_node(parent, index)
+            if isinstance(event, yaml.AliasEvent) and id(node) not in sizes:
+                raise yaml.YAMLError(f"*{event.anchor} stands for what it is in{event.start_mark}")
+            parts = node.value if isinstance(node, yaml.CollectionNode) else ()
+            within = [part for item in parts for part in (item if isinstance(item, tuple) else (item,))]
+            sizes[id(node)] = 1 + sum(sizes[id(part)] for part in within)
+            if sizes[id(node)] > MOST:
+                raise yaml.YAMLError(f"more than {MOST:,} values, with what aliases (*) stand for{event.start_mark}")
             if isinstance(node, yaml.ScalarNode) and node.style is None:
                 kind = node.tag.rpartition(":")[2]
                 if kind in PLAIN and not re.fullmatch(PLAIN[kind], node.value):
