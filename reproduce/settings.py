@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,10 +54,10 @@ def settings() -> Settings:
         raise UserError(f"REPRODUCE_PRECISION={precision}: use {', '.join(PRECISIONS[:-1])} or {PRECISIONS[-1]}")
     if precision == "tf32" and device != "cuda":
         raise UserError("REPRODUCE_PRECISION=tf32 is arithmetic of GPUs: set the device to cuda, or use bfloat16")
-    try:
-        threads = int(env("REPRODUCE_THREADS", "1"))
-    except ValueError as error:
-        raise UserError(f"REPRODUCE_THREADS={env('REPRODUCE_THREADS')}: use a whole number of threads") from error
+    text = env("REPRODUCE_THREADS", "1")
+    if not re.fullmatch(r"-?[0-9]{1,30}", text):  # int() takes 1_0 and the digits of other scripts
+        raise UserError(f"REPRODUCE_THREADS={text}: use a whole number of threads")
+    threads = int(text)
     if not 1 <= threads <= MOST:
         raise UserError(f"REPRODUCE_THREADS={threads}: use 1 to {MOST}")
     checkpoint = _seconds(env("REPRODUCE_CHECKPOINT", "20"))

@@ -136,6 +136,9 @@ def outputs() -> Iterator[Bad]:
             yield Bad(f"{name} leads nowhere", (*command, "-o", output), "cannot write", link(name, NEVER))
             yield Bad(f"{name} is a device", (*command, "-o", output), "cannot write", link(name, "/dev/null"))
     readme = ("# A notebook of mine\n", "a,b\n1,2\n", "GIF89a", "%!PS")
+    for output in ("/dev/stdout", "/dev/null", "pipe", "link"):
+        prepare = _both(pipe("pipe"), link("link", "nowhere"))
+        yield Bad(f"-o {output}", (*PLAY, "-o", output), "cannot write", prepare)
     for ending, text in zip((".md", ".csv", ".png", ".pdf"), readme, strict=True):
         name = f"x{ending}"
         yield Bad(f"a user's own {name}", (*PLAY, "-o", "x"), "name another file, or delete it", _with(name, text))
@@ -144,6 +147,10 @@ def outputs() -> Iterator[Bad]:
     for site in ("", ".", "docs", "there"):
         yield Bad(f"--site {site}", ("report", "--site", site), "the folder has other files", _with("docs/a.md", "A"))
     yield Bad("--site is a file", ("report", "--site", "README.md"), "cannot write", _with("there/a", "A"))
+
+
+def _both(*steps: Callable[[Path], object]) -> Callable[[Path], object]:
+    return lambda here: [step(here) for step in steps]
 
 
 def _linked(name: str) -> Callable[[Path], object]:
@@ -199,7 +206,7 @@ def settings() -> Iterator[Bad]:
     """Variables that make no sense, for commands that read them."""
     readers = TRAIN, ("plan", "fedagrac", "--scale", "smoke"), ("data",)
     numbers = {
-        "THREADS": ("", "0", "-1", "x", "1.5", "1e3", "nan", "1025", "9" * 30),
+        "THREADS": ("", "0", "-1", "x", "1.5", "1e3", "nan", "1025", "9" * 30, "9" * 40, "1_0", "\u0663", " 1", "1:30"),
         "CHECKPOINT": ("", "x", "-1", "nan", "inf", "-inf", "1e999"),
         "TO_TARGET": ("", "true", "2"),
         "DEVICE": ("", "tpu", "CUDA", "cpu "),

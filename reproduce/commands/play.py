@@ -131,6 +131,8 @@ def _run(args: argparse.Namespace) -> None:
             return
         if not args.finished:
             match.check()
+        if args.output:  # whose endings come after a device's name, too
+            files.check_output(args.output, lambda _: True, "play")
         for ending, ours in WRITTEN.items() if args.output else ():
             files.check_output(args.output.with_name(args.output.name + ending), ours, f"{ending} of a play")
         if not args.finished:
