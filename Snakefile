@@ -2,16 +2,20 @@ import sys
 from pathlib import Path
 from snakemake.utils import min_version
 
+from reproduce.errors import check_platform
+
+check_platform()
 from reproduce import configuration, costs, due, plan, plays, watch
 
 min_version("9.20")
-configuration.read(Path("config/config.yaml"))
+CONFIG = configuration.folder(workflow)
+configuration.read(CONFIG / "config.yaml", *workflow.overwrite_configfiles)
 
 
-configfile: "config/config.yaml"
+configfile: str(CONFIG / "config.yaml")
 
 
-configuration.apply(config, Path("config/config.schema.yaml"))
+configuration.apply(config, Path(workflow.basedir, "config/config.schema.yaml"))
 PYTHON = sys.executable
 TRAINS = set()
 watch.follow(workflow, TRAINS, config["threads"])
@@ -22,6 +26,7 @@ TABLE = rf"(?:{'|'.join(TABLES)}|[a-z_]+_table[a-z0-9]*)\."
 
 
 onstart:
+    configuration.check_writable(f for job in workflow.dag.needrun_jobs() for f in [*job.output, *job.log])
     if TRAINS:
         print("To train:", due.total(TRAINS), file=sys.stderr)
 
@@ -62,6 +67,11 @@ def play_tables(wildcards):
 @configuration.one_line()
 def play_marker(wildcards):
     return plays.marker(wildcards.scale, wildcards.benchmark, config)
+
+
+def play_words(wildcards):
+    """Of a text itself Snakemake would fill in what stands in braces."""
+    return plays.words(config)
 
 
 def everything(scale):
@@ -183,8 +193,8 @@ rule play_across:
         "logs/play/{scale}/across.log",
     localrule: True
     params:
-        asked=plays.words(config),
-        on=" ".join(config["play"]["benchmarks"]),
+        asked=play_words,
+        on=lambda w: " ".join(config["play"]["benchmarks"]),
     shell:
         "{PYTHON:q} -m reproduce play {params.asked} --on {params.on} --scale {wildcards.scale} --finished"
         " -o play/{wildcards.scale}/across > {log} 2>&1"
@@ -203,7 +213,7 @@ rule play:
     resources:
         gpu=costs.gpus(),
     params:
-        asked=plays.words(config),
+        asked=play_words,
     shell:
         "{PYTHON:q} -m reproduce play {params.asked} --on {wildcards.benchmark} --scale {wildcards.scale}"
         " -o play/{wildcards.scale}/{wildcards.benchmark} > {log} 2>&1"
@@ -231,5 +241,5 @@ rule misnamed:
     output:
         "{misnamed}",
     wildcard_constraints:
-        misnamed=rf"(?!(?:{'|'.join(MADE)})$)(?:figures|tables)/.+",
+        misnamed=rf"(?!(?:{'|'.join(MADE)})$)(?:figures|tables)/.+|/.+",
     localrule: True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -12,8 +13,10 @@ INTERRUPTED = "interrupted; what was finished is kept, and so is the latest chec
 try:  # Ctrl-C may come while the program is read
     import argparse
 
+    from reproduce.errors import Stopped, UserError, check_platform, unknown
+
+    check_platform()  # before what Windows does not have is imported
     from reproduce.commands import data, findings, list_, plan, play, render, replay, report, schedule, train, verify
-    from reproduce.errors import Stopped, UserError, unknown
 except KeyboardInterrupt:
     print(INTERRUPTED, file=sys.stderr)
     sys.exit(130)
@@ -54,6 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     2: an error that the user can mend. 1: an error of the program (`--debug` shows its traceback). 128 + n: stopped by
     signal n.
     """
+    _prepare_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     if "--debug" in words:
         args = _parsed(words)
@@ -61,6 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     try:
         args = _parsed(words)
+        _check_folder()
         args.run(args)
         sys.stdout.flush()
     except UserError as error:
@@ -83,6 +88,23 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _failed(NO_MEMORY, 2)
         return _failed(f"error in the program: {type(error).__name__}: {said}; `--debug` shows where", 1)
     return 0
+
+
+def _prepare_streams() -> None:
+    """What is said to a stream that is closed (`>&-`) is lost; signs that a terminal does not have are spelled out."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+        if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _check_folder() -> None:
+    """Raises UserError if the working directory was removed, or may not be read."""
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise UserError(f"the working directory cannot be read ({error.strerror}): cd to one that is there") from error
 
 
 def _parsed(words: Sequence[str]) -> argparse.Namespace:

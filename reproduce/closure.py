@@ -17,6 +17,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from reproduce.files import read_source
+
 PACKAGE = Path(__file__).parent
 ENTRY = "reproduce.engine.train"
 
@@ -25,7 +27,7 @@ HARMLESS = {
     "reproduce.errors": "words of errors",
     "reproduce.files": "writes files",
     "reproduce.seal": "checksums of results",
-    "reproduce.reads": "notes what a user's own code reads",
+    "reproduce.inputs": "notes what a user's own code reads",
     "reproduce.reading": "refuses results and cells that are not what was written",
     "reproduce.settings": "reads the environment; the precision is part of a result's identity, threads change no bit",
     "reproduce.experiment": "the records' frames; what they hold is the declaration",
@@ -168,7 +170,7 @@ def _compiled(folder: Path) -> tuple[Path, ...]:
 
 @cache
 def _file_digest(file: Path) -> str:
-    text = file.read_bytes()
+    text = read_source(file)
     if file.suffix == ".py":
         text = normal(text.decode()).encode()
     return hashlib.sha256(text).hexdigest()

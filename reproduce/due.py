@@ -42,7 +42,8 @@ def budget(targets: Collection[str]) -> Budget:
     hours = costs.allowed_hours()
     if hours is not None:
         return Budget(hours)
-    single = targets and all(t.startswith(("figures/", "tables/", "results/")) for t in targets)
+    named = map(os.path.relpath, targets)  # as Snakemake reads them
+    single = targets and all(t.startswith(("figures/", "tables/", "results/")) for t in named)
     return Budget(SINGLE, gaps=False) if single else Budget()
 
 
@@ -218,6 +219,6 @@ def write_record(scale: str, name: str, made: Mapping[str, Any]) -> None:
 
 def _read(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(files.read_text(path))
     except (OSError, ValueError, RecursionError):  # damaged: as if it were of other results
         return None

@@ -69,7 +69,8 @@ class Earlier:
     def __enter__(self) -> Self:
         self._aside = tempfile.TemporaryDirectory()
         self.folder = Path(self._aside.name)
-        with tarfile.open(fileobj=io.BytesIO(_git("archive", self.commit, "reproduce"))) as tree:
+        packed = _git("-c", "core.autocrlf=false", "archive", self.commit, "reproduce")
+        with tarfile.open(fileobj=io.BytesIO(packed)) as tree:
             _unpack(tree, self.folder)
         (self.folder / "rows.py").write_text(ROWS)
         return self

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
 
 SHOWN = 12
 """How many known names an error lists when none is near."""
+
+
+def check_platform() -> None:
+    """End with status 2, in a line, on Windows, which has neither the locks nor the signals that are needed."""
+    if sys.platform == "win32":
+        print("error: reproduce runs on Linux and macOS; on Windows install and start it in WSL", file=sys.stderr)
+        sys.exit(2)
 
 
 class UserError(Exception):

@@ -1,4 +1,4 @@
-"""Files: written complete or not at all, with a clear error where nothing can be written; YAML read strictly.
+"""Files: read if they are files, whatever their line ends; written complete or not at all; YAML read strictly.
 
 A file appears under its name only when it is whole (temporary file beside it, fsync, rename), so a kill at any moment
 leaves the old file or the new one.
@@ -12,6 +12,7 @@ import fcntl
 import os
 import re
 import secrets
+import stat
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +25,38 @@ STALE = 3600.0
 """Seconds after which a temporary file is nobody's any more."""
 
 
+def regular(path: Path) -> Path:
+    """`path`, to be opened. Raises UserError for a pipe, a socket or a device, whose reader may wait for ever."""
+    with contextlib.suppress(OSError, ValueError):  # which opening it says again
+        kind = path.stat().st_mode
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+            raise UserError(f"{path} is a pipe, a socket or a device: put a file in its place, or delete it")
+    return path
+
+
+def size(path: str) -> int:
+    """The bytes of a file; UserError as of `regular`."""
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        regular(Path(path))
+    return status.st_size
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file; UserError as of `regular`."""
+    return regular(path).read_bytes()
+
+
+def read_text(path: Path) -> str:
+    """The content of a file in UTF-8, its lines ended by \\n; UserError as of `regular`."""
+    return regular(path).read_text(encoding="utf-8")
+
+
+def read_source(path: Path) -> bytes:
+    """A text file of the repository as it was committed: git may have given its lines the ends of another system."""
+    return read_bytes(path).replace(b"\r\n", b"\n")
+
+
 def write(path: Path, fill: Callable[[IO[bytes]], object]) -> Path:
     """Call `fill` with a temporary file, then put it in the place of `path`; returns `path`.
 
@@ -32,12 +65,16 @@ def write(path: Path, fill: Callable[[IO[bytes]], object]) -> Path:
     temporary = _beside(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            fill(file)
+        opened = temporary.open("wb")
+    except (OSError, ValueError) as error:
+        raise unwritable(path, error) from error
+    try:
+        with opened as file:
+            fill(file)  # what is wrong with the content is not said to be wrong with the folder
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise unwritable(path, error) from error
     finally:
         with contextlib.suppress(OSError, ValueError):
@@ -91,6 +128,34 @@ def check_writable(path: Path) -> None:
         raise unwritable(path, error) from error
 
 
+def check_output(path: Path, ours: Callable[[Path], bool], kind: str) -> None:
+    """`check_writable` for a name that somebody gave: nothing is replaced but what is of the `kind` that is written.
+
+    Raises UserError for a link, and for a file with something in it that `ours` does not take for its kind.
+    """
+    check_writable(path)
+    if path.is_symlink():
+        raise UserError(f"cannot write {path}: it is a link; name the file itself")
+    if path.is_file() and path.stat().st_size and not ours(path):
+        raise UserError(f"cannot write {path}: what is there is no {kind}; name another file, or delete it")
+
+
+def begins(*heads: bytes) -> Callable[[Path], bool]:
+    """Whether a file is there that begins like one of these patterns."""
+
+    def asked(path: Path) -> bool:
+        if not path.is_file():
+            return False
+        with regular(path).open("rb") as file:
+            start = file.read(4096)
+        return any(re.match(head, start, re.DOTALL) for head in heads)
+
+    return asked
+
+
+PNG, PDF = begins(rb"\x89PNG\r\n\x1a\n"), begins(rb"%PDF-")
+
+
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """While this goes on, no other process gets past it for the same folder, as far as its file system has locks."""
@@ -112,11 +177,47 @@ def sweep(folder: Path, name: str = "") -> None:
                 left.unlink()
 
 
+PLAIN = {
+    "int": r"[-+]?(0|[1-9][0-9]*)",
+    "float": r"[^:_]*",
+    "bool": r"[Tt]rue|[Ff]alse|TRUE|FALSE",
+    "timestamp": r"(?!)",
+}
+"""Kinds of YAML 1.1 -> how one is written that means the same to everybody: 010 is 8 there, 1:30 is 90, on is true."""
+MOST = 100_000
+"""Values in a file beyond which it is a trap."""
+WORDS = {"int": "number", "float": "number", "bool": "true or false", "timestamp": "word"}
+
+
 def read_yaml(path: Path) -> Any:
-    """A YAML file in UTF-8 whose keys occur once each; UserError for another."""
+    """A YAML file in UTF-8 whose keys occur once each and whose values are what they look like; UserError for another.
+
+    Refused are tags (`!!bool`), aliases without end, and what YAML 1.1 takes for something else: 010, 1:30, yes.
+    """
     import yaml
 
+    sizes: dict[int, int] = {}
+
     class Once(yaml.SafeLoader):
+        def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+            event = self.peek_event()
+            if getattr(event, "tag", None) is not None:
+                raise yaml.YAMLError(f"tags ({event.tag}) are not for here{event.start_mark}")
+            node = super().compose_node(parent, index)
+            if isinstance(event, yaml.AliasEvent) and id(node) not in sizes:
+                raise yaml.YAMLError(f"*{event.anchor} stands for what it is in{event.start_mark}")
+            parts = node.value if isinstance(node, yaml.CollectionNode) else ()
+            within = [part for item in parts for part in (item if isinstance(item, tuple) else (item,))]
+            sizes[id(node)] = 1 + sum(sizes[id(part)] for part in within)
+            if sizes[id(node)] > MOST:
+                raise yaml.YAMLError(f"more than {MOST:,} values, with what aliases (*) stand for{event.start_mark}")
+            if isinstance(node, yaml.ScalarNode) and node.style is None:
+                kind = node.tag.rpartition(":")[2]
+                if kind in PLAIN and not re.fullmatch(PLAIN[kind], node.value):
+                    said = f"'{node.value}' is no plain {WORDS[kind]}: write it plainly, or in quotes"
+                    raise yaml.YAMLError(f"{said}{node.start_mark}")
+            return node
+
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
             names = [key.value for key, _ in node.value]
             twice = next((name for i, name in enumerate(names) if name in names[:i] and name != "<<"), None)
@@ -125,7 +226,7 @@ def read_yaml(path: Path) -> Any:
             return super().construct_mapping(node, deep)
 
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Once)
+        return yaml.load(read_text(path), Once)
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not text in UTF-8 (byte {error.start}): save it in that encoding") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:

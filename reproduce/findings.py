@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproduce.errors import UserError
+from reproduce.files import read_text
 from reproduce.papers import PAPERS
 from reproduce.papers.coverage import coverage, coverage_table
 from reproduce.papers.described import settings_table
@@ -86,11 +87,11 @@ def sentences(root: Path = Path()) -> dict[str, list[str]]:
     for paper in PAPERS:
         page = root / f"docs/findings/{paper}.md"
         if page.is_file():
-            blocks = re.split(r"\n\s*\n|\n(?=- )", page.read_text(encoding="utf-8"))
+            blocks = re.split(r"\n\s*\n|\n(?=- )", read_text(page))
             marked = [block.partition(FINDING) for block in blocks]
             found[paper] = [" ".join(before.split()).removeprefix("- ") for before, mark, _ in marked if mark]
         elif (root / "README.md").is_file():
-            lines = (root / "README.md").read_text(encoding="utf-8").splitlines()
+            lines = read_text(root / "README.md").splitlines()
             rows = [line.strip("| ").split(" | ") for line in lines if line.startswith(f"| {paper} |")]
             found[paper] = [f"{row[1]}: {row[-1]}." for row in rows if len(row) == 5]
     return found
@@ -118,7 +119,7 @@ def claims_table(boards: Mapping[str, Sequence[Verdict]]) -> str:
 
 def _between(page: Path, blocks: Mapping[str, str]) -> str:
     """The page with new text after each line `<!-- NAME ... -->`, up to `<!-- end of NAME's first word -->`."""
-    text = page.read_text(encoding="utf-8")
+    text = read_text(page)
     for name, block in blocks.items():
         begin, end = f"<!-- {name} -->", f"<!-- end of {name.split()[0]} -->"
         before, opened, rest = text.partition(begin)

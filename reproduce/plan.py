@@ -18,6 +18,7 @@ from typing import Any
 from reproduce.declare import Artifact
 from reproduce.errors import UserError, unknown
 from reproduce.experiment import PACKAGE, SCALES, Experiment, Panel, canonical
+from reproduce.files import read_source
 from reproduce.papers import PAPERS, artifacts
 from reproduce.settings import Settings, settings
 
@@ -248,7 +249,7 @@ def render_digest(name: str) -> str:
     files = sorted(
         {f for kind in ("py", "csv", "yaml") for f in folder.rglob(f"*.{kind}")} | {*PACKAGE.glob("report/*.py")}
     )
-    return _sha(*(f"{f.relative_to(PACKAGE)} {hashlib.sha256(f.read_bytes()).hexdigest()}" for f in files))
+    return _sha(*(f"{f.relative_to(PACKAGE)} {hashlib.sha256(read_source(f)).hexdigest()}" for f in files))
 
 
 def _sha(*parts: str) -> str:

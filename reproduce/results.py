@@ -28,7 +28,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce import files, reading, reads
+from reproduce import files, inputs, reading
 from reproduce.errors import UserError
 from reproduce.experiment import Experiment, code, recorded, trainings
 from reproduce.settings import settings
@@ -173,7 +173,7 @@ def _part(job: Job, places: tuple[int, ...], seeds: tuple[int, ...]) -> Job:
 
 
 def _code(job: Job, note: Mapping[str, Any]) -> str:
-    if reads.changed(note.get("read", {})):
+    if inputs.changed(note.get("read", {})):
         return "older"  # what a user's own code reads is code, too
     return worth(note, code(job.experiments), replays(job.scale).get(f"{job.paper}/{job.name}", {}))
 
@@ -271,9 +271,9 @@ def replays(scale: str) -> dict[str, dict[str, str]]:
     their results count as not replayed."""
     path = replay_file(scale)
     try:
-        return _replays(path, path.read_bytes()) if os.path.lexists(path) else {}
-    except OSError as error:
-        reading.say(path, error.strerror or error)
+        return _replays(path, files.read_bytes(path)) if os.path.lexists(path) else {}
+    except (OSError, UserError) as error:
+        reading.say(path, getattr(error, "strerror", None) or error)
         return {}
 
 

@@ -13,6 +13,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from reproduce.errors import UserError
+from reproduce.files import read_source, read_text
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -53,8 +56,8 @@ def kept(table: pa.Table) -> bool:
 
 
 def of_file(path: Path) -> str:
-    """SHA-256 (32 hex digits) of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
+    """SHA-256 (32 hex digits) of a text file, whatever its line ends. UserError for what is no file."""
+    return hashlib.sha256(read_source(path)).hexdigest()[:32]
 
 
 def record(cells: Path) -> Path:
@@ -65,11 +68,14 @@ def record(cells: Path) -> Path:
 def broken(cells: Path) -> str:
     """Why a file of cells is not to be believed, or ""."""
     try:
-        said: Any = json.loads(record(cells).read_text(encoding="utf-8"))
+        said: Any = json.loads(read_text(record(cells)))
+        sealed = of_file(cells)
     except FileNotFoundError:
         return f"{cells.name} has no record {record(cells).name}"
     except (OSError, ValueError):
         return f"the record {record(cells).name} cannot be read"
-    if not isinstance(said, dict) or said.get("cells") != of_file(cells):
+    except UserError as error:
+        return str(error)
+    if not isinstance(said, dict) or said.get("cells") != sealed:
         return f"{cells.name} is not what its record says: damaged, or changed by hand"
     return ""

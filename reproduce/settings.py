@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,10 +54,10 @@ def settings() -> Settings:
         raise UserError(f"REPRODUCE_PRECISION={precision}: use {', '.join(PRECISIONS[:-1])} or {PRECISIONS[-1]}")
     if precision == "tf32" and device != "cuda":
         raise UserError("REPRODUCE_PRECISION=tf32 is arithmetic of GPUs: set the device to cuda, or use bfloat16")
-    try:
-        threads = int(env("REPRODUCE_THREADS", "1"))
-    except ValueError as error:
-        raise UserError(f"REPRODUCE_THREADS={env('REPRODUCE_THREADS')}: use a whole number of threads") from error
+    text = env("REPRODUCE_THREADS", "1")
+    if not re.fullmatch(r"-?[0-9]{1,30}", text):  # int() takes 1_0 and the digits of other scripts
+        raise UserError(f"REPRODUCE_THREADS={text}: use a whole number of threads")
+    threads = int(text)
     if not 1 <= threads <= MOST:
         raise UserError(f"REPRODUCE_THREADS={threads}: use 1 to {MOST}")
     checkpoint = _seconds(env("REPRODUCE_CHECKPOINT", "20"))
@@ -65,6 +66,15 @@ def settings() -> Settings:
     if to_target not in ("0", "1"):
         raise UserError(f"REPRODUCE_TO_TARGET={to_target}: use 0 or 1")
     return Settings(data, store, device, threads, precision, checkpoint, to_target == "1")
+
+
+def check_place() -> None:
+    """Raises UserError where neither the project nor results are: all would be taken for not made there."""
+    if Path("results").is_dir() or (Path("Snakefile").is_file() and Path("config/config.yaml").is_file()):
+        return
+    root = Path(__file__).parent.parent
+    clone = root if (root / "Snakefile").is_file() else "your clone"
+    raise UserError(f"{Path.cwd()} is not the folder of the project: run this where its results are (cd {clone})")
 
 
 def _folder(name: str, default: str) -> Path:

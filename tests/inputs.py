@@ -6,7 +6,9 @@ A row is tried in a folder with a finished table of smoke scale (`tests/test_inp
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket as socketlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +20,16 @@ JOB = "table1-lr"
 TRAIN = ("train", "smoke", "fedagrac", JOB)
 RENDER = ("render", "smoke", TABLE)
 PLAY = ("play", "fednova", "--on", "fedagrac-steps", "--scale", "smoke")
+
+
+OTHER = "results/smoke/fedagrac/table1-cnn2.parquet"
+OTHERS: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    TRAIN: ("x.parquet",),
+    ("schedule", "fedavg"): ("x.png",),
+    ("schedule", "fedbuff"): ("x.pdf",),
+    PLAY: ("x.md", "x.csv", "x.png", "x.pdf"),
+}
+"""Command -> what it writes under the name x."""
 
 
 def nothing(folder: Path) -> None:
@@ -62,6 +74,14 @@ def pipe(name: str) -> Callable[[Path], object]:
     return lambda folder: os.mkfifo(_clear(folder / name))
 
 
+def socket(name: str) -> Callable[[Path], object]:
+    def prepare(here: Path) -> None:
+        with socketlib.socket(socketlib.AF_UNIX) as made, contextlib.chdir(_clear(here / name).parent):
+            made.bind(Path(name).name)  # whose whole path may be too long
+
+    return prepare
+
+
 def _clear(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir() and not path.is_symlink():
@@ -102,8 +122,58 @@ def outputs() -> Iterator[Bad]:
     yield Bad("-o is empty", (*TRAIN, "-o", ""), "it is a folder")
     yield Bad("-o is this folder", (*TRAIN, "-o", "."), "it is a folder")
     yield Bad("-o is the root", (*TRAIN, "-o", "/"), "it is a folder")
-    for output in ("", "a", "a.jpg", "a.png.txt", "."):
+    for output in ("", "a", "a.jpg", "a.png.txt", ".", "/dev/stdout", "/dev/null", ".png"):
         yield Bad("-o is no picture", ("schedule", "fedavg", "-o", output), "pictures are .png or .pdf")
+    for output in ("/dev/stdout", "/dev/stderr", "/dev/null", "/proc/self/fd/1", "Makefile", ".parquet", "a"):
+        yield Bad("-o is no results file", (*TRAIN, "-o", output), "give a name that ends in .parquet")
+    for command, names in OTHERS.items():
+        output = "x" if command is PLAY else names[0]
+        for name in names:
+            yield Bad(
+                f"{name} is something else", (*command, "-o", output), "name another file, or delete it", file(name)
+            )
+            yield Bad(f"{name} is a link", (*command, "-o", output), "name the file itself", _linked(name))
+            yield Bad(f"{name} leads nowhere", (*command, "-o", output), "cannot write", link(name, NEVER))
+            yield Bad(f"{name} is a device", (*command, "-o", output), "cannot write", link(name, "/dev/null"))
+    readme = ("# A notebook of mine\n", "a,b\n1,2\n", "GIF89a", "%!PS")
+    for output in ("/dev/stdout", "/dev/null", "pipe", "link"):
+        prepare = _both(pipe("pipe"), link("link", "nowhere"))
+        yield Bad(f"-o {output}", (*PLAY, "-o", output), "cannot write", prepare)
+    for ending, text in zip((".md", ".csv", ".png", ".pdf"), readme, strict=True):
+        name = f"x{ending}"
+        yield Bad(f"a user's own {name}", (*PLAY, "-o", "x"), "name another file, or delete it", _with(name, text))
+    yield Bad("a result of another job", (*TRAIN, "-o", OTHER), "is no result of smoke/fedagrac/table1-lr")
+    yield Bad("a cut result", (*TRAIN, "-o", "a.parquet"), "name another file", _with("a.parquet", "PAR1"))
+    for site in ("", ".", "docs", "there"):
+        yield Bad(f"--site {site}", ("report", "--site", site), "the folder has other files", _with("docs/a.md", "A"))
+    yield Bad("--site is a file", ("report", "--site", "README.md"), "cannot write", _with("there/a", "A"))
+
+
+def _both(*steps: Callable[[Path], object]) -> Callable[[Path], object]:
+    return lambda here: [step(here) for step in steps]
+
+
+def _linked(name: str) -> Callable[[Path], object]:
+    """A link to a file of the kind that is written there."""
+
+    def prepare(here: Path) -> None:
+        kinds = {".png": b"\x89PNG\r\n\x1a\n", ".pdf": b"%PDF-1.4", ".md": b"# a at smoke scale\n"}
+        csv = b"benchmark,scale,algorithm,lr,seed,metric,value,"
+        (here / "kept").write_bytes(kinds.get(Path(name).suffix, csv))
+        (here / name).symlink_to("kept")
+
+    return prepare
+
+
+def _with(name: str, text: str) -> Callable[[Path], object]:
+    """A file with a text, in a folder that has a page to begin with."""
+
+    def prepare(here: Path) -> None:
+        for file_, content in {name: text, "there/a": "A", "README.md": "# A\n"}.items():
+            (here / file_).parent.mkdir(exist_ok=True)
+            (here / file_).write_text(content)
+
+    return prepare
 
 
 def places() -> Iterator[Bad]:
@@ -136,7 +206,7 @@ def settings() -> Iterator[Bad]:
     """Variables that make no sense, for commands that read them."""
     readers = TRAIN, ("plan", "fedagrac", "--scale", "smoke"), ("data",)
     numbers = {
-        "THREADS": ("", "0", "-1", "x", "1.5", "1e3", "nan", "1025", "9" * 30),
+        "THREADS": ("", "0", "-1", "x", "1.5", "1e3", "nan", "1025", "9" * 30, "9" * 40, "1_0", "\u0663", " 1", "1:30"),
         "CHECKPOINT": ("", "x", "-1", "nan", "inf", "-inf", "1e999"),
         "TO_TARGET": ("", "true", "2"),
         "DEVICE": ("", "tpu", "CUDA", "cpu "),
@@ -203,20 +273,25 @@ def numbers() -> Iterator[Bad]:
     own = ("schedule", "fedavg")
     for option, values in {
         "--seed": ("-1", f"{2**32}", f"{2**70}", "x", "1.5"),
-        "--clients": ("0", "-5", "x", "nan"),
-        "--n": ("0", "-1", "x"),
-        "--steps": ("0", "-1", "x"),
-        "--step": ("-1", "nan", "inf", "x"),
-        "--upload": ("-1", "nan", "inf"),
-        "--download": ("-1", "nan", "inf"),
+        "--clients": ("0", "-5", "x", "nan", "1000001", f"{10**12}", f"{10**400}"),
+        "--n": ("0", "-1", "x", "1000001", f"{10**30}"),
+        "--steps": ("0", "-1", "x", "1000000001", f"{10**30}", f"{10**400}"),
+        "--step": ("-1", "nan", "inf", "x", "1e308", "1e13", "1e-300", "1e11"),
+        "--upload": ("-1", "nan", "inf", "1e308", "1e-300"),
+        "--download": ("-1", "nan", "inf", "1.7e308", "5e-324"),
         "--aggregations": ("0", "-1", "x", "999999999999"),
         "--horizon": ("-1", "nan", "x", "inf", "1e308"),
         "--option": ("junk", "nothing=1", "=", ""),
     }.items():
         for value in values:
             yield Bad(f"{option} {value}", (*own, f"{option}={value}"), "")
-    for low, high in (("5", "1"), ("nan", "1"), ("0", "1"), ("1", "inf"), ("x", "1")):
-        yield Bad("--slowdown", (*own, "--slowdown", low, high), "")
+    for low, high in (("5", "1"), ("nan", "1"), ("0", "1"), ("1", "inf"), ("x", "1"), ("1e-300", "1"), ("1", "1e300")):
+        yield Bad(f"--slowdown {low} {high}", (*own, "--slowdown", low, high), "")
+    for words in ("favano --step 1e6", "favano --option wait=1e308", "favano --upload 1e12", "favano --option wait=nan",
+                  "defedavg_niid --option empty=skip --step 1e3", "fedbuff --steps 1000000000 --step 1e9",
+                  "asysg --step 1e308", "defedavg_iid --step 1e308", "defedavg_niid --step 1e308",
+                  "fedbuff --step 1e308", "favano --step 1e308"):  # fmt: skip
+        yield Bad(words, ("schedule", *words.split()), "")
     for options in ("mu=[1]", "mu={}", "mu={1: [2]}", "mu=(1, [2])", "mu=nan", "mu=1e999", "1", "**{}"):
         words = (PLAY[0], f"fedprox({options})", *PLAY[2:])
         yield Bad(f"fedprox({options})", words, "is a number" if "999" in options else "options are name=value")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import lzma
+import os
 import pickle
 import shutil
 import zipfile
@@ -17,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import written
-from inputs import JOB, NEVER, RENDER, TRAIN, Bad, folder, link
+from inputs import JOB, NEVER, OTHER, RENDER, TRAIN, Bad, folder, link, pipe, socket
 from pyarrow import parquet
 
 from reproduce import plan
@@ -27,7 +28,6 @@ from reproduce.verdicts import scoreboard
 from reproduce.verdicts.claims import load_claims
 
 RESULT = f"results/smoke/fedagrac/{JOB}.parquet"
-OTHER = "results/smoke/fedagrac/table1-cnn2.parquet"
 CELLS = "results/smoke/cells/fedagrac_table1.csv"
 
 Prepare = Callable[[Path], object]
@@ -111,10 +111,17 @@ def results() -> Iterator[Bad]:
         page = content("tables/smoke/fedagrac_table1.md", lambda _, data=data: data)
         said = "not used: tables/smoke/fedagrac_table1.md: not as it was rendered"
         yield Bad(f"a table, {name}", ("report", "smoke"), said, page)
+    for name in (RESULT, CELLS, CELLS.replace("csv", "json"), "tables/smoke/fedagrac_table1.md"):
+        for what, prepare in {"pipe": pipe(name), "device": link(name, "/dev/zero"), "socket": socket(name)}.items():
+            yield Bad(f"{name} is a {what}", RENDER, name, prepare)
+    yield Bad("a table is a pipe", ("report", "smoke"), "a pipe, a socket", pipe("tables/smoke/fedagrac_table1.md"))
 
 
 def replayed() -> Iterator[Bad]:
     """A record of replays that is none: lines that are added would replace what is in it."""
+    yield Bad(
+        "a record of replays is a pipe", ("verify", "smoke"), "a pipe, a socket", pipe("results/smoke/replay.csv")
+    )
     for name, text in {"text": "hello", "other columns": "job,result\na,b\n", "bytes": "\0\1\2"}.items():
         prepare = content("results/smoke/replay.csv", lambda data, text=text: text.encode())
         yield Bad(f"a record of replays, {name}", ("replay", "smoke"), "not a record of replays", _and(_older, prepare))
@@ -161,6 +168,7 @@ def checkpoints() -> Iterator[Bad]:
         "a loop": lambda path: path.symlink_to(path.name),
     }.items():
         yield Bad(f"a checkpoint, {name}", TRAIN, "delete it to train from the start", put(write))
+    yield Bad("a checkpoint, a pipe", TRAIN, "or delete it", put(os.mkfifo))
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------
@@ -228,6 +236,12 @@ def claims() -> Iterator[Bad]:
         "deep": b"claims: " + b"[" * 5000 + b"\n", "an unknown key": claim() + b"more: 1\n",
     }.items():  # fmt: skip
         yield Bad(f"claims, {name}", ("verify", "smoke"), "claims.yaml", patch=put(data))
+
+    def piped(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        os.mkfifo(here.parent / "claims.yaml")
+        monkeypatch.setattr(scoreboard, "claims_files", lambda: [load_claims(here.parent / "claims.yaml")])
+
+    yield Bad("claims, a pipe", ("verify", "smoke"), "a pipe, a socket or a device", patch=piped)
 
 
 # --- data sets of one's own -------------------------------------------------------------------------------------------

@@ -69,6 +69,7 @@ def test_a_damaged_results_file_is_named(damage: str, capsys: pytest.CaptureFixt
 @pytest.mark.usefixtures("_declared")
 def test_results_that_were_not_trained_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     """The artifact is drawn with what there is, and says what is not."""
+    Path("results").mkdir()
     assert main(("render", "smoke", "fedacs/fig1")) == 0
     assert "fedacs/fig1 at scale smoke: panel toy not run: no results yet" in capsys.readouterr().out
 

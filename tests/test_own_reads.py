@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reproduce import reads, results, training
+from reproduce import inputs, results, training
 from reproduce.play import play
 from reproduce.play.benchmarks import find
 from reproduce.play.match import Match
@@ -117,7 +117,7 @@ def forget() -> None:
     """As in a new process."""
     sys.modules.pop("by_name", None)
     importlib.invalidate_caches()
-    reads._noted.clear()
+    inputs._noted.clear()
 
 
 def value() -> float:

@@ -248,10 +248,11 @@ def test_a_class_that_fails_has_its_own_line_and_the_others_their_bits(
     table = summary(frame).set_index("algorithm")
     assert table.loc["mine:Diverges", "status"] == "diverged (1 of 2)"
     assert table.loc[["mine:Raises", "mine:Diverges"], ["mean", "low", "rank"]].isna().all(axis=None)
-    assert main(["play", *asked, "--on", "fedagrac-steps", "--scale", "smoke", "--seeds", "0,1", "-o", "out/all"]) == 0
-    shown = capsys.readouterr().out
-    assert said in shown
-    assert "diverged (1 of 2)" in shown
+    assert main(["play", *asked, "--on", "fedagrac-steps", "--scale", "smoke", "--seeds", "0,1", "-o", "out/all"]) == 2
+    shown = capsys.readouterr()
+    assert said in shown.out
+    assert "diverged (1 of 2)" in shown.out
+    assert shown.err.splitlines()[-1].startswith(f"error: mine:Raises failed in all its runs: {said}")
     assert {f.name for f in Path("out").iterdir()} == {"all.md", "all.csv", "all.png", "all.pdf"}
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import own_algorithms
@@ -13,7 +17,10 @@ from reproduce.__main__ import main
 from reproduce.errors import UserError
 from reproduce.play.benchmarks import ALIASES, find
 from reproduce.play.names import NAMES
+from reproduce.play.specs import RANGES, fields, parse
 from reproduce.play.written import seeds
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture
@@ -28,8 +35,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("fedprox(nu=1)", "unknown option of fedprox(nu=1) 'nu'; did you mean mu"),
         ("fedprox(mu='high')", "mu is a number, not 'high'"),
         ("fedprox(mu=True)", "mu is a number, not True"),
-        ("fedprox(mu=-1)", "FedProx needs a finite mu >= 0"),
-        ("fedprox(lr=0)", "the learning rate lr must be positive"),
+        ("fedprox(mu=-1)", "mu is a number from 0 on, not -1"),
+        ("fedprox(lr=0)", "lr is a positive number, not 0"),
         ("fedprox(lr=1e999)", "lr is a number, not inf"),
         ("fedprox(mu=__import__('os'))", "options are name=value"),
         ("fedprox(0.1)", "options are name=value"),
@@ -38,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("fedprox(participation=3)", "participation is a record, which only Python can give"),
         ("fedagrac(scheme='last')", "scheme is one of 'fedagrac', 'avg', 'first', 'reverse', not 'last'"),
         ("fedagrac(lam='a')", "lam is a number, not 'a'"),
-        ("os(draws=0)", "draws is a whole number from 1, not 0"),
+        ("os(draws=0)", "draws is a whole number from 1 to 1,000,000,000, not 0"),
         ("fedbuff", "fedbuff cannot run on fedagrac-steps: Asynchronous is a rule of the event clock"),
         ("mine:Slwo", "unknown algorithm of mine.py 'Slwo'; did you mean Slow"),
         ("mine:Plain", "mine:Plain is no algorithm: it must inherit from"),
@@ -155,3 +162,130 @@ def test_lists_and_the_matrix(folder: Path, capsys: pytest.CaptureFixture[str]) 
 def test_seeds() -> None:
     assert seeds("0-2,7") == (0, 1, 2, 7)
     assert seeds("5") == (5,)
+
+
+# --- numbers of algorithms -------------------------------------------------------------------------------------------
+
+
+def numbers() -> set[str]:
+    """The numbers of all algorithms that can be named and of their policies; `n` is the benchmark's."""
+    kinds = [kind for named in NAMES.values() for kind in (named.cls, named.policy) if kind]
+    return {f.name for kind in kinds for f in fields(kind).values() if f.type in ("float", "int") and f.name != "n"}
+
+
+@pytest.mark.parametrize("option", sorted(numbers()))
+def test_every_number_of_an_algorithm_has_a_range(option: str) -> None:
+    wanted, fits = RANGES[option]
+    assert wanted
+    assert not any(map(fits, (-1, -0.5, -1e300)))
+
+
+def test_the_numbers_that_are_declared_lie_in_their_ranges() -> None:
+    """The defaults of all classes, and what the papers' experiments give them."""
+    found = [a for scale in plan.SCALES for j in plan.jobs(scale) for a in (e.algorithm for e in j.experiments)]
+    records = [*found, *(n.cls() for n in NAMES.values())]
+    kinds = {(type(r), name, value) for r in records for name, value in _values(r) if name in RANGES}
+    assert len(kinds) > 50
+    assert not [k for k in kinds if not RANGES[k[1]][1](k[2])]
+
+
+def _values(record: object) -> list[tuple[str, object]]:
+    return [(name, getattr(record, name)) for name in fields(type(record))]
+
+
+OWN = """
+from dataclasses import dataclass
+from reproduce.algorithms.fedprox import FedProx
+
+@dataclass(frozen=True)
+class Pulled(FedProx):
+    def __post_init__(self):
+        pass
+
+@dataclass(frozen=True)
+class Mine(FedProx):
+    momentum: int = 3
+
+@dataclass(frozen=True)
+class Odd(FedProx):
+    odd: "np.nowhere" = 0.5
+"""
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "words"),
+    [
+        ("fedavg(momentum=5)", "momentum is a number from 0 to below 1, not 5"),
+        ("fedavg(momentum=1)", "momentum is a number from 0 to below 1, not 1"),
+        ("fedavg(momentum=-0.1)", "momentum is a number from 0 to below 1, not -0.1"),
+        ("fedavg(server_lr=-1)", "server_lr is a positive number, not -1"),
+        ("fedavg(server_lr=0)", "server_lr is a positive number, not 0"),
+        ("fedavg(lr=1e400)", "lr is a number, not inf"),
+        (f"fedavg(lr=1{'0' * 400})", "lr is a number, not 10000"),
+        (f"fedavg(lr=1{'0' * 5000})", "options are name=value"),
+        ("fedavg(lr=-1)", "lr is a positive number, not -1"),
+        ("fedavg(lr=0.1, lr=0.2)", "lr is given twice"),
+        ("fedprox(mu=1, lr=0.1, mu=1)", "mu is given twice"),
+        ("fedagrac(lam=-1)", "lam is a number from 0 on, not -1"),
+        (f"fedagrac(lam=1{'0' * 400})", "lam is a number, not 1000"),
+        ("fedacg(beta=-1)", "beta is a number from 0 on, not -1"),
+        ("moon(temperature=0)", "temperature is a positive number, not 0"),
+        ("decay(decay=1)", "decay is a number from 0 to below 1, not 1"),
+        ("fedau(cutoff=0)", "cutoff is a whole number from 1 to 1,000,000,000, not 0"),
+        (f"fedau(cutoff={10**30})", "cutoff is a whole number from 1 to 1,000,000,000"),
+        (f"os(draws={10**30})", "draws is a whole number from 1 to 1,000,000,000"),
+        ("os(probe_batch=-1)", "probe_batch is a whole number from 0"),
+        ("own:Pulled(mu=-1)", "mu is a number from 0 on, not -1"),
+        ("own:Odd(odd=(1,))", "odd is a number, not (1,)"),
+        ("fedavg(lr=1j)", "lr is a number, not 1j"),
+        ("fedavg(lr=None)", "lr is a number, not None"),
+        ("own:Mine(word='\udcff')", "is not text in UTF-8"),
+    ],
+)
+def test_a_number_out_of_its_range_is_one_line(
+    folder: Path, algorithm: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "own.py").write_text(OWN)
+    assert main(["play", algorithm, "--on", "fedagrac-steps", "--scale", "smoke"]) == 2
+    said = capsys.readouterr()
+    assert words in said.err
+    assert said.err.count("\n") == 1
+    assert not Path("results").exists()
+
+
+def test_a_field_of_ones_own_has_ones_own_range(folder: Path) -> None:
+    """Only what is inherited has the range of the package."""
+    (folder / "own.py").write_text(OWN)
+    assert parse("own:Mine(momentum=5)").options == (("momentum", 5),)
+    assert find("fedagrac-steps", "smoke").experiment(parse("own:Mine(momentum=5)")).algorithm.momentum == 5
+
+
+LEAVING = {
+    "leaves.py": "import os\nos._exit(0)\n",
+    "leaves_otherwise.py": "from os import _exit as gone\ngone(7)\n",
+    "quits.py": "import sys\nsys.exit()\n",
+    "aside.py": "import helper\n",
+    "helper.py": "import os\nos._exit(0)\n",
+}
+
+
+@pytest.mark.parametrize("name", ["leaves", "leaves_otherwise", "quits", "aside"])
+def test_a_module_that_ends_the_program_is_one_line(folder: Path, name: str) -> None:
+    """In a process of its own: it would end this one."""
+    for file, text in LEAVING.items():
+        (folder / file).write_text(text)
+    command = [sys.executable, "-m", "reproduce", "play", f"{name}:A", "--on", "fedagrac-steps", "--scale", "smoke"]
+    run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert run.returncode == 2
+    assert re.fullmatch(rf"error: {name}.py cannot be imported: SystemExit.*\n", run.stderr)
+
+
+def test_another_process_ends_as_it_does(folder: Path) -> None:
+    """What a module forks may leave by `os._exit`, as multiprocessing does."""
+    (folder / "forks.py").write_text(
+        "import os\nfrom reproduce.algorithms.base import FedAvg\nchild = os.fork()\nif not child:\n    os._exit(7)\n"
+        "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7\n"
+    )
+    leave = os._exit
+    assert parse("forks:FedAvg").cls is not None
+    assert os._exit is leave

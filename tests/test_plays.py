@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +16,7 @@ import pytest
 from reproduce import closure, plays
 from reproduce.errors import UserError
 
+ROOT = Path(__file__).parent.parent
 CONFIG: dict[str, Any] = {
     "algorithms": ["fedavg", "mine:Slow"],
     "benchmarks": ["sessions"],
@@ -78,3 +84,30 @@ def test_an_own_file_in_the_folder_of_a_clone_finds_the_package_that_runs(folder
     Path("reproduce").symlink_to(closure.PACKAGE)
     assert closure.own(frozenset({folder / "mine.py"})) == {folder / "mine.py", folder / "helper.py"}
     assert plays.tables(config()) == ["play/smoke/sessions.md"]
+
+
+@pytest.mark.parametrize("rule", ["play/smoke/sessions.md", "play/smoke/across.md"])
+def test_a_workflow_hands_over_what_was_written(folder: Path, rule: str) -> None:
+    """Snakemake fills in nothing that stands in braces, and the shell nothing either."""
+    words = (
+        "{scale}",
+        "{nothing}",
+        "{{wildcards.scale}}",
+        "{0}",
+        "a b",
+        "$HOME `id` $(id)",
+        '"',
+        "\\'",
+        "%s",
+        "a\nb",
+        "*",
+    )
+    own = [f"mine:Slow(word={word!r})" for word in words]
+    (folder / "config").mkdir()
+    (folder / "config/config.yaml").write_text(json.dumps(config(algorithms=own)))
+    command = [sys.executable, "-m", "snakemake", rule, "-n", "-p", "-s", str(ROOT / "Snakefile"), "-d", "."]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    said = run.stdout[run.stdout.index(f"{sys.executable} -m reproduce play ") :]
+    assert shlex.split(said)[4 : 4 + len(own)] == own

@@ -10,9 +10,9 @@ import pytest
 from reproduce import closure
 
 ROOMS = (
-    ("errors", "reads", "seal", "streams", "text"),
+    ("errors", "inputs", "streams", "text"),
     ("files", "settings"),
-    ("closure",),
+    ("closure", "seal"),
     ("experiment",),
     ("reading",),
     ("declare",),

@@ -15,7 +15,9 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.errors import UserError
     from reproduce.files import write_text
     from reproduce.findings import pages
+    from reproduce.settings import check_place
 
+    check_place()
     found, failed = pages()
     stale = [page for page, text in found.items() if not page.is_file() or page.read_text(encoding="utf-8") != text]
     if args.check and stale:

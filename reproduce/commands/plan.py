@@ -45,9 +45,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from reproduce import costs, plan, results
+    from reproduce.settings import check_place
 
     wanted = {a.id for a in plan.select(args.target)}
     jobs = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts)]
+    check_place()
     costs.allowed_hours()  # a wrong setting is reported before anything is measured
     if not args.no_calibrate:
         learn(again=args.calibrate)

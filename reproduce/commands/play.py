@@ -11,10 +11,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reproduce import files
 from reproduce.errors import UserError
 from reproduce.text import duration, fill, print_json, print_table
 
@@ -24,7 +26,13 @@ if TYPE_CHECKING:
     from reproduce.play.specs import Spec
 
 NAME = "play"
-WRITTEN = (".md", ".csv", ".png", ".pdf")
+WRITTEN = {
+    ".md": files.begins(rb"# [^\r\n]+ at (smoke|reduced|paper) scale\r?\n"),
+    ".csv": files.begins(rb"benchmark,scale,algorithm,lr,seed,metric,value,"),
+    ".png": files.PNG,
+    ".pdf": files.PDF,
+}
+"""Endings of what is written, and how an earlier one is known."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,9 +84,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from reproduce.play.specs import exits, words
+
+    try:
+        with exits():
+            _run(args)
+    except SystemExit as error:  # of code of a user's own, which must not look like the end of this command
+        raise UserError(f"the program was ended before it was done: {words(error)}") from error
+
+
+def _run(args: argparse.Namespace) -> None:
     from reproduce import plan
     from reproduce.commands import replay
-    from reproduce.files import check_writable
     from reproduce.play.benchmarks import ALIASES, find, panels
     from reproduce.play.names import NAMES
     from reproduce.play.specs import parse
@@ -114,14 +131,16 @@ def run(args: argparse.Namespace) -> None:
             return
         if not args.finished:
             match.check()
-        files = [args.output.with_name(args.output.name + s) for s in WRITTEN] if args.output else []
-        for file in files:
-            check_writable(file)
+        if args.output:  # whose endings come after a device's name, too
+            files.check_output(args.output, lambda _: True, "play")
+        for ending, ours in WRITTEN.items() if args.output else ():
+            files.check_output(args.output.with_name(args.output.name + ending), ours, f"{ending} of a play")
         if not args.finished:
             print(match.cost(), file=sys.stdout if args.cost else sys.stderr)
         if not args.cost:
             (match.take if args.finished else match.train)()
             _shown(match, args)
+            _check_failed(match)
 
 
 def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchmark]) -> Match:
@@ -136,6 +155,14 @@ def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchma
     against = parse(args.against) if args.against else None
     reported, tuning, factors = seeds(args.seeds), seeds(args.tuning_seeds), grid(args.grid) if args.grid else FACTORS
     return Match(specs, benchmarks, reported, args.tune, tuning, against, args.all, factors)
+
+
+def _check_failed(match: Match) -> None:
+    """Raises UserError for an algorithm whose own code failed wherever it was run."""
+    for spec in match.specs:
+        mine = [e for e in match.entries if e.spec == spec and not e.refused]
+        if mine and all(e.failed and not e.failed.startswith("diverged") for e in mine):  # which is a result
+            raise UserError(f"{spec.text} failed in all its runs: {mine[0].failed}")
 
 
 def _list(benchmarks: list[Benchmark], json: bool) -> None:
@@ -207,7 +234,6 @@ def _matrix(specs: list[Spec], benchmarks: list[Benchmark], json: bool) -> None:
 
 
 def _shown(match: Match, args: argparse.Namespace) -> None:
-    from reproduce.files import write_text
     from reproduce.play import shown, summary
 
     frame = match.frame()
@@ -222,10 +248,12 @@ def _shown(match: Match, args: argparse.Namespace) -> None:
         from reproduce.report import figures
 
         named = args.output.with_name
-        write_text(named(args.output.name + ".md"), shown.markdown(match, frame))
-        write_text(named(args.output.name + ".csv"), frame.to_csv(index=False, lineterminator="\n"))
+        files.write_text(named(args.output.name + ".md"), shown.markdown(match, frame))
+        files.write_text(named(args.output.name + ".csv"), frame.to_csv(index=False, lineterminator="\n"))
         if drawn := bool(match.provenance()):
-            figures.save(shown.figure(match, frame), args.output, shown.stamp_text(match))
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands for it
+                figures.save(shown.figure(match, frame), args.output, shown.stamp_text(match))
         else:
             untrained = any(e.untrained for e in match.entries)
             why = "nothing of this is trained, leave --finished out" if untrained else "no run has numbers"

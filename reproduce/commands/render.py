@@ -16,8 +16,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from reproduce import due, files, plan
+    from reproduce.settings import check_place
 
     artifact = plan.artifact(args.artifact)
+    check_place()
     sources = due.sources(args.scale, artifact.id)
     jobs = Counter(panel for panel, _, _ in sources)
     for (panel, reason), lacking in Counter((panel, reason) for panel, _, reason in sources if reason).items():

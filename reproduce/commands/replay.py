@@ -52,10 +52,12 @@ def run(args: argparse.Namespace) -> None:
     from reproduce import plan, results
     from reproduce.earlier import Earlier
     from reproduce.errors import UserError
+    from reproduce.settings import check_place
 
     if args.rounds < 1 or (args.minutes is not None and not args.minutes > 0):
         raise UserError("replay at least 1 round, for more than 0 minutes")
     wanted = {a.id for a in plan.select(args.target)}
+    check_place()
     found = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts) and results.standing(j).exists]
     with Earlier(args.against) if args.against else nullcontext() as earlier:
         again([[job] for job in found], args.scale, args.rounds, args.minutes, earlier)

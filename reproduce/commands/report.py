@@ -23,18 +23,20 @@ def run(args: argparse.Namespace) -> None:
     from reproduce import files, plan
     from reproduce.errors import UserError
     from reproduce.experiment import SCALES
+    from reproduce.settings import check_place
 
     if args.site and args.scale:
         raise UserError("a site has the pages of all scales: leave SCALE out")
     scale = plan.check_scale("paper" if args.scale is None else args.scale)
     path = args.site / "index.html" if args.site else Path("report", scale, "index.html")
+    check_place()
     found = [s for s in SCALES if Path("results", s, "cells").is_dir()]
     if args.site and not (found and Path("README.md").is_file()):
         raise UserError("a site is made of a repository with results: run this where README.md and results/ are")
     if not args.site and not Path("results", scale).is_dir():
-        if Path("results").is_dir():
-            raise UserError(f"nothing of {scale} was run here yet: `snakemake {scale} --cores 2` runs it")
-        raise UserError(f"no results in {Path.cwd()}: run this where the repository's are")
+        raise UserError(f"nothing of {scale} was run here yet: `snakemake {scale} --cores 2` runs it")
+    if args.site:
+        _check_site(args.site)
     files.check_writable(path)
     if args.site:
         written = _site(args.site, found)
@@ -46,6 +48,17 @@ def run(args: argparse.Namespace) -> None:
         import webbrowser
 
         webbrowser.open(path.resolve().as_uri())
+
+
+def _check_site(folder: Path) -> None:
+    """Raises UserError for a folder with something else in it than a site; hidden files (.git) are the user's there."""
+    from reproduce import files
+    from reproduce.errors import UserError
+
+    if not folder.is_dir() or all(f.name.startswith(".") for f in folder.iterdir()):
+        return
+    if not files.begins(rb".*<meta name=\"generator\" content=\"reproduce\">")(folder / "index.html"):
+        raise UserError(f"--site {folder}: the folder has other files; name a new one, or delete it")
 
 
 def _page(scale: str, beside: list[str]) -> str:

@@ -85,7 +85,8 @@ def run(args: argparse.Namespace) -> None:
     if args.output:
         if args.output.suffix not in (".png", ".pdf"):
             raise UserError(f"{args.output}: pictures are .png or .pdf")
-        files.check_writable(args.output)
+        picture = files.PNG if args.output.suffix == ".png" else files.PDF
+        files.check_output(args.output, picture, f"{args.output.suffix[1:].upper()} picture")
     try:
         wanted = list(_declared(args) if "/" in args.target else _own(args))
         for _, timed, length in wanted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 NAME = "train"
@@ -16,9 +17,25 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce import plan, training
+    from reproduce import files, plan, results, training
     from reproduce.errors import UserError
 
-    if args.output and args.output.suffix not in ("", ".parquet"):
-        raise UserError(f"-o {args.output}: results are Parquet; give a name that ends in .parquet")
-    training.train(plan.job(args.scale, args.paper, args.job), args.output)
+    job, output = plan.job(args.scale, args.paper, args.job), args.output
+    if output and output.name and not output.is_dir() and output.suffix != ".parquet":
+        raise UserError(f"-o {output}: results are Parquet; give a name that ends in .parquet")
+    if output and _elsewhere(output, Path(job.output)):
+        here = (job.scale, job.paper, job.name)
+
+        def ours(path: Path) -> bool:
+            note = results.provenance(path)
+            return tuple(note.get(name) for name in ("scale", "paper", "job")) == here
+
+        files.check_output(output, ours, f"result of {'/'.join(here)}")
+        training.train(job, output)
+    else:
+        training.train(job)
+
+
+def _elsewhere(path: Path, place: Path) -> bool:
+    """Is this another file than the one in its place, whatever way there is written?"""
+    return os.path.abspath(path) != os.path.abspath(place)

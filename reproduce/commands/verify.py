@@ -36,9 +36,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from reproduce import due, plan, results
+    from reproduce.settings import check_place
 
     scale = plan.check_scale(args.scale)
     wanted = {a.id for a in plan.select(args.target)}
+    check_place()
     if not Path("results", scale).is_dir():
         print(f"no results/{scale} in {Path.cwd()}: nothing of it was run here", file=sys.stderr)
     from reproduce.verdicts import markdown

@@ -50,7 +50,7 @@ class Checkpoint:
         """Load the states; False if there is no checkpoint. UserError for a damaged file and for one of other runs,
         other data or another device: then no state is changed."""
         try:
-            with self.path.open("rb") as file:
+            with files.regular(self.path).open("rb") as file:
                 content = unpack(file)
         except FileNotFoundError:  # perhaps since a moment ago: another process may have ended the same job
             return False

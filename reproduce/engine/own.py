@@ -33,7 +33,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce import reads
+from reproduce import inputs
 from reproduce.engine.requests import Evaluate, check, checked_model, listed
 from reproduce.errors import OwnCodeError
 from reproduce.experiment import Experiment, own_files
@@ -126,7 +126,7 @@ class Own:
     def _keyed(self, hook: str, state: State, turn: int) -> Iterator[None]:
         """Global generators seeded by what is decided, and as they were afterwards; notes what is read meanwhile."""
         key = "hook", hook, self._seed, state.get("round", 0), state.get("opened", 0) + 1, turn
-        with globally(*key), reads.watched(self._files):
+        with globally(*key), inputs.watched(self._files):
             yield
 
     def _unchanged(self, before: str, state: State, hook: str) -> None:

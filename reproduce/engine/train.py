@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from reproduce import reads
+from reproduce import inputs
 from reproduce.engine import library
 from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, prepare
@@ -56,7 +56,7 @@ def train_job(
             "memory": max(earlier[2], peak_memory()),
         }
         made = {"isa": library.how()["isa"], "by": _made_by(), "strategies": sorted(trainer.used)}
-        return {**made, "shared": cohort.shared, **used, **({"read": reads.noted(own)} if own else {})}
+        return {**made, "shared": cohort.shared, **used, **({"read": inputs.noted(own)} if own else {})}
 
     checkpoint = Checkpoint(
         here.store / "checkpoints" / f"{scale}-{paper}-{job}-{digest}.pt", runs, note, here.checkpoint
@@ -72,9 +72,9 @@ def train_job(
         )
         print(changed, end="\n" if changed else "", file=sys.stderr)
         before = checkpoint.said.get("read", {})
-        if other := reads.changed(before):
+        if other := inputs.changed(before):
             raise UserError(f"checkpoint {checkpoint.path} was begun with another {other}: delete it to train anew")
-        reads.remember(own, before)
+        inputs.remember(own, before)
     with Progress(f"{scale}/{paper}/{job}", runs) as progress, Stopping() as stopping:
 
         def tick() -> None:
@@ -116,7 +116,7 @@ def train_job(
         "instructions_changed": changed,
         "samples": sum(c.samples for c in cost),
         "flops": sum(c.flops for c in cost),
-        **({"read": reads.noted(own)} if own else {}),
+        **({"read": inputs.noted(own)} if own else {}),
         **environment(),
     }
     write_results(output, runs, provenance)

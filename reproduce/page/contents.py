@@ -13,6 +13,8 @@ from pathlib import Path
 
 from reproduce import findings, papers, plan, reading
 from reproduce.declare import Artifact
+from reproduce.errors import UserError
+from reproduce.files import read_text
 from reproduce.page import pictures
 from reproduce.page.forest import forest
 from reproduce.page.markdown import to_html
@@ -155,7 +157,7 @@ def item(artifact: Artifact, scale: str, verdicts: Iterable[Verdict]) -> Item:
         if shown is first:
             return Item(artifact, claims, behind, table=_table(first, artifact))
         return Item(artifact, claims, behind, **_figure(shown, artifact), alt=seen(artifact, scale))
-    except (OSError, ValueError, SyntaxError) as error:  # the last one is Pillow's, of a PNG in whose parts is no sense
+    except (OSError, ValueError, SyntaxError, UserError) as error:  # Pillow's of odd PNGs
         why = f"not as it was rendered ({' '.join(str(error).split())}); render {artifact.id} again"
         reading.say(shown, why)
         return Item(artifact, claims, behind, target=str(first), refused=f"{shown}: {why}")
@@ -177,7 +179,7 @@ def label(artifact: Artifact) -> str:
 def _table(file: Path, artifact: Artifact) -> str:
     """A rendered table without its title, which is the heading on the page already. OSError or ValueError if it is
     none."""
-    _, _, below = file.read_text(encoding="utf-8").partition("\n")
+    _, _, below = read_text(file).partition("\n")
     html = to_html(below, top=2, name=label(artifact))
     if "<table" not in html:
         raise ValueError("there is no table in it")

@@ -7,6 +7,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reproduce.files import regular
 from reproduce.report import figures
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def embedded(file: Path) -> str:
     is on the page as text: letters take a third of the bytes."""
     from PIL import Image
 
-    with Image.open(file) as picture:
+    with Image.open(regular(file)) as picture:
         drawn = picture.height - int(picture.info.get(figures.STAMPED, 0))
         above = picture.convert("RGB").crop((0, 0, picture.width, drawn))
     size = round(SHRUNK * above.width), round(SHRUNK * above.height)

@@ -55,7 +55,7 @@ def _page(root: Path, source: Path, scales: tuple[str, ...]) -> str:
         names = sorted(f.name for f in (root / source).glob("*.md"))
         text = f"# {source.as_posix()}\n\n" + "\n".join(f"- [{name}]({name})" for name in names)
     else:
-        text = (root / source).read_text(encoding="utf-8")
+        text = files.read_text(root / source)
     level, title = first_heading(text) or (1, str(source))
     up = "../" * (len(place.parts) - 1)
     body = to_html(text, top=2 - level, taken=["main"])  # tables begin with the second level, a page with the first
@@ -102,4 +102,4 @@ def _source(name: Path, link: str) -> Path | None:
 
 
 def _copy(source: Path, file: IO[bytes]) -> None:
-    file.write(source.read_bytes())
+    file.write(files.read_bytes(source))

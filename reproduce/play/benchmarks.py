@@ -7,6 +7,7 @@ its learning rate and who takes part. An algorithm that the panel declares itsel
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,7 +25,7 @@ from reproduce.errors import UserError, unknown
 from reproduce.experiment import Experiment, Label, Panel
 from reproduce.papers import PAPERS, artifacts
 from reproduce.play.names import NAMES, Named
-from reproduce.play.specs import Spec, checked, fields, owned
+from reproduce.play.specs import MOST, Spec, checked, fields, owned, ranged
 from reproduce.systems import System
 
 ALIASES: Mapping[str, Mapping[str, str]] = {
@@ -177,14 +178,15 @@ def _given(cls: type, options: Mapping[str, Any], of: str) -> dict[str, Any]:
 
 
 def _number(of: str, name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         raise UserError(f"{of}: {name} is a number, not {value!r}")
+    ranged(name, value, of)
     return float(value)
 
 
 def _count(of: str, name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UserError(f"{of}: {name} is a whole number from 1, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
+        raise UserError(f"{of}: {name} is a whole number from 1 to {MOST:,}, not {value!r}")
     return value
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from reproduce.play.benchmarks import Benchmark
 
 HEADER = ("BENCHMARK", "ALGORITHM", "RATE", "MEAN", "95 % INTERVAL", "DIFFERENCE", "95 % INTERVAL ", "RANK", "STATE")
+LONGEST = 64
+"""Letters of a name in a picture."""
 RIGHT = ("RATE", "MEAN", "DIFFERENCE", "RANK")
 
 
@@ -95,7 +97,18 @@ def _substitute(benchmark: Benchmark) -> str:
 def figure(match: Match, frame: pd.DataFrame) -> Figure:
     """One benchmark: the curves. Several: a heat map of the differences to the reference."""
     with figures.style():
-        return _curves(match) if len(match.benchmarks) == 1 else across.heat(summary(frame))
+        if len(match.benchmarks) == 1:
+            return _curves(match)
+        return across.heat(summary(frame.assign(algorithm=frame["algorithm"].map(labels(frame)))))
+
+
+def labels(frame: pd.DataFrame) -> dict[str, str]:
+    """How the algorithms of a frame are drawn: short, and as they are, where matplotlib would make mathematics of what
+    stands between two dollars."""
+    every = list(dict.fromkeys(frame["algorithm"]))
+    short = {text: text if len(text) <= LONGEST else f"{text[:40]}…{text[-20:]}" for text in every}
+    apart = short if len(set(short.values())) == len(every) else dict(zip(every, every, strict=True))
+    return {text: label.replace("$", r"\$") for text, label in apart.items()}
 
 
 def stamp_text(match: Match) -> str:
@@ -111,7 +124,7 @@ def _curves(match: Match) -> Figure:
     timed = bool(frame["time"].notna().all())
     fig, axes = figures.sheet(height=3.0)
     ax = axes[0, 0]
-    figures.curves(ax, frame, x="time" if timed else "round", names={})
+    figures.curves(ax, frame, x="time" if timed else "round", names=labels(frame))
     ax.set(xlabel="virtual seconds" if timed else "round", ylabel=f"{metric}{f' ({unit})' * bool(unit)}")
     ax.set_title(benchmark.name)
     figures.legend(fig)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast
 import dataclasses
 import importlib.util
-import math
+import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
-from reproduce import closure, reads
+from reproduce import closure, inputs
 from reproduce.algorithms.base import FedAvg
 from reproduce.errors import UserError, unknown
 
@@ -45,12 +45,15 @@ def parse(text: str) -> Spec:
 
     Raises UserError for a text of another form, and for a class that is not there or no algorithm.
     """
+    if not text.isascii() and text.encode(errors="replace").decode() != text:
+        raise UserError(f"'{text}' is not text in UTF-8")
     parts = re.fullmatch(r"\s*([\w.]+(?::\w+)?)\s*(\(.*\))?\s*", text, flags=re.S)
     if parts is None:
         raise UserError(f"'{text}' names no algorithm: {FORM}")
     name, options = parts[1], _options(text, parts[2] or "()")
     module, colon, cls = name.partition(":")
-    return Spec(name, options, _own_class(module, cls) if colon else None)
+    with exits():
+        return Spec(name, options, _own_class(module, cls) if colon else None)
 
 
 def _options(text: str, arguments: str) -> tuple[tuple[str, Any], ...]:
@@ -64,8 +67,11 @@ def _options(text: str, arguments: str) -> tuple[tuple[str, Any], ...]:
         raise UserError(f"'{text}': options are name=value, with plain numbers, words in quotes, True or False") from (
             error
         )
-    if not all(name for name, _ in found):
+    names = [name for name, _ in found]
+    if not all(names):
         raise UserError(f"'{text}': options are name=value")
+    if twice := next((name for i, name in enumerate(names) if name in names[:i]), None):
+        raise UserError(f"'{text}': {twice} is given twice")
     return tuple(found)
 
 
@@ -106,7 +112,7 @@ def _load(module: str) -> ModuleType:
         _forget(theirs)  # what they import may have changed, too
         sys.modules[module] = loaded
         LOADED.add(module)
-        with reads.watched(map(str, theirs), anew=True):
+        with inputs.watched(map(str, theirs), anew=True):
             specification.loader.exec_module(loaded)
     except (Exception, SystemExit) as error:
         sys.modules.pop(module, None)
@@ -136,6 +142,27 @@ def words(error: BaseException, *files: Path) -> str:
 # --- options ----------------------------------------------------------------------------------------------------------
 
 
+Fits = Callable[[Any], bool]
+MOST = 10**9
+"""Rounds, samples or clients beyond which a number is a slip."""
+
+
+POSITIVE: tuple[str, Fits] = ("a positive number", lambda x: x > 0)
+NOT_NEGATIVE: tuple[str, Fits] = ("a number from 0 on", lambda x: x >= 0)
+BELOW_ONE: tuple[str, Fits] = ("a number from 0 to below 1", lambda x: 0 <= x < 1)
+COUNT: tuple[str, Fits] = (f"a whole number from 1 to {MOST:,}", lambda x: 1 <= x <= MOST)
+COUNT_OR_NONE: tuple[str, Fits] = (f"a whole number from 0 to {MOST:,}", lambda x: 0 <= x <= MOST)
+RANGES: Mapping[str, tuple[str, Fits]] = {
+    **dict.fromkeys(("lr", "server_lr", "temperature"), POSITIVE),
+    **dict.fromkeys(("mu", "lam", "beta", "kappa", "staleness_power", "distill", "wait"), NOT_NEGATIVE),
+    **dict.fromkeys(("momentum", "decay"), BELOW_ONE),
+    **dict.fromkeys(("cutoff", "expected"), COUNT),
+    **dict.fromkeys(("probe_batch", "from_round"), COUNT_OR_NONE),
+}
+"""What the numbers of this package's algorithms and policies may be, by their names; a user's class that inherits a
+field inherits its range. Words have theirs in their types."""
+
+
 def checked(owner: type, options: Mapping[str, Any], of: str) -> dict[str, Any]:
     """The options, if the record `owner` has fields of these names that take values of these types.
 
@@ -154,12 +181,22 @@ def _value(owner: type, name: str, value: Any, of: str) -> Any:
         raise unknown(f"option of {of}", name, fields(owner))
     try:
         hint = get_type_hints(owner)[name]
-    except NameError:  # a type that is imported for checkers only
+    except (NameError, AttributeError, TypeError, SyntaxError):  # a type that is there for checkers only, or for nobody
         hint = type(fields(owner)[name].default)
     wanted = _wanted(hint, value)
     if wanted:
         raise UserError(f"{of}: {name} is {wanted}, not {value!r}")
+    declared = next(cls for cls in owner.__mro__ if name in vars(cls).get("__annotations__", {}))
+    if declared.__module__.partition(".")[0] == closure.PACKAGE.name:  # a user's own field may mean something else
+        ranged(name, value, of)
     return float(value) if hint is float else value
+
+
+def ranged(name: str, value: Any, of: str) -> None:
+    """Raises UserError if a number of an algorithm or a policy lies where it has no meaning."""
+    wanted, fits = RANGES.get(name, ("", lambda _: True))
+    if not fits(value):
+        raise UserError(f"{of}: {name} is {wanted}, not {value!r}")
 
 
 def _wanted(hint: Any, value: Any) -> str:
@@ -169,7 +206,7 @@ def _wanted(hint: Any, value: Any) -> str:
         return "" if value in known else f"one of {', '.join(map(repr, known))}"
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if hint is float:
-        return "" if number and math.isfinite(value) else "a number"
+        return "" if number and abs(value) <= sys.float_info.max else "a number"
     if hint is int:
         return "" if number and isinstance(value, int) else "a whole number"
     if hint is bool:
@@ -181,11 +218,31 @@ def _wanted(hint: Any, value: Any) -> str:
 
 
 @contextmanager
+def exits() -> Iterator[None]:
+    """Around code that may be a user's: `os._exit` is SystemExit there, which ends in one line.
+
+    Else a command that has done nothing would end in silence, as if all were well. Other processes end as they do.
+    """
+    leave, here = os._exit, os.getpid()
+
+    def said(status: int) -> NoReturn:
+        if os.getpid() != here:
+            leave(status)
+        raise SystemExit(f"os._exit({status})")
+
+    os._exit = said
+    try:
+        yield
+    finally:
+        os._exit = leave
+
+
+@contextmanager
 def owned(of: str) -> Iterator[None]:
     """Around code that may be a user's: whatever it raises ends in one line."""
     try:
         yield
     except UserError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(f"{of}: {error if isinstance(error, ValueError) else words(error)}") from error

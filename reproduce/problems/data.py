@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from reproduce.errors import MissingData, UserError, unknown
+from reproduce.files import regular, size
 from reproduce.problems import checks, store, weights
 from reproduce.problems.dataset import Arrays, Dataset, Texts, tokenize
 from reproduce.problems.own import calling, foreign
@@ -230,7 +231,7 @@ def _listing(folder: Path) -> str:
         folders.sort()
         for name in sorted(files):
             path = os.path.join(base, name)
-            digest.update(f"{os.path.relpath(path, folder)}\0{os.path.getsize(path)}\n".encode())
+            digest.update(f"{os.path.relpath(path, folder)}\0{size(path)}\n".encode())
     return digest.hexdigest()
 
 
@@ -256,7 +257,7 @@ def verified(file: File, folder: Path, name: str) -> str:
 def checksums(path: Path) -> tuple[str, str]:
     """("sha256:...", "md5:...") of a file."""
     sha256, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
-    with path.open("rb") as stream:
+    with regular(path).open("rb") as stream:
         while block := stream.read(1 << 20):
             sha256.update(block)
             md5.update(block)

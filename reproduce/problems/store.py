@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from reproduce import files
 from reproduce.errors import UserError
 from reproduce.problems.dataset import Arrays
 
@@ -76,7 +77,7 @@ def copies(root: Path, name: str) -> Iterator[Decoded]:
     """The decoded copies of the data set `name` whose files are as long as when written."""
     for manifest in sorted(root.glob(f"{name}-*/{MANIFEST}")):
         try:
-            content = json.loads(manifest.read_text())
+            content = json.loads(files.read_text(manifest))
             sizes = {f.name: f.stat().st_size for f in manifest.parent.glob("*.npy")}
             sealed = content.pop("seal") == _seal(content) and content["sums"].keys() == sizes.keys()
             if sealed and content["format"] == FORMAT and content["sizes"] == sizes and content["name"] == name:

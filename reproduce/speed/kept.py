@@ -25,7 +25,7 @@ def rates(settings: Settings) -> Rates:
     if settings.device != "cpu":
         return ASSUMED
     try:
-        content = json.loads(_file(settings).read_text())
+        content = json.loads(files.read_text(_file(settings)))
         return _rates(content) if content["machine"] == machine() else ASSUMED
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return ASSUMED

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce import reading
+from reproduce import files, reading
 from reproduce.engine.hardware import machine
 from reproduce.experiment import trainings
 from reproduce.settings import Settings
@@ -65,11 +65,8 @@ def refresh(settings: Settings, results: Path = Path("results")) -> None:
     """Read the results files that are new or have changed; raises UserError if what they say cannot be kept."""
     kept = _kept(settings)
     before = dict(kept)
-    for file in results.glob("*/*/*.parquet"):
-        try:
-            status, name = file.stat(), str(file.resolve())
-        except OSError:  # a link that leads nowhere
-            continue
+    for file in filter(Path.is_file, results.glob("*/*/*.parquet")):
+        status, name = file.stat(), str(file.resolve())
         stamp = [status.st_mtime_ns, status.st_size]
         old = kept.get(name)
         if not isinstance(old, dict) or old.get("stamp") != stamp:
@@ -123,7 +120,7 @@ def _work(table: pa.Table) -> float | None:
 
 def _kept(settings: Settings) -> dict[str, Any]:
     try:
-        found = json.loads(_file(settings).read_text())
+        found = json.loads(files.read_text(_file(settings)))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

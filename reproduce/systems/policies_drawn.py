@@ -9,8 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from reproduce.systems.schedule import Aggregation, ClientJob, Policy, Receive, Setup, Simulation, Update, check_repeats
-from reproduce.systems.speeds import Pace
+from reproduce.systems.schedule import (
+    Aggregation,
+    ClientJob,
+    Policy,
+    Receive,
+    Setup,
+    Simulation,
+    Update,
+    check_repeats,
+    check_rounds,
+)
+from reproduce.systems.speeds import LONGEST, Pace
 
 
 @dataclass(frozen=True)
@@ -102,6 +112,8 @@ class DeFedAvgNIIDPolicy(Sampled):
             check_repeats(steps * float(pace.step_seconds(0, clients).min()), pace)
         if self.empty == "skip" and pace.upload + pace.download == 0:
             raise ValueError("rounds that skip empty buffers take no time where transfers take none")
+        if self.empty == "skip":
+            check_rounds(pace.upload + pace.download, steps * float(pace.step_seconds(0, clients).max()))
 
     def start(self, setup: Setup) -> Simulation:
         return _DeFedAvgNIID(self, setup)
@@ -227,6 +239,11 @@ class FavanoPolicy(Policy):
             raise ValueError("favano needs transfers that take time: without them its rounds would take none")
         if self.n > clients:
             raise ValueError(f"favano cannot draw {self.n} of {clients} clients without replacement")
+        trips = self.wait + (self.n if self.contact == "serial" else 1)
+        seconds = trips * (pace.upload + pace.download)
+        if seconds > LONGEST:
+            raise ValueError(f"a round of favano takes {LONGEST:g} seconds at most, not {seconds:g}")
+        check_rounds(seconds, steps * float(pace.step_seconds(0, clients).max()))
 
     def start(self, setup: Setup) -> Simulation:
         return _Favano(self, setup)

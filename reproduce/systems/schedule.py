@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.systems.speeds import Pace
+from reproduce.systems.speeds import LONGEST, Pace
 
 Floats = NDArray[np.float64]
 SAMPLING_STREAM = 12  # numpy.random.default_rng([seed, SAMPLING_STREAM])
@@ -32,6 +32,21 @@ BRIEFEST = 1e-9
 """Seconds that a step or a transfer takes at least, if any: to float64 time, far shorter ones add nothing."""
 REPEATS = 10_000
 """Jobs that a client which never waits may do in the time of a download and an upload; each of them is simulated."""
+
+
+ROUNDS = 10**6
+"""Rounds of the server that may go by while a client does one job; each of them is simulated."""
+MOST_CLIENTS, MOST_STEPS = 10**6, 10**9
+"""Clients, or clients drawn, and local steps beyond which a number is a slip."""
+
+
+def check_rounds(seconds: float, longest: float) -> None:
+    """Raise ValueError if the server does not wait for clients, and has too many rounds of `seconds` in a job."""
+    if longest > ROUNDS * seconds:
+        raise ValueError(
+            f"the server's rounds take {seconds:g} s, and a client's job {longest:g} s, more than {ROUNDS:,} rounds: "
+            "use shorter jobs, or transfers that take longer"
+        )
 
 
 def check_repeats(seconds: float, pace: Pace) -> None:
@@ -198,9 +213,14 @@ class Schedule:
     pace: Pace
 
     def __post_init__(self) -> None:
-        if self.clients < 1 or self.steps < 1:
-            raise ValueError(f"a schedule needs at least 1 client and 1 step, not {self.clients} and {self.steps}")
-        taken = np.append(self.pace.step_seconds(0, self.clients), [self.pace.upload, self.pace.download])
+        if not (1 <= self.clients <= MOST_CLIENTS and 1 <= self.steps <= MOST_STEPS):
+            raise ValueError(
+                f"a schedule needs 1 to {MOST_CLIENTS:,} clients and 1 to {MOST_STEPS:,} steps, "
+                f"not {self.clients} and {self.steps}"
+            )
+        if self.policy.n > MOST_CLIENTS:
+            raise ValueError(f"at most {MOST_CLIENTS:,} clients are drawn, not {self.policy.n}")
+        taken = np.append(self._step_seconds(0), [self.pace.upload, self.pace.download])
         shortest = float(taken[taken > 0].min())
         if shortest < BRIEFEST:
             raise ValueError(f"steps and transfers take no time or {BRIEFEST:g} seconds at least, not {shortest:g}")
@@ -224,12 +244,20 @@ class Schedule:
         end = drawn[-1].time if complete or horizon is None else horizon
         return Timeline(self.clients, end, tuple(drawn), simulation.jobs(end))
 
+    def _step_seconds(self, seed: int) -> Floats:
+        """Seconds of a step of every client (clients,). ValueError if the longest job is too long."""
+        found = self.pace.step_seconds(seed, self.clients)
+        longest = self.steps * float(found.max())
+        if longest > LONGEST:
+            raise ValueError(f"a client's job takes {LONGEST:g} seconds at most, not {longest:g}")
+        return found
+
     def setup(self, seed: int, record: bool = False) -> Setup:
         """The numbers of the run with this seed."""
         return Setup(
             clients=self.clients,
             steps=self.steps,
-            step_seconds=self.pace.step_seconds(seed, self.clients).tolist(),
+            step_seconds=self._step_seconds(seed).tolist(),
             upload=self.pace.upload,
             download=self.pace.download,
             rng=np.random.default_rng([seed, SAMPLING_STREAM]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Literal
@@ -10,6 +9,11 @@ from typing import Literal
 import numpy as np
 
 SPEED_STREAM = 11  # numpy.random.default_rng([seed, SPEED_STREAM]); 12 is the sampling of clients
+
+
+LONGEST = 1e12
+"""Seconds, 32,000 years, beyond which a duration is a slip; slow-down factors have the same bound. Sums and products of
+a schedule are finite then."""
 
 
 class Speeds(ABC):
@@ -33,8 +37,11 @@ class UniformSlowdown(Speeds):
     model: Literal["slowdown", "rate"] = "slowdown"
 
     def __post_init__(self) -> None:
-        if not 0 < self.low <= self.high < math.inf:
-            raise ValueError(f"slow-down factors need 0 < low <= high, not {self.low} and {self.high}")
+        if not 1 / LONGEST <= self.low <= self.high <= LONGEST:
+            raise ValueError(
+                f"slow-down factors need 0 < low <= high, within {1 / LONGEST:g} and {LONGEST:g}, "
+                f"not {self.low} and {self.high}"
+            )
         if self.model not in ("slowdown", "rate"):
             raise ValueError(f"the speed model is 'slowdown' or 'rate', not '{self.model}'")
 
@@ -50,8 +57,8 @@ class Explicit(Speeds):
     values: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if not self.values or any(not 0 < v < math.inf for v in self.values):
-            raise ValueError(f"slow-down factors must be positive, not {self.values}")
+        if not self.values or any(not 1 / LONGEST <= v <= LONGEST for v in self.values):
+            raise ValueError(f"slow-down factors must be positive, and {LONGEST:g} at most, not {self.values}")
 
     def slowdowns(self, seed: int, clients: int) -> np.ndarray:
         if clients != len(self.values):
@@ -73,8 +80,10 @@ class Pace:
 
     def __post_init__(self) -> None:
         seconds = (self.step, self.upload, self.download)
-        if any(not 0 <= s < math.inf for s in seconds) or not any(seconds):
-            raise ValueError(f"seconds of a step and of transfers are finite, not negative and not all zero: {seconds}")
+        if any(not 0 <= s <= LONGEST for s in seconds) or not any(seconds):
+            raise ValueError(
+                f"seconds of a step and of transfers are at most {LONGEST:g}, not negative and not all zero: {seconds}"
+            )
 
     def step_seconds(self, seed: int, clients: int) -> np.ndarray:
         """Seconds of a step of every client: float64, shape (clients,)."""

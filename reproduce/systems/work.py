@@ -20,6 +20,10 @@ Unit = Literal["steps", "epochs"]
 Mode = Literal["fixed", "random"]
 
 
+MOST = 10**9
+"""Steps or epochs beyond which an amount of work is a slip."""
+
+
 class Work(ABC):
     """Base of the rules; `unit` says what is counted."""
 
@@ -88,6 +92,8 @@ class Linear(Work):
 
     def __post_init__(self) -> None:
         _check_amounts(self.first)
+        if not -MOST <= self.step <= MOST:
+            raise ValueError(f"linear work grows by whole numbers up to {MOST:,}, not {self.step}")
         _check_unit(self.unit)
 
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
@@ -138,8 +144,10 @@ class Gaussian(Work):
     unit = "steps"
 
     def __post_init__(self) -> None:
-        if self.mean < 1 or self.variance < 0:
-            raise ValueError(f"Gaussian work needs mean >= 1 and variance >= 0, not {self.mean} and {self.variance}")
+        if not (1 <= self.mean <= MOST and 0 <= self.variance <= MOST):
+            raise ValueError(
+                f"Gaussian work needs mean >= 1 and variance >= 0, up to {MOST:,}, not {self.mean} and {self.variance}"
+            )
         _check_mode(self.mode)
 
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
@@ -184,8 +192,8 @@ class DeviceClasses(Work):
 
     def __post_init__(self) -> None:
         _check_amounts(self.base)
-        if not self.ratio > 0:
-            raise ValueError(f"the speed ratio of a device must be positive, not {self.ratio}")
+        if not 0 < self.ratio <= MOST:
+            raise ValueError(f"the speed ratio of a device must be positive, and {MOST:,} at most, not {self.ratio}")
         if not 0 < self.utilisation <= 1:
             raise ValueError(f"the utilisation of a device lies in (0, 1], not {self.utilisation}")
 
@@ -232,8 +240,8 @@ def _nearest(x: float) -> int:
 
 
 def _check_amounts(*values: int) -> None:
-    if not values or any(int(v) != v or v < 1 for v in values):
-        raise ValueError(f"amounts of work are whole numbers >= 1, not {values}")
+    if not values or any(not 1 <= v <= MOST or int(v) != v for v in values):
+        raise ValueError(f"amounts of work are whole numbers from 1 to {MOST:,}, not {values}")
 
 
 def _check_range(low: int, high: int) -> None:

@@ -1,0 +1,133 @@
+"""Where commands are started, and with which streams: in the project, elsewhere, in a folder that is gone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reproduce.__main__ import COMMANDS, main
+
+ROOT = Path(__file__).parent.parent
+NEEDS = {
+    "plan": "plan fedagrac --scale smoke --no-calibrate",
+    "verify": "verify smoke",
+    "render": "render smoke fedagrac/table1",
+    "report": "report smoke",
+    "replay": "replay smoke",
+    "findings": "findings --check",
+}
+"""Commands that read what was made; in a folder without it all would be taken for missing."""
+ANYWHERE = {
+    "list": "list fedacs",
+    "data": "data",
+    "schedule": "schedule fedavg --aggregations 3 -o who.png",
+    "play": "play --list --scale smoke",
+    "train": "train smoke fedagrac table1-lr -o out.parquet",
+}
+
+
+def run(words: str, folder: Path, redirected: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own, from a shell that may close or redirect its streams."""
+    line = f'exec "{sys.executable}" -m reproduce {words} {redirected}'
+    env = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    return subprocess.run(["sh", "-c", line], cwd=folder, env=env, capture_output=True, text=True)
+
+
+def test_every_command_is_of_one_kind() -> None:
+    assert {module.NAME for module in COMMANDS} == {*NEEDS, *ANYWHERE}
+
+
+@pytest.mark.parametrize("command", NEEDS.values(), ids=NEEDS)
+@pytest.mark.parametrize("more", ["", " --json"])
+def test_what_needs_results_says_where_they_are(
+    command: str, more: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if more and not command.startswith(("plan", "verify")):
+        return
+    monkeypatch.chdir(tmp_path)
+    assert main((command + more).split()) == 2
+    said = capsys.readouterr()
+    assert (
+        said.err == f"error: {tmp_path} is not the folder of the project: run this where its results are (cd {ROOT})\n"
+    )
+    assert not said.out
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("command", ANYWHERE.values(), ids=ANYWHERE)
+def test_the_others_work_in_an_empty_folder(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(command.split()) == 0
+
+
+@pytest.mark.parametrize("command", [*NEEDS.values(), *ANYWHERE.values()], ids=[*NEEDS, *ANYWHERE])
+def test_a_folder_that_is_gone_is_a_line(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert main(command.split()) == 2
+    assert capsys.readouterr().err.startswith("error: the working directory cannot be read (No such file or directory)")
+
+
+@pytest.mark.parametrize(
+    ("redirected", "status"), [(">&-", 0), (">&- 2>&-", 0), ("<&-", 0), ("2>&-", 0), ("2>&- x", 2)]
+)
+def test_streams_may_be_closed(redirected: str, status: int, tmp_path: Path) -> None:
+    done = run("list", tmp_path, redirected)
+    assert (done.returncode, done.stderr) == (status, "")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_signs_that_a_terminal_does_not_have_are_spelled_out(encoding: str) -> None:
+    """A minus sign is not lost."""
+    command = [sys.executable, "-m", "reproduce", "verify", "reduced", "fedagrac/table6"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    minus = "−".encode(encoding, errors="backslashreplace")
+    assert minus in done.stdout
+
+
+@pytest.mark.parametrize("width", ["0", "20", "x"])
+def test_any_width_of_a_terminal(width: str, tmp_path: Path) -> None:
+    done = run("list fiarse", tmp_path, COLUMNS=width)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "fiarse/table7" in done.stdout
+
+
+@pytest.mark.parametrize("home", [None, "/nonexistent", ""])
+def test_a_home_that_is_not_there(home: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME", raising=False)
+    done = run("schedule fedavg --aggregations 3 -o a.png", tmp_path, **({} if home is None else {"HOME": home}))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "a.png").is_file()
+
+
+WINDOWS = """
+import runpy, sys
+class Lacking:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("fcntl", "resource"):
+            raise ModuleNotFoundError(name)
+for name in ("fcntl", "resource"):
+    sys.modules.pop(name, None)
+sys.meta_path.insert(0, Lacking())
+sys.platform = "win32"
+sys.argv = ["reproduce", "list"]
+runpy.run_module("reproduce", run_name="__main__")
+"""
+
+
+def test_windows_is_told_in_a_line() -> None:
+    done = subprocess.run([sys.executable, "-c", WINDOWS], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: reproduce runs on Linux and macOS; on Windows install and start it in WSL\n"
