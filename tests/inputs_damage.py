@@ -96,6 +96,9 @@ def results() -> Iterator[Bad]:
     rows["a word of the provenance changed"] = other
     rows |= {f"a bit changed at {part:.2f}": content(RESULT, flipped(part)) for part in (0.02, 0.05, 0.99999)}
     rows |= {
+        "a pipe": pipe(RESULT),
+        "a device": link(RESULT, "/dev/zero"),
+        "a socket": socket(RESULT),
         "a folder": folder(RESULT),
         "a loop": link(RESULT, f"{JOB}.parquet"),
         "a link that leads nowhere": link(RESULT, "nowhere"),
@@ -111,17 +114,16 @@ def results() -> Iterator[Bad]:
         page = content("tables/smoke/fedagrac_table1.md", lambda _, data=data: data)
         said = "not used: tables/smoke/fedagrac_table1.md: not as it was rendered"
         yield Bad(f"a table, {name}", ("report", "smoke"), said, page)
-    for name in (RESULT, CELLS, CELLS.replace("csv", "json"), "tables/smoke/fedagrac_table1.md"):
-        for what, prepare in {"pipe": pipe(name), "device": link(name, "/dev/zero"), "socket": socket(name)}.items():
-            yield Bad(f"{name} is a {what}", RENDER, name, prepare)
+    record = "results/smoke/replay.csv"
+    yield Bad("a record of replays is a pipe", ("verify", "smoke"), f"not used: {record}: ", pipe(record))
     yield Bad("a table is a pipe", ("report", "smoke"), "a pipe, a socket", pipe("tables/smoke/fedagrac_table1.md"))
 
 
 def replayed() -> Iterator[Bad]:
-    """A record of replays that is none: lines that are added would replace what is in it."""
-    yield Bad(
-        "a record of replays is a pipe", ("verify", "smoke"), "a pipe, a socket", pipe("results/smoke/replay.csv")
-    )
+    """Places that are written to and are no files; a record of replays that is none, in which lines would be lost."""
+    for name in (CELLS, CELLS.replace("csv", "json"), "tables/smoke/fedagrac_table1.md"):
+        for what, make in {"pipe": pipe(name), "device": link(name, "/dev/zero"), "socket": socket(name)}.items():
+            yield Bad(f"{name} is a {what}", RENDER, name, make)
     for name, text in {"text": "hello", "other columns": "job,result\na,b\n", "bytes": "\0\1\2"}.items():
         prepare = content("results/smoke/replay.csv", lambda data, text=text: text.encode())
         yield Bad(f"a record of replays, {name}", ("replay", "smoke"), "not a record of replays", _and(_older, prepare))

@@ -142,6 +142,7 @@ def test_the_command_confirms_records_skips_and_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
     assert main(["replay", "smoke"]) == 0
     assert "replayed 0; 0 results" in capsys.readouterr().out
     assert main(["train", "smoke", "fedagrac", "fig1"]) == 0

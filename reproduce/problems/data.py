@@ -144,9 +144,10 @@ def checked(arrays: Arrays, source: Source) -> Arrays:
         if texts is not None:
             arrays[f"{part}_x"] = tokenize(texts)
         x, y = arrays[f"{part}_x"], arrays[f"{part}_y"]
-        arrays[f"{part}_x"], arrays[f"{part}_y"] = checks.samples(
-            part, x, y, source.sample, rows, source.classes, floats=False
-        )
+        x, y = checks.samples(part, x, y, source.sample, rows, source.classes, floats=False)
+        if len(y) > 1 and y.min() == y.max():  # of a known set that is damage; of a user's own it may be meant
+            raise ValueError(f"all {part} labels are {y[0]}")
+        arrays |= {f"{part}_x": x, f"{part}_y": y}
     return arrays
 
 
