@@ -31,6 +31,8 @@ HARMLESS = {
     "reproduce.reading": "refuses results and cells that are not what was written",
     "reproduce.settings": "reads the environment; the precision is part of a result's identity, threads change no bit",
     "reproduce.experiment": "the records' frames; what they hold is the declaration",
+    "reproduce.engine.own": "plays a user's own algorithm; in the digest of results of such",
+    "reproduce.engine.asked": "checks what such an algorithm asks for; likewise",
     "reproduce.engine.cost": "estimates before a run",
     "reproduce.engine.rates": "estimates before a run",
     "reproduce.engine.hardware": "the name of the machine",
@@ -45,6 +47,8 @@ HARMLESS = {
     "reproduce.problems.download": "fetches files, whose checksums are verified before they are read",
 }
 """Modules that cannot change a number, and why."""
+OWN = frozenset({"reproduce.engine.own", "reproduce.engine.asked"})
+"""Those of them that are in the digest of a user's own algorithms."""
 
 
 @cache
@@ -54,7 +58,7 @@ def files(modules: frozenset[str]) -> frozenset[Path]:
     stack = [ENTRY, *modules]
     while stack:
         name = stack.pop()
-        if name not in found and name not in HARMLESS:
+        if name not in found and (name not in HARMLESS or name in OWN & modules):
             found.add(name)
             stack += imports(name)
     sources = {path(name) for name in found}

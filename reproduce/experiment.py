@@ -225,7 +225,8 @@ def code(experiments: Iterable[Experiment]) -> str:
     """
     classes = {c for e in experiments for c in _classes(e)}
     own = _own(classes)
-    return closure.with_own(closure.digest(closure.files(frozenset(_packaged(classes)) | closure.packaged(own))), own)
+    theirs = closure.packaged(own) | closure.OWN if own else frozenset()
+    return closure.with_own(closure.digest(closure.files(frozenset(_packaged(classes)) | theirs)), own)
 
 
 def modules(experiment: Experiment) -> set[str]:

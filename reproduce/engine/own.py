@@ -34,7 +34,8 @@ import torch
 from torch import Tensor
 
 from reproduce import inputs
-from reproduce.engine.requests import Evaluate, check, checked_model, listed
+from reproduce.engine.asked import check, checked_model
+from reproduce.engine.requests import Evaluate, listed
 from reproduce.errors import OwnCodeError
 from reproduce.experiment import Experiment, own_files
 from reproduce.streams import globally
