@@ -165,6 +165,10 @@ def _label(value: Any) -> str:
     return _text(value) and "text in one line, a number, true or false"
 
 
+def _sum(value: Any) -> str:
+    return "" if value is None else _word(value.replace(" ", "-") if isinstance(value, str) else value)
+
+
 def _record(value: Any) -> str:
     """A part of a declaration is compared with today's as it is; here it must only be one."""
     return "" if isinstance(value, Mapping) and isinstance(value.get("type"), str) else "a declared record"
@@ -188,7 +192,7 @@ NOTE = {
     **TRAINING,
     **{f"{name}?": form for name, form in COSTS.items()},
     **{"content": _word, "scale?": SCALES, "paper?": _word, "job?": _word, "panel?": _word, "substitute?": _text},
-    **{"data_notes?": TEXTS, "earlier?": [TRAINING]},
+    **{"data_notes?": TEXTS, "earlier?": [TRAINING], "read?": {"*": _sum}},
     "experiments": [{"labels": LABELS, **dict.fromkeys(PARTS, _record), "files?": TEXTS}],
 }
 

@@ -140,7 +140,7 @@ def test_every_entry_of_a_provenance_may_be_anything(here: Path) -> None:
     table = parquet.read_table(ODD)
     note = json.loads(table.schema.metadata[b"provenance"])
     training = {k: note[k] for k in ("seeds", "git", "date", "code", "machine")}
-    note |= {"earlier": [{**training, "seeds": note["seeds"][:1]}]}
+    note |= {"earlier": [{**training, "seeds": note["seeds"][:1]}], "read": {"file a": None, "variable B": "0" * 64}}
     written.write(ODD, note, table)
     assert consumed() == ""
     refused, tried = set(), 0
