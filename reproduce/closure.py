@@ -33,6 +33,9 @@ HARMLESS = {
     "reproduce.experiment": "the records' frames; what they hold is the declaration",
     "reproduce.engine.own": "plays a user's own algorithm; in the digest of results of such",
     "reproduce.engine.asked": "checks what such an algorithm asks for; likewise",
+    "reproduce.engine.kept": "checks what it leaves in the state; likewise",
+    "reproduce.engine.traces": "looks for what it remembers elsewhere; likewise",
+    "reproduce.engine.surroundings": "keeps the settings that it changes; likewise",
     "reproduce.engine.cost": "estimates before a run",
     "reproduce.engine.rates": "estimates before a run",
     "reproduce.engine.hardware": "the name of the machine",
@@ -47,7 +50,7 @@ HARMLESS = {
     "reproduce.problems.download": "fetches files, whose checksums are verified before they are read",
 }
 """Modules that cannot change a number, and why."""
-OWN = frozenset({"reproduce.engine.own", "reproduce.engine.asked"})
+OWN = frozenset(f"reproduce.engine.{name}" for name in ("own", "asked", "kept", "traces", "surroundings"))
 """Those of them that are in the digest of a user's own algorithms."""
 
 

@@ -23,7 +23,7 @@ from typing import Any
 Noted = dict[str, str | None]
 """What was read -> its SHA-256, None if it was not there: "file /a/b.csv", "folder /a", "variable HOME"."""
 
-OUTSIDE = ("subprocess.Popen", "os.system", "os.posix_spawn", "socket.connect")
+OUTSIDE = ("subprocess.Popen", "os.system", "os.posix_spawn", "socket.connect", "sqlite3.connect")
 """Events after which a result cannot be known to hold."""
 FOLDERS = ("os.listdir", "os.scandir")
 CHANGED = "changed while it was used"

@@ -6,6 +6,7 @@ Each has a hook that adds a small number to the model; `WORKS` and `REFUSED` say
 from __future__ import annotations
 
 HELPER = "KEPT = {}\n"
+LAZY = "N = [0]\n"
 
 OWN = """
 import collections, contextvars, functools, itertools, os, random, time, types
@@ -224,13 +225,146 @@ class AsksForText(FedAvg):
 @dataclass(frozen=True)
 class Same(FedAvg):
     mu: float = 1.0
+
+# What acts late: no two rounds that are trained once more show it.
+def late(n):
+    return 0.0 if n < 3 else 50.0
+
+import queue, threading
+
+QUEUE, LOCAL, MAP = queue.Queue(), threading.local(), map(lambda i: i, range(10**9))
+GRAD, NOTED, PARTIAL = torch.nn.Parameter(torch.zeros(1)), torch.zeros(1), functools.partial(int)
+__hidden = [0]
+
+class Private:
+    __slots__ = ("__n",)
+    def __init__(self):
+        self.__n = 0
+    def next(self):
+        self.__n += 1
+        return self.__n
+
+PRIVATE = Private()
+
+@functools.cache
+def box():
+    return {"n": 0}
+
+def grown(parameter):
+    parameter.grad = torch.ones(1) if parameter.grad is None else parameter.grad + 1
+    return float(parameter.grad)
+
+def hide():
+    __hidden[0] += 1
+    return __hidden[0]
+
+def lazy():
+    import habits_lazy
+    habits_lazy.N[0] += 1
+    return habits_lazy.N[0]
+
+habit("LateQueue", lambda self, state: late((QUEUE.put(1), QUEUE.qsize())[1]))
+habit("LateLocal", lambda self, state: late(counted(LOCAL)))
+habit("LateMap", lambda self, state: late(next(MAP)))
+habit("LateGrad", lambda self, state: late(grown(GRAD)))
+habit("LateAttribute", lambda self, state: late(counted(NOTED)))
+habit("LatePartial", lambda self, state: late(counted(PARTIAL)))
+habit("LatePrivate", lambda self, state: late(PRIVATE.next()))
+habit("LateHidden", lambda self, state: late(hide()))
+habit("LateLazy", lambda self, state: late(lazy()))
+habit("MutatedCache", lambda self, state: late(item(box())))
+
+@dataclass(frozen=True)
+class MutatedProperty(Habit):
+    @functools.cached_property
+    def kept(self):
+        return {"n": 0}
+    def number(self, env, state):
+        return late(item(self.kept))
+
+def reaches(name, hook):
+    def aggregate(self, env, state, now, cohort, trained):
+        FedAvg.aggregate(self, env, state, now, cohort, trained)
+        hook(env, state)
+    globals()[name] = dataclass(frozen=True)(type(name, (FedAvg,), {"aggregate": aggregate, "__module__": __name__}))
+
+reaches("OnEnv", lambda env, state: counted(env))
+reaches("OnTask", lambda env, state: counted(env.task))
+reaches("OnArena", lambda env, state: counted(env.task.arena))
+reaches("SharedWeights", lambda env, state: env.task.weights.__setitem__(0, 0.5))
+reaches("SharedData", lambda env, state: env.task.arena.e.mul_(0.9))
+reaches("SharedNumbers", lambda env, state: env.task.arena.e.numpy().__imul__(0.9))
+reaches("ClocksRound", lambda env, state: state.update(round=state["round"] + 1))
+reaches("ClocksDone", lambda env, state: state.update(done=True))
+reaches("ClocksStatus", lambda env, state: state.update(status="odd"))
+reaches("ClearsHistory", lambda env, state: state["history"].clear())
+reaches("EditsHistory", lambda env, state: state["history"].__setitem__(0, (0, 0.0, "distance", "", 1.0)))
+reaches("RemovesModel", lambda env, state: state.pop("x"))
+reaches("HoldsDefault", lambda env, state: state.update(m=collections.defaultdict(int)))
+reaches("HoldsOrdered", lambda env, state: state.update(m=collections.OrderedDict(a=1)))
+reaches("HoldsSparse", lambda env, state: state.update(m=torch.eye(2).to_sparse()))
+reaches("HoldsTwice", lambda env, state: state.update(dict.fromkeys("ab", [])))
+
+def sets(env, state):
+    torch.set_default_dtype(torch.float16)
+    torch.set_grad_enabled(False)
+    np.seterr(all="raise")
+
+reaches("Sets64", sets)
+reaches("AddsToHistory", lambda env, state: state["history"].append((state["round"], float("nan"), "mine", "", 1.0)))
+
+def changes(name, tensor):
+    @dataclass(frozen=True)
+    class Changes(FedAvg):
+        def setup(self, env, state):
+            state["m"] = env.zeros(3) + 1
+        def local(self, env, state, now, cohort):
+            tensor(state["m"])
+            return FedAvg.local(self, env, state, now, cohort)
+    Changes.__name__ = Changes.__qualname__ = name
+    globals()[name] = Changes
+
+changes("EarlyData", lambda m: m.data.mul_(0.5))
+changes("EarlyNumbers", lambda m: m.numpy().__imul__(0.5))
+
+def answers(name, hook, answer):
+    body = {hook: lambda self, env, *rest: answer(getattr(FedAvg, hook)(self, env, *rest)), "__module__": __name__}
+    globals()[name] = dataclass(frozen=True)(type(name, (FedAvg,), body))
+
+from reproduce.algorithms.base import Participants
+
+answers("OneWeight", "choose", lambda c: Participants(c.ids, c.weight[:1]))
+answers("NumberAsWeight", "choose", lambda c: Participants(c.ids, 0.3))
+answers("TupleChosen", "choose", lambda c: (c.ids, c.weight))
+answers("TwiceChosen", "choose", lambda c: Participants(np.repeat(c.ids, 2), np.repeat(c.weight, 2) / 2))
+answers("OneMessageWeight", "message_weights", lambda w: w[:1])
+answers("MetricsTwice", "metrics", lambda m: (r for r in [*m] * 2))
+answers("MetricsNone", "metrics", lambda m: iter(()))
+answers("MetricsNan", "metrics", lambda m: ((n, k, float("nan")) for n, k, v in m))
+answers("ModelsByNumber", "models", lambda m: {1: m[""]})
+answers("RoundAsTuple", "round", lambda r: ())
 """
 
 WORKS = (
     *("GlobalNumpy", "GlobalTorch", "GlobalRandom", "Memo", "Seeded", "Cached", "Remembers", "Strided", "EntersState"),
-    "Same",
+    *("Same", "MutatedCache", "MutatedProperty", "Sets64", "AddsToHistory"),
 )
 OUTSIDE = {
+    "LateQueue": "`QUEUE` of habits.py",
+    "LateLocal": "`LOCAL` of habits.py",
+    "LateMap": "`MAP` of habits.py",
+    "LateGrad": "`GRAD` of habits.py",
+    "LateAttribute": "`NOTED` of habits.py",
+    "LatePartial": "`PARTIAL` of habits.py",
+    "LatePrivate": "`PRIVATE` of habits.py",
+    "LateHidden": "`__hidden` of habits.py",
+    "LateLazy": "`N` of habits_lazy.py",
+    "OnEnv": "attributes of env",
+    "OnTask": "attributes of env.task",
+    "OnArena": "attributes of env.task.arena",
+    "SharedWeights": "env.task's weights, samples or indices",
+    "SharedData": "env.task.arena.e",
+    "SharedNumbers": "numbers of env.task.arena.e",
     "OnClass": "`OnClass` of habits.py",
     "SetsItself": "its own `n`",
     "Counts": "`Counts` of habits.py",
@@ -259,6 +393,26 @@ UNREPEATED = ("InAnother", "NoSeed", "Clock", "Entropy")
 
 REFUSED = {
     **dict.fromkeys(("Early", "EarlyInPlace", "EarlyInArray"), "`round` changes the state before its last request"),
+    **dict.fromkeys(("EarlyData", "EarlyNumbers"), "`round` changes the state before its last request"),
+    "ClocksRound": '`round` changes state["round"], which is the clock\'s',
+    "ClocksDone": '`round` changes state["done"], which is the clock\'s',
+    "ClocksStatus": '`round` changes state["status"], which is the clock\'s',
+    **dict.fromkeys(("ClearsHistory", "EditsHistory"), "`round` changes the history"),
+    "RemovesModel": '`round` removes state["x"]',
+    "HoldsDefault": 'state["m"] holds a defaultdict',
+    "HoldsOrdered": 'state["m"] holds a OrderedDict',
+    "HoldsSparse": 'state["m"] holds a Tensor',
+    "HoldsTwice": 'state["b"] holds a list that is state["a"], too',
+    "OneWeight": "`choose` gives (",
+    "NumberAsWeight": "`choose` gives (",
+    "TupleChosen": "`choose` gives Participants, not tuple",
+    "TwiceChosen": "`clients` of Train has a client twice",
+    "OneMessageWeight": "`message_weights` gives (1,) for (",
+    "MetricsTwice": "`metrics` gives a metric and key twice",
+    "MetricsNone": "`metrics` gives nothing",
+    "MetricsNan": "`metrics` gives nan for distance",
+    "ModelsByNumber": "`models` gives a mapping from words",
+    "RoundAsTuple": "`round` is a generator of requests, not tuple ()",
     "Evaluates": "`models` changes the state before its last request",
     "HoldsSet": 'state["seen"] holds a set',
     "Half": "the model that the server step leaves is torch.float16",

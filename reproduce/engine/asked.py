@@ -22,10 +22,11 @@ MODELS = {Train: ("start", "correction", "anchor", "previous", "teacher"), Gradi
 """Fields that hold models [P] or several of them [C, P]."""
 
 
-def check(task: Task, request: Any) -> None:
+def check(task: Task, request: Any, distinct: bool = False) -> None:
     """Raises OwnCodeError for a request whose tensors and arrays are not what its type says: compiled code trusts them.
 
-    Contents are not read: a step size that is not finite ends in a recorded divergence.
+    Contents are not read: a step size that is not finite ends in a recorded divergence. distinct: may no client occur
+    twice, as in a round?
     """
     if type(request) not in MODELS:
         raise OwnCodeError(f"a hook asks for {type(request).__name__}, which is no Train, Gradient or Evaluate")
@@ -44,13 +45,18 @@ def check(task: Task, request: Any) -> None:
         return
     for name in PER_CLIENT:
         value = getattr(request, name)
-        if (name in ("round", "lr") and np.ndim(value) == 0) or (name == "offset" and value is None):
+        if name == "round" and isinstance(value, int | np.integer) and 0 <= value < 2**32:
+            continue
+        if (name == "lr" and np.ndim(value) == 0) or (name == "offset" and value is None):
             continue
         kinds = "iuf" if name == "lr" else "iu"
         if not isinstance(value, np.ndarray) or value.shape != request.clients.shape or value.dtype.kind not in kinds:
             raise OwnCodeError(f"`{name}` of {what} has one number for each client, [{clients}], not {_said(value)}")
-    if (request.steps < 0).any():
-        raise OwnCodeError(f"`steps` of {what} are negative for some client")
+    for name in ("steps", "offset"):
+        if (value := getattr(request, name)) is not None and (value < 0).any():
+            raise OwnCodeError(f"`{name}` of {what} are negative for some client")
+    if distinct and len(np.unique(request.clients)) < len(request.clients):
+        raise OwnCodeError(f"`clients` of {what} has a client twice; those of a round are distinct, with weights")
     if request.weights is not None:
         _tensor(task, request.weights, f"`weights` of {what}, which `reduction` gives,")
         if request.weights.dim() != 2 or request.weights.shape[1] != clients:
@@ -60,6 +66,23 @@ def check(task: Task, request: Any) -> None:
         _tensor(task, request.thresholds, f"`thresholds` of {what}")
         if request.thresholds.shape != (shape := (clients, len(task.blocks))):
             raise OwnCodeError(f"`thresholds` of {what} are {list(shape)}, not {_said(request.thresholds)}")
+
+
+def checked_cohort(cohort: Any, *_: Any) -> Any:
+    """Who takes part, as `choose` gives it. Raises OwnCodeError for what is none."""
+    ids, weight = getattr(cohort, "ids", None), getattr(cohort, "weight", None)
+    if ids is None or weight is None:
+        raise OwnCodeError(f"`choose` gives Participants, not {type(cohort).__name__}")
+    if np.shape(weight) != np.shape(ids):
+        raise OwnCodeError(f"`choose` gives {np.shape(ids)} clients and {np.shape(weight)} weights: one for each")
+    return cohort
+
+
+def checked_weights(weights: Any, cohort: Any) -> Any:
+    """The weights [C] that `message_weights` gives. Raises OwnCodeError for another number of them."""
+    if np.shape(weights) != np.shape(cohort.ids):
+        raise OwnCodeError(f"`message_weights` gives {np.shape(weights)} for {np.shape(cohort.ids)} clients")
+    return weights
 
 
 def checked_model(task: Task, x: Any) -> Tensor:

@@ -21,6 +21,7 @@ from reproduce.algorithms.sliced import Sliced, common
 from reproduce.clocks.events import Events
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
+from reproduce.engine.rule import Rule
 from reproduce.errors import UserError, unknown
 from reproduce.experiment import Experiment, Label, Panel
 from reproduce.papers import PAPERS, artifacts
@@ -108,6 +109,8 @@ class Benchmark:
         labels: dict[str, Label] = {"benchmark": self.name, "algorithm": spec.text, "lr": float(algorithm.lr)}
         try:
             with owned(spec.text):
+                if not isinstance(algorithm.rule(), Rule):
+                    raise TypeError("`rule` gives a Rule")
                 return Experiment(labels, base.problem, base.system, _fitted(algorithm, base.system), _whole(clock))
         except UserError as error:
             if isinstance(error.__cause__, ValueError):

@@ -200,10 +200,11 @@ class Match:
         due = [(e, j) for e, j in jobs if not results.standing(j).holds]
         for entries, members in self.groups(due):
             try:
-                together(members)
                 if entries[0].own:
-                    repeated(entries[0], members)
-            except (Exception, SystemExit) as error:
+                    guarded(entries[0], members)
+                else:
+                    together(members)
+            except (Exception, SystemExit, GeneratorExit) as error:
                 if not entries[0].own or (isinstance(error, UserError) and not isinstance(error, OwnCodeError)):
                     raise
                 files = {str(f) for j in members for e in j.experiments for f in own_files(e)}
@@ -345,11 +346,26 @@ def together(jobs: Sequence[Job]) -> None:
         divide(Path(whole.output), jobs, codes)
 
 
+def guarded(entry: Entry, jobs: Sequence[Job]) -> None:
+    """Train jobs of a user's own class. Raises OwnCodeError, and leaves no results, if it changes this package or does
+    not repeat itself."""
+    from reproduce.engine.surroundings import unpatched
+
+    try:
+        for step in (lambda: together(jobs), lambda: repeated(entry, jobs)):
+            with unpatched():
+                step()
+    except OwnCodeError:
+        for j in jobs:
+            Path(j.output).unlink(missing_ok=True)
+        raise
+
+
 def repeated(entry: Entry, jobs: Sequence[Job]) -> None:
     """Train the first rounds of own jobs once more, by code that is loaded anew: all together they give the same bits,
     and one seed alone what it gives beside the others.
 
-    Raises OwnCodeError if they do not, and removes the results: nobody could reproduce them.
+    Raises OwnCodeError if they do not: nobody could reproduce them.
     """
     from reproduce.engine.replay import replay
     from reproduce.report.histories import load
@@ -364,8 +380,6 @@ def repeated(entry: Entry, jobs: Sequence[Job]) -> None:
         finally:
             sys.modules.update(loaded)
         if outcome.deviation if some == seeds else not outcome.agrees:
-            for j in jobs:
-                Path(j.output).unlink()
             when = "when they are trained once more" if some == seeds else f"for seed {some[0]} without the other seeds"
             raise OwnCodeError(
                 f"its first rounds give other numbers {when} ({outcome.where}): it may draw from a generator without a "

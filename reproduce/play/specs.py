@@ -18,7 +18,7 @@ from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
 from reproduce import closure, inputs
 from reproduce.algorithms.base import FedAvg
-from reproduce.errors import UserError, unknown
+from reproduce.errors import OwnCodeError, UserError, unknown
 
 LOADED: set[str] = set()
 """Modules of a user's own that were loaded; they are loaded again whenever they are named."""
@@ -98,6 +98,8 @@ def _load(module: str) -> ModuleType:
     if not path.is_file():
         near = [f.stem for f in Path.cwd().glob("*.py")]
         raise unknown("module", module, near) if near else UserError(f"there is no file {path.name} in this folder")
+    from reproduce.engine import surroundings  # torch, which a package's algorithm by name does not need
+
     known = sys.modules.get(module)
     other = known is not None and getattr(known, "__file__", "") != str(path)  # a notebook may have imported the file
     if other and module not in LOADED:
@@ -112,8 +114,10 @@ def _load(module: str) -> ModuleType:
         _forget(theirs)  # what they import may have changed, too
         sys.modules[module] = loaded
         LOADED.add(module)
-        with inputs.watched(map(str, theirs), anew=True):
+        with surroundings.kept(), surroundings.unpatched(), inputs.watched(map(str, theirs), anew=True):
             specification.loader.exec_module(loaded)
+    except OwnCodeError as error:
+        raise UserError(f"{path.name} cannot be used: {error}") from error
     except (Exception, SystemExit) as error:
         sys.modules.pop(module, None)
         raise UserError(f"{path.name} cannot be imported: {words(error, path)}") from error

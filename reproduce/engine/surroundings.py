@@ -1,0 +1,78 @@
+"""What code of a user's own may change for everything that runs after it: settings of the libraries, this package."""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import numpy as np
+import torch
+
+from reproduce.errors import OwnCodeError
+
+PACKAGE = "reproduce"
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """Settings of torch, NumPy and Python are afterwards as they were: types, threads, warnings, the folder."""
+    before, errors, folder = _settings(), np.geterr(), os.getcwd()
+    with warnings.catch_warnings():
+        try:
+            yield
+        finally:
+            for (name, arguments), (_, now) in zip(before.items(), _settings().items(), strict=True):
+                if arguments != now:
+                    getattr(torch, name)(*arguments)
+            torch.set_flush_denormal(False)
+            np.seterr(**errors)
+            with suppress(OSError):  # a folder that is gone
+                os.chdir(folder)
+
+
+def _settings() -> dict[str, tuple[Any, ...]]:
+    """Function of torch that makes a setting -> its arguments now."""
+    return {
+        "set_default_dtype": (torch.get_default_dtype(),),
+        "set_default_device": (torch.get_default_device(),),
+        "set_grad_enabled": (torch.is_grad_enabled(),),
+        "set_num_threads": (torch.get_num_threads(),),
+        "set_float32_matmul_precision": (torch.get_float32_matmul_precision(),),
+        "use_deterministic_algorithms": (torch.are_deterministic_algorithms_enabled(),),
+    }
+
+
+@contextmanager
+def unpatched() -> Iterator[None]:
+    """Raises OwnCodeError if functions, classes or constants of this package were exchanged, and puts them back.
+
+    What is trained next, and kept, would be another algorithm under the same name."""
+    before = {(id(owner), name): (owner, name, value) for owner, name, value in _held()}
+    try:
+        yield
+    finally:
+        changed = []
+        for owner, name, value in before.values():
+            if vars(owner).get(name) is not value:
+                setattr(owner, name, value)
+                changed.append(f"{owner.__name__}.{name}")
+    if changed:
+        raise OwnCodeError(
+            f"it exchanges {' and '.join(sorted(changed))} of this package: inherit and override instead"
+        )
+
+
+def _held() -> Iterator[tuple[Any, str, Any]]:
+    """(module or class, name, value) of all that the loaded modules of this package define."""
+    for module in [m for n, m in list(sys.modules.items()) if n.partition(".")[0] == PACKAGE]:
+        for name, value in list(vars(module).items()):
+            if name.startswith("__") or isinstance(value, types.ModuleType):
+                continue
+            yield module, name, value
+            if isinstance(value, type) and value.__module__ == module.__name__:
+                yield from ((value, n, v) for n, v in list(vars(value).items()) if callable(v) or not n.startswith("_"))
