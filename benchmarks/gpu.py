@@ -232,10 +232,10 @@ def _check(task: ClassificationTask) -> Callable[[Trainer], float]:
     """Distance of a trainer's updates from the float32 reference, relative to their length, for two clients with two
     steps and with one."""
     request = Train(np.arange(min(2, task.clients)), np.array([2, 1])[: task.clients], task.initial(), 0.01, 0)
-    expected = Trainer(1, "reference").train([(task, request)])[0].update
+    expected = Trainer(1, "reference").train([(task, request)])[0].rows
 
     def deviation(trainer: Trainer) -> float:
-        found = trainer.train([(task, request)])[0].update
+        found = trainer.train([(task, request)])[0].rows
         return float((found - expected).norm() / expected.norm())
 
     return deviation

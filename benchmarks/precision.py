@@ -20,7 +20,7 @@ def main() -> None:
     task = Tasks(settings()).get(RESNET.problem, 0)
     assert isinstance(task, ClassificationTask)
     job = (task, Train(np.arange(1), np.ones(1, dtype=int), task.initial(), 0.01, 0))
-    exact, rounded = (Trainer(precision=p).train([job])[0].update for p in ("float32", "bfloat16"))
+    exact, rounded = (Trainer(precision=p).train([job])[0].rows for p in ("float32", "bfloat16"))
     apart = float((exact - rounded).norm() / exact.norm())
     samples = RESNET.samples_per_round
     print("| work | float32 samples/s | bfloat16 samples/s | ratio | range | distance / gradient |")

@@ -60,11 +60,11 @@ def test_strategies_equal_the_reference(strategy: str) -> None:
     """Unequal steps, and short batches of unequal lengths (7 and 6 samples) that are not the last."""
     task = task_of("crop_flip")
     request = Train(np.arange(5), np.array([3, 7, 1, 7, 0]), task.initial(), 0.1, 4)
-    expected = Trainer(strategy="reference").train([(task, request)])[0].update
-    actual = Trainer(strategy=strategy).train([(task, request)])[0].update
+    expected = Trainer(strategy="reference").train([(task, request)])[0].rows
+    actual = Trainer(strategy=strategy).train([(task, request)])[0].rows
     torch.testing.assert_close(actual, expected, rtol=0, atol=1e-10)
     plain = task_of("none")
-    without = Trainer(strategy=strategy).train([(plain, request)])[0].update
+    without = Trainer(strategy=strategy).train([(plain, request)])[0].rows
     assert (actual - without).abs().max() > 1e-3
 
 

@@ -251,7 +251,7 @@ def test_slow_clients_need_not_send_their_mean_gradient() -> None:
     for i in range(5):  # the end of client i alone: a cohort in which only its update is added
         experiment = run.experiment
         one = replace(_local(run, experiment), weights=None)
-        end = Trainer().train([(run.env.task, one)])[0].update[i]
+        end = Trainer().train([(run.env.task, one)])[0].rows[i]
         mean = -end / (LR * k[i]) - lam * (run.state["nu"] - run.state["nu_m"][i])
         torch.testing.assert_close(mean, after.state["nu_m"][i], rtol=0, atol=1e-10)
 

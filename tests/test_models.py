@@ -237,7 +237,7 @@ def test_training_equals_pytorchs_modules(name: str, rule: str, strategy: str) -
     task = task_of(SMALL[name])
     x = task.initial()
     request = Train(np.arange(C), STEPS, x, LR, 4, RULES[rule])
-    update = Trainer(strategy=strategy).train([(task, request)])[0].update
+    update = Trainer(strategy=strategy).train([(task, request)])[0].rows
     for client in range(C):
         end = plain(task, x, client, int(STEPS[client]), RULES[rule])
         torch.testing.assert_close(x + update[client], end, **TOLERANCE)
@@ -331,16 +331,16 @@ def test_training_the_rows_that_are_read_equals_training_all(rule: str) -> None:
     trainer = Trainer()
     sparse, dense = trainer.train([(task, request)])[0], Trainer(strategy="reference").train([(task, request)])[0]
     assert trainer.used - {"onednn-products"} == {"sparse"}
-    for name in ("update", "mean_gradient", "first_gradient"):
+    for name in ("rows", "mean_gradient", "first_gradient"):
         if getattr(dense, name) is not None:
             torch.testing.assert_close(getattr(sparse, name), getattr(dense, name), **TOLERANCE)
     for client in range(C):
         if rule in RULES:
             end = plain(task, x, client, int(STEPS[client]), rules[rule])
-            torch.testing.assert_close(x + sparse.update[client], end, **TOLERANCE)
+            torch.testing.assert_close(x + sparse.rows[client], end, **TOLERANCE)
         plan = task.plan(client, int(STEPS[client]), 4, 0)
         read = set(task.arena.train_x[torch.from_numpy(plan[plan >= 0])].flatten().tolist()) - {0}
-        moved = sparse.update[client][task.blocks["embedding.weight"]].view(500, 6).any(1).nonzero().flatten()
+        moved = sparse.rows[client][task.blocks["embedding.weight"]].view(500, 6).any(1).nonzero().flatten()
         assert set(moved.tolist()) == read, "the padding row stays"
 
 
@@ -350,9 +350,9 @@ def test_terms_that_move_rows_that_are_not_read_are_trained_densely() -> None:
     for name, terms in (("correction", {}), ("anchor", {"rule": Rule(mu=0.5)})):
         request = Train(np.arange(C), STEPS, x, LR, 4, **{name: task.initial(name)}, **terms)
         trainer = Trainer()
-        update = trainer.train([(task, request)])[0].update
+        update = trainer.train([(task, request)])[0].rows
         assert trainer.used - {"onednn-products"} == {"stacked"}
-        expected = Trainer(strategy="reference").train([(task, request)])[0].update
+        expected = Trainer(strategy="reference").train([(task, request)])[0].rows
         torch.testing.assert_close(update, expected, **TOLERANCE)
         with pytest.raises(UserError, match=f"'sparse' cannot compute this: it does not serve {name}"):
             Trainer(strategy="sparse").train([(task, request)])
@@ -373,10 +373,10 @@ def test_a_network_without_normalisation_is_compiled() -> None:
     task = task_of(SMALL["plain"])
     request = Train(np.arange(C), STEPS, task.initial(), LR, 0, RULES["momentum"])
     try:
-        compiled = Trainer(strategy="compiled").train([(task, request)])[0].update
+        compiled = Trainer(strategy="compiled").train([(task, request)])[0].rows
     except UserError:
         pytest.skip("no C compiler")
-    torch.testing.assert_close(compiled, Trainer(strategy="reference").train([(task, request)])[0].update, **TOLERANCE)
+    torch.testing.assert_close(compiled, Trainer(strategy="reference").train([(task, request)])[0].rows, **TOLERANCE)
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_neon_equals_reference(program: Path, tmp_path: Path, name: str, rule: R
     job = request(task, rule)
     job.correction = None
     client, steps = 1, int(job.steps[1])
-    expected = Trainer(strategy="reference").train([(task, job)])[0].update[client]
+    expected = Trainer(strategy="reference").train([(task, job)])[0].rows[client]
     start = job.start[client]
     assert task.test_indices is None
     plan = task.plan(client, steps, 4, int(job.offset[client]))  # type: ignore[index]

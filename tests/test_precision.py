@@ -43,7 +43,7 @@ def train(model: Model, trainer: Trainer, dtype: torch.dtype = torch.float32) ->
     task = Tasks(settings(), dtype).get(problem, 3)
     assert isinstance(task, ClassificationTask)
     request = Train(np.arange(3), np.array([2, 3, 1]), task.initial(), 0.05, 0)
-    return trainer.train([(task, request)])[0].update
+    return trainer.train([(task, request)])[0].rows
 
 
 @pytest.mark.parametrize("graphs", [False, True])

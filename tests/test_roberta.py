@@ -253,7 +253,7 @@ def test_local_training_equals_the_librarys(rule: Rule, strategy: str) -> None:
     """Clients of different lengths, short batches, texts of different lengths; SGD and AdamW of PyTorch."""
     task = task_of(SMALL)
     model, x = task.problem.model, task.initial()
-    update = Trainer(strategy=strategy).train([(task, Train(np.arange(C), STEPS, x, LR, 4, rule))])[0].update
+    update = Trainer(strategy=strategy).train([(task, Train(np.arange(C), STEPS, x, LR, 4, rule))])[0].rows
     make: Callable[..., Any] = torch.optim.SGD
     if rule.betas:
         make = partial(torch.optim.AdamW, betas=rule.betas, eps=1e-8, weight_decay=0.0)
@@ -299,7 +299,7 @@ def test_stacks_train_as_clients_alone(name: str, dropout: float) -> None:
     x, thresholds = task.initial(), torch.full((C, len(task.problem.model.shapes)), 0.01, dtype=torch.float64)
     request = Train(np.arange(C), np.array([3, 5, 3]), x, LR, 6, rule, thresholds=thresholds if rule.mask else None)
     kinds = ("stacked", "sequential", "reference")
-    stacked, alone, reference = (Trainer(strategy=kind).train([(task, request)])[0].update for kind in kinds)
+    stacked, alone, reference = (Trainer(strategy=kind).train([(task, request)])[0].rows for kind in kinds)
     torch.testing.assert_close(stacked, reference, **EXACT)
     torch.testing.assert_close(alone, reference, **EXACT)
     assert reference.abs().max() > 1e-3

@@ -124,7 +124,7 @@ def test_a_second_pass_moves_running_statistics_twice(passes: int, strategy: str
     far = torch.stack([task.initial("far", m) for m in range(C)])
     rule = Moon(0.1, momentum=0.5, mu=2.0, temperature=0.4, second_pass=passes == 2).rule()
     request = Train(np.arange(C), np.full(C, 5), task.initial(), 0.1, 1, rule, previous=far)
-    update = Trainer(strategy=strategy).train([(task, request)])[0].update
+    update = Trainer(strategy=strategy).train([(task, request)])[0].rows
     for m in range(C):
         torch.testing.assert_close(
             update[m], as_released(task, task.initial(), far[m], m, 5, passes), rtol=0, atol=1e-10
@@ -139,7 +139,7 @@ def test_without_dropout_before_the_features_a_second_pass_moves_nothing_else() 
     for twice in (False, True):
         rule = Moon(0.1, second_pass=twice).rule()
         request = Train(np.arange(C), np.ones(C, dtype=np.int64), env.initial(), 0.1, 1, rule, previous=far)
-        moved.append(Trainer().train([(env.task, request)])[0].update)  # type: ignore[list-item]
+        moved.append(Trainer().train([(env.task, request)])[0].rows)  # type: ignore[list-item]
     once, twice_moved = moved
     torch.testing.assert_close(twice_moved[:, ~statistics], once[:, ~statistics], rtol=0, atol=1e-12)
     torch.testing.assert_close(twice_moved[:, statistics], 1.9 * once[:, statistics], rtol=0, atol=1e-12)
