@@ -334,7 +334,7 @@ def _repeats(codes: Mapping[str, np.ndarray], starts: np.ndarray, time: pa.Chunk
 CELLS = ("algorithm", "seed", "metric", "value")
 """Columns of every file of cells."""
 NOT_NAMES = ("value", "censored", "text")
-NO = dict.fromkeys(("0", "0.0", "false"), "False")
+NO = dict.fromkeys(("0", "0.0", "false", ""), "False")  # a gap where measures with and without meet
 
 
 def cells(path: Path) -> pd.DataFrame:
