@@ -100,7 +100,7 @@ def test_schemes_draw_with_these_weights() -> None:
 def test_draws_are_among_the_members_by_their_share_of_the_objective() -> None:
     """Clients 1, 3 and 4 of six are there; the others' steps and links, which would end FedACS, do not matter."""
     here, there = env(), np.array([1, 3, 4])
-    here.weights = np.array([0.1, 0.2, 0.1, 0.3, 0.1, 0.2])
+    here.task.weights = np.array([0.1, 0.2, 0.1, 0.3, 0.1, 0.2])
     norm, success = np.array([0.0, 2.0, 0.0, 1.0, 4.0, 0.0]), np.array([1.0, 0.5, 0.0, 1.0, 1.0, 1.0])
     zeros, totals = np.zeros(M, dtype=np.int64), {name: np.zeros(M) for name in ("w", "fedacs", "os")}
     gradients = torch.tensor([[3.0, 4.0, 0.0], [0.0, 1.0, 0.0], [2.0, 0.0, 0.0]], dtype=torch.float64)
