@@ -5,7 +5,7 @@ PYTHON ?= python3
 CORES ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
-TORCH := $(shell grep ^torch== constraints.txt)
+TORCH := $(shell grep -E '^torch(vision)?==' constraints.txt)
 # PyPI's torch for Linux brings gigabytes of CUDA; the index with the CPU builds does not. Empty: pip's own configuration.
 TORCH_INDEX ?=
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -41,7 +41,7 @@ format: $(VENV)/dev.stamp
 $(VENV)/workflow.stamp: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed: make PYTHON=python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(INSTALL) $(if $(TORCH_INDEX),--no-deps --index-url $(TORCH_INDEX)) "$(TORCH)"
+	$(INSTALL) $(if $(TORCH_INDEX),--no-deps --index-url $(TORCH_INDEX)) $(TORCH)
 	$(INSTALL) --editable ".[workflow]"
 	@touch $@
 

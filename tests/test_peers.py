@@ -29,9 +29,9 @@ import torchvision.datasets
 print("no")
 """
 HELPED = """
-from benchmarks.peers import torchvision_operators
+from reproduce import vision
 import torchvision.datasets
-print(torchvision_operators.LIBRARY is not None)
+print(vision.LIBRARY is not None)
 """
 
 

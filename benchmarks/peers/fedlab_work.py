@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from benchmarks.peers import torchvision_operators  # noqa: F401 (first: FedLab imports torchvision)
+from reproduce import vision  # noqa: F401 (first: FedLab imports torchvision)
 
 # isort: split
 import torch

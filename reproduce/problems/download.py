@@ -129,13 +129,11 @@ def _fetch(url: str, target: Path) -> None:
 
 
 def _torchvision(source: Source, temporary: Path) -> Arrays:
-    try:
-        from torchvision import datasets
-    except ImportError as error:
-        raise _needs("torchvision", source) from error
+    from reproduce.vision import torchvision
+
     arrays: Arrays = {}
     for part in PARTS:
-        fetched = getattr(datasets, TORCHVISION[source.name])(str(temporary), train=part == "train", download=True)
+        fetched = getattr(torchvision.datasets, TORCHVISION[source.name])(str(temporary), train=part == "train", download=True)
         arrays[f"{part}_x"] = np.asarray(fetched.data, np.uint8).reshape(-1, *source.shape)
         arrays[f"{part}_y"] = np.asarray(fetched.targets, np.int64)
     return arrays
@@ -153,13 +151,6 @@ def _online(source: Source, fetch: Callable[[], Any]) -> Any:
             f"data set {source.name} could not be fetched ({type(error).__name__}: {error}); check the network, or "
             f"copy the files into the data folder from another machine (docs/data.md)"
         ) from error
-
-
-def _needs(package: str, source: Source) -> UserError:
-    return UserError(
-        f"getting {source.name} needs the package {package}, which cannot be imported: pip install {package}, "
-        f"or copy the files into the data folder (docs/data.md)"
-    )
 
 
 def _compare(source: Source, arrays: Arrays) -> None:
