@@ -133,7 +133,9 @@ def _torchvision(source: Source, temporary: Path) -> Arrays:
 
     arrays: Arrays = {}
     for part in PARTS:
-        fetched = getattr(torchvision.datasets, TORCHVISION[source.name])(str(temporary), train=part == "train", download=True)
+        fetched = getattr(torchvision.datasets, TORCHVISION[source.name])(
+            str(temporary), train=part == "train", download=True
+        )
         arrays[f"{part}_x"] = np.asarray(fetched.data, np.uint8).reshape(-1, *source.shape)
         arrays[f"{part}_y"] = np.asarray(fetched.targets, np.int64)
     return arrays
