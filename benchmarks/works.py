@@ -12,10 +12,8 @@ import torch
 from torch import Tensor
 
 from reproduce.problems import Classification
-from reproduce.problems.alexnet import AlexNet
 from reproduce.problems.batches import Batches, Shuffled
-from reproduce.problems.fasttext import FastText
-from reproduce.problems.models import MLP, ConvNet, Model, ResNet, Softmax
+from reproduce.problems.models import MLP, AlexNet, ConvNet, FastText, Model, ResNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.problems.sample import Sample
 

@@ -24,8 +24,7 @@ from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
 from reproduce.problems import Classification, Quadratic
-from reproduce.problems.fasttext import FastText
-from reproduce.problems.models import MLP, ConvNet, Model, ResNet, Softmax
+from reproduce.problems.models import MLP, ConvNet, FastText, Model, ResNet, Softmax
 from reproduce.settings import Settings
 from reproduce.speed import measure
 from reproduce.systems import System

@@ -32,9 +32,7 @@ from reproduce.experiment import SCALES, Experiment
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Shuffled
 from reproduce.problems.embedded import GaussianClasses, ImageBlobs, TopicTokens
-from reproduce.problems.fasttext import FastText
-from reproduce.problems.models import MLP, ConvNet, ResNet, Softmax
-from reproduce.problems.normalised import NormConvNet
+from reproduce.problems.models import MLP, ConvNet, FastText, NormConvNet, ResNet, Softmax
 from reproduce.problems.partitions import IID, PartialOverlap, Shards
 from reproduce.settings import Settings
 from reproduce.systems import System

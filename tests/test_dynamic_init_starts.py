@@ -10,8 +10,7 @@ from reproduce.algorithms.session_starts import Average, Previous, Proposed, Ran
 from reproduce.engine.layout import Layout
 from reproduce.engine.ops import One
 from reproduce.problems.batches import Walk
-from reproduce.problems.models import Softmax
-from reproduce.problems.normalised import NormConvNet
+from reproduce.problems.models import NormConvNet, Softmax
 
 BLOCKS = {"fc1.weight": slice(0, 3), "fc1.bias": slice(3, 5), "fc2.weight": slice(5, 7)}
 

@@ -25,12 +25,23 @@ from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.experiment import Experiment
 from reproduce.problems import Classification
-from reproduce.problems.alexnet import AlexNet
 from reproduce.problems.batches import Shuffled
 from reproduce.problems.embedded import ImageBlobs, TopicTokens
-from reproduce.problems.fasttext import FastText
-from reproduce.problems.models import MLP, ConvNet, Model, ResNet, Softmax
-from reproduce.problems.normalised import CNN_SVHN, SVHN_CNN, SVHN_CONS, ImageNetResNet, NormConvNet, ProjectedConvNet
+from reproduce.problems.models import (
+    CNN_SVHN,
+    MLP,
+    SVHN_CNN,
+    SVHN_CONS,
+    AlexNet,
+    ConvNet,
+    FastText,
+    ImageNetResNet,
+    Model,
+    NormConvNet,
+    ProjectedConvNet,
+    ResNet,
+    Softmax,
+)
 from reproduce.problems.partition_dirichlet import DirichletClass
 from reproduce.settings import Settings
 from reproduce.systems import System
@@ -73,109 +84,6 @@ def test_weight_tensors_are_as_many_as_the_specification_says() -> None:
     assert weights(FastText()) == 2
 
 
-# --- the same networks as PyTorch modules, whose state dictionaries have our names -----------------------------------
-
-
-class Norm(nn.Module):
-    """`NormConvNet`: convolutions, and batch normalisation by PyTorch."""
-
-    def __init__(self, m: NormConvNet) -> None:
-        super().__init__()
-        self.m, inputs = m, m.channels
-        for layer, width, _ in m.layers:
-            self.add_module(f"conv{layer}", nn.Conv2d(inputs, width, 3, padding=1))
-            self.add_module(f"bn{layer}", nn.BatchNorm2d(width) if m.normalisation == "running" else nn.Identity())
-            inputs = width
-        self.fc1 = nn.Linear(inputs * (m.size // 2 ** len(m.blocks)) ** 2, m.hidden)
-        self.fc2 = nn.Linear(m.hidden, m.classes)
-
-    def forward(self, x: Tensor) -> Tensor:
-        for layer, _, last in self.m.layers:
-            x = torch.relu(self.get_submodule(f"bn{layer}")(self.get_submodule(f"conv{layer}")(x)))
-            x = nn.functional.max_pool2d(x, 2) if last else x
-        return self.fc2(torch.relu(self.fc1(x.flatten(1))))
-
-
-class Projected(nn.Module):
-    def __init__(self, m: ProjectedConvNet) -> None:
-        super().__init__()
-        a, b = m.widths
-        self.conv1, self.bn1 = nn.Conv2d(m.channels, a, 5), nn.BatchNorm2d(a)
-        self.conv2, self.bn2 = nn.Conv2d(a, b, 5), nn.BatchNorm2d(b)
-        flat = b * (((m.size - 4) // 2 - 4) // 2) ** 2
-        self.fc1, self.fc2, self.fc3 = (nn.Linear(i, o) for i, o in zip((flat, *m.hidden), m.hidden, strict=False))
-        self.projection, self.ln = nn.Linear(m.hidden[-1], m.projection), nn.LayerNorm(m.projection)
-        self.fc = nn.Linear(m.projection, m.classes)
-
-    def forward(self, x: Tensor) -> Tensor:
-        for conv, norm in ((self.conv1, self.bn1), (self.conv2, self.bn2)):
-            x = nn.functional.max_pool2d(torch.relu(norm(conv(x))), 2)
-        x = x.flatten(1)
-        for layer in (self.fc1, self.fc2, self.fc3):
-            x = torch.relu(layer(x))
-        return self.fc(self.ln(self.projection(x)))
-
-
-class Block(nn.Module):
-    """torchvision's BasicBlock."""
-
-    def __init__(self, inputs: int, width: int, stride: int) -> None:
-        super().__init__()
-        self.conv1, self.bn1 = nn.Conv2d(inputs, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width)
-        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width)
-        self.downsample: nn.Module = nn.Identity()
-        if stride != 1 or inputs != width:
-            self.downsample = nn.Sequential(nn.Conv2d(inputs, width, 1, stride, bias=False), nn.BatchNorm2d(width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.relu(self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x))))) + self.downsample(x))
-
-
-class Residual(nn.Module):
-    """torchvision's ResNet with a projection before the classifier."""
-
-    def __init__(self, m: ImageNetResNet) -> None:
-        super().__init__()
-        self.conv1, self.bn1 = nn.Conv2d(3, m.width, 7, 2, 3, bias=False), nn.BatchNorm2d(m.width)
-        inputs = m.width
-        for stage, count in enumerate({18: (2, 2, 2, 2), 34: (3, 4, 6, 3)}[m.depth], start=1):
-            blocks = []
-            for i in range(count):
-                width = m.width * 2 ** (stage - 1)
-                blocks.append(Block(inputs, width, 2 if stage > 1 and i == 0 else 1))
-                inputs = width
-            self.add_module(f"layer{stage}", nn.Sequential(*blocks))
-        for i, width in enumerate(m.projection, start=1):
-            self.add_module(f"projection{i}", nn.Linear(inputs, width))
-            inputs = width
-        self.projections, self.fc = len(m.projection), nn.Linear(inputs, m.classes)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = nn.functional.max_pool2d(torch.relu(self.bn1(self.conv1(x))), 3, 2, 1)
-        for stage in range(1, 5):
-            x = self.get_submodule(f"layer{stage}")(x)
-        x = x.mean((2, 3))
-        for i in range(1, self.projections + 1):
-            x = self.get_submodule(f"projection{i}")(x)
-            x = torch.relu(x) if i < self.projections else x
-        return self.fc(x)
-
-
-class Bag(nn.Module):
-    def __init__(self, m: FastText) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(m.vocabulary, m.width, padding_idx=0)
-        self.fc = nn.Linear(m.width, m.classes)
-
-    def forward(self, x: Tensor) -> Tensor:
-        kept = (x != 0).unsqueeze(-1)
-        return self.fc((self.embedding(x) * kept).sum(1) / (kept.sum(1) + 1e-6))
-
-
-MODULES: dict[type, Any] = {
-    NormConvNet: Norm, ProjectedConvNet: Projected, ImageNetResNet: Residual, FastText: Bag
-}  # fmt: skip
-
 SMALL: dict[str, Model] = {
     "norm": NormConvNet(3, 8, ((4, 3), (6,)), 5, 4, 0.0, "running"),
     "plain": NormConvNet(3, 8, ((4, 3), (6,)), 5, 4, 0.0, "none"),
@@ -202,8 +110,8 @@ def task_of(model: Model) -> Any:
 
 
 def module_of(task: Any, x: Tensor) -> nn.Module:
-    """The PyTorch module with the weights and statistics x [P]."""
-    module: nn.Module = MODULES[type(task.problem.model)](task.problem.model).double()
+    """The record's module with the weights and statistics x [P], which PyTorch itself runs."""
+    module: nn.Module = task.problem.model.module().double()
     missing = module.load_state_dict(task.arena.layout.named(x.clone()), strict=False)
     assert not missing.unexpected_keys
     assert all(key.endswith("num_batches_tracked") for key in missing.missing_keys)
@@ -399,8 +307,7 @@ def test_representations_are_what_the_last_layer_gets(model: Model, sample: tupl
     """Sizes of `encode`, MOON's features."""
     count = model.cost(sample)
     names = {name: name for name in model.shapes}
-    assert model.encode(count, names, sample) == (size,)
-    assert model.head(count, names, (size,)) == (model.classes,)  # type: ignore[attr-defined]
+    assert model.both(count, names, sample) == ((size,), (model.classes,))  # type: ignore[attr-defined]
 
 
 def test_initial_weights() -> None:
@@ -412,7 +319,7 @@ def test_initial_weights() -> None:
     assert (x["bn1.running_mean"] == 0).all()
     assert (x["bn1.running_var"] == 1).all()
     assert x["layer3.1.conv1.weight"].std().item() == pytest.approx((2 / (9 * 256)) ** 0.5, rel=0.02)
-    assert x["projection1.weight"].abs().max().item() == pytest.approx(512**-0.5, rel=0.01)
+    assert x["fc.0.weight"].abs().max().item() == pytest.approx(512**-0.5, rel=0.01)
     words = task_of(replace(SMALL["fasttext"], vocabulary=3000)).arena.layout
     table = words.named(words.initial(3))["embedding.weight"]
     assert (table[0] == 0).all()

@@ -27,7 +27,7 @@ from reproduce.play.names import NAMES
 from reproduce.play.specs import parse
 from reproduce.problems import Classification
 from reproduce.problems.batches import Shuffled
-from reproduce.problems.normalised import NormConvNet
+from reproduce.problems.models import NormConvNet
 from reproduce.problems.partitions import DirichletClass
 from reproduce.settings import settings
 from reproduce.systems import System

@@ -27,9 +27,7 @@ from reproduce.errors import UserError
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Cyclic
 from reproduce.problems.embedded import TopicTokens
-from reproduce.problems.exits import EarlyExits
-from reproduce.problems.fasttext import FastText
-from reproduce.problems.models import MLP, ConvNet, Model, ResNet, Softmax
+from reproduce.problems.models import MLP, ConvNet, EarlyExits, FastText, Model, ResNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import settings
 

@@ -24,7 +24,7 @@ from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
 from reproduce.problems import Classification
 from reproduce.problems.batches import Cyclic, Fixed
-from reproduce.problems.normalised import NormConvNet
+from reproduce.problems.models import NormConvNet
 from reproduce.problems.partitions import IID
 from reproduce.settings import settings
 from reproduce.systems import Steps, System

@@ -17,7 +17,7 @@ from reproduce.errors import UserError
 from reproduce.problems import Classification, tokens
 from reproduce.problems.batches import Shuffled
 from reproduce.problems.data import checksums, load
-from reproduce.problems.fasttext import FastText
+from reproduce.problems.models import FastText
 from reproduce.problems.partitions import IID
 from reproduce.problems.sources import SOURCES, File, Files
 from reproduce.problems.tokens import pieces

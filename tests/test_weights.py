@@ -19,7 +19,7 @@ from reproduce.problems import Classification, weights
 from reproduce.problems.batches import Shuffled
 from reproduce.problems.data import available
 from reproduce.problems.embedded import ImageBlobs, TopicTokens
-from reproduce.problems.normalised import ImageNetResNet
+from reproduce.problems.models import ImageNetResNet
 from reproduce.problems.partitions import IID
 from reproduce.problems.roberta import RoBERTa
 from reproduce.settings import Settings

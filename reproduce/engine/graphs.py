@@ -45,6 +45,8 @@ def obstacle(chunk: Chunk, arena: Arena) -> str:
         reasons.append("augmentation")
     if chunk.layout.model.trimmed:
         reasons.append("texts of different length")
+    if chunk.layout.model.kind == "alone":
+        reasons.append("a module that runs by itself")
     if chunk.layout.buffers:
         reasons.append("running statistics")
     if chunk.layout.model.batch_statistics and any((chunk.plans.get(s) < 0).any() for s in chunk.slots):

@@ -67,7 +67,13 @@ class Layout:
         return {n: part.view(s) for n, part, s in zip(self.names, parts, self.shapes, strict=True)}
 
     def initial(self, *key: int | str) -> Tensor:
-        """The random initial vector [P] (float32), drawn from the stream of `key`, parameter by parameter."""
+        """The random initial vector [P] (float32), drawn from the stream of `key`, parameter by parameter.
+
+        A user's own module initialises itself, by a stream of `key`.
+        """
+        if self.model.foreign:
+            state = self.model.module(*key).state_dict()
+            return torch.cat([state[name].detach().flatten().float() for name in self.names])
         generator = torch.Generator().manual_seed(int(rng("init", *key).integers(2**62)))
         parts = []
         for name, size in zip(self.names, self.sizes, strict=True):

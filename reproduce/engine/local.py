@@ -307,8 +307,8 @@ def _loss(
         if contrast is None:
             logits = model.forward(ops, p, images).to(dtype)
         else:
-            z = model.encode(ops, p, images)
-            logits = model.head(ops, p, z).to(dtype)
+            z, logits = model.both(ops, p, images)
+            logits = logits.to(dtype)
             z = model.encode(ops, p, images) if chunk.rule.second_pass else z
             terms.append((chunk.rule.contrast, contrast(ops, images, z.to(dtype))))
     if teacher is not None:

@@ -12,7 +12,7 @@ from torch import Tensor
 from reproduce.engine.compiled import program
 from reproduce.engine.layout import layout_of
 from reproduce.engine.ops import One, Stacked
-from reproduce.problems.models import Model, Softmax
+from reproduce.problems.models import Model
 
 
 def compiled(model: Model, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
@@ -22,11 +22,11 @@ def compiled(model: Model, x: Tensor, features: Tensor, where: np.ndarray) -> Te
     return torch.stack([code.logits(row.contiguous(), features, where) for row in x])
 
 
-def linear(model: Softmax, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
+def linear(model: Model, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
     """Softmax regression: one matrix product for all models."""
     weight, bias = x.split(layout_of(model).sizes, dim=1)
     flat = taken(features, where).flatten(1)
-    z = torch.addmm(bias.reshape(-1), flat, weight.reshape(-1, model.features).t())
+    z = torch.addmm(bias.reshape(-1), flat, weight.reshape(-1, flat.shape[1]).t())
     return z.view(len(flat), len(x), -1).transpose(0, 1)
 
 

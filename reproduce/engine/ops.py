@@ -54,8 +54,8 @@ class One:
 
         The axes of the bias are the outputs, the weight's others the inputs: in attention heads and places.
         """
-        bias = p[f"{layer}.bias"]
-        return F.linear(x, p[f"{layer}.weight"].reshape(bias.numel(), -1), bias.flatten())
+        weight, bias = p[f"{layer}.weight"], p.get(f"{layer}.bias")
+        return F.linear(x, weight) if bias is None else F.linear(x, weight.reshape(bias.numel(), -1), bias.flatten())
 
     def norm(self, x: Tensor, p: Params, layer: str) -> Tensor:
         """Batch normalisation: with the statistics of this batch in training and, if `p` has no running ones, always.
@@ -118,11 +118,18 @@ class One:
         """The features [..., F] of each text's first token."""
         return x[..., 0, :]
 
-    def gelu(self, x: Tensor) -> Tensor:
-        return F.gelu(x)
+    def each(self, x: Tensor, function: str) -> Tensor:
+        """A function of single numbers, by its name in torch.nn.functional."""
+        return getattr(F, function)(x)  # type: ignore[no-any-return]
 
-    def tanh(self, x: Tensor) -> Tensor:
-        return x.tanh()
+    def group_norm(self, x: Tensor, p: Params, layer: str, groups: int, eps: float) -> Tensor:
+        """Images with mean 0 and variance 1 in each group of channels."""
+        weight = p[f"{layer}.weight"]  # [channels], or [A, channels]: as many times the groups
+        groups *= weight.numel() // weight.shape[-1]
+        return F.group_norm(x, groups, weight.flatten(), p[f"{layer}.bias"].flatten(), eps)
+
+    def mean_pool(self, x: Tensor, size: int, stride: int, padding: int) -> Tensor:
+        return F.avg_pool2d(x, size, stride, padding)
 
     def pool(self, x: Tensor, size: int = 2, stride: int = 2, padding: int = 0) -> Tensor:
         # A one-channel image is ambiguous between the layouts, and pooling NCHW is scalar code.
@@ -132,7 +139,11 @@ class One:
         """In place: no layer before it needs its own output for the way back, and large networks save the memory."""
         return F.relu_(x)
 
-    def flatten(self, x: Tensor) -> Tensor:
+    def relu_apart(self, x: Tensor) -> Tensor:
+        """Where others read what is before it."""
+        return F.relu(x)
+
+    def flatten(self, x: Tensor, features: int = 0) -> Tensor:
         return x.flatten(1)
 
     def global_pool(self, x: Tensor) -> Tensor:
@@ -203,6 +214,8 @@ class Stacked(One):
         return _conv(x, weight, None if bias is None else bias.flatten(), stride, padding, self.models)
 
     def linear(self, x: Tensor, p: Params, layer: str) -> Tensor:
+        if f"{layer}.bias" not in p:
+            return torch.bmm(x, p[f"{layer}.weight"].transpose(1, 2))
         bias = p[f"{layer}.bias"].flatten(1)
         weight = p[f"{layer}.weight"].reshape(*bias.shape, -1)
         y = torch.baddbmm(bias.unsqueeze(1), x.flatten(1, -2), weight.transpose(1, 2))
@@ -237,7 +250,7 @@ class Stacked(One):
     def shift(self, x: Tensor, p: Params, layer: str) -> Tensor:
         return x + p[f"{layer}.weight"].unsqueeze(1)
 
-    def flatten(self, x: Tensor) -> Tensor:
+    def flatten(self, x: Tensor, features: int = 0) -> Tensor:
         if x.dim() == 3:
             return x
         b = x.shape[0]

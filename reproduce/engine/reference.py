@@ -51,8 +51,7 @@ def _client(chunk: Chunk, a: int, arena: Arena) -> tuple[torch.Tensor, torch.Ten
         ops = One([generator], plan.shape[1])
         x = ops.images(augment(arena.train_x[index]))
         if rule.inner is None:
-            z = layout.model.encode(ops, layout.named(leaf), x)
-            logits = layout.model.head(ops, layout.named(leaf), z)
+            z, logits = layout.model.both(ops, layout.named(leaf), x)
             loss = torch.nn.functional.cross_entropy(logits, arena.train_y[index])
         else:
             loss = _with_parts(layout, layout.named(leaf), x, arena.train_y[index], slot, k, ops)
@@ -95,7 +94,7 @@ def _with_parts(
     """The loss of a model that is trained together with its exits, or with a narrower network in it."""
     inner, nll = slot.request.rule.inner, torch.nn.functional.cross_entropy
     if isinstance(inner, Exits):
-        logits = layout.model.exit_logits(ops, p, x)  # type: ignore[attr-defined]
+        logits = layout.model.exit_logits(ops, p, x)
         losses = [nll(z, y) for z in logits]
         for j, z in enumerate(logits[:-1]):
             soft, last = (v.div(inner.temperature).softmax(1) for v in (z, logits[-1]))

@@ -30,7 +30,7 @@ from reproduce.engine import memory
 from reproduce.engine.requests import PLAIN, asked
 from reproduce.engine.rule import SGD_TERMS, Rule
 from reproduce.errors import UserError, unknown
-from reproduce.problems.models import MLP, Model, Softmax
+from reproduce.problems.models import Model
 
 if TYPE_CHECKING:
     import numpy as np
@@ -177,11 +177,11 @@ def _stack(cpu: int) -> Callable[[Demand, int], int]:
 
 
 def _softmax(work: Demand) -> bool:
-    return isinstance(work.model, Softmax)
+    return work.model is not None and work.model.kind == "softmax"
 
 
 def _dense(work: Demand) -> bool:
-    return isinstance(work.model, MLP)
+    return work.model is not None and work.model.kind == "dense"
 
 
 def _network(work: Demand) -> bool:
@@ -192,7 +192,7 @@ _STACKED = Strategy(
     name="stacked",
     code="reproduce.engine.local:autograd_run",
     serves=NEEDED | PARTS | SGD | ADAMW | DISTILLATION | CONTRAST | SECOND | MASKS,
-    fits=_network,
+    fits=lambda work: _network(work) and work.model.kind != "alone",
     best=lambda work: macs(work.model, work.sample) <= (LARGE_TEXTS if work.model.trimmed else LARGE),
     size=_stack(STACK),
     # Batch statistics forbid padding: only clients with equal batches meet.
@@ -271,6 +271,7 @@ TABLE = (
     replace(
         _STACKED,
         name="sequential",
+        fits=_network,
         best=lambda work: True,
         size=lambda work, slots: 1,
         key=lambda work, plans: None,

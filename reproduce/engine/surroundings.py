@@ -16,12 +16,15 @@ import torch
 from reproduce.errors import OwnCodeError
 
 PACKAGE = "reproduce"
+_PRODUCTS: Any = (torch.backends.mkldnn.matmul, torch.backends.cuda.matmul)  # type: ignore[attr-defined]
+"""Where the precision of matrix products is set, which `machine.fast_products` does."""
 
 
 @contextmanager
 def kept() -> Iterator[None]:
     """Settings of torch, NumPy and Python are afterwards as they were: types, threads, warnings, the folder."""
     before, errors, folder = _settings(), np.geterr(), os.getcwd()
+    products = [p.fp32_precision for p in _PRODUCTS]  # the older function that asks cannot be used beside these
     with warnings.catch_warnings():
         try:
             yield
@@ -29,6 +32,10 @@ def kept() -> Iterator[None]:
             for (name, arguments), (_, now) in zip(before.items(), _settings().items(), strict=True):
                 if arguments != now:
                     getattr(torch, name)(*arguments)
+            if products != [p.fp32_precision for p in _PRODUCTS]:
+                torch.set_float32_matmul_precision("highest")
+                for place, precision in zip(_PRODUCTS, products, strict=True):
+                    place.fp32_precision = precision
             torch.set_flush_denormal(False)
             np.seterr(**errors)
             with suppress(OSError):  # a folder that is gone
@@ -42,7 +49,6 @@ def _settings() -> dict[str, tuple[Any, ...]]:
         "set_default_device": (torch.get_default_device(),),
         "set_grad_enabled": (torch.is_grad_enabled(),),
         "set_num_threads": (torch.get_num_threads(),),
-        "set_float32_matmul_precision": (torch.get_float32_matmul_precision(),),
         "use_deterministic_algorithms": (torch.are_deterministic_algorithms_enabled(),),
     }
 

@@ -17,7 +17,7 @@ from reproduce.errors import UserError, unknown
 from reproduce.problems.batches import Batches, Fixed
 from reproduce.problems.bytepairs import BytePairs
 from reproduce.problems.checks import declaration
-from reproduce.problems.models import MLP, Model, Softmax
+from reproduce.problems.models import Model
 from reproduce.problems.own import frozen, positive, seed, whole
 from reproduce.problems.sample import Sample
 from reproduce.problems.sources import SOURCES
@@ -132,7 +132,7 @@ class Classification:
     def __post_init__(self) -> None:
         if self.augment not in ("none", "crop_flip"):
             raise ValueError(f"augmentation '{self.augment}': use 'none' or 'crop_flip'")
-        if self.augment != "none" and isinstance(self.model, MLP | Softmax):
+        if self.augment != "none" and self.model.kind in ("softmax", "dense"):
             raise ValueError("models of plain features have no images to crop")
         if self.tokenizer not in ("hashed", "pieces") and not isinstance(self.tokenizer, BytePairs):
             raise ValueError(f"tokenizer '{self.tokenizer}': use 'hashed' or 'pieces', or BytePairs")
@@ -265,6 +265,8 @@ def _check_numbers(
 
 def _check_tokens(model: Model, sample: Sample) -> None:
     """UserError if the model wants tokens and the samples are none, the reverse, or if it has no room for them."""
+    if model.foreign:
+        return  # which says itself what it takes
     if bool(model.tokens) != (sample.dtype == "int64"):
         raise UserError(f"{model} {'wants' if model.tokens else 'cannot read'} token ids; samples are {sample.dtype}")
     ids, length = sample.vocabulary, sample.shape[0]

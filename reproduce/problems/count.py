@@ -36,22 +36,25 @@ class Count:
         if len(x) != 3 or x[0] != inputs:
             raise ValueError(f"{layer} takes images of {inputs} channels but gets {x}")
         side = _sides(layer, x, kernel, stride, padding)
-        self.chain = self.chain and stride == 1
+        self.chain = self.chain and stride == 1 and f"{layer}.bias" in self.shapes
         self.macs += math.prod(side) * outputs * inputs * kernel * kernel
         self.layers.append((layer, "Conv2d", (outputs, *side), self._parameters(layer)))
         return (outputs, *side)
 
     def linear(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
-        outputs = math.prod(self.shapes[f"{layer}.bias"])
+        outputs = math.prod(self.shapes.get(f"{layer}.bias", self.shapes[f"{layer}.weight"][:1]))
         inputs = math.prod(self.shapes[f"{layer}.weight"]) // outputs
-        if x[-1] != inputs:
+        if x[-1] != inputs or len(x) == 3:
             raise ValueError(f"{layer} takes {inputs} features but gets {x}")
+        self.chain = self.chain and f"{layer}.bias" in self.shapes
         out = (*x[:-1], outputs)
         self.macs += math.prod(out) * inputs
         self.layers.append((layer, "Linear", out, self._parameters(layer)))
         return out
 
     def norm(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
+        if len(x) != 3 or (x[0],) != self.shapes[f"{layer}.weight"]:
+            raise ValueError(f"{layer} takes images of {self.shapes[f'{layer}.weight'][0]} channels but gets {x}")
         self.layers.append((layer, "BatchNorm2d", x, self._parameters(layer)))
         return x
 
@@ -90,22 +93,35 @@ class Count:
     def first(self, x: Any) -> Any:
         return x[1:]
 
-    def gelu(self, x: Any) -> Any:
-        self.layers.append(("gelu", "GELU", x, 0))
+    def each(self, x: Any, function: str) -> Any:
+        self.chain = False
+        self.layers.append((function, function, x, 0))
         return x
 
-    def tanh(self, x: Any) -> Any:
-        self.layers.append(("tanh", "Tanh", x, 0))
+    def group_norm(self, x: Any, p: Mapping[str, Any], layer: str, groups: int, eps: float) -> Any:
+        self.chain = False
+        self.layers.append((layer, "GroupNorm", x, self._parameters(layer)))
         return x
+
+    def mean_pool(self, x: Any, size: int, stride: int, padding: int) -> Any:
+        self.chain = False
+        return self._pooled("AvgPool2d", x, size, stride, padding)
 
     def pool(self, x: Any, size: int = 2, stride: int = 2, padding: int = 0) -> Any:
+        return self._pooled("MaxPool2d", x, size, stride, padding)
+
+    def _pooled(self, kind: str, x: Any, size: int, stride: int, padding: int) -> Any:
         out = (x[0], *_sides("pooling", x, size, stride, padding))
-        self.layers.append(("pool", "MaxPool2d", out, 0))
+        self.layers.append(("pool", kind, out, 0))
         return out
 
     def relu(self, x: Any) -> Any:
         self.layers.append(("relu", "ReLU", x, 0))
         return x
+
+    def relu_apart(self, x: Any) -> Any:
+        self.chain = False
+        return self.relu(x)
 
     def dropout(self, x: Any, p: float) -> Any:
         self.layers.append(("dropout", "Dropout", x, 0))
@@ -117,7 +133,9 @@ class Count:
         self.layers.append(("dropout", "Dropout2d", x, 0))
         return x
 
-    def flatten(self, x: Any) -> Any:
+    def flatten(self, x: Any, features: int = 0) -> Any:
+        if features not in (0, math.prod(x)):
+            raise ValueError(f"images of shape {x} are made {features} features and have {math.prod(x)}")
         return (math.prod(x),)
 
     def global_pool(self, x: Any) -> Any:

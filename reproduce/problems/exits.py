@@ -3,73 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from reproduce.problems.count import Shapes
-from reproduce.problems.models import Model, ResNet, linear_shapes
+from reproduce.problems.models import EarlyExits, Model, ResNet, ascending, floor
 from reproduce.problems.roberta import RoBERTa
-
-
-def ascending(exits: tuple[int, ...], depth: int, parts: str) -> None:
-    """ValueError unless the exits ascend within the depth of the network."""
-    if not exits or list(exits) != sorted({e for e in exits if 1 <= e <= depth}):
-        raise ValueError(f"exits ascend from 1 to the {depth} {parts} of the network, not {exits}")
-
-
-def floor(width: float, units: int) -> int:
-    """The share `width` of so many units, as ScaleFL's code rounds it; one at least."""
-    return max(1, math.floor(width * units + 1e-9))
-
-
-@dataclass(frozen=True)
-class EarlyExits(ResNet):
-    """A residual network that ends with the last of its exits.
-
-    exits: after how many basic blocks there is a classifier (global average pool, linear), ascending. One exit after
-        all blocks is the plain network, parameter by parameter. ValueError if they do not ascend within the blocks.
-
-    `width` < 1 keeps the first floor(width * c) channels, as ScaleFL's code does, one at least.
-    """
-
-    exits: tuple[int, ...] = (8,)
-
-    def __post_init__(self) -> None:
-        ascending(self.exits, sum(self.blocks), "blocks")
-
-    def cut(self, exits: int, width: float) -> EarlyExits:
-        return replace(self, exits=self.exits[:exits], width=width)
-
-    def kept_channels(self, channels: int) -> int:
-        return floor(self.width, channels)
-
-    def basic_blocks(self) -> list[tuple[str, int, int]]:
-        return super().basic_blocks()[: self.exits[-1]]
-
-    @property
-    def shapes(self) -> Shapes:
-        body = {name: shape for name, shape in super().shapes.items() if not name.startswith("fc.")}
-        blocks = self.basic_blocks()
-        for depth in self.exits:
-            body |= linear_shapes(self.classifier(depth), self.kept_channels(blocks[depth - 1][1]), self.classes)
-        return body
-
-    def classifier(self, depth: int) -> str:
-        """The name of the classifier after so many blocks."""
-        return "fc" if depth == sum(self.blocks) else f"exit{depth}"
-
-    def exit_logits(self, ops: Any, p: Mapping[str, Any], x: Any) -> list[Any]:
-        """Logits of all exits, the first exit's first."""
-        found = []
-        for depth, image in enumerate(self.activations(ops, p, x), start=1):
-            if depth in self.exits:
-                found.append(ops.linear(ops.global_pool(image), p, self.classifier(depth)))
-        return found
-
-    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
-        return ops.linear(z, p, self.classifier(self.exits[-1]))
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,30 @@
-"""The models of the five papers, each one function over an operator set.
+"""The models of the five papers: each a record that names a module of torch and its arguments.
 
-A model is a frozen value: `shapes` (parameter name -> shape, in the order of the flat vector) and `forward(ops, p, x)`,
-that is `head` after `encode`, written once against an operator set. The same definition therefore serves one client, a
-stack of clients, evaluation (`reproduce.engine.ops`) and the counting of parameters and multiplications
-(`count.py`), none of which needs torch to be imported here.
+A record is a frozen value that needs no torch. The module is traced once and becomes a graph (`graph.py`), which serves
+one client, a stack of clients, compiled code, and the counting of parameters and multiplications.
 
-Parameter names follow PyTorch: `<layer>.weight`, `<layer>.bias`; weights are [out, in] or [out, in, k, k]. Running
-statistics `<layer>.running_mean` and `<layer>.running_var` are entries of the vector as well (`Model.buffers`): steps
-of SGD leave them alone, forward passes in training move them, and servers average them like parameters.
+The vector of a model holds the module's parameters and its stored buffers of floating point, by the names and in the
+order of its state. Buffers (running means and variances) are left alone by steps of SGD, moved by forward passes in
+training, and averaged by servers; counters are no part of it.
 """
 
 from __future__ import annotations
 
-import itertools
+import inspect
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+import pkgutil
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
+from reproduce import closure
+from reproduce.errors import UserError
 from reproduce.problems.count import Count, Shapes
+from reproduce.problems.graph import Graph, graph_of
+from reproduce.problems.own import calling, words
 
 
 @dataclass(frozen=True)
@@ -34,31 +40,67 @@ class Initial:
 
 @dataclass(frozen=True)
 class Model:
-    """A network; subclasses give `shapes`, `encode` and `head`.
+    """A network. `make` names the callable that gives its module, "module:name"; the fields are the arguments."""
 
-    `batch_statistics`: the output for one sample depends on its whole batch (static batch normalisation), so that
-    batches may be neither padded nor cut.
-    """
+    make: ClassVar[str] = ""
+    foreign: ClassVar[bool] = False
+    """Is it a user's own, whose module says itself how it starts and may run by itself?"""
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """What the callable is given."""
+        return dict(vars(self))
+
+    def module(self) -> Any:
+        """The module of torch, as its own code initialises it; `initial` is the law of experiments."""
+        return pkgutil.resolve_name(self.make)(**self.keywords)
+
+    @property
+    def graph(self) -> Graph:
+        """The module as data."""
+        return graph_of(self)
+
+    @property
+    def parts(self) -> tuple[Model, ...]:
+        """The networks whose modules are traced for this one: itself."""
+        return (self,)
 
     @property
     def shapes(self) -> Shapes:
-        raise NotImplementedError
+        """Name -> shape of the entries of the vector, in order."""
+        return self.graph.shapes
 
-    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
-        """The representation [batch, F] (or [clients, batch, F]) of a batch, which contrastive terms compare."""
-        raise NotImplementedError
-
-    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
-        """Logits [batch, classes] of a representation `z`, which stays as it is."""
-        return ops.linear(z, p, "fc")
+    @property
+    def kind(self) -> str:
+        """ "softmax" (one linear layer), "dense" (two, with ReLU between), "alone" (a module that only runs by itself),
+        or "layers"."""
+        if self.graph.alone:
+            return "alone"
+        if self.graph.ordered("linear"):
+            return "softmax"
+        return "dense" if self.graph.ordered("linear", "relu", "linear") else "layers"
 
     def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
         """Logits of a batch: ops-specific activations in, [batch, classes] (or [clients, batch, classes]) out."""
-        return self.head(ops, p, self.encode(ops, p, x))
+        return self.graph.run(ops, p, {0: x}, self.graph.outputs[-1:])[0]
+
+    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+        """The representation [batch, F] (or [clients, batch, F]) of a batch, which contrastive terms compare."""
+        return self.graph.run(ops, p, {0: x}, [self.graph.features])[0]
+
+    def both(self, ops: Any, p: Mapping[str, Any], x: Any) -> tuple[Any, Any]:
+        """Representation and logits of a batch."""
+        z, logits = self.graph.run(ops, p, {0: x}, [self.graph.features, self.graph.outputs[-1]])
+        return z, logits
+
+    def exit_logits(self, ops: Any, p: Mapping[str, Any], x: Any) -> list[Any]:
+        """Logits of all exits, the first exit's first."""
+        return self.graph.run(ops, p, {0: x}, self.graph.outputs)
 
     @property
     def batch_statistics(self) -> bool:
-        return False
+        """Does the output for one sample depend on its whole batch, which may then be neither padded nor cut?"""
+        return "norm" in self.graph.kinds or bool(self.graph.alone)
 
     def lonely(self, sample: tuple[int, ...]) -> str:
         """The first layer with batch normalisation over one number per sample and channel, which no batch of a single
@@ -102,7 +144,7 @@ class Model:
     @property
     def separable(self) -> bool:
         """May a batch be cut into pieces? Not if samples see each other or share a stream of dropout masks."""
-        return False
+        return not (self.batch_statistics or self.embedding or any("dropout" in kind for kind in self.graph.kinds))
 
     def initial(self, name: str) -> Initial:
         """PyTorch's default: weights and biases uniform in +-1/sqrt(fan_in); normalisation scale 1, shift 0."""
@@ -138,12 +180,12 @@ class Model:
     def maskable(self) -> tuple[str, ...]:
         """The parameters that magnitude masks may leave out: weights of two axes and more, and biases beside them."""
         shapes = self.shapes
-        return tuple(n for n in shapes if len(shapes[f"{n.rsplit('.', 1)[0]}.weight"]) > 1)
+        return tuple(n for n in shapes if len(shapes.get(f"{n.rpartition('.')[0]}.weight", ())) > 1)
 
     @property
     def buffers(self) -> frozenset[str]:
         """The entries of the vector that are not trained: running means and variances."""
-        return frozenset(n for n in self.shapes if n.endswith((".running_mean", ".running_var")))
+        return self.graph.buffers
 
     @property
     def parameters(self) -> int:
@@ -151,25 +193,13 @@ class Model:
         return sum(math.prod(s) for n, s in self.shapes.items() if n not in self.buffers)
 
     def cost(self, sample: tuple[int, ...]) -> Count:
-        """Layer shapes and multiply-accumulates of one forward pass on one sample of shape (channels, ...)."""
+        """Layer shapes and multiply-accumulates of one forward pass on one sample of shape (channels, ...).
+
+        ValueError names the layer that such a sample does not fit.
+        """
         count = Count(dict(self.shapes))
         self.forward(count, {n: n for n in self.shapes}, sample)
         return count
-
-
-def conv_shapes(layer: str, inputs: int, outputs: int, kernel: int, bias: bool = True) -> Shapes:
-    shapes: Shapes = {f"{layer}.weight": (outputs, inputs, kernel, kernel)}
-    return shapes | {f"{layer}.bias": (outputs,)} if bias else shapes
-
-
-def linear_shapes(layer: str, inputs: int, outputs: int) -> Shapes:
-    return {f"{layer}.weight": (outputs, inputs), f"{layer}.bias": (outputs,)}
-
-
-def norm_shapes(layer: str, channels: int, running: bool = False) -> Shapes:
-    """Batch normalisation; with `running` statistics, which evaluation uses, else with those of the batch at hand."""
-    kinds = ("weight", "bias", "running_mean", "running_var") if running else ("weight", "bias")
-    return {f"{layer}.{kind}": (channels,) for kind in kinds}
 
 
 @dataclass(frozen=True)
@@ -181,16 +211,7 @@ class Softmax(Model):
 
     features: int
     classes: int
-
-    @property
-    def shapes(self) -> Shapes:
-        return linear_shapes("fc", self.features, self.classes)
-
-    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
-        return ops.linear(ops.flatten(x), p, "fc")
-
-    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
-        return z
+    make = "reproduce.models.small:softmax"
 
 
 @dataclass(frozen=True)
@@ -200,16 +221,30 @@ class MLP(Model):
     features: int
     hidden: int
     classes: int
+    make = "reproduce.models.small:perceptron"
 
     @property
-    def shapes(self) -> Shapes:
-        return linear_shapes("fc1", self.features, self.hidden) | linear_shapes("fc2", self.hidden, self.classes)
+    def keywords(self) -> dict[str, Any]:
+        return {**vars(self), "hidden": (self.hidden,)}
 
-    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
-        return ops.relu(ops.linear(ops.flatten(x), p, "fc1"))
 
-    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
-        return ops.linear(z, p, "fc2")
+@dataclass(frozen=True)
+class Perceptron(Model):
+    """Linear layers `fc1`, `fc2`, ... with ReLU between them; hidden: the units of all layers but the last."""
+
+    features: int
+    hidden: tuple[int, ...]
+    classes: int
+    make = "reproduce.models.small:perceptron"
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Units from the input to the output."""
+        return (self.features, *self.hidden, self.classes)
+
+    def narrowed(self, width: float, scale: bool = True) -> Perceptron:
+        """Hidden layers with the first ceil(width * n) of n units; there are no convolutions to scale."""
+        return replace(self, hidden=tuple(math.ceil(width * n - 1e-9) for n in self.hidden))
 
 
 @dataclass(frozen=True)
@@ -234,26 +269,11 @@ class ConvNet(Model):
     channel_dropout: float = 0.0
     initialisation: str = "default"
     activation: bool = True
+    make = "reproduce.models.small:convnet"
 
     @property
-    def separable(self) -> bool:
-        return not (self.dropout or self.channel_dropout)
-
-    @property
-    def flat(self) -> int:
-        side = self.size
-        for _ in self.widths:
-            side = (side + 2 * self.padding - self.kernel + 1) // (2 if self.activation else 1)
-        return self.widths[-1] * side * side
-
-    @property
-    def shapes(self) -> Shapes:
-        a, b = self.widths
-        shapes = conv_shapes("conv1", self.channels, a, self.kernel) | conv_shapes("conv2", a, b, self.kernel)
-        sizes = (self.flat, *self.hidden, self.classes)
-        for i, (inputs, outputs) in enumerate(itertools.pairwise(sizes), start=1):
-            shapes |= linear_shapes(f"fc{i}", inputs, outputs)
-        return shapes
+    def keywords(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "initialisation"}
 
     def initial(self, name: str) -> Initial:
         last = f"fc{len(self.hidden) + 1}"
@@ -263,31 +283,88 @@ class ConvNet(Model):
             return Initial("constant", 0.0)
         return Initial("normal", math.sqrt(2 / math.prod(self.shapes[name][1:])))
 
-    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
-        for layer in ("conv1", "conv2"):
-            x = ops.conv(x, p, layer, padding=self.padding)
-            if layer == "conv2" and self.channel_dropout:
-                x = ops.channel_dropout(x, self.channel_dropout)
-            # Pooling first is the same function (ReLU is monotone) and four times less work for ReLU.
-            x = ops.relu(ops.pool(x)) if self.activation else x
-        x = ops.flatten(x)
-        for i in range(1, len(self.hidden) + 1):
-            x = self._linear(ops, p, x, i)
-            x = ops.relu(x) if self.activation else x
-        return x
 
-    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
-        return self._linear(ops, p, z, len(self.hidden) + 1)
+@dataclass(frozen=True)
+class NormConvNet(Model):
+    """Blocks of 3x3 convolutions, each with normalisation and ReLU, and 2x2 max-pooling; then one hidden layer with
+    dropout. The default is the network of arXiv 2410.05662 for SVHN (667,178 parameters).
 
-    def _linear(self, ops: Any, p: Mapping[str, Any], x: Any, i: int) -> Any:
-        """Linear layer number `i` = 1, ..., after its dropout."""
-        here = {"all": True, "first": i == 1, "last": i == len(self.hidden) + 1}[self.dropout_at]
-        return ops.linear(ops.dropout(x, self.dropout) if self.dropout and here else x, p, f"fc{i}")
+    blocks: widths of the convolutions, one tuple per block. normalisation: "static" (the statistics of the batch at
+    hand, also in evaluation), "running" (as the paper's code: evaluation uses running statistics, which are averaged
+    like parameters) or "none".
+    """
+
+    channels: int = 3
+    size: int = 32
+    blocks: tuple[tuple[int, ...], ...] = ((32, 32), (64, 64), (128,))
+    hidden: int = 256
+    classes: int = 10
+    dropout: float = 0.4
+    normalisation: Literal["static", "running", "none"] = "static"
+    make = "reproduce.models.small:norm_convnet"
+
+    def __post_init__(self) -> None:
+        if self.normalisation not in ("static", "running", "none"):
+            raise ValueError(f"unknown normalisation '{self.normalisation}'")
+
+
+@dataclass(frozen=True)
+class ProjectedConvNet(Model):
+    """Two 5x5 convolutions with running normalisation, ReLU and 2x2 max-pooling, three hidden layers, a projection with
+    layer normalisation, and a classifier: the older network of arXiv 2410.05662 for MOON on SVHN (142,254 parameters).
+    """
+
+    channels: int = 3
+    size: int = 32
+    widths: tuple[int, int] = (6, 16)
+    hidden: tuple[int, ...] = (200, 100, 100)
+    projection: int = 256
+    classes: int = 10
+    dropout: float = 0.5
+    make = "reproduce.models.small:projected_convnet"
+
+
+@dataclass(frozen=True)
+class FastText(Model):
+    """The mean embedding of a text's tokens, id 0 being padding, and a linear layer.
+
+    The default is the network of arXiv 2410.05662 for AG News: 9,157,804 parameters. Row 0 of the embedding stays zero.
+    """
+
+    vocabulary: int = 30_522
+    width: int = 300
+    classes: int = 4
+    make = "reproduce.models.small:fasttext"
+
+    @property
+    def parts(self) -> tuple[Model, ...]:
+        return (self.with_rows(1),)
+
+    @property
+    def graph(self) -> Graph:
+        """That of a table with one row, since tables of any size are asked for (`engine.sparse`)."""
+        graph = graph_of(self.with_rows(1))
+        return replace(graph, shapes=graph.shapes | {self.embedding: (self.vocabulary, self.width)})
+
+    @property
+    def tokens(self) -> int:
+        return self.vocabulary
+
+    @property
+    def embedding(self) -> str:
+        return "embedding.weight"
+
+    def with_rows(self, rows: int) -> FastText:
+        """The same with so many rows of the embedding."""
+        return replace(self, vocabulary=rows)
+
+    def initial(self, name: str) -> Initial:
+        return Initial("rows", 1.0) if name == self.embedding else super().initial(name)
 
 
 @dataclass(frozen=True)
 class ResNet(Model):
-    """Post-activation residual network with static batch normalisation (fiarse).
+    """torchvision's residual network with static batch normalisation and a stem of 3 x 3 (fiarse).
 
     `widths` are the channels of the stages, `blocks` their numbers of basic blocks; every stage but the first starts
     with stride 2. The default is ResNet-18 for 32x32 images; one block per stage and stride 2 make the reduced net.
@@ -301,10 +378,17 @@ class ResNet(Model):
     blocks: tuple[int, ...] = (2, 2, 2, 2)
     stem_stride: int = 1
     width: float = 1.0
+    make = "reproduce.models.library:small_image_resnet"
 
     @property
-    def batch_statistics(self) -> bool:
-        return True
+    def keywords(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "width"}
+
+    @property
+    def graph(self) -> Graph:
+        if self.width == 1:
+            return graph_of(self)
+        return _narrowed(self)
 
     def narrowed(self, width: float, scale: bool = True) -> ResNet:
         narrow = replace(self, width=width)
@@ -313,48 +397,191 @@ class ResNet(Model):
     def kept_channels(self, channels: int) -> int:
         return math.ceil(self.width * channels - 1e-9)
 
+
+@cache
+def _narrowed(model: ResNet) -> Graph:
+    return replace(model, width=1.0).graph.narrowed(model.kept_channels, 1 / model.width)
+
+
+@dataclass(frozen=True)
+class EarlyExits(ResNet):
+    """A residual network that ends with the last of its exits (ScaleFL, Ilhan et al., CVPR 2023).
+
+    exits: after how many basic blocks there is a classifier (global average pool, linear), ascending. One exit after
+        all blocks is the plain network, parameter by parameter. ValueError if they do not ascend within the blocks.
+
+    `width` < 1 keeps the first floor(width * c) channels, as ScaleFL's code does, one at least.
+    """
+
+    exits: tuple[int, ...] = (8,)
+    make = "reproduce.models.library:EarlyExits"
+
+    def __post_init__(self) -> None:
+        ascending(self.exits, sum(self.blocks), "blocks")
+
     @property
-    def shapes(self) -> Shapes:
-        keep = self.kept_channels
-        shapes = conv_shapes("conv1", self.channels, keep(self.widths[0]), 3, bias=False)
-        shapes |= norm_shapes("bn1", keep(self.widths[0]))
-        inputs = self.widths[0]
-        for name, width, stride in self.basic_blocks():
-            shapes |= conv_shapes(f"{name}.conv1", keep(inputs), keep(width), 3, bias=False)
-            shapes |= norm_shapes(f"{name}.bn1", keep(width))
-            shapes |= conv_shapes(f"{name}.conv2", keep(width), keep(width), 3, bias=False)
-            shapes |= norm_shapes(f"{name}.bn2", keep(width))
-            if stride != 1 or inputs != width:
-                shapes |= conv_shapes(f"{name}.shortcut", keep(inputs), keep(width), 1, bias=False)
-                shapes |= norm_shapes(f"{name}.shortcut_bn", keep(width))
-            inputs = width
-        return shapes | linear_shapes("fc", keep(inputs), self.classes)
+    def parts(self) -> tuple[Model, ...]:
+        return tuple(replace(self, exits=self.exits[: i + 1]) for i in range(len(self.exits)))
 
-    def basic_blocks(self) -> list[tuple[str, int, int]]:
-        """(name, full width, stride) of every basic block, in order."""
-        return [
-            (f"layer{stage}.{i}", width, 2 if stage > 1 and i == 0 else 1)
-            for stage, (width, count) in enumerate(zip(self.widths, self.blocks, strict=True), start=1)
-            for i in range(count)
-        ]
+    def cut(self, exits: int, width: float) -> EarlyExits:
+        return replace(self, exits=self.exits[:exits], width=width)
 
-    def activations(self, ops: Any, p: Mapping[str, Any], x: Any) -> Iterator[Any]:
-        """The images that leave each basic block."""
+    def kept_channels(self, channels: int) -> int:
+        return floor(self.width, channels)
 
-        def conv(x: Any, layer: str, norm: str, stride: int = 1, padding: int = 1) -> Any:
-            x = ops.conv(x, p, layer, stride=stride, padding=padding)
-            return ops.norm(x if self.width == 1 else ops.scale(x, 1 / self.width), p, norm)
 
-        x = ops.relu(conv(x, "conv1", "bn1", self.stem_stride))
-        for name, _, stride in self.basic_blocks():
-            y = conv(ops.relu(conv(x, f"{name}.conv1", f"{name}.bn1", stride)), f"{name}.conv2", f"{name}.bn2")
-            if f"{name}.shortcut.weight" in p:
-                x = conv(x, f"{name}.shortcut", f"{name}.shortcut_bn", stride, padding=0)
-            x = ops.relu(ops.add(y, x))
-            yield x
+@dataclass(frozen=True)
+class ImageNetResNet(Model):
+    """torchvision's ResNet-18 or ResNet-34 with linear layers before the classifier (dynamic_init).
+
+    depth: 18 or 34. projection: sizes of the layers between the pooled features (512) and the classifier; their last
+    output is the representation. init: "imagenet" reads the backbone's tensors from a file (engine/weights.py);
+    "random" is Kaiming-normal by fan-out, and the last scale of each block starts at 0. width: channels of the first
+    stage; other widths than 64 have no stored weights.
+    """
+
+    depth: Literal[18, 34] = 18
+    classes: int = 10
+    projection: tuple[int, ...] = (512, 256)
+    init: Literal["imagenet", "random"] = "random"
+    width: int = 64
+    make = "reproduce.models.library:imagenet_resnet"
+
+    def __post_init__(self) -> None:
+        if self.depth not in (18, 34) or self.init not in ("imagenet", "random"):
+            raise ValueError(f"no ResNet of depth {self.depth} with initial weights '{self.init}'")
+        if self.pretrained and self.width != 64:
+            raise ValueError(f"a ResNet of width {self.width} has no stored weights")
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "init"}
+
+    @property
+    def pretrained(self) -> str:
+        return f"imagenet-resnet{self.depth}" if self.init == "imagenet" else ""
+
+    def is_stored(self, name: str) -> bool:
+        return bool(self.pretrained) and not name.startswith("fc")
+
+    def initial(self, name: str) -> Initial:
+        shape = self.shapes[name]
+        if len(shape) == 4:
+            outputs, _, height, width = shape
+            return Initial("normal", (2 / (height * width * outputs)) ** 0.5)
+        return Initial("constant", 0.0) if name.endswith("bn2.weight") else super().initial(name)
+
+
+@dataclass(frozen=True)
+class AlexNet(Model):
+    """AlexNet for 32x32 images (fedagrac, Table 4): 7,212,874 parameters with ten classes."""
+
+    classes: int = 10
+    make = "reproduce.models.library:alexnet"
+
+
+@dataclass(frozen=True)
+class VGG19(Model):
+    """torchvision's VGG-19 for 32x32 images, without normalisation (fedagrac, Table 5): 20,554,826 parameters with ten
+    classes."""
+
+    classes: int = 10
+    make = "reproduce.models.library:vgg19"
+
+    def initial(self, name: str) -> Initial:
+        if len(self.shapes[f"{name.rpartition('.')[0]}.weight"]) != 4:
+            return super().initial(name)
+        if name.endswith("bias"):
+            return Initial("constant", 0.0)
+        outputs, _, height, width = self.shapes[name]
+        return Initial("normal", math.sqrt(2 / (height * width * outputs)))
+
+
+@dataclass(frozen=True)
+class Network(Model):
+    """Any module of torch that makes logits [batch, classes] of samples [batch, ...]: a library's or a user's own.
+
+    make: "torchvision.models:resnet18" or "my_file:Net", a callable that gives it. arguments: its keywords.
+    code: a digest of a user's file, so that another network is another declaration. Its initial values are its own, by
+    the seed of the run. UserError if there is no such callable, or if it gives no module.
+    """
+
+    make: str = ""  # type: ignore[misc]
+    arguments: tuple[tuple[str, Any], ...] = ()
+    code: str = field(default="", init=False)
+    foreign = True
+
+    def __post_init__(self) -> None:
+        files = self.files
+        code = closure.with_own("", files) if files else ""
+        object.__setattr__(self, "code", code)
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments)
+        return f"{self.make}({given})" if given else self.make
+
+    @property
+    def files(self) -> frozenset[Path]:
+        """The files of a user's own that say what it is; none for an installed library."""
+        try:
+            made = pkgutil.resolve_name(self.make)
+            file = Path(inspect.getfile(inspect.unwrap(made)))
+        except (ImportError, AttributeError, ValueError) as error:
+            raise UserError(f"there is no network {self.make!r}: {words(error)}") from error
+        except TypeError as error:
+            raise UserError(f"{self.make} is neither a class nor a function in a file") from error
+        installed = any(file.is_relative_to(sysconfig.get_path(p)) for p in ("purelib", "platlib", "stdlib"))
+        return frozenset() if installed or file.is_relative_to(closure.PACKAGE) else closure.own(frozenset({file}))
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        return dict(self.arguments)
+
+    def module(self, *key: int | str) -> Any:
+        """The module as its own code initialises it, with what it draws by the stream of `key`."""
+        from torch import nn
+
+        with calling(f"the network {self.make}", "network", *key):
+            made = super().module()
+        if not isinstance(made, nn.Module):
+            raise UserError(f"{self.make} gives a {type(made).__name__} and no torch.nn.Module")
+        return made
+
+    def both(self, ops: Any, p: Mapping[str, Any], x: Any) -> tuple[Any, Any]:
+        if not self.graph.alone:
+            return super().both(ops, p, x)
+        from reproduce.engine import alone
+
+        return alone.both(self, ops, p, x)
+
+    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+        return self.both(ops, p, x)[1] if self.graph.alone else super().forward(ops, p, x)
 
     def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
-        last = x
-        for image in self.activations(ops, p, x):
-            last = image  # the others may be forgotten
-        return ops.global_pool(last)
+        return self.both(ops, p, x)[0] if self.graph.alone else super().encode(ops, p, x)
+
+    def cost(self, sample: tuple[int, ...]) -> Count:
+        if not self.graph.alone:
+            return super().cost(sample)
+        from reproduce.engine import alone
+
+        return alone.cost(self, sample)
+
+
+def ascending(exits: tuple[int, ...], depth: int, parts: str) -> None:
+    """ValueError unless the exits ascend within the depth of the network."""
+    if not exits or list(exits) != sorted({e for e in exits if 1 <= e <= depth}):
+        raise ValueError(f"exits ascend from 1 to the {depth} {parts} of the network, not {exits}")
+
+
+def floor(width: float, units: int) -> int:
+    """The share `width` of so many units, as ScaleFL's code rounds it; one at least."""
+    return max(1, math.floor(width * units + 1e-9))
+
+
+SVHN_CNN = NormConvNet(normalisation="running")
+"""`svhn_cnn` of dynamic_init: SVHN, Tables 3 and 5."""
+CNN_SVHN = NormConvNet(blocks=((32,), (64,), (128,)), dropout=0.5, normalisation="none")
+"""`cnn_svhn` of dynamic_init: SVHN, Tables 8-14, all algorithms but MOON."""
+SVHN_CONS = ProjectedConvNet()
+"""`svhn_cons` of dynamic_init: the same for MOON."""

@@ -80,6 +80,10 @@ def calling(what: str, *key: int | str) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:  # a user's code raises whatever it likes
-        kind = "" if isinstance(error, ValueError) else type(error).__name__
-        said = ": ".join(filter(None, (kind, " ".join(str(error).split()))))
-        raise UserError(f"{what} cannot be used: {said}") from error
+        raise UserError(f"{what} cannot be used: {words(error)}") from error
+
+
+def words(error: Exception) -> str:
+    """An error of a user's code in one line."""
+    kind = "" if isinstance(error, ValueError) else type(error).__name__
+    return ": ".join(filter(None, (kind, " ".join(str(error).split()))))

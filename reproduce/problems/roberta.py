@@ -1,5 +1,8 @@
 """RoBERTa (Liu et al., 2019) as a classifier of texts (fiarse, AG News).
 
+It is `RobertaForSequenceClassification` of the library `transformers`, which torch.fx cannot trace: written over the
+operators, it trains in stacks and narrower, which the library's module does not (tests/test_roberta.py compares them).
+
 Parameters are named as in the library `transformers`, without its prefix `roberta.`. Those of attention keep their
 heads as an axis of their own: queries, keys and values are [heads, places in a head, hidden], so that a narrower
 network has the first places of every head.
@@ -13,10 +16,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from reproduce.problems.count import Shapes
-from reproduce.problems.models import Initial, Model, linear_shapes, norm_shapes
+from reproduce.problems.models import Initial, Model
 
 SPREAD = 0.02
 """Standard deviation of initial weights."""
+
+
+def linear_shapes(layer: str, inputs: int, outputs: int) -> Shapes:
+    return {f"{layer}.weight": (outputs, inputs), f"{layer}.bias": (outputs,)}
+
+
+def norm_shapes(layer: str, features: int) -> Shapes:
+    return {f"{layer}.weight": (features,), f"{layer}.bias": (features,)}
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,18 @@ class RoBERTa(Model):
     init: Literal["random", "roberta-base"] = "random"
     width: float = 1.0
     scaled: bool = True
+    make = "reproduce.models.library:roberta"
+    kind = "layers"
+    batch_statistics = False
+    buffers = frozenset()
+    parts = ()
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        if self.width != 1:
+            raise ValueError("the library has no narrower form of RoBERTa")
+        names = "vocabulary", "positions", "hidden", "heads", "layers", "inner", "classes", "dropout", "padding"
+        return {name: getattr(self, name) for name in names}
 
     def __post_init__(self) -> None:
         if self.hidden % self.heads:
@@ -145,7 +168,7 @@ class RoBERTa(Model):
             ops, p, ops.attention(parts, x, self.padding, self.heads, self.dropout), f"{layer}.attention.output.dense"
         )
         z = ops.layer_norm(ops.add(ops.token_dropout(a, self.dropout), z), p, f"{layer}.attention.output.LayerNorm")
-        a = ops.gelu(self._linear(ops, p, z, f"{layer}.intermediate.dense"))
+        a = ops.each(self._linear(ops, p, z, f"{layer}.intermediate.dense"), "gelu")
         a = ops.token_dropout(self._linear(ops, p, a, f"{layer}.output.dense"), self.dropout)
         return ops.layer_norm(ops.add(a, z), p, f"{layer}.output.LayerNorm")
 
@@ -163,8 +186,15 @@ class RoBERTa(Model):
 
     def classify(self, ops: Any, p: Mapping[str, Any], z: Any, name: str) -> Any:
         """Logits of features [batch, F] by the classifier of that name."""
-        z = ops.tanh(self._linear(ops, p, ops.dropout(z, self.dropout), f"{name}.dense"))
+        z = ops.each(self._linear(ops, p, ops.dropout(z, self.dropout), f"{name}.dense"), "tanh")
         return ops.linear(ops.dropout(z, self.dropout), p, f"{name}.out_proj")
 
     def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
         return self.classify(ops, p, z, "classifier")
+
+    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+        return self.head(ops, p, self.encode(ops, p, x))
+
+    def both(self, ops: Any, p: Mapping[str, Any], x: Any) -> tuple[Any, Any]:
+        z = self.encode(ops, p, x)
+        return z, self.head(ops, p, z)

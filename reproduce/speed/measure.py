@@ -28,10 +28,8 @@ from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
 from reproduce.problems import Classification, Quadratic
-from reproduce.problems.alexnet import AlexNet
 from reproduce.problems.batches import Shuffled
-from reproduce.problems.fasttext import FastText
-from reproduce.problems.models import MLP, ConvNet, Model, ResNet, Softmax
+from reproduce.problems.models import MLP, AlexNet, ConvNet, FastText, Model, ResNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.problems.sample import Sample
 from reproduce.settings import Settings

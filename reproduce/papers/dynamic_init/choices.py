@@ -12,7 +12,7 @@ from reproduce.algorithms.session_starts import Proposed
 from reproduce.experiment import Experiment, Panel
 from reproduce.papers.dynamic_init import runs
 from reproduce.papers.dynamic_init.scales import FASHION, GAUSSIAN, SCALES, SessionData, SessionScale
-from reproduce.problems.normalised import NormConvNet
+from reproduce.problems.models import NormConvNet
 
 
 @dataclass(frozen=True)

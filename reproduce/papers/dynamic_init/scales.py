@@ -7,9 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from reproduce.problems.embedded import TopicTokens
-from reproduce.problems.fasttext import FastText
-from reproduce.problems.models import ConvNet, Model, Softmax
-from reproduce.problems.normalised import CNN_SVHN, SVHN_CNN, SVHN_CONS, ImageNetResNet
+from reproduce.problems.models import CNN_SVHN, SVHN_CNN, SVHN_CONS, ConvNet, FastText, ImageNetResNet, Model, Softmax
 
 Rate = tuple[float, float]
 Row = Mapping[str, str]

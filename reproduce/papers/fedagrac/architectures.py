@@ -76,9 +76,9 @@ class Described(Count):
     def channel_dropout(self, x: Any, p: float) -> Any:
         return self._add("Dropout2d", super().channel_dropout(x, p), f"p={p}")
 
-    def flatten(self, x: Any) -> Any:
+    def flatten(self, x: Any, features: int = 0) -> Any:
         self.lines.append(TableLine("Flatten", (math.prod(x),)))
-        return super().flatten(x)
+        return super().flatten(x, features)
 
 
 def grouped(lines: list[TableLine]) -> list[TableLine]:

@@ -17,8 +17,8 @@ from reproduce.problems import Classification
 from reproduce.problems.batches import Fixed
 from reproduce.problems.embedded import GaussianClasses
 from reproduce.problems.exits import with_exits
+from reproduce.problems.models import Perceptron
 from reproduce.problems.partitions import IID
-from reproduce.problems.perceptron import Perceptron
 from reproduce.systems import Epochs, System
 from reproduce.systems.capacity import SplitCapacity
 

@@ -1,0 +1,1 @@
+"""The networks of the five papers, as modules of torch."""
