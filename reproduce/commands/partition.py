@@ -5,7 +5,7 @@ A panel is what `play --on` takes: an alias (`play --list`) or PAPER/PANEL, with
 `reproduce.problems.partitions.Exported("FILE.parquet")`. The checksum is that of its rows.
 
 Columns. LARGEST, SHARE: the class of most of the client's samples, and their share. ENTROPY: of its classes, in bits.
-TEST: test samples of its own, where the test set is split, too.
+TEST: test samples of its own, where the test set is split, too (else -).
 """
 
 from __future__ import annotations
@@ -86,14 +86,12 @@ def _check(output: Path) -> None:
 def _print(benchmark: Benchmark, about: dict[str, Any], held: list[Holding]) -> None:
     from reproduce.report.partition_numbers import ranked
 
-    header = ["CLIENT", "SAMPLES", "CLASSES", "LARGEST", "SHARE", "ENTROPY"]
-    tested = held[0].test is not None
+    header = ["CLIENT", "SAMPLES", "CLASSES", "LARGEST", "SHARE", "ENTROPY", "TEST"]
     rows = [
-        [str(h.client), f"{h.samples:,}", str(h.classes), "-" if h.largest is None else str(h.largest)]
-        + [f"{h.share:.1%}", f"{h.entropy:.2f}", *([f"{h.test:,}"] if tested else [])]
+        [str(h.client), f"{h.samples:,}", str(h.classes), _told(h.largest), f"{h.share:.1%}", f"{h.entropy:.2f}",
+         _told(h.test)]
         for h in held[:ROWS]
-    ]
-    header += ["TEST"] * tested
+    ]  # fmt: skip
     print_table(header, rows, right=header)
     if len(held) > ROWS:
         print(f"... and {len(held) - ROWS:,} more clients (`--json` has all)")
@@ -103,6 +101,10 @@ def _print(benchmark: Benchmark, about: dict[str, Any], held: list[Holding]) -> 
         print(fill(line))
 
 
+def _told(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"
+
+
 def _said(benchmark: Benchmark, about: dict[str, Any], held: list[Holding]) -> list[str]:
     """What the table is of."""
     whole, used = about["samples"]["train"]
@@ -110,10 +112,12 @@ def _said(benchmark: Benchmark, about: dict[str, Any], held: list[Holding]) -> l
     data = f"data: {about['data']}, {whole:,} training samples"
     if used < whole:
         data += f", of which {used:,} are in use, drawn with the seed {about['subset_seed']}"
-    enters = "" if about["depends_on_seed"] else ", the same for all seeds of runs"
+    seed = "" if about["seed"] is None else f"; seed {about['seed']}"
+    enters = "" if about["depends_on_seed"] else "; the same for all seeds of runs"
     said = [
-        f"partition: {about['partition']} among {about['clients']} clients; seed {about['seed']}{enters}",
-        f"{data}; the clients hold {total:,}; SHA-256 {about['data_sha256']}",
+        f"partition: {about['partition']} among {about['clients']} clients{seed}{enters}",
+        f"{data}; the clients hold {total:,}",
+        f"SHA-256 of the data: {about['data_sha256']}",
         f"checksum of the partition: {about['checksum']}",
     ]
     if benchmark.substitute:
@@ -135,4 +139,4 @@ def _stamp(about: dict[str, Any]) -> str:
     """Which partition a picture is of."""
     seed = f"seed {about['seed']}" if about["depends_on_seed"] else "any seed"
     data = f"data SHA-256 {about['data_sha256'][:12]}"
-    return f"{about['panel']}, {about['scale']} scale, {seed}; {data}; partition SHA-256 {about['checksum'][:12]}"
+    return f"{about['panel']}, {about['scale']} scale, {seed}; {data}; checksum {about['checksum'][:12]}"

@@ -2,7 +2,8 @@
 
 Columns: `part` (train or test, only where clients have test sets), `client`, `index` (from 0, in the order of the data
 set), `position` (among the samples that are in use, only where these are a subset), `label`. The rows of a client are
-in its order, which batches follow. The metadata key `provenance` says of what it is a partition, `seal` is its checksum.
+in its order, which batches follow. The metadata key `provenance` says what it is a partition of, `seal` is the checksum
+of that.
 """
 
 from __future__ import annotations

@@ -26,12 +26,12 @@ class Split:
 
     used: of the training and of the test set, the positions [n] in the data set of the samples in use, in their order.
     parts: of the training set and, where it is split too, of the test set, a list of positions in `used` per client.
-    seed: of the split. by_seed: another seed gives another split.
+    seed: of the split, None where none enters. by_seed: it is that of the run, so that another run has another split.
     """
 
     problem: Classification
     data: Dataset
-    seed: int
+    seed: int | None
     by_seed: bool
     used: tuple[Indices, Indices]
     parts: tuple[list[Indices], ...]
@@ -46,12 +46,13 @@ class Split:
 def split(problem: Classification, seed: int, settings: Settings) -> Split:
     """The split of a run's seed. Raises MissingData without the data set, UserError for what cannot be split."""
     data, at = loaded(problem, settings), seed_of(problem, seed)
-    by_seed = problem.partition_seed is None and getattr(problem.partition, "data_seed", None) is None
+    enters = getattr(problem.partition, "data_seed", None) is None
     train, test = used = chosen(problem, data)
     parts = [train_parts(problem, data.train_y[train], at)]
     if problem.test_partition:
         parts.append(test_parts(problem, data.train_y[train], data.test_y[test], at))
-    return Split(problem, data, at, by_seed, used, tuple(parts))
+    by_seed = enters and problem.partition_seed is None
+    return Split(problem, data, at if enters else None, by_seed, used, tuple(parts))
 
 
 def loaded(problem: Classification, settings: Settings) -> Dataset:
