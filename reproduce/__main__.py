@@ -16,12 +16,25 @@ try:  # Ctrl-C may come while the program is read
     from reproduce.errors import Stopped, UserError, check_platform, unknown
 
     check_platform()  # before what Windows does not have is imported
-    from reproduce.commands import data, findings, list_, plan, play, render, replay, report, schedule, train, verify
+    from reproduce.commands import (
+        data,
+        findings,
+        list_,
+        partition,
+        plan,
+        play,
+        render,
+        replay,
+        report,
+        schedule,
+        train,
+        verify,
+    )
 except KeyboardInterrupt:
     print(INTERRUPTED, file=sys.stderr)
     sys.exit(130)
 
-COMMANDS = (list_, plan, play, schedule, data, train, replay, render, verify, report, findings)
+COMMANDS = (list_, plan, play, schedule, partition, data, train, replay, render, verify, report, findings)
 
 
 class Parser(argparse.ArgumentParser):

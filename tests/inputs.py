@@ -19,6 +19,7 @@ TABLE = "fedagrac/table1"
 JOB = "table1-lr"
 TRAIN = ("train", "smoke", "fedagrac", JOB)
 RENDER = ("render", "smoke", TABLE)
+PARTITION = ("partition", "fedagrac-steps", "--scale", "smoke")
 PLAY = ("play", "fednova", "--on", "fedagrac-steps", "--scale", "smoke")
 
 
@@ -27,6 +28,8 @@ OTHERS: Mapping[tuple[str, ...], tuple[str, ...]] = {
     TRAIN: ("x.parquet",),
     ("schedule", "fedavg"): ("x.png",),
     ("schedule", "fedbuff"): ("x.pdf",),
+    PARTITION: ("x.parquet",),
+    (*PARTITION, "--seed", "1"): ("x.png",),
     PLAY: ("x.md", "x.csv", "x.png", "x.pdf"),
 }
 """Command -> what it writes under the name x."""
@@ -100,7 +103,8 @@ NEVER = "/proc/nothing"
 
 def outputs() -> Iterator[Bad]:
     """Places for `-o` that cannot be written to: said before any training or simulation."""
-    for command, ending in ((TRAIN, ".parquet"), (("schedule", "fedavg"), ".png"), (("schedule", "fedavg"), ".pdf")):
+    schedule = ("schedule", "fedavg")
+    for command, ending in ((TRAIN, ".parquet"), (schedule, ".png"), (schedule, ".pdf"), (PARTITION, ".parquet")):
         for name, output, says, prepare in (
             ("a folder", f"there{ending}", "it is a folder; name a file", folder(f"there{ending}")),
             ("under a file", f"there/a{ending}", "name a file in a folder", file("there")),
@@ -124,6 +128,8 @@ def outputs() -> Iterator[Bad]:
     yield Bad("-o is the root", (*TRAIN, "-o", "/"), "it is a folder")
     for output in ("", "a", "a.jpg", "a.png.txt", ".", "/dev/stdout", "/dev/null", ".png"):
         yield Bad("-o is no picture", ("schedule", "fedavg", "-o", output), "pictures are .png or .pdf")
+    for output in ("", "a", "a.csv", ".", "/dev/stdout", ".parquet"):
+        yield Bad("-o is no partition", (*PARTITION, "-o", output), "end its name in .parquet for the partition")
     for output in ("/dev/stdout", "/dev/stderr", "/dev/null", "/proc/self/fd/1", "Makefile", ".parquet", "a"):
         yield Bad("-o is no results file", (*TRAIN, "-o", output), "give a name that ends in .parquet")
     for command, names in OTHERS.items():
@@ -259,6 +265,8 @@ def names() -> Iterator[Bad]:
         (("data", "get", "{}"), "data set", "mnits"),
         (("play", "fednova", "--on", "{}", "--scale", "smoke"), "", "fedagrac-stesp"),
         (("play", "fednova", "--on", "fedagrac-steps", "--scale", "{}"), "scale", "smkoe"),
+        (("partition", "{}"), "", "fedagrac-stesp"),
+        (("partition", "fedagrac-steps", "--scale", "{}"), "scale", "smkoe"),
         (("{}",), "command", "trian"),
     )
     others = ("", "..", "../../etc/passwd", "fedagrac/../fedagrac/table1", "two\nlines", "ü", "x" * 5000, "a\0b", "*")
@@ -285,6 +293,8 @@ def numbers() -> Iterator[Bad]:
     }.items():
         for value in values:
             yield Bad(f"{option} {value}", (*own, f"{option}={value}"), "")
+    for value in ("-1", f"{2**32}", "x", "1.5"):
+        yield Bad(f"--seed {value}", (*PARTITION, f"--seed={value}"), "--seed")
     for low, high in (("5", "1"), ("nan", "1"), ("0", "1"), ("1", "inf"), ("x", "1"), ("1e-300", "1"), ("1", "1e300")):
         yield Bad(f"--slowdown {low} {high}", (*own, "--slowdown", low, high), "")
     for words in ("favano --step 1e6", "favano --option wait=1e308", "favano --upload 1e12", "favano --option wait=nan",
@@ -307,7 +317,7 @@ def arguments() -> Iterator[Bad]:
         ("plan", "--calibrate", "--no-calibrate"), ("data", "fetch", "mnist"), ("data", "get"), ("train", "smoke"),
         ("train",), ("train", "smoke", "fedagrac"), (*TRAIN, "-o"), (*TRAIN, "--threads", "2"), ("replay",),
         ("render",), ("render", "smoke"), ("render", "smoke", TABLE, "more"), ("verify",),
-        ("verify", "smoke", "--json", "--markdown"), ("verify", "smoke", "--jsn"), ("findings", "now"),
+        ("verify", "smoke", "--json", "--markdown"), ("verify", "smoke", "--jsn"), ("findings", "now"), ("partition",),
         ("schedule", "fedavg", "--slowdown", "1"),
     ):  # fmt: skip
         yield Bad("wrong words", command, "")
@@ -324,6 +334,9 @@ def arguments() -> Iterator[Bad]:
     yield Bad("panels of nobody", ("play", "--panels", "fedax"), "fedacs")
     yield Bad("an embedded set", ("data", "get", "digits"), "nothing to get")
     yield Bad("no schedule", ("schedule", "fedacs/fig7"), "has a schedule")
+    yield Bad("an algorithm's partition", ("partition", "fedprox"), "fedprox is an algorithm, not a benchmark")
+    yield Bad("nothing to split", ("partition", "fedacs/fig7-static"), "there are no data to split")
+    yield Bad("a set that is missing", ("partition", "fedacs/mnist-static", "--scale", "paper"), "data set mnist: no ")
     yield Bad("data that is nowhere", ("train", "reduced", "fedacs", "image-blobs"), "unknown job")
     yield Bad("the set is missing", ("train", "paper", "fedagrac", "fig4-lr-async--fedagrac"), "data set a9a")
 

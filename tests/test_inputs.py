@@ -142,6 +142,7 @@ def test_an_interrupt_is_a_line(
         "data": "",
         "findings": "",
         "schedule": "fedavg",
+        "partition": "sessions",
         "render": "smoke x/y",
         "play": "",
     }

@@ -25,6 +25,7 @@ ANYWHERE = {
     "list": "list fedacs",
     "data": "data",
     "schedule": "schedule fedavg --aggregations 3 -o who.png",
+    "partition": "partition fedagrac-steps --scale smoke -o who.parquet -o who.png",
     "play": "play --list --scale smoke",
     "train": "train smoke fedagrac table1-lr -o out.parquet",
 }

@@ -30,11 +30,10 @@ from reproduce.errors import UserError
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Indices, planned
 from reproduce.problems.bytepairs import BytePairs
-from reproduce.problems.checks import by_contents, features, summed
-from reproduce.problems.data import load, of_record
+from reproduce.problems.checks import features, summed
 from reproduce.problems.models import Model
 from reproduce.problems.own import foreign
-from reproduce.problems.partition_tools import asked
+from reproduce.problems.split import chosen, loaded, seed_of, test_parts, train_parts
 from reproduce.problems.tokens import pieces
 from reproduce.settings import Settings
 from reproduce.streams import rng
@@ -44,8 +43,7 @@ class Arena:
     """Data of a classification problem on the device: x [n, ...] and y [n] of the training and of the test set."""
 
     def __init__(self, problem: Classification, settings: Settings, dtype: torch.dtype | None) -> None:
-        own = foreign(problem.data)
-        data = load(problem.data, settings) if isinstance(problem.data, str) else of_record(problem.data)
+        data = loaded(problem, settings)
         if data.train_x.dtype != np.uint8 and (problem.mean or problem.pad):
             raise UserError(
                 f"mean, std and pad are for uint8 images, and those of {data.name} are {data.train_x.dtype}"
@@ -68,13 +66,9 @@ class Arena:
                 except ValueError as error:
                     raise UserError(f"the tokens of {data.name}: {error}") from error
             data, notes = replace(data, train_x=train_x, test_x=test_x), [*notes, note]
-        if own and problem.model.batch_statistics:  # who a sample is evaluated with must not depend on a file's order
-            order = by_contents(data.test_x, data.test_y)
-            data = replace(data, test_x=data.test_x[order], test_y=data.test_y[order])
         self.notes = {str(problem.data): said} if (said := "; ".join(filter(None, notes))) else {}
         self.classes = data.n_classes
-        train = _subset(data.train_y, problem.train_samples, problem, "train")
-        test = _subset(data.test_y, problem.test_samples, problem, "test")
+        train, test = chosen(problem, data)
         self.train_x = self._features(data.train_x[train])
         self.test_x = self._features(data.test_x[test])
         self.labels = np.asarray(data.train_y[train], dtype=np.int64)
@@ -149,33 +143,12 @@ class Arena:
         return images.contiguous()
 
 
-def _subset(labels: np.ndarray, count: int, problem: Classification, part: str) -> np.ndarray:
-    """Ascending indices of the fixed random subset, or all of them."""
-    everything = np.arange(len(labels))
-    if not count:
-        return everything
-    order = rng("subset", part, problem.subset_seed).permutation(len(labels))
-    if not problem.subset_balanced:
-        return np.sort(order[:count])
-    classes, there = np.unique(labels, return_counts=True)
-    each = count // len(classes)
-    if not 0 < each <= there.min():
-        said = f"{each} samples of each of {len(classes)} classes, and the smallest has {there.min()}"
-        raise UserError(f"{part}_samples = {count} are {said}: use another number, or subset_balanced=False")
-    return np.sort(np.concatenate([order[labels[order] == c][:each] for c in classes]))
-
-
 def _parts(arena: Arena, problem: Classification, seed: int) -> list[Indices]:
-    """The clients' samples; UserError for a partition that does not fit.
+    """The clients' samples, of the seed of the split; UserError for a partition that does not fit.
 
     A line on stderr says if a user's own gives the same to two seeds and has no `data_seed`.
     """
-    partition = problem.partition
-    what = f"the partition {type(partition).__name__}"
-    parts = asked(
-        what, partition, lambda: partition.split(arena.labels, problem.clients, seed),
-        problem.clients, len(arena.labels), seed,
-    )  # fmt: skip
+    partition, parts = problem.partition, train_parts(problem, arena.labels, seed)
     if foreign(partition):
         # What another process splits otherwise is not resumed.
         arena.checksums[f"{partition} of {problem.clients} clients, seed {seed}"] = summed(parts)
@@ -183,18 +156,9 @@ def _parts(arena: Arena, problem: Classification, seed: int) -> list[Indices]:
         if len(known) < 2 and known.setdefault(seed, parts) is parts and len(known) == 2:
             (first, before), _ = known.items()
             if getattr(partition, "data_seed", None) is None and all(map(np.array_equal, parts, before)):
-                said = f"{what} is the same for the seeds {first} and {seed}: use its `seed`, or declare a `data_seed`"
-                print(said, file=sys.stderr)
+                said = f"the partition {type(partition).__name__} is the same for the seeds {first} and {seed}"
+                print(f"{said}: use its `seed`, or declare a `data_seed`", file=sys.stderr)
     return parts
-
-
-def _test_parts(arena: Arena, problem: Classification, seed: int) -> list[Indices]:
-    """The clients' test samples, likewise."""
-    partition, labels = problem.partition, (arena.labels, arena.test_labels)
-    return asked(
-        f"the partition {type(partition).__name__} of the test set", partition,
-        lambda: partition.split_test(*labels, problem.clients, seed), problem.clients, len(arena.test_labels), seed,
-    )  # fmt: skip
 
 
 class ClassificationTask:
@@ -205,7 +169,7 @@ class ClassificationTask:
         self.parameters = arena.layout.total
         self.dtype, self.device = arena.dtype, arena.device
         self.own_batches = foreign(problem.batches)
-        split_seed = seed if problem.partition_seed is None else problem.partition_seed
+        split_seed = seed_of(problem, seed)
         self.indices = _parts(arena, problem, split_seed)
         self.clients = len(self.indices)
         self.samples = np.array([len(i) for i in self.indices], dtype=np.int64)
@@ -217,7 +181,7 @@ class ClassificationTask:
         self.weights = share / share.sum()
         self.test_indices: list[Indices] | None = None
         if problem.test_partition:
-            self.test_indices = _test_parts(arena, problem, split_seed)
+            self.test_indices = test_parts(problem, arena.labels, arena.test_labels, split_seed)
         self._check_company()
 
     @cached_property

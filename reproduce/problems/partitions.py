@@ -10,6 +10,7 @@
 | `BalancedDirichlet`                       | fiarse, CIFAR                              |
 | `label_groups`, `GroupedDirichlet`        | dynamic_init, Tables 1-7, 12               |
 | `Head`                                    | fedagrac, reduced scale                    |
+| `Exported`                                | none: what `python -m reproduce partition` wrote |
 | `HalfLabels`, `PartialOverlap`, `TwoShard`, `DistinctLabels` | dynamic_init, Tables 8-14 |
 
 Each has `split(labels, clients, seed)`: one array of positions in `labels` per client, no client empty, no sample twice
@@ -21,6 +22,7 @@ the run unless it is None, because their paper draws the partition once for all 
 from __future__ import annotations
 
 from reproduce.problems.partition_dirichlet import BalancedDirichlet, CappedDirichlet, DirichletClass, DirichletClient
+from reproduce.problems.partition_exported import Exported
 from reproduce.problems.partition_groups import (
     DistinctLabels,
     GroupedDirichlet,
@@ -41,6 +43,7 @@ __all__ = [
     "DirichletClass",
     "DirichletClient",
     "DistinctLabels",
+    "Exported",
     "GroupedDirichlet",
     "HalfLabels",
     "Head",
