@@ -358,3 +358,11 @@ class ResNet(Model):
         for image in self.activations(ops, p, x):
             last = image  # the others may be forgotten
         return ops.global_pool(last)
+
+
+@dataclass(frozen=True)
+class Network(Model):
+    """A network of a library's or of a user's own: what `make` ("module:name") gives for the `arguments`."""
+
+    make: str
+    arguments: tuple[tuple[str, object], ...] = ()
