@@ -23,8 +23,6 @@ from reproduce.problems.data import available
 from reproduce.problems.partitions import IID
 from reproduce.problems.roberta import RoBERTa
 
-pytest.importorskip("tokenizers")
-
 MODEL = RoBERTa(300, 34, 8, 2, 1, 8)
 PROBLEM = Classification("ag_news", MODEL, IID(), 2, Shuffled(4), tokenizer=BytePairs(300, 32))
 OWN = BytePairs(300, 32, "roberta-base")
@@ -103,9 +101,10 @@ def test_pairs_of_a_model_are_read_from_its_folder(place: str, form: str, tmp_pa
     ids = [vocabulary[w] for w in ("<s>", "the", "Ġmarket", "e", "d", "</s>")]
     assert made.test[0].tolist() == ids + [1] * 26
     assert made.note == "tokens: byte pairs of roberta-base"
-    transformers = pytest.importorskip("transformers")
+    from transformers import RobertaTokenizer
+
     if form == "merges.txt":
-        theirs = transformers.RobertaTokenizer.from_pretrained(tmp_path / place)
+        theirs = RobertaTokenizer.from_pretrained(tmp_path / place)
         assert theirs("The markets rose again", max_length=32, truncation=True, padding="max_length")["input_ids"] == (
             OWN.cut(TRAIN, ["The markets rose again"], tmp_path / "data").test[0].tolist()
         )

@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from fakes import RNG, declare, known
+from PIL import Image
+from scipy.io import savemat
 
 from reproduce.errors import UserError
 from reproduce.problems.data import available, load, tokenize
@@ -83,7 +85,6 @@ def test_news_subset_and_complete_set(place: Settings, monkeypatch: pytest.Monke
 
 
 def test_svhn_matlab_files(place: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    savemat = pytest.importorskip("scipy.io").savemat
     (place.data / "svhn").mkdir(parents=True)
     images = RNG.integers(0, 256, (3, 32, 32, 3), dtype=np.uint8)
     for part in ("train", "test"):
@@ -97,12 +98,10 @@ def test_svhn_matlab_files(place: Settings, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_image_folders(place: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    image = pytest.importorskip("PIL.Image")
-
     def write(path: str, value: int, side: int, mode: str = "RGB") -> None:
         target = place.data / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        image.new(mode, (side, side), (value,) * 3 if mode == "RGB" else value).save(target)
+        Image.new(mode, (side, side), (value,) * 3 if mode == "RGB" else value).save(target)
 
     for part, value in (("train", 10), ("test", 50), ("valid", 90)):
         write(f"cinic10/{part}/cat/1.png", value, 32)

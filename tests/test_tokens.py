@@ -43,7 +43,6 @@ def news(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 def test_pieces_are_of_the_training_texts_alone(tmp_path: Path) -> None:
-    pytest.importorskip("tokenizers")
     made = pieces(TRAIN, TEST, tmp_path)
     for again in (pieces(TRAIN, TEST, tmp_path) for _ in range(5)):
         assert all(np.array_equal(a, b) for a, b in zip(made[:2], again[:2], strict=True))
@@ -68,7 +67,6 @@ def test_pieces_are_of_the_training_texts_alone(tmp_path: Path) -> None:
 
 def test_a_vocabulary_at_hand_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the longest-match-first rule of WordPiece, written out for four words."""
-    pytest.importorskip("tokenizers")
     words = [*tokens.SPECIAL, "rocket", "##s", "rose", "mark", "##et", "the", "."]
     file = tmp_path / tokens.BERT
     file.parent.mkdir()
@@ -85,7 +83,6 @@ def test_a_vocabulary_at_hand_is_used(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_task_of_pieces_says_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("tokenizers")
     here = news(tmp_path, monkeypatch)
     tasks = Tasks(here)
     arena: Any = tasks.get(PROBLEM, 0).arena
@@ -105,12 +102,6 @@ def test_hashed_words_are_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert set(tasks.provenance) == {"ag_news"}
 
 
-def test_without_the_library_one_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "tokenizers", None)
-    with pytest.raises(UserError, match="pip install tokenizers"):
-        Tasks(news(tmp_path, monkeypatch)).get(PROBLEM, 0)
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -127,7 +118,6 @@ def test_what_does_not_fit_is_refused(changes: dict[str, Any], words: str) -> No
 @pytest.mark.data
 @pytest.mark.skipif(not os.environ.get("REPRODUCE_DATA"), reason="REPRODUCE_DATA is not set: no real data sets")
 def test_real_news_trains_a_vocabulary_of_its_own(tmp_path: Path) -> None:
-    pytest.importorskip("tokenizers")
     here = Settings(Path(os.environ["REPRODUCE_DATA"]), tmp_path, "cpu", 1)
     data = load("ag_news_subset", here)
     assert data.train_text is not None

@@ -1,9 +1,9 @@
 """Try algorithms on benchmarks, your own class included: a table with intervals, paired by seed, and a figure.
 
 An algorithm is a name with options, "fedprox(mu=0.01)", or a class in a file of the working directory,
-"my_module:FedSlow(lr=0.1)". A benchmark is an alias (`play --list`) or any declared panel (PAPER/PANEL). Every
-algorithm is compared with the benchmark's FedAvg on the same seeds, at its learning rate unless one is given. What was
-trained before is not trained again.
+"my_module:FedSlow(lr=0.1)". A benchmark is an alias (`play --list`), any declared panel (PAPER/PANEL), or a plain one
+on your own data (--data). Every algorithm is compared with the benchmark's FedAvg on the same seeds, at its learning
+rate unless one is given. What was trained before is not trained again.
 """
 
 from __future__ import annotations
@@ -44,6 +44,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="BENCHMARK",
         help="aliases or panels; with --all, --list and --matrix by default all aliases",
     )
+    parser.add_argument(
+        "--data",
+        metavar="FOLDER|FILE",
+        help="your own: a folder of class folders with pictures, a CSV, parquet or npz file, a saved datasets.Dataset; "
+        "without --on on a plain benchmark, which --cost shows",
+    )
+    parser.add_argument(
+        "--label", default="label", metavar="COLUMN", help="of --data, with the labels (default: label)"
+    )
+    parser.add_argument("--model", metavar="NETWORK", help="a torch.nn.Module: my_file:Net(width=8), with literals")
+    parser.add_argument("--partition", metavar="PARTITION", help='such as "Dirichlet(0.3)", or column:NAME of --data')
+    parser.add_argument("--clients", type=int, metavar="N", help="how many there are (plain benchmark: 20)")
     parser.add_argument("--scale", default="reduced", help="smoke, reduced (default) or paper")
     parser.add_argument(
         "--seeds", default="0-4", metavar="SEEDS", help="that are reported, such as 0-4 (default) or 0,2,7"
@@ -96,8 +108,9 @@ def run(args: argparse.Namespace) -> None:
 def _run(args: argparse.Namespace) -> None:
     from reproduce import plan
     from reproduce.commands import replay
-    from reproduce.play.benchmarks import ALIASES, find, panels
+    from reproduce.play.benchmarks import ALIASES, panels
     from reproduce.play.names import NAMES
+    from reproduce.play.owndata import benchmarks as chosen
     from reproduce.play.specs import parse
 
     scale = plan.check_scale(args.scale)
@@ -105,7 +118,9 @@ def _run(args: argparse.Namespace) -> None:
     if args.all or (args.matrix and not specs):
         specs += [parse(name) for name in NAMES]
     aliases = [name for name, scales in ALIASES.items() if scale in scales]
-    benchmarks = [find(name, scale) for name in dict.fromkeys(args.on or aliases)]
+    own = {"model": args.model, "partition": args.partition, "clients": args.clients, "data": args.data}
+    places = args.on or ([] if args.data or args.panels else aliases)
+    benchmarks = chosen(places, scale, **own, label=args.label)
     if args.panels:
         _print_panels(panels(args.panels, scale), args.json)
     elif args.list:
@@ -113,9 +128,10 @@ def _run(args: argparse.Namespace) -> None:
     elif args.matrix:
         _matrix(specs, benchmarks, args.json)
     else:
-        if not (specs or args.own) or not (args.on or args.all):
+        if not (specs or args.own) or not (args.on or args.all or args.data):
             raise UserError(
-                "name an algorithm and a benchmark: play ALGORITHM --on BENCHMARK (`play --list` shows them)"
+                "name an algorithm and a benchmark: play ALGORITHM --on BENCHMARK (`play --list` shows them), or bring "
+                "your own, --data FOLDER"
             )
         if args.grid and not args.tune:
             raise UserError("--grid is of --tune: add it, or write a rate as an option, fedprox(lr=0.1)")
@@ -136,7 +152,10 @@ def _run(args: argparse.Namespace) -> None:
         for ending, ours in WRITTEN.items() if args.output else ():
             files.check_output(args.output.with_name(args.output.name + ending), ours, f"{ending} of a play")
         if not args.finished:
-            print(match.cost(), file=sys.stdout if args.cost else sys.stderr)
+            out = sys.stdout if args.cost else sys.stderr
+            for benchmark in benchmarks if any(own.values()) else ():
+                print(benchmark.substitute, file=out)
+            print(match.cost(), file=out)
         if not args.cost:
             (match.take if args.finished else match.train)()
             _shown(match, args)

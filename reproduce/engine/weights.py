@@ -49,10 +49,8 @@ def stored(layout: Layout, settings: Settings) -> Stored:
 
 def _hub_tensors(path: Path, name: str) -> dict[str, Tensor]:
     """A file of the hub by the names of its encoder's tensors, before which heads put the model's family."""
-    try:
-        from safetensors.torch import load_file
-    except ImportError as error:
-        raise UserError(f"the weights of {name} need a library: pip install safetensors") from error
+    from safetensors.torch import load_file
+
     try:
         content = load_file(path)
     except Exception as error:  # the library raises its own

@@ -3,11 +3,13 @@
 from reproduce.play import play, summary
 
 runs = play(["fedprox(mu=0.01)", "my_module:FedSlow"], on="fedacs-static", scale="smoke")
+runs = play(["fedavg", "scaffold"], data="photos", partition="Dirichlet(0.3)", clients=20)
 print(summary(runs)[["algorithm", "mean", "low", "high", "difference"]])
 
 names, specs   the algorithms of this package by name; how one is written, with a user's own class
 benchmarks     declared panels that any algorithm can run on; what does not fit is refused with the reason
 match, scores  what is trained, at which cost and rate; one number per seed, intervals
+owndata        benchmarks on a user's own data and network
 shown          tables and figures
 """
 
@@ -15,12 +17,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from reproduce.play.benchmarks import find
+from reproduce.errors import UserError
 from reproduce.play.match import FACTORS, Match
+from reproduce.play.owndata import benchmarks
 from reproduce.play.scores import summary
 from reproduce.play.specs import parse
+from reproduce.problems.userfiles import LABEL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,12 +34,18 @@ __all__ = ["play", "summary"]
 
 def play(
     algorithms: str | Iterable[str],
-    on: str | Iterable[str],
+    on: str | Iterable[str] = (),
     scale: str = "reduced",
     seeds: Iterable[int] = range(5),
     tune: bool = False,
     against: str = "",
     grid: Iterable[float] = FACTORS,
+    *,
+    data: Any = None,
+    model: Any = None,
+    partition: Any = None,
+    clients: int | None = None,
+    label: str = LABEL,
 ) -> pd.DataFrame:
     """Train algorithms on benchmarks and return one row per benchmark, algorithm and seed.
 
@@ -44,6 +54,9 @@ def play(
     tune: first choose every algorithm's rate from a grid of equal size, on seeds that are not reported.
     grid: what its own rate is multiplied with for that, in ascending order.
     against: what the others are compared with on the same seeds; "": the benchmark's FedAvg.
+    data: a folder, a file, a `datasets.Dataset` or `DatasetDict` (`problems.userdata.bring`), with `label`, the column
+    of labels, in place of the benchmarks' data; without `on`, the plain benchmark of `play.owndata`. model, partition,
+    clients: in place of theirs (`owndata.benchmarks`).
 
     Columns: benchmark, scale, algorithm, lr, seed, metric, value (mean of the last evaluations; NaN if there is none),
     difference (to the reference), status ("ok", "diverged" or "failed: ..."), edge (the chosen rate is the first or the
@@ -55,9 +68,11 @@ def play(
     """
     asked = [algorithms] if isinstance(algorithms, str) else list(algorithms)
     places = [on] if isinstance(on, str) else list(on)
+    if not places and data is None:
+        raise UserError("name a benchmark (on=...), or bring data (data=...)")
     match = Match(
         [parse(text) for text in asked],
-        [find(name, scale) for name in dict.fromkeys(places)],
+        benchmarks(places, scale, data, model, partition, clients, label),
         tuple(seeds),
         tune,
         against=parse(against) if against else None,

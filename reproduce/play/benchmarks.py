@@ -7,6 +7,7 @@ its learning rate and who takes part. An algorithm that the panel declares itsel
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -88,7 +89,7 @@ class Benchmark:
     @cached_property
     def slug(self) -> str:
         """The name as a part of file names."""
-        return "".join(c if c.isalnum() else "-" for c in self.name.lower()).strip("-")
+        return re.sub("[^a-z0-9]", "-", self.name.lower()).strip("-") or "data"
 
     def window(self, evaluations: int) -> int:
         """How many of a run's last evaluations make its score: a tenth; of sessions, one turn of all groups."""

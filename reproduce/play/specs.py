@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +19,11 @@ from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 from reproduce import closure, inputs
 from reproduce.algorithms.base import FedAvg
 from reproduce.errors import OwnCodeError, UserError, unknown
+from reproduce.problems.models import Network
 
 LOADED: set[str] = set()
 """Modules of a user's own that were loaded; they are loaded again whenever they are named."""
+Options = tuple[tuple[str, Any], ...]
 FORM = "write NAME, NAME(number=0.1) or module:Class(number=0.1)"
 
 
@@ -45,32 +47,49 @@ def parse(text: str) -> Spec:
 
     Raises UserError for a text of another form, and for a class that is not there or no algorithm.
     """
-    if not text.isascii() and text.encode(errors="replace").decode() != text:
-        raise UserError(f"'{text}' is not text in UTF-8")
-    parts = re.fullmatch(r"\s*([\w.]+(?::\w+)?)\s*(\(.*\))?\s*", text, flags=re.S)
-    if parts is None:
-        raise UserError(f"'{text}' names no algorithm: {FORM}")
-    name, options = parts[1], _options(text, parts[2] or "()")
+    name, options = called(text, "algorithm", FORM)
     module, colon, cls = name.partition(":")
     with exits():
         return Spec(name, options, _own_class(module, cls) if colon else None)
 
 
-def _options(text: str, arguments: str) -> tuple[tuple[str, Any], ...]:
+def network(text: str) -> Network:
+    """The network that `text` names, "my_file:Net(width=8)" or "torchvision.models:resnet18(num_classes=10)"."""
+    name, options = called(text, "network", "write module:Class or module:function(number=1)")
+    if ":" not in name:
+        raise UserError(f"'{text}' names no network: write module:Class or module:function(number=1)")
+    return Network(name, options)
+
+
+def called(text: str, kind: str, form: str, names: Sequence[str] = ()) -> tuple[str, Options]:
+    """The name in "NAME(0.3, number=1)", and its options, which are literals; `names` are those without a name.
+
+    Raises UserError that says the `form` for a text of another one.
+    """
+    if not text.isascii() and text.encode(errors="replace").decode() != text:
+        raise UserError(f"'{text}' is not text in UTF-8")
+    parts = re.fullmatch(r"\s*([\w.]+(?::\w+)?)\s*(\(.*\))?\s*", text, flags=re.S)
+    if parts is None:
+        raise UserError(f"'{text}' names no {kind}: {form}")
+    return parts[1], _options(text, parts[2] or "()", names)
+
+
+def _options(text: str, arguments: str, names: Sequence[str]) -> Options:
     try:
         call = ast.parse(f"f{arguments}", mode="eval").body
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or len(call.args) > len(names):
             raise ValueError
-        found = [(str(k.arg or ""), ast.literal_eval(k.value)) for k in call.keywords]
+        found = [(name, ast.literal_eval(value)) for name, value in zip(names, call.args, strict=False)]
+        found += [(str(k.arg or ""), ast.literal_eval(k.value)) for k in call.keywords]
         hash(tuple(found))  # lists are no plain values
     except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError) as error:
         raise UserError(f"'{text}': options are name=value, with plain numbers, words in quotes, True or False") from (
             error
         )
-    names = [name for name, _ in found]
-    if not all(names):
+    given = [name for name, _ in found]
+    if not all(given):
         raise UserError(f"'{text}': options are name=value")
-    if twice := next((name for i, name in enumerate(names) if name in names[:i]), None):
+    if twice := next((name for i, name in enumerate(given) if name in given[:i]), None):
         raise UserError(f"'{text}': {twice} is given twice")
     return tuple(found)
 
@@ -217,7 +236,8 @@ def _wanted(hint: Any, value: Any) -> str:
         return "" if isinstance(value, bool) else "True or False"
     if hint is str:
         return "" if isinstance(value, str) else "a word in quotes"
-    plain = all(get_origin(kind) in (Literal, tuple) or kind in (float, int, bool, str) for kind in get_args(hint))
+    known = (float, int, bool, str, type(None))
+    plain = all(get_origin(kind) in (Literal, tuple) or kind in known for kind in get_args(hint))
     return "" if get_args(hint) and plain else "a record, which only Python can give"
 
 

@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
 from reproduce.errors import MissingData, UserError
 from reproduce.problems import weights
 from reproduce.problems.sample import Sample
-from reproduce.problems.tokens import Tokens, library
+from reproduce.problems.tokens import Tokens
 
 SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
 """Start, padding, end, unknown: the ids 0 to 3."""
@@ -53,19 +54,18 @@ class BytePairs:
     def cut(self, train: Sequence[str], test: Sequence[str], data: Path) -> Tokens:
         """The texts as ids.
 
-        Raises MissingData without the folder of the model, UserError without the library or for other byte pairs.
+        Raises MissingData without the folder of the model, UserError for other byte pairs.
         """
-        found = library()
-        vocabulary, merges = self._stored(found, data) if self.name else _trained(found, train, self.vocabulary)
+        vocabulary, merges = self._stored(data) if self.name else _trained(train, self.vocabulary)
         if len(vocabulary) > self.vocabulary or [vocabulary.get(mark) for mark in SPECIAL] != list(range(len(SPECIAL))):
             raise UserError(
                 f"the byte pairs of {self.name} are {len(vocabulary)} ids, not {self.vocabulary} with the marks "
                 f"{' '.join(SPECIAL)} first: declare as many, or give the folder of another model"
             )
         # From vocabulary and merges alone: a mark that a text spells out is letters here.
-        tokenizer = found.Tokenizer(found.models.BPE(vocab=vocabulary, merges=merges))
-        tokenizer.pre_tokenizer = found.pre_tokenizers.ByteLevel(add_prefix_space=False)
-        tokenizer.post_processor = found.processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+        tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
         tokenizer.enable_truncation(self.length)
         tokenizer.enable_padding(length=self.length, pad_id=1, pad_token="<pad>")
         said = json.dumps([vocabulary, merges], sort_keys=True).encode()
@@ -73,7 +73,7 @@ class BytePairs:
         cut = [self._ids(tokenizer, texts) for texts in (train, test)]
         return Tokens(cut[0], cut[1], hashlib.sha256(said).hexdigest(), f"tokens: {whose}")
 
-    def _stored(self, found: Any, data: Path) -> Pairs:
+    def _stored(self, data: Path) -> Pairs:
         """Those of the model's folder."""
         for file in FILES:
             if folder := weights.hub_folder(self.name, data, file):
@@ -83,7 +83,7 @@ class BytePairs:
             raise MissingData(self.name, weights.missing_on_hub(self.name, data, " or ".join(FILES), otherwise))
         try:
             if file == "merges.txt":
-                vocabulary, merges = found.models.BPE.read_file(str(folder / "vocab.json"), str(folder / file))
+                vocabulary, merges = models.BPE.read_file(str(folder / "vocab.json"), str(folder / file))
                 return vocabulary, merges
             return _model(json.loads((folder / file).read_text(encoding="utf-8")))
         except Exception as error:  # the library raises its own
@@ -93,12 +93,12 @@ class BytePairs:
         return np.array([e.ids for e in tokenizer.encode_batch(list(texts))], np.int32).reshape(-1, self.length)
 
 
-def _trained(found: Any, texts: Sequence[str], size: int) -> Pairs:
+def _trained(texts: Sequence[str], size: int) -> Pairs:
     """At most `size` byte pairs of the texts, the marks and all bytes among them."""
-    tokenizer = found.Tokenizer(found.models.BPE())
-    tokenizer.pre_tokenizer = found.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    alphabet = sorted(found.pre_tokenizers.ByteLevel.alphabet())
-    trainer = found.trainers.BpeTrainer(
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(
         vocab_size=size, special_tokens=list(SPECIAL), initial_alphabet=alphabet, show_progress=False
     )
     tokenizer.train_from_iterator(iter(texts), trainer)

@@ -85,10 +85,10 @@ def load(name: str, settings: Settings) -> Dataset:
         raise MissingData(name, missing(source, settings.data))
     root = settings.store / "data"
     stamps = [_stamp(file, settings.data) for file in layout.files]
-    copy = _undamaged(root, name, lambda c: list(c.stamps) == stamps)
+    copy = undamaged(root, name, lambda c: list(c.stamps) == stamps)
     if copy is None:
         sha256 = _combined([verified(file, settings.data, name) for file in layout.files])
-        copy = _undamaged(root, name, lambda c: c.sha256 == sha256 and list(c.stamps) != stamps)
+        copy = undamaged(root, name, lambda c: c.sha256 == sha256 and list(c.stamps) != stamps)
         if copy is not None:
             copy = store.restamp(copy, name, stamps)
         else:
@@ -100,7 +100,7 @@ def load(name: str, settings: Settings) -> Dataset:
     return Dataset(name, x[0], y[0], x[1], y[1], source.classes, "data folder", copy.sha256, copy.note, *texts)
 
 
-def _undamaged(root: Path, name: str, wanted: Callable[[store.Decoded], bool]) -> store.Decoded | None:
+def undamaged(root: Path, name: str, wanted: Callable[[store.Decoded], bool]) -> store.Decoded | None:
     """The first decoded copy that is `wanted` and holds what was written; one that does not is named on stderr."""
     for copy in store.copies(root, name):
         if not wanted(copy):

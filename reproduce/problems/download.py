@@ -58,7 +58,7 @@ ARCHIVES = {
 def download(name: str, settings: Settings) -> Path:
     """Fetch the complete data set into `settings.data` unless it is there, verify it, and give its first file.
 
-    Raises UserError without network, without the optional package that fetches it, when what was fetched is not the
+    Raises UserError without network, when what was fetched is not the
     official data, when the disk is full, and for a damaged file that is already there (which is never overwritten).
     """
     source = find_source(name)
@@ -133,9 +133,8 @@ def _torchvision(source: Source, temporary: Path) -> Arrays:
 
     arrays: Arrays = {}
     for part in PARTS:
-        fetched = getattr(torchvision.datasets, TORCHVISION[source.name])(
-            str(temporary), train=part == "train", download=True
-        )
+        known = getattr(torchvision.datasets, TORCHVISION[source.name])
+        fetched = known(str(temporary), train=part == "train", download=True)
         arrays[f"{part}_x"] = np.asarray(fetched.data, np.uint8).reshape(-1, *source.shape)
         arrays[f"{part}_y"] = np.asarray(fetched.targets, np.int64)
     return arrays

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.errors import UserError
 from reproduce.problems.dataset import Dataset
 from reproduce.problems.sample import Sample
 
@@ -26,12 +25,10 @@ def load(name: str) -> Dataset:
 def digits() -> Dataset:
     """8x8 grey images of digits, uint8 [N, 8, 8, 1] (16 grey levels stretched to 0 .. 255), 1,437 train and 360 test.
 
-    The split is a fixed permutation. Raises UserError without scikit-learn.
+    The split is a fixed permutation.
     """
-    try:
-        from sklearn.datasets import load_digits
-    except ImportError as error:
-        raise UserError("the digits need scikit-learn: pip install scikit-learn") from error
+    from sklearn.datasets import load_digits
+
     raw = load_digits()
     x = np.rint(raw.images * (255 / 16)).astype(np.uint8)[..., None]
     y = raw.target.astype(np.int64)

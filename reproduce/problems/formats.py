@@ -8,12 +8,13 @@ import lzma
 import math
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.errors import UserError
 from reproduce.problems.dataset import Arrays, pack
 from reproduce.problems.sources import Source
 
@@ -66,20 +67,16 @@ def undo_differences(planes: NDArray[np.uint8]) -> NDArray[np.uint8]:
 @reader
 def read_libsvm(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
     """Two LIBSVM text files, labels -1/+1 to 0/1, as dense rows of the official width (the test file has less)."""
+    from sklearn.datasets import load_svmlight_files
+
+    with ExitStack() as stack:
+        files = [stack.enter_context(_opened(path)) for path in paths]
+        found = load_svmlight_files(files, n_features=source.shape[0], dtype=np.float32, zero_based=False)
     arrays: Arrays = {}
-    for part, path in zip(("train", "test"), paths, strict=True):
-        lines = _text(path).splitlines()
-        x = np.zeros((len(lines), *source.shape), np.float32)
-        y = np.zeros(len(lines), np.int64)
-        for i, line in enumerate(lines):
-            label, *pairs = line.split()
-            y[i] = {"-1": 0, "+1": 1, "1": 1}[label]
-            for pair in pairs:
-                column, value = pair.split(":")
-                if int(column) < 1:
-                    raise ValueError(f"feature {column} in line {i + 1}")
-                x[i, int(column) - 1] = float(value)
-        arrays |= {f"{part}_x": x, f"{part}_y": y}
+    for part, x, y in zip(("train", "test"), found[::2], found[1::2], strict=True):
+        if not np.isin(y, (-1, 1)).all():
+            raise ValueError(f"a {part} label is neither -1 nor +1")
+        arrays |= {f"{part}_x": x.toarray(), f"{part}_y": (y > 0).astype(np.int64)}
     return arrays, ""
 
 
@@ -88,7 +85,8 @@ def read_news(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
     """Two CSV files of class 1-4 and text fields; text = title + " " + description (dynamic_init)."""
     arrays: Arrays = {}
     for part, path in zip(("train", "test"), paths, strict=True):
-        rows = list(csv.reader(io.StringIO(_text(path), newline="")))
+        with io.TextIOWrapper(_opened(path), "utf-8", newline="") as file:
+            rows = list(csv.reader(file))
         if min(map(len, rows)) < 2:
             raise ValueError("a row without text")
         arrays[f"{part}_y"] = np.array([int(row[0]) - 1 for row in rows], np.int64)
@@ -99,10 +97,8 @@ def read_news(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
 @reader
 def read_svhn(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
     """The official MATLAB files: X [32, 32, 3, N], y 1 .. 10 where 10 is the digit 0."""
-    try:
-        from scipy.io import loadmat
-    except ImportError as error:
-        raise UserError("reading SVHN's .mat files needs SciPy: pip install scipy") from error
+    from scipy.io import loadmat
+
     arrays: Arrays = {}
     for part, path in zip(("train", "test"), paths, strict=True):
         content = loadmat(str(path))
@@ -114,41 +110,36 @@ def read_svhn(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
 @reader
 def read_cinic10(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
     """The official folders `train` and `test` with one folder of PNG images per class; `valid` is not used."""
-    arrays: Arrays = {}
-    for part, path in zip(("train", "test"), paths, strict=True):
-        folders = sorted(p for p in path.iterdir() if p.is_dir())
-        files = [(f, k) for k, folder in enumerate(folders) for f in sorted(folder.glob("*.png"))]
-        arrays |= _images(part, files, source)
-    return arrays, ""
+    from reproduce.vision import torchvision
+
+    train, test = (torchvision.datasets.ImageFolder(path) for path in paths)
+    return _images("train", train.samples, source) | _images("test", test.samples, source), ""
 
 
 @reader
 def read_tiny_imagenet(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
     """The official folders `train/<class>/images` and `val` with its annotations; classes sorted by folder name."""
-    train, val = paths
-    folders = sorted(p for p in train.iterdir() if p.is_dir())
-    files = [(f, k) for k, folder in enumerate(folders) for f in sorted((folder / "images").glob("*.JPEG"))]
-    number = {folder.name: k for k, folder in enumerate(folders)}
+    from reproduce.vision import torchvision
+
+    folder, val = torchvision.datasets.ImageFolder(paths[0]), paths[1]
     lines = (line.split("\t") for line in (val / "val_annotations.txt").read_text().splitlines())
-    tests = [(val / "images" / name, number[label]) for name, label, *_ in lines]
-    return _images("train", files, source) | _images("test", tests, source), ""
+    tests = [(val / "images" / name, folder.class_to_idx[label]) for name, label, *_ in lines]
+    return _images("train", folder.samples, source) | _images("test", tests, source), ""
 
 
-def _images(part: str, files: Sequence[tuple[Path, int]], source: Source) -> Arrays:
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise UserError(f"reading the images of {source.name} needs Pillow: pip install pillow") from error
+def _images(part: str, files: Sequence[tuple[str | Path, int]], source: Source) -> Arrays:
+    from PIL import Image
+
     x = np.empty((len(files), *source.shape), np.uint8)
     for i, (path, _) in enumerate(files):
         with Image.open(path) as image:
             pixels = np.asarray(image.convert("RGB"))
         if pixels.shape != source.shape:  # assignment would broadcast an image of a single row
-            raise ValueError(f"{path.name} has shape {pixels.shape}")
+            raise ValueError(f"{Path(path).name} has shape {pixels.shape}")
         x[i] = pixels
     return {f"{part}_x": x, f"{part}_y": np.array([label for _, label in files], np.int64)}
 
 
-def _text(path: Path) -> str:
-    raw = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
-    return raw.decode("utf-8")
+def _opened(path: Path) -> IO[bytes]:
+    """The bytes of a file, unpacked if it is packed."""
+    return lzma.open(path) if path.suffix == ".xz" else path.open("rb")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from reproduce.errors import UserError
 from reproduce.problems.dataset import LENGTH
@@ -33,9 +34,8 @@ def pieces(train: Sequence[str], test: Sequence[str], data: Path) -> Tokens:
     """Word pieces of lower-case text between a start and an end mark, cut and padded to `LENGTH`.
 
     The vocabulary is BERT's if its file is in the folder `data`; otherwise one of at most as many pieces is made from
-    the training texts, by the algorithm that made BERT's. Raises UserError without the library, and for another file.
+    the training texts, by the algorithm that made BERT's. Raises UserError for another file.
     """
-    tokenizers = library()
     file = data / BERT
     if file.is_file():
         if hashlib.sha256(file.read_bytes()).hexdigest() != CHECKSUM:
@@ -43,11 +43,11 @@ def pieces(train: Sequence[str], test: Sequence[str], data: Path) -> Tokens:
         vocabulary = {word: i for i, word in enumerate(file.read_text(encoding="utf-8").splitlines())}
         note = "tokens: BERT's word pieces"
     else:
-        vocabulary = _trained(tokenizers, train)
+        vocabulary = _trained(train)
         note = f"tokens: {len(vocabulary):,} word pieces of the training texts, in place of BERT's"
-    tokenizer = _tokenizer(tokenizers, vocabulary)
+    tokenizer = _tokenizer(vocabulary)
     marks = [(mark, vocabulary[mark]) for mark in ("[SEP]", "[CLS]")]
-    tokenizer.post_processor = tokenizers.processors.BertProcessing(*marks)
+    tokenizer.post_processor = processors.BertProcessing(*marks)
     tokenizer.enable_truncation(LENGTH)
     tokenizer.enable_padding(length=LENGTH, pad_id=vocabulary["[PAD]"])
     listed = "\n".join(sorted(vocabulary, key=vocabulary.__getitem__))
@@ -55,34 +55,25 @@ def pieces(train: Sequence[str], test: Sequence[str], data: Path) -> Tokens:
     return Tokens(_ids(tokenizer, train), _ids(tokenizer, test), sha256, note)
 
 
-def library() -> Any:
-    """The tokenizers library; UserError without it."""
-    try:
-        import tokenizers
-    except ImportError as error:
-        raise UserError("word pieces and byte pairs need a library: pip install tokenizers") from error
-    return tokenizers
-
-
-def _trained(library: Any, texts: Sequence[str]) -> dict[str, int]:
+def _trained(texts: Sequence[str]) -> dict[str, int]:
     """The vocabulary of the texts, the same whenever it is made.
 
     The library numbers letters that go on with a word in the order of a hash table of its own, and breaks ties by these
     numbers. So they get theirs beforehand, as special tokens; what encodes in the end knows them as ordinary pieces.
     """
-    tokenizer = _tokenizer(library, {})
+    tokenizer = _tokenizer({})
     letters = {c for text in texts for c in tokenizer.normalizer.normalize_str(text) if not c.isspace()}
     known = [*SPECIAL, *(f"##{c}" for c in sorted(letters))]
-    trainer = library.trainers.WordPieceTrainer(vocab_size=VOCABULARY, special_tokens=known, show_progress=False)
+    trainer = trainers.WordPieceTrainer(vocab_size=VOCABULARY, special_tokens=known, show_progress=False)
     tokenizer.train_from_iterator(iter(texts), trainer)
     vocabulary: dict[str, int] = tokenizer.get_vocab()
     return vocabulary
 
 
-def _tokenizer(library: Any, vocabulary: dict[str, int]) -> Any:
-    tokenizer = library.Tokenizer(library.models.WordPiece(vocabulary, unk_token="[UNK]"))
-    tokenizer.normalizer = library.normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
+def _tokenizer(vocabulary: dict[str, int]) -> Any:
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return tokenizer
 
 

@@ -1,0 +1,184 @@
+"""Benchmarks on a user's own data and network: a plain one, or a declared one with its data or network replaced."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from reproduce.algorithms.base import FedAvg
+from reproduce.clocks.rounds import Rounds
+from reproduce.errors import UserError, unknown
+from reproduce.experiment import Experiment
+from reproduce.play.benchmarks import Benchmark, find
+from reproduce.play.specs import called, checked, fields, network, owned
+from reproduce.problems import Classification, partitions
+from reproduce.problems.batches import Shuffled
+from reproduce.problems.models import ConvNet, Model, Network, Softmax
+from reproduce.problems.own import whole
+from reproduce.problems.userdata import ByColumn, UserData, bring
+from reproduce.problems.userfiles import LABEL
+from reproduce.systems import Epochs, System
+
+CLIENTS, BATCH, RATE = 20, 32, 0.05
+ROUNDS = {"smoke": 5, "reduced": 50, "paper": 200}
+"""The plain benchmark: so many rounds by scale, in which all clients train one epoch; samples are IID."""
+PARTITIONS = {n: c for n, c in vars(partitions).items() if n in partitions.__all__ and hasattr(c, "split")}
+PARTITIONS = {n: c for n, c in PARTITIONS.items() if dataclasses.is_dataclass(c)} | {
+    "Dirichlet": partitions.DirichletClass
+}
+COLUMN = "column:"
+
+
+@dataclass(frozen=True)
+class Own:
+    """What replaces a benchmark's own: `name` is of the data, `None` and "" leave what is there."""
+
+    data: UserData | None = None
+    name: str = ""
+    model: Model | None = None
+    partition: Any = None
+    clients: int | None = None
+
+    @property
+    def title(self) -> str:
+        """As it stands in the name of a benchmark."""
+        records = [_words(record) for record in (self.model, self.partition) if record is not None]
+        return ", ".join(filter(None, [self.name, *records, f"{self.clients} clients" if self.clients else ""]))
+
+
+def benchmarks(
+    on: Iterable[str],
+    scale: str,
+    data: Any = None,
+    model: Any = None,
+    partition: Any = None,
+    clients: int | None = None,
+    label: str = LABEL,
+) -> list[Benchmark]:
+    """The benchmarks of these names; with what is the user's own in place of theirs, and without names a plain one.
+
+    data: what `userdata.bring` takes. model: "module:name(number=1)", a class or a function that can be imported, or a
+    record of `problems.models`. partition: "Dirichlet(0.3)", "column:NAME", or a record. Raises UserError.
+    """
+    if data is None and model is None and partition is None and clients is None:
+        return [find(name, scale) for name in dict.fromkeys(on)]
+    own = _own(data, model, partition, clients, label)
+    if on:
+        return [_replaced(find(name, scale), own) for name in dict.fromkeys(on)]
+    if own.data is None:
+        raise UserError("a network, a partition and a number of clients go with --data FOLDER or --on BENCHMARK")
+    return [_plain(own, scale)]
+
+
+def _own(data: Any, model: Any, partition: Any, clients: int | None, label: str) -> Own:
+    if clients is not None:
+        whole("the number of clients", clients)
+    column = partition.removeprefix(COLUMN) if isinstance(partition, str) and partition.startswith(COLUMN) else ""
+    if column and data is None:
+        raise UserError(f"{partition}: the column that names the client is one of your own data: name them with --data")
+    found = None if data is None else bring(data, label, column)
+    name = "" if data is None else Path(data).resolve().name if isinstance(data, str | Path) else "data"
+    split = parse(partition) if isinstance(partition, str) and not column else partition
+    if column and found:
+        split = ByColumn(found, column)
+        if clients not in (None, found.holders):
+            raise UserError(f"{partition} has {found.holders} clients, not {clients}: leave --clients out")
+        clients = found.holders
+    return Own(found, name, _model(model), split, clients)
+
+
+def _model(model: Any) -> Model | None:
+    if model is None or isinstance(model, Model):
+        return model
+    if isinstance(model, str):
+        return network(model)
+    module, name = getattr(model, "__module__", "__main__"), getattr(model, "__qualname__", "<")
+    if module == "__main__" or "<" in name or "." in name:
+        raise UserError(f"{model!r} cannot be imported by its name: put a class or a function into a file of its own")
+    return network(f"{module}:{name}")
+
+
+def parse(text: str) -> Any:
+    """The partition of a text such as "Dirichlet(0.3)" or "Shards(per_client=3)"; UserError if there is none."""
+    form = f"write NAME or NAME(number=1), or {COLUMN}NAME"
+    name = text.partition("(")[0].strip()
+    if name not in PARTITIONS:
+        raise unknown("partition", name, PARTITIONS)
+    kind = PARTITIONS[name]
+    _, options = called(text, "partition", form, tuple(fields(kind)))
+    given = checked(kind, dict(options), text)
+    if missing := [f.name for f in fields(kind).values() if f.default is dataclasses.MISSING and f.name not in given]:
+        raise UserError(f"{text}: give {missing[0]}, {name}({missing[0]}=...)")
+    with owned(text):
+        return kind(**given)
+
+
+def _words(record: Any) -> str:
+    """A network or a partition as it is written, without what is the default."""
+    if isinstance(record, ByColumn):
+        return f"{COLUMN}{record.name}"
+    if isinstance(record, Network):
+        told = dict(record.arguments)
+    else:
+        told = {f.name: v for f in dataclasses.fields(record) if (v := getattr(record, f.name)) != f.default}
+    name = record.make if isinstance(record, Network) else type(record).__name__
+    return f"{name}({', '.join(f'{k}={v!r}' for k, v in told.items())})" if told else name
+
+
+def _plain(own: Own, scale: str) -> Benchmark:
+    """FedAvg on the user's data: the declaration that stands at the top of this file."""
+    assert own.data is not None
+    data, partition, clients = own.data, own.partition or partitions.IID(), own.clients or CLIENTS
+    half = (0.5,) * data.shape[0] if len(data.shape) == 3 else ()
+    model = own.model or small(data)
+    with owned(own.name):
+        problem = Classification(data, model, partition, clients, Shuffled(BATCH), mean=half, std=half)
+    clock = Rounds(ROUNDS[scale])
+    template = Experiment({"algorithm": "fedavg"}, problem, System(Epochs(1)), FedAvg(RATE), clock)
+    said = (
+        f"{own.name}: {data.words}; {_words(partition)} over {clients} clients; {_words(model)}; "
+        f"{clock.rounds} rounds of an epoch, batches of {BATCH}, rate {RATE}"
+    )
+    title = replace(own, name="").title
+    name = f"{own.name} ({title})" if title else own.name
+    return Benchmark(name, scale, own.name, {"fedavg": template}, "fedavg", "; ".join(filter(None, [said, _note(own)])))
+
+
+def small(data: UserData) -> Model:
+    """What is trained unless a network is named: two convolutions for square pictures of 4 pixels and more; else one
+    linear layer."""
+    if len(data.shape) == 3 and data.shape[1] == data.shape[2] >= 4:
+        return ConvNet(data.shape[0], data.shape[1], (16, 32), (64,), data.classes, kernel=3, padding=1)
+    return Softmax(math.prod(data.shape), data.classes)
+
+
+def _note(own: Own) -> str:
+    return own.data.copy.note if own.data else ""
+
+
+def _replaced(benchmark: Benchmark, own: Own) -> Benchmark:
+    """The benchmark with what is the user's own, all else as declared; UserError if they do not go together."""
+    name = f"{benchmark.name} with {own.title}"
+    changes: dict[str, Any] = {"model": own.model, "partition": own.partition, "clients": own.clients, "data": own.data}
+    changes = {k: v for k, v in changes.items() if v is not None}
+    if own.data:  # what is said of the samples of the benchmark's data does not hold of others
+        half = (0.5,) * own.data.shape[0] if len(own.data.shape) == 3 else ()
+        changes |= {"mean": half, "std": half, "pad": 0, "tokenizer": "hashed"}
+        changes |= {"train_samples": 0, "test_samples": 0, "subset_balanced": False}
+        changes |= {} if half else {"augment": "none"}
+    experiments = {}
+    for label, e in benchmark.own.items():
+        if not isinstance(e.problem, Classification):
+            raise UserError(f"{name}: {benchmark.name} has a function and no data to replace")
+        try:
+            experiments[label] = replace(e, problem=replace(e.problem, **changes))
+        except (UserError, ValueError) as error:
+            hint = "" if own.model else "; name a network with --model"
+            raise UserError(f"{name} cannot be: {error}{hint}") from error
+    said = f"with {own.title}" + (f" ({own.data.words})" if own.data else "")
+    words = "; ".join(filter(None, [benchmark.substitute, said, _note(own)]))
+    return replace(benchmark, name=name, own=experiments, substitute=words)
