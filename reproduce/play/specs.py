@@ -58,7 +58,13 @@ def network(text: str) -> Network:
     name, options = called(text, "network", "write module:Class or module:function(number=1)")
     if ":" not in name:
         raise UserError(f"'{text}' names no network: write module:Class or module:function(number=1)")
-    return Network(name, options)
+    from reproduce import vision  # noqa: F401 (before torchvision, which a user's file may import)
+
+    module = name.partition(":")[0]
+    if _file(module).is_file():
+        _load(module)
+    with exits():
+        return Network(name, options)
 
 
 def called(text: str, kind: str, form: str, names: Sequence[str] = ()) -> tuple[str, Options]:
@@ -111,9 +117,13 @@ def _own_class(module: str, name: str) -> type[FedAvg]:
     return found  # type: ignore[no-any-return]
 
 
+def _file(module: str) -> Path:
+    return Path.cwd().joinpath(*module.split(".")).with_suffix(".py")
+
+
 def _load(module: str) -> ModuleType:
     """The file as it is now, as a module; what it imports may lie beside it."""
-    path = Path.cwd().joinpath(*module.split(".")).with_suffix(".py")
+    path = _file(module)
     if not path.is_file():
         near = [f.stem for f in Path.cwd().glob("*.py")]
         raise unknown("module", module, near) if near else UserError(f"there is no file {path.name} in this folder")
