@@ -84,7 +84,7 @@ def _client(chunk: Chunk, a: int, arena: Arena) -> tuple[torch.Tensor, torch.Ten
             velocity = moment / (1 - b ** (k + 1)) / ((square / (1 - c ** (k + 1))).sqrt() + EPSILON)
         y = y - slot.lr * (1 - rule.decay) ** k * velocity
         for name, new in ops.buffers.items():
-            y[layout.offsets[name] : layout.offsets[name] + new.numel()] = new
+            y[layout.offsets[name] : layout.offsets[name] + new.numel()] = new.flatten()
     return y - start, total / max(slot.steps, 1), first
 
 
