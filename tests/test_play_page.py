@@ -15,8 +15,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "play.md").read_text(encoding="utf-8")
-OWN, SCRIPT = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.M | re.S)
-COMMAND, OTHERS = re.findall(r"^```sh\n(.*?)^```$", PAGE, flags=re.M | re.S)
+OWN, SCRIPT, DIGITS = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.M | re.S)
+COMMAND, MINE, OTHERS = re.findall(r"^```sh\n(.*?)^```$", PAGE, flags=re.M | re.S)
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +51,22 @@ def test_a_strangers_class_has_its_row_with_intervals_on_two_benchmarks(folder: 
     again = run(folder, "-c", SCRIPT)
     assert "6 results are there and hold; nothing to train" in again.stderr
     assert again.stdout.count("FedSlow(fade=0.9)") == 2
+
+
+@pytest.mark.slow
+def test_a_strangers_pictures_train_in_one_command(tmp_path: Path) -> None:
+    name, text = re.fullmatch(r"# (\S+)\n(.*)", DIGITS, flags=re.S).groups()
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "results").mkdir()
+    for line in MINE.splitlines():
+        said = run(tmp_path, *shlex.split(line)[1:])
+    assert (
+        "my digits: 1,442 + 355 pictures 8 x 8 x 1, 10 classes; DirichletClass(alpha=0.3) over 20 clients"
+        in said.stderr
+    )
+    rows = [line for line in said.stdout.splitlines() if line.endswith(" ok")]
+    assert [row.split()[0] for row in rows] == ["fedavg", "scaffold"]
+    assert all(float(row.split()[2]) > 50 for row in rows), "it learns"
 
 
 def test_the_other_commands_of_the_page_exist() -> None:

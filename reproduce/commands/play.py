@@ -119,7 +119,7 @@ def _run(args: argparse.Namespace) -> None:
         specs += [parse(name) for name in NAMES]
     aliases = [name for name, scales in ALIASES.items() if scale in scales]
     own = {"model": args.model, "partition": args.partition, "clients": args.clients, "data": args.data}
-    places = args.on or ([] if args.data or args.panels else aliases)
+    places = args.on or ([] if any(own.values()) or args.panels else aliases)
     benchmarks = chosen(places, scale, **own, label=args.label)
     if args.panels:
         _print_panels(panels(args.panels, scale), args.json)

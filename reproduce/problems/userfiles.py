@@ -116,9 +116,9 @@ def _table(path: Path, what: str, label: str, cache: Path) -> dict[str, Columns]
     def rows() -> dict[str, Columns]:
         with _quiet(), tempfile.TemporaryDirectory(dir=cache, prefix=".rows-", suffix=".tmp") as folder:
             if path.suffix == ".csv":  # in one piece: types are those of the whole column
-                found = Dataset.from_csv(glob.escape(str(path)), cache_dir=folder, chunksize=None)
+                found = Dataset.from_csv(glob.escape(str(path.resolve())), cache_dir=folder, chunksize=None)
             else:
-                found = Dataset.from_parquet(glob.escape(str(path)), cache_dir=folder)
+                found = Dataset.from_parquet(glob.escape(str(path.resolve())), cache_dir=folder)
             return {"train": _columns(found, what)}
 
     return _guarded(what, f"a table ({path.suffix})", rows)
@@ -159,11 +159,9 @@ def _columns(rows: Any, what: str) -> Columns:
     for name, feature in rows.features.items():
         if isinstance(feature, Image):
             stored = rows.cast_column(name, Image(decode=False)).select_columns(name)
-            files = (
-                (f"row {i}", io.BytesIO(row[name]["bytes"]) if row[name]["bytes"] else row[name]["path"])
-                for i, row in enumerate(stored)
-            )
-            found[name] = pixels(files, what)
+            cells = (row[name] or {"bytes": b"", "path": None} for row in stored)
+            files = (io.BytesIO(cell["bytes"]) if cell["bytes"] is not None else cell["path"] for cell in cells)
+            found[name] = pixels(((f"row {i}", file) for i, file in enumerate(files)), what)
         else:
             values: NDArray[Any] = table[name].to_numpy()
             if values.dtype == object and len(values) and isinstance(values[0], np.ndarray):
