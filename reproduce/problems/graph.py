@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from reproduce.problems.models import Model
 
 KEPT = Path(__file__).with_name("networks.json")
-SOURCES = ("models/small.py", "models/library.py", "engine/lower.py", "problems/graph.py")
-"""What the kept graphs follow from, beside the record: with other sources they do not count."""
 
 
 @dataclass(frozen=True)
@@ -138,9 +136,10 @@ class Graph:
 
 
 def sources() -> str:
-    """A digest of the sources that kept graphs follow from."""
+    """A digest of the sources that kept graphs follow from, beside the record: with others they do not count."""
     package = Path(__file__).parent.parent
-    return hashlib.sha256(b"\0".join(read_source(package / name) for name in SOURCES)).hexdigest()[:16]
+    files = [*sorted((package / "models").glob("*.py")), package / "engine" / "lower.py", Path(__file__)]
+    return hashlib.sha256(b"\0".join(map(read_source, files))).hexdigest()[:16]
 
 
 @cache
