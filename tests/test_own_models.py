@@ -12,7 +12,6 @@ from torch import nn
 from reproduce import plan
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.engine.lower import lowered
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.task import Tasks
@@ -22,6 +21,7 @@ from reproduce.experiment import SCALES, Experiment
 from reproduce.problems import Classification
 from reproduce.problems.batches import Shuffled
 from reproduce.problems.graph import graph_of, kept
+from reproduce.problems.lower import lowered
 from reproduce.problems.models import Model, Network
 from reproduce.problems.partition_dirichlet import DirichletClass
 from reproduce.settings import settings
@@ -173,7 +173,7 @@ DECLARED: dict[str, Model] = {
 
 
 def test_planning_knows_every_declared_network() -> None:
-    """Else run `python -m reproduce.engine.lower`, which writes networks.json."""
+    """Else run `python -m reproduce networks`, which writes networks.json."""
     assert set(kept()) == set(DECLARED)
 
 

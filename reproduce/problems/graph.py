@@ -1,9 +1,9 @@
 """A network as data: the layers of a module in the order in which they run, without torch.
 
-`engine.lower` writes a module down so. Every operator set runs it: one client, a stack of them, compiled code
+`problems.lower` writes a module down so. Every operator set runs it: one client, a stack of them, compiled code
 (`engine.ops`, `engine.compiled`), and the counting of parameters and multiplications (`count.py`). The graphs of the
-declared networks are kept in `networks.json`, so that planning needs no torch; `python -m reproduce.engine.lower`
-writes that file.
+declared networks are kept in `networks.json`, so that planning needs no torch; `python -m reproduce networks` writes
+that file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce.files import read_source
+from reproduce.files import read_source, write_text
 from reproduce.problems.count import Shapes
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Graph:
 def sources() -> str:
     """A digest of the sources that kept graphs follow from, beside the record: with others they do not count."""
     package = Path(__file__).parent.parent
-    files = [*sorted((package / "models").glob("*.py")), package / "engine" / "lower.py", Path(__file__)]
+    files = [*sorted((package / "models").glob("*.py")), Path(__file__).with_name("lower.py"), Path(__file__)]
     return hashlib.sha256(b"\0".join(map(read_source, files))).hexdigest()[:16]
 
 
@@ -150,11 +150,18 @@ def kept() -> dict[str, Any]:
     return found
 
 
+def keep(graphs: Mapping[str, Graph]) -> None:
+    """Writes the graphs by the words of their records; a full disk is an error, and nothing is half-written."""
+    lines = ",\n".join(f"{json.dumps(said)}: {json.dumps(graph.said())}" for said, graph in sorted(graphs.items()))
+    write_text(KEPT, f'{{"sources": "{sources()}", "networks": {{\n{lines}\n}}}}\n')
+    kept.cache_clear()
+
+
 @cache
 def graph_of(model: Model) -> Graph:
     """The graph of a network, kept or written down now (which needs torch); UserError if there is no such module."""
     if (said := kept().get(repr(model))) is not None:
         return Graph.read(said)
-    from reproduce.engine.lower import lowered
+    from reproduce.problems.lower import lowered
 
     return lowered(model)

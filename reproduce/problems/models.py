@@ -550,7 +550,7 @@ class Network(Model):
     def both(self, ops: Any, p: Mapping[str, Any], x: Any) -> tuple[Any, Any]:
         if not self.graph.alone:
             return super().both(ops, p, x)
-        from reproduce.engine import alone
+        from reproduce.problems import alone
 
         return alone.both(self, ops, p, x)
 
@@ -563,7 +563,7 @@ class Network(Model):
     def cost(self, sample: tuple[int, ...]) -> Count:
         if not self.graph.alone:
             return super().cost(sample)
-        from reproduce.engine import alone
+        from reproduce.problems import alone
 
         return alone.cost(self, sample)
 

@@ -1,11 +1,10 @@
 """Writes modules of torch down as graphs (`problems.graph`): torch.fx traces them, each node becomes an operator.
 
-What an operator set does not know, or what fx cannot trace, runs by itself (`engine.alone`); the graph then says why.
+What an operator set does not know, or what fx cannot trace, runs by itself (`problems.alone`); the graph then says why.
 """
 
 from __future__ import annotations
 
-import json
 import operator
 import random
 from collections.abc import Callable, Iterator
@@ -17,9 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import fx, nn
 
-from reproduce.files import write_text
 from reproduce.models.small import MeanEmbedding
-from reproduce.problems.graph import KEPT, Graph, Step, sources
+from reproduce.problems.graph import Graph, Step
 from reproduce.problems.models import Model
 
 SAFE = {"conv", "linear", "norm", "layer_norm", "group_norm", "pool", "mean_pool", "add"}
@@ -418,21 +416,3 @@ def _batch(node: Any) -> bool:
 
 def _shape(node: Any) -> bool:
     return isinstance(node, fx.Node) and (node.target == "size" or (node.target is getattr and node.args[1] == "shape"))
-
-
-def main() -> None:
-    """Writes the graphs of all declared networks into the package."""
-    from reproduce import plan
-    from reproduce.experiment import SCALES
-
-    jobs = [j for scale in SCALES for j in plan.jobs(scale)]
-    of: list[Any] = [e.problem for j in jobs for e in j.experiments]
-    problems = {repr(problem.model): problem.model for problem in of if problem.model}
-    models = {repr(part): part for model in problems.values() for part in model.parts}
-    graphs = {said: lowered(model).said() for said, model in sorted(models.items())}
-    lines = ",\n".join(f"{json.dumps(said)}: {json.dumps(graph)}" for said, graph in graphs.items())
-    write_text(KEPT, f'{{"sources": "{sources()}", "networks": {{\n{lines}\n}}}}\n')
-
-
-if __name__ == "__main__":
-    main()

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from reproduce.engine.ops import One
 from reproduce.errors import UserError
 from reproduce.problems.count import Count
 from reproduce.problems.models import Network
@@ -32,7 +31,7 @@ def module_of(model: Network) -> nn.Module:
     return model.module()  # type: ignore[no-any-return]
 
 
-def both(model: Network, ops: One, p: Mapping[str, Tensor], x: Tensor) -> tuple[Tensor, Tensor]:
+def both(model: Network, ops: Any, p: Mapping[str, Tensor], x: Tensor) -> tuple[Tensor, Tensor]:
     """Representation (what the last linear layer is given) and logits of samples x [B, ...]."""
     module, training = _copy(module_of(model)), bool(ops.generators)
     module.train(training)

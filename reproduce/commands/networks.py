@@ -1,0 +1,48 @@
+"""The declared networks: parameters, multiplications, how they are computed; and keeps their graphs in the package.
+
+To be run after a network was added or changed: planning then needs no torch (`reproduce/problems/graph.py`).
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from reproduce.text import print_json, print_table
+
+NAME = "networks"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
+
+
+def run(args: argparse.Namespace) -> None:
+    from reproduce import plan
+    from reproduce.engine.cost import expected_strategy
+    from reproduce.experiment import SCALES
+    from reproduce.problems.graph import keep
+    from reproduce.problems.lower import lowered
+
+    of: list[Any] = [e.problem for scale in SCALES for j in plan.jobs(scale) for e in j.experiments]
+    found = {repr(problem.model): problem for problem in of if problem.model}
+    keep({repr(part): lowered(part) for problem in found.values() for part in problem.model.parts})
+    rows = [
+        {
+            "network": said,
+            "module": problem.model.make,
+            "parameters": problem.model.parameters,
+            "macs": problem.model.cost(problem.sample.shape).macs,
+            "strategy": expected_strategy(problem.model, problem.sample.shape),
+        }
+        for said, problem in sorted(found.items())
+    ]
+    if args.json:
+        print_json(rows)
+    else:
+        header = [name.upper() for name in rows[0]]
+        print_table(
+            header,
+            [[f"{v:,}" if isinstance(v, int) else v for v in row.values()] for row in rows],
+            right=("PARAMETERS", "MACS"),
+        )
