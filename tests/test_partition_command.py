@@ -36,7 +36,6 @@ from reproduce.report import partition_picture
 from reproduce.report.partition_numbers import counts, holdings, ranked
 from reproduce.settings import settings
 
-
 ROOT = Path(__file__).parent.parent
 
 
