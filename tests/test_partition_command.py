@@ -137,7 +137,9 @@ def test_anybody_can_compute_the_checksum(tmp_path: Path, capsys: pytest.Capture
     assert note["panel"] == "fiarse/five-image-blobs"
     assert note["partition"] == "BalancedDirichlet(alpha=0.3, data_seed=0)"
     assert (note["seed"], note["depends_on_seed"], note["clients"]) == (None, False, 8)
-    assert note["samples"]["train"] == [len(split(_problem("capacities"), 0, settings()).labels[0])] * 2
+    assert note["samples"]["train"] == dict.fromkeys(
+        ("there", "used"), len(split(_problem("capacities"), 0, settings()).labels[0])
+    )
 
 
 def test_what_the_page_says_works(
@@ -348,7 +350,7 @@ def test_of_many_clients_the_first_are_in_the_table_and_all_in_json(
     assert main(["partition", "sessions", "--scale", "smoke", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [h["client"] for h in found["holdings"]] == list(range(8))
-    assert sum(h["samples"] for h in found["holdings"]) == found["samples"]["train"][1]
+    assert sum(h["samples"] for h in found["holdings"]) == found["samples"]["train"]["used"]
 
 
 def test_it_says_whether_the_seed_of_the_run_enters(capsys: pytest.CaptureFixture[str]) -> None:

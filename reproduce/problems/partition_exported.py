@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 ORDER = "index counts from 0 in the order of the data set's files; the rows of a client are in the client's order"
 
+COUNTS = "there", "used"
+"""How many samples the data set has, and how many of them are in use."""
+
 
 @dataclass(frozen=True)
 class Exported:
@@ -67,7 +70,7 @@ class Exported:
         if which and "part" not in rows:
             raise UserError(f"{self.file} has no test sets of the clients: set test_partition=False")
         rows = rows[rows["part"] == PARTS[which]] if "part" in rows else rows
-        whole, used = about["samples"][PARTS[which]]
+        whole, used = (about["samples"][PARTS[which]][name] for name in COUNTS)
         # Those in use may be fewer, or be in another order (`split.chosen`).
         fits = [c for c, count in (("position", used), ("index", whole)) if c in rows and count == len(labels)]
         if not fits:
@@ -106,7 +109,7 @@ def rows(split: Split) -> pd.DataFrame:
 
 
 def _counts(split: Split, which: int) -> tuple[int, int]:
-    """How many training or test samples the data set has, and how many of them are in use."""
+    """`COUNTS` of the training or of the test set."""
     return len((split.data.train_y, split.data.test_y)[which]), len(split.used[which])
 
 
@@ -127,7 +130,7 @@ def provenance(split: Split, table: pd.DataFrame, **more: Any) -> dict[str, Any]
         "clients": problem.clients,
         "seed": split.seed,
         "depends_on_seed": split.by_seed,
-        "samples": {part: _counts(split, which) for which, part in enumerate(PARTS)},
+        "samples": {part: dict(zip(COUNTS, _counts(split, k), strict=True)) for k, part in enumerate(PARTS)},
         "subset_seed": problem.subset_seed,
         "order": ORDER,
         "versions": {"reproduce": __version__, "numpy": np.__version__},
