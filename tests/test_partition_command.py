@@ -36,6 +36,8 @@ from reproduce.report import partition_picture
 from reproduce.report.partition_numbers import counts, holdings, ranked
 from reproduce.settings import settings
 
+ROOT = Path(__file__).parent.parent
+
 
 @cache
 def declared() -> list[Any]:
@@ -135,7 +137,26 @@ def test_anybody_can_compute_the_checksum(tmp_path: Path, capsys: pytest.Capture
     assert note["panel"] == "fiarse/five-image-blobs"
     assert note["partition"] == "BalancedDirichlet(alpha=0.3, data_seed=0)"
     assert (note["seed"], note["depends_on_seed"], note["clients"]) == (None, False, 8)
-    assert note["samples"]["train"] == [len(split(_problem("capacities"), 0, settings()).labels[0])] * 2
+    assert note["samples"]["train"] == dict.fromkeys(
+        ("there", "used"), len(split(_problem("capacities"), 0, settings()).labels[0])
+    )
+
+
+def test_what_the_page_says_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The blocks of docs/data.md, on a file of the embedded data."""
+    section = (ROOT / "docs/data.md").read_text(encoding="utf-8").split("## Who holds what")[1].split("\n## ")[0]
+    (command,) = re.findall(r"python -m reproduce (.*)", section)
+    own, anybody = sorted(re.findall(r"```python\n(.*?)```", section, flags=re.S), key=len, reverse=True)
+    monkeypatch.chdir(tmp_path)
+    assert main(command.replace("four-cifar100 --scale paper", "four-image-blobs --scale smoke").split()) == 0
+    said = capsys.readouterr().out.split()
+    names: dict[str, Any] = {}
+    exec(anybody, names)
+    assert capsys.readouterr().out.strip() in said
+    exec(own, names)
+    assert same(Tasks(settings()).get(names["again"], 5).indices, Tasks(settings()).get(names["problem"], 0).indices)
 
 
 def _problem(name: str) -> Any:
@@ -175,16 +196,21 @@ class Own:
         return BLOBS.load()
 
 
-def test_of_own_images_test_indices_are_those_that_are_evaluated() -> None:
+@pytest.mark.parametrize("samples", [0, 20])
+def test_of_own_images_test_indices_are_those_that_are_evaluated(samples: int, tmp_path: Path) -> None:
     """Their test set is put into an order that its contents decide (`checks.by_contents`)."""
     model = ResNet(1, 3, (2, 4), (1, 1))
     assert model.batch_statistics
-    problem = Classification(Own(), model, BalancedDirichlet(0.5), 2, Shuffled(8), test_samples=20, test_partition=True)
-    found, task = split(problem, 0, settings()), Tasks(settings()).get(problem, 0)
+    problem = Classification(
+        Own(), model, BalancedDirichlet(0.5), 2, Shuffled(8), test_samples=samples, test_partition=True
+    )
+    file, task = tmp_path / "who.parquet", Tasks(settings()).get(problem, 0)
+    found = write(problem, file)
     used = found.used[1]
     assert used.tolist() != sorted(used.tolist())
     assert np.array_equal(found.data.test_x[used].transpose(0, 3, 1, 2) / np.float32(255), task.arena.test_x.numpy())
     assert same(found.parts[1], task.test_indices)
+    assert same(use(problem, file).test_indices, task.test_indices)
 
 
 # --- files that are none ----------------------------------------------------------------------------------------------
@@ -324,7 +350,7 @@ def test_of_many_clients_the_first_are_in_the_table_and_all_in_json(
     assert main(["partition", "sessions", "--scale", "smoke", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [h["client"] for h in found["holdings"]] == list(range(8))
-    assert sum(h["samples"] for h in found["holdings"]) == found["samples"]["train"][1]
+    assert sum(h["samples"] for h in found["holdings"]) == found["samples"]["train"]["used"]
 
 
 def test_it_says_whether_the_seed_of_the_run_enters(capsys: pytest.CaptureFixture[str]) -> None:

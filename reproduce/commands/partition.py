@@ -107,7 +107,7 @@ def _told(number: int | None) -> str:
 
 def _said(benchmark: Benchmark, about: dict[str, Any], held: list[Holding]) -> list[str]:
     """What the table is of."""
-    whole, used = about["samples"]["train"]
+    whole, used = about["samples"]["train"].values()
     total = sum(h.samples for h in held)
     data = f"data: {about['data']}, {whole:,} training samples"
     if used < whole:

@@ -1,9 +1,9 @@
 """A partition as a file that others can use: Parquet, a row for each sample that a client holds.
 
 Columns: `part` (train or test, only where clients have test sets), `client`, `index` (from 0, in the order of the data
-set), `position` (among the samples that are in use, only where these are a subset), `label`. The rows of a client are
-in its order, which batches follow. The metadata key `provenance` says what it is a partition of, `seal` is the checksum
-of that.
+set), `position` (among the samples that are in use, only where these are a subset or in another order), `label`. The
+rows of a client are in its order, which batches follow. The metadata key `provenance` says what it is a partition of,
+`seal` is the checksum of that.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from reproduce.problems.split import Split
 
 ORDER = "index counts from 0 in the order of the data set's files; the rows of a client are in the client's order"
+
+COUNTS = "there", "used"
+"""How many samples the data set has, and how many of them are in use."""
 
 
 @dataclass(frozen=True)
@@ -67,37 +70,36 @@ class Exported:
         if which and "part" not in rows:
             raise UserError(f"{self.file} has no test sets of the clients: set test_partition=False")
         rows = rows[rows["part"] == PARTS[which]] if "part" in rows else rows
-        whole, used = about["samples"][PARTS[which]]
-        if len(labels) not in (whole, used):
+        whole, used = (about["samples"][PARTS[which]][name] for name in COUNTS)
+        # Those in use may be fewer, or be in another order (`split.chosen`).
+        fits = [c for c, count in (("position", used), ("index", whole)) if c in rows and count == len(labels)]
+        if not fits:
             counts = " or ".join(f"{count:,}" for count in dict.fromkeys((used, whole)))
             raise UserError(f"{self.file} is of {about['data']}, {counts} {PARTS[which]} samples, not {len(labels):,}")
-        places = rows["position" if len(labels) < whole else "index"].to_numpy(np.int64)
-        wrong = np.flatnonzero(labels[places] != rows["label"].to_numpy())
-        if len(wrong):
-            first, said = places[wrong[0]], rows["label"].iloc[wrong[0]]
-            raise UserError(
-                f"{self.file} is of {about['data']} (SHA-256 {about['data_sha256'][:12]}), and these are other data: "
-                f"{PARTS[which]} sample {first} has the label {labels[first]}, there {said}"
-            )
-        return _by_client(places, rows["client"].to_numpy(np.int64), clients)
-
-
-def _by_client(values: Indices, holders: Indices, clients: int) -> list[Indices]:
-    """The values of each client, in the order of the rows."""
-    order = np.argsort(holders, kind="stable")
-    return np.split(values[order], np.cumsum(np.bincount(holders, minlength=clients))[:-1])
+        for column in fits:
+            places = rows[column].to_numpy(np.int64)
+            wrong = np.flatnonzero(labels[places] != rows["label"].to_numpy())
+            if not len(wrong):
+                sizes = np.bincount(rows["client"], minlength=clients)
+                return np.split(places, np.cumsum(sizes)[:-1])  # the rows are in the order of the clients
+        first, said = places[wrong[0]], rows["label"].iloc[wrong[0]]
+        raise UserError(
+            f"{self.file} is of {about['data']} (SHA-256 {about['data_sha256'][:12]}), and these are other data: "
+            f"{PARTS[which]} sample {first} has the label {labels[first]}, there {said}"
+        )
 
 
 def rows(split: Split) -> pd.DataFrame:
     """The rows of a split, as they are exported."""
     import pandas as pd
 
-    subset, tables = any(_counts(split, k)[0] != _counts(split, k)[1] for k in range(len(split.parts))), []
+    wholes, tables = [np.arange(_counts(split, k)[0]) for k in range(len(split.parts))], []
+    apart = not all(map(np.array_equal, split.used, wholes))
     for which, parts in enumerate(split.parts):
         positions = np.concatenate(parts)
         table = pd.DataFrame({"client": np.repeat(np.arange(len(parts)), [len(part) for part in parts])})
         table["index"] = split.used[which][positions]
-        if subset:
+        if apart:
             table["position"] = positions
         table["label"] = split.labels[which][positions]
         if len(split.parts) > 1:
@@ -107,7 +109,7 @@ def rows(split: Split) -> pd.DataFrame:
 
 
 def _counts(split: Split, which: int) -> tuple[int, int]:
-    """How many training or test samples the data set has, and how many of them are in use."""
+    """`COUNTS` of the training or of the test set."""
     return len((split.data.train_y, split.data.test_y)[which]), len(split.used[which])
 
 
@@ -128,8 +130,8 @@ def provenance(split: Split, table: pd.DataFrame, **more: Any) -> dict[str, Any]
         "clients": problem.clients,
         "seed": split.seed,
         "depends_on_seed": split.by_seed,
-        "samples": {part: _counts(split, which) for which, part in enumerate(PARTS)},
-        "subset_seed": problem.subset_seed if "position" in table else None,
+        "samples": {part: dict(zip(COUNTS, _counts(split, k), strict=True)) for k, part in enumerate(PARTS)},
+        "subset_seed": problem.subset_seed,
         "order": ORDER,
         "versions": {"reproduce": __version__, "numpy": np.__version__},
         "checksum": checksum(table),
