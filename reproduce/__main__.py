@@ -20,6 +20,7 @@ try:  # Ctrl-C may come while the program is read
         data,
         findings,
         list_,
+        networks,
         partition,
         plan,
         play,
@@ -34,7 +35,7 @@ except KeyboardInterrupt:
     print(INTERRUPTED, file=sys.stderr)
     sys.exit(130)
 
-COMMANDS = (list_, plan, play, schedule, partition, data, train, replay, render, verify, report, findings)
+COMMANDS = (list_, plan, play, schedule, partition, networks, data, train, replay, render, verify, report, findings)
 
 
 class Parser(argparse.ArgumentParser):

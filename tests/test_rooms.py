@@ -16,6 +16,7 @@ ROOMS = (
     ("experiment",),
     ("reading",),
     ("declare",),
+    ("models", "vision"),
     ("problems", "systems"),
     ("engine",),
     ("algorithms",),

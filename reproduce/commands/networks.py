@@ -41,8 +41,5 @@ def run(args: argparse.Namespace) -> None:
         print_json(rows)
     else:
         header = [name.upper() for name in rows[0]]
-        print_table(
-            header,
-            [[f"{v:,}" if isinstance(v, int) else v for v in row.values()] for row in rows],
-            right=("PARAMETERS", "MACS"),
-        )
+        cells = [[f"{value:,}" if isinstance(value, int) else value for value in row.values()] for row in rows]
+        print_table(header, cells, right=("PARAMETERS", "MACS"))

@@ -57,7 +57,7 @@ def cost(model: Network, sample: tuple[int, ...]) -> Count:
     """Layers and multiply-accumulates of a forward pass on one sample, counted while zeros go through it."""
     count = Count(dict(model.shapes))
     count.chain = False
-    module = _copy(module_of(model)).eval()
+    module = _copy(module_of(model)).train(False)
     leaves = {n: m for n, m in module.named_modules() if not list(m.children())}
 
     def note(name: str, m: nn.Module, out: Any) -> None:
