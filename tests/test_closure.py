@@ -62,6 +62,8 @@ def test_every_module_that_could_change_a_number_is_in_a_digest_or_on_the_list()
 UNUSED = {
     "algorithms/sliced.py": "for `play`: no paper runs another's algorithm on its capacities",
     "problems/partitions.py": "names that declarations import from here; their own modules are in the digests",
+    "problems/userdata.py": "a user's own data, for `play`; in the digests of what is trained on them",
+    "problems/userfiles.py": "reads them; likewise",
     "systems/fedacs.py": "builds records, which are declared with their numbers",
 }
 """Modules of the rooms that no declared experiment uses."""
