@@ -63,8 +63,8 @@ UNUSED = {
     "algorithms/sliced.py": "for `play`: no paper runs another's algorithm on its capacities",
     "problems/partition_exported.py": "for users: no paper declares a partition from a file",
     "problems/partitions.py": "names that declarations import from here; their own modules are in the digests",
-    "problems/userdata.py": "for users: data of their own",
-    "problems/userfiles.py": "likewise",
+    "problems/userdata.py": "a user's own data, for `play`; in the digests of what is trained on them",
+    "problems/userfiles.py": "reads them; likewise",
     "systems/fedacs.py": "builds records, which are declared with their numbers",
 }
 """Modules of the rooms that no declared experiment uses."""

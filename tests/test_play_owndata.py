@@ -68,7 +68,7 @@ def test_changed_files_train_anew_and_equal_ones_do_not(photos: Path, capsys: py
     assert main(["play", *words, "--cost"]) == 0
     out = capsys.readouterr().out
     assert "1 of 1 results to train" in out
-    for part in ("my photos: 30 + 12 pictures 8 x 8 x 1, 3 classes", "IID over 3 clients", "5 rounds of an epoch"):
+    for part in ("my photos: 30 + 12 pictures 8 x 8 x 1, 3 classes", "IID over 3 clients", "10 rounds of 2 epochs"):
         assert part in out
     assert main(["play", *words]) == 0
     assert main(["play", *words, "--cost"]) == 0

@@ -23,9 +23,9 @@ from reproduce.problems.userdata import ByColumn, UserData, bring
 from reproduce.problems.userfiles import LABEL
 from reproduce.systems import Epochs, System
 
-CLIENTS, BATCH, RATE = 20, 32, 0.05
-ROUNDS = {"smoke": 5, "reduced": 50, "paper": 200}
-"""The plain benchmark: so many rounds by scale, in which all clients train one epoch; samples are IID."""
+CLIENTS, EPOCHS, BATCH, RATE = 20, 2, 16, 0.1
+ROUNDS = {"smoke": 10, "reduced": 50, "paper": 200}
+"""The plain benchmark: so many rounds by scale, in which all clients train so many epochs; samples are IID."""
 PARTITIONS = {n: c for n, c in vars(partitions).items() if n in partitions.__all__ and hasattr(c, "split")}
 PARTITIONS = {n: c for n, c in PARTITIONS.items() if dataclasses.is_dataclass(c)} | {
     "Dirichlet": partitions.DirichletClass
@@ -138,10 +138,10 @@ def _plain(own: Own, scale: str) -> Benchmark:
     with owned(own.name):
         problem = Classification(data, model, partition, clients, Shuffled(BATCH), mean=half, std=half)
     clock = Rounds(ROUNDS[scale])
-    template = Experiment({"algorithm": "fedavg"}, problem, System(Epochs(1)), FedAvg(RATE), clock)
+    template = Experiment({"algorithm": "fedavg"}, problem, System(Epochs(EPOCHS)), FedAvg(RATE), clock)
     said = (
         f"{own.name}: {data.words}; {_words(partition)} over {clients} clients; {_words(model)}; "
-        f"{clock.rounds} rounds of an epoch, batches of {BATCH}, rate {RATE}"
+        f"{clock.rounds} rounds of {EPOCHS} epochs, batches of {BATCH}, rate {RATE}"
     )
     title = replace(own, name="").title
     name = f"{own.name} ({title})" if title else own.name
