@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from reproduce.experiment import PACKAGE, Panel
 
@@ -147,16 +147,15 @@ class Filled(Sheet):
 class Curves(Sheet):
     """Lines of the mean over seeds of `metric` over `x`, one per value of `series`.
 
-    order: the series that are drawn, in this order (empty: all). smooth: trailing mean over so many evaluations, of the
-    lines; bands are of the evaluations themselves. band: see `figures.curves`. every: draw only the rounds that are
-    multiples of it. target: the label column, or the number, of a dotted line. also: a function of (axes, rows of all
-    rounds drawn) that adds what is special.
+    order: the series that are drawn, in this order (empty: all). smooth: trailing mean over so many evaluations.
+    spread: see `figures.curves`. every: draw only the rounds that are multiples of it. target: the label column, or the
+    number, of a dotted line. also: a function of (axes, rows of all rounds drawn) that adds what is special.
     """
 
     metric: str = "accuracy"
     x: str = "round"
     order: tuple[str, ...] = ()
-    band: str | None = "minmax"
+    spread: Literal["band", "bars"] | None = "band"
     smooth: int = 1
     every: int = 1
     xlabel: str = "round"

@@ -277,7 +277,7 @@ def test_importing_the_plan_and_the_artifacts_needs_no_heavy_library() -> None:
     code = (
         "import sys; from reproduce import costs, plan; from reproduce.papers import artifacts; artifacts();"
         "[a.panels(s) for a in artifacts() for s in ('smoke', 'reduced', 'paper')];"
-        "print(*{'torch', 'pandas', 'matplotlib', 'scipy', 'numpy'} & set(sys.modules))"
+        "print(*{'torch', 'pandas', 'matplotlib', 'seaborn', 'scipy', 'numpy'} & set(sys.modules))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(run.stdout.split()) <= {"numpy"}

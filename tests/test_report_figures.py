@@ -21,6 +21,8 @@ from reproduce.report.names import heading, pretty
 from reproduce.report.render import render
 from tests.unplayed import Unplayed
 
+HALF = 2.484138  # of the 95 % t-interval of three values with standard deviation 1: 4.302653 / sqrt(3)
+HALF_OF_TWO = 6.353102  # of two values that are 1 apart: 12.706205 / 2
 SEVEN = ("fedacs", "fedavg", "ca_fedavg", "fedvarp", "fednova", "fedau", "os")
 
 
@@ -33,12 +35,12 @@ def _style() -> Iterator[None]:
 def runs(algorithms: tuple[str, ...] = ("fedavg", "moon"), seeds: int = 3, points: int = 21) -> pd.DataFrame:
     """Curves whose value is 10 x number of the algorithm + round + seed."""
     rows = [
-        {"algorithm": a, "seed": s, "round": r, "time": r * (1 + 0.1 * s), "value": 10.0 * k + r + s, "status": "ok"}
+        {"algorithm": a, "seed": s, "round": r, "time": r * (1 + 0.1 * s), "value": 10.0 * k + r + s}
         for k, a in enumerate(algorithms)
         for s in range(seeds)
         for r in range(points)
     ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).assign(metric="gap", status="ok")
 
 
 def one() -> tuple[Figure, Any]:
@@ -47,63 +49,76 @@ def one() -> tuple[Figure, Any]:
 
 
 class TestCurves:
-    def test_mean_and_band(self) -> None:
+    def test_mean_and_interval(self) -> None:
         _fig, ax = one()
-        figures.curves(ax, runs(), band="minmax")
+        figures.curves(ax, runs())
         assert [line.get_label() for line in ax.get_lines()] == ["FedAvg", "MOON"]
         np.testing.assert_allclose(ax.get_lines()[1].get_ydata(), 10 + np.arange(21) + 1)
-        low, high = self.band(ax, 0)
-        assert (low, high) == (0, 22)
-
-    def test_standard_deviation(self) -> None:
-        _fig, ax = one()
-        figures.curves(ax, runs(seeds=2), band="sd")
-        low, high = self.band(ax, 0)
-        assert high == pytest.approx(20.5 + np.sqrt(0.5))
-        assert low == pytest.approx(0.5 - np.sqrt(0.5))
+        assert self.band(ax, 0) == pytest.approx((1 - HALF, 21 + HALF))
+        figures.curves(ax, runs(seeds=2))
+        assert self.band(ax, 2) == pytest.approx((0.5 - HALF_OF_TWO, 20.5 + HALF_OF_TWO))
 
     def band(self, ax: Any, k: int) -> tuple[float, float]:
         y = ax.collections[k].get_paths()[0].vertices[:, 1]
         return y.min(), y.max()
 
+    def test_a_logarithmic_axis_shows_the_same_means_and_intervals(self) -> None:
+        """And not those of logarithms, which seaborn would take."""
+        frame = runs(("fedavg",)).assign(value=lambda rows: 100 * 10.0 ** rows["seed"])
+        drawn = []
+        for scale in ("linear", "log"):
+            _fig, ax = one()
+            ax.set_yscale(scale)
+            figures.curves(ax, frame.assign(metric="distance"))
+            drawn.append([*ax.get_lines()[0].get_ydata(), self.band(ax, 0)[1]])
+        np.testing.assert_allclose(*drawn)
+        assert drawn[1][:-1] == pytest.approx([3700.0] * 21)
+
     def test_bars_stand_on_the_line(self) -> None:
         _fig, ax = one()
-        figures.curves(ax, runs(("fedavg",), seeds=2), band="bars")
+        figures.curves(ax, runs(("fedavg",), seeds=2), spread="bars")
         line = dict(zip(*ax.get_lines()[0].get_data(), strict=True))
-        (bars,) = (c for c in ax.collections if c.get_gid() == "spread" or len(c.get_segments()) > 1)
+        (bars,) = ax.collections
         segments = bars.get_segments()
-        assert len(segments) == 10
+        assert len(segments) == 11
         for (x, low), (_, high) in segments:
             assert (low + high) / 2 == pytest.approx(line[x])
-            assert high - low == pytest.approx(2 * np.sqrt(0.5))
+            assert high - low == pytest.approx(2 * HALF_OF_TWO)
 
-    def test_bands_may_be_of_another_column_than_the_line(self) -> None:
-        """The line of a trailing mean, the band of what it is the mean of."""
-        frame = runs(("fedavg",)).assign(smooth=100.0)
-        for band, ends in {"minmax": (0, 22), "sd": (99, 101)}.items():
-            _fig, ax = one()
-            figures.curves(ax, frame, y="smooth", raw="value", band=band)
-            assert set(ax.get_lines()[0].get_ydata()) == {100}
-            assert self.band(ax, 0) == ends
+    def test_seeds_that_agree_have_an_interval_without_length(self) -> None:
+        """Where sums of floats would have a mean beside it, and a bar of negative length."""
+        _fig, ax = one()
+        frame = runs(("fedavg",), seeds=7).assign(value=lambda rows: rows["round"] / 10)
+        figures.curves(ax, frame, spread="bars")
+        for (x, low), (_, high) in ax.collections[0].get_segments():
+            assert (low, high) == pytest.approx((x / 10, x / 10))
 
-    def test_bands_end_where_the_values_of_the_metric_do(self) -> None:
+    def test_intervals_end_where_the_values_of_the_metric_do(self) -> None:
         _fig, ax = one()
         rows = [("fedavg", 0, 0, 0.0), ("fedavg", 1, 0, 10.0), ("fedavg", 0, 1, 95.0), ("fedavg", 1, 1, 100.0)]
         frame = pd.DataFrame(rows, columns=["algorithm", "seed", "round", "value"])
-        figures.curves(ax, frame.assign(metric="accuracy"), band="sd")
+        figures.curves(ax, frame.assign(metric="accuracy"))
         assert self.band(ax, 0) == (0, 100)
-        figures.curves(ax, frame.assign(metric="loss"), band="sd")
-        assert self.band(ax, 1) == pytest.approx((5 - np.sqrt(50), 97.5 + np.sqrt(12.5)))
-        figures.curves(ax, frame.assign(metric="accuracy"), band="bars")
-        assert ax.collections[-1].get_segments()[0][1][1] == 100
+        figures.curves(ax, frame.assign(metric="gap"))
+        assert self.band(ax, 1) == pytest.approx((5 - 10 * HALF_OF_TWO, 97.5 + 5 * HALF_OF_TWO))
+        figures.curves(ax, frame.assign(metric="accuracy"), spread="bars")
+        assert ax.collections[-1].get_segments()[-1][1][1] == 100
 
-    def test_no_band(self) -> None:
-        _fig, ax = one()
-        figures.curves(ax, runs(), band=None)
-        figures.curves(ax, runs(seeds=1), band="sd")
+    def test_no_interval(self) -> None:
+        fig, ax = one()
+        figures.curves(ax, runs(), spread=None)
+        figures.curves(ax, runs(seeds=1))
         assert not ax.collections
-        with pytest.raises(ValueError, match="band 'range'"):
-            figures.curves(ax, runs(), band="range")
+        assert "interval" not in " ".join(captions.caption(artifact(), Histories(runs(seeds=1), "paper"), fig))
+        with pytest.raises(ValueError, match="err_style"):
+            figures.curves(ax, runs(), spread="range")  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize(("spread", "said"), [("band", "bands"), ("bars", "bars")])
+    def test_the_caption_says_what_intervals_are(self, spread: figures.Spread, said: str) -> None:
+        fig, ax = one()
+        figures.curves(ax, runs(), spread=spread)
+        told = captions.caption(artifact(), Histories(runs(), "paper"), fig)
+        assert f"Lines: mean over seeds; {said}: its 95 % t-interval." in told
 
     def test_order_and_selection(self) -> None:
         _fig, ax = one()
@@ -127,14 +142,15 @@ class TestCurves:
         fig, axes = figures.sheet(1, 2)
         frame = runs(("proposed", "previous")).query(f"seed != 1 or round <= {end}")
         frame = frame.assign(status=np.where(frame["seed"] == 1, "diverged", "ok"))
-        figures.curves(axes[0, 0], frame, band="minmax", start=1)
+        figures.curves(axes[0, 0], frame, start=1)
         axes[0, 0].set_title("CIFAR-10")
         figures.curves(axes[0, 1], runs(("proposed",)))
         lines = axes[0, 0].get_lines()
         assert [line.get_label() for line in lines] == ["proposed (1 of 3 diverged)", "previous (1 of 3 diverged)"]
         assert list(lines[0].get_xdata()) == list(range(1, 21))
         np.testing.assert_allclose(lines[0].get_ydata(), np.arange(1, 21) + (0 + 2) / 2)
-        assert self.band(axes[0, 0], 0) == (1, 22)
+        half = 2 * HALF_OF_TWO  # the seeds that are left are 0 and 2
+        assert self.band(axes[0, 0], 0) == pytest.approx((2 - half, 21 + half))
         said = captions.caption(artifact(), Histories(frame, "paper"), fig)
         assert "Means are without the seeds that diverged (CIFAR-10)." in said
 
@@ -198,9 +214,17 @@ class TestPictures:
         last = runs(("fedavg", "moon"), seeds=2).query("round == 20")
         rows = pd.concat([last.assign(kind="a"), last[last["algorithm"] == "moon"].assign(kind="b", censored=True)])
         categories.dots(ax, rows, row="kind", rows=["a", "b"], order=["fedavg", "moon"])
-        marks = [line for line in ax.get_lines() if line.get_marker() != "None" and len(line.get_xdata())]
-        assert [(m.get_xdata()[0], m.get_marker()) for m in marks] == [(20.5, "s"), (30.5, "X"), (30.5, ">")]
-        assert marks[2].get_ydata()[0] == 1, "alone in its line of the plot: on it"
+        marks = [line for line in ax.get_lines() if line.get_gid() == "dots" and np.isfinite(line.get_xdata()).any()]
+        dots = [(x, m.get_marker(), y) for m in marks for x, y in zip(*m.get_data(), strict=True)]
+        first, second, alone = sorted((d for d in dots if np.isfinite(d[0])), key=lambda d: d[2])
+        assert (first[:2], second[:2]) == ((20.5, "s"), (30.5, "X"))
+        assert first[2] < 0 < second[2], "beside one another"
+        assert alone == (30.5, ">", 1), "alone in its line of the plot: on it"
+        bars = [line for line in ax.get_lines() if line.get_marker() == "None" and len(set(line.get_ydata())) == 1]
+        ends = [tuple(bar.get_xdata()) for bar in bars if np.isfinite(bar.get_xdata()).all()]
+        assert ends == [pytest.approx((m - HALF_OF_TWO, m + HALF_OF_TWO)) for m in (20.5, 30.5)], "bounds have none"
+        seeds = [x for c in ax.collections for x, _ in c.get_offsets()]
+        assert sorted(seeds) == [20, 21, 30, 30, 31, 31]
         assert [t.get_text() for t in ax.get_yticklabels()] == ["a", "b"]
 
     def test_the_legend_of_dots_has_marks_not_arrows(self) -> None:
@@ -302,7 +326,7 @@ def test_the_caption_is_beside_the_pdf_and_not_in_it(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(Figure, "savefig", watched)
     files = render(artifact(stamp="Bands: 5 % & more."), "reduced", tmp_path, [("c", None, "needs svhn")])
-    whole = "Reduced scale; the same as at paper scale. Bands: 5 % & more."
+    whole = f"Reduced scale; the same as at paper scale. {captions.MARKS['band']} Bands: 5 % & more."
     assert saved["pdf"] == ["Not run, needs svhn: c."]
     assert saved["png"][0] == saved["pdf"][0]
     assert saved["png"][1].startswith(whole)
@@ -358,13 +382,13 @@ def test_marks_of_a_logarithmic_axis_are_evenly_spaced_there() -> None:
     frame = runs(("fedavg",), seeds=1, points=1001)
     figures.curves(ax, frame, start=1, markers=3)
     line = ax.get_lines()[0]
-    assert [line.get_xdata()[i] for i in line.get_markevery()] == [1, 10, 100]
+    assert [line.get_xdata()[i] for i in line.get_markevery()] == pytest.approx([1, 10, 100])
 
 
 def test_a_line_over_time_has_all_points_that_a_seed_was_evaluated_at() -> None:
     _fig, ax = one()
     rows = [(0, 0.0, 0.0), (0, 1.0, 10.0), (0, 9.0, 90.0), (1, 0.0, 0.0), (1, 2.0, 40.0), (1, 8.0, 160.0)]
-    frame = pd.DataFrame(rows, columns=["seed", "time", "value"]).assign(algorithm="fedavg")
+    frame = pd.DataFrame(rows, columns=["seed", "time", "value"]).assign(algorithm="fedavg", metric="gap")
     figures.curves(ax, frame, x="time")
     line = ax.get_lines()[0]
     assert list(line.get_xdata()) == [0, 1, 2, 8]

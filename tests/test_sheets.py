@@ -146,15 +146,17 @@ def test_curves_are_those_of_the_labels() -> None:
     assert list(fig.axes[0].lines[0].get_ydata()) == pytest.approx(range(6))
 
 
-def test_only_the_lines_of_curves_are_smoothed() -> None:
+def test_curves_are_smoothed_before_their_interval() -> None:
     found = histories()
     swing = np.where(found.frame["round"] % 2 == found.frame["seed"], 8.0, 4.0)  # two seeds in turns
-    picture = Curves(("model",), "{model}", only={"step_async": (1,)}, smooth=6, band="minmax")
+    picture = Curves(("model",), "{model}", only={"step_async": (1,)}, smooth=6)
     moved = replace(found, frame=found.frame.assign(value=swing))
     ax = drawing.draw(artifact(picture), moved, pd.DataFrame()).axes[0]
     assert set(ax.lines[0].get_ydata()) == {6.0}
     edge = ax.collections[0].get_paths()[0].vertices
-    assert set(edge[edge[:, 0] == 5, 1]) == {4, 8}, "where trailing means of both are 6"
+    assert set(edge[edge[:, 0] == 5, 1]) == {6}, "where both have the mean 6"
+    ends = [0, 6 + 2 * 12.706205]  # of 8 and 4; accuracies are not negative
+    assert sorted(set(edge[edge[:, 0] == 0, 1])) == pytest.approx(ends)
 
 
 def test_titles_say_how_many_seeds_where_panels_differ() -> None:

@@ -11,7 +11,7 @@ from reproduce.play import across
 from reproduce.play.match import Match
 from reproduce.play.numbers import number, span, table
 from reproduce.play.scores import summary
-from reproduce.report import figures
+from reproduce.report import captions, figures
 from reproduce.report.entries import scale_line
 from reproduce.results import stamp
 from reproduce.results import standing as standing_of
@@ -112,15 +112,16 @@ def labels(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def stamp_text(match: Match) -> str:
-    """What stands under a picture: scale, stand-ins, seeds."""
+    """What stands under a picture: scale, stand-ins, seeds, and what bands are."""
     said = tuple(dict.fromkeys(b.substitute for b in match.benchmarks if b.substitute))
-    return f"{scale_line(match.benchmarks[0].scale, said)} Seeds: {len(match.seeds)}."
+    bands = f" {captions.MARKS['band']}" if len(match.seeds) > 1 and len(match.benchmarks) == 1 else ""
+    return f"{scale_line(match.benchmarks[0].scale, said)} Seeds: {len(match.seeds)}.{bands}"
 
 
 def _curves(match: Match) -> Figure:
     (benchmark,) = match.benchmarks
     metric, unit = benchmark.metric
-    frame = match.histories(benchmark)
+    frame = match.histories(benchmark).assign(metric=metric)
     timed = bool(frame["time"].notna().all())
     fig, axes = figures.sheet(height=3.0)
     ax = axes[0, 0]

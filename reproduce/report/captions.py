@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from reproduce.report.histories import Histories
 
 
+MARKS = {
+    "dots": "Dots: mean over seeds; bars: its 95 % t-interval; small dots: seeds.",
+    "band": "Lines: mean over seeds; bands: its 95 % t-interval.",
+    "bars": "Lines: mean over seeds; bars: its 95 % t-interval.",
+    "diverged": "Cross: from here on a seed has no finite value.",
+}
+"""Name (gid) of a mark -> what the caption says of it."""
+
+
 def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
     """The sentences of a caption, without the title and the `gaps`: scale and stand-ins, seeds, what the marks mean,
     what is the paper's. Where nothing is drawn, the first of them."""
@@ -25,9 +34,9 @@ def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
     if not isinstance(note, str):
         note = function(artifact.paper, note)(histories)
     seeds = f"{seeds_of(histories)}." if histories.seeds else ""
-    crossed = any(line.get_gid() == "diverged" for ax in fig.axes for line in ax.get_lines())
-    cross = "Cross: from here on a seed has no finite value." if crossed else ""
-    return [s for s in (scale, seeds, less(fig), cross, note, printed(artifact, fig)) if s]
+    drawn = {part.get_gid() for ax in fig.axes for part in (*ax.lines, *ax.collections)}
+    marks = [text for gid, text in MARKS.items() if gid in drawn]
+    return [s for s in (scale, seeds, *marks, less(fig), note, printed(artifact, fig)) if s]
 
 
 def seeds_of(histories: Histories) -> str:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.report import looks
+from reproduce.report import figures, looks
 from reproduce.report.entries import PARTIAL
-from reproduce.report.looks import Look
 from reproduce.report.names import heading, pretty
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+SHAPE: Mapping[str, Any] = {
+    "markersize": 4.2, "markeredgecolor": "white", "markeredgewidth": 0.3, "linestyle": "none", "gid": "dots",
+}  # fmt: skip
 
 
 def dots(
@@ -26,34 +28,49 @@ def dots(
     rows: Sequence[Any],
     series: str = "algorithm",
     order: Sequence[object],
-    styles: Mapping[str, Look] | None = None,
     names: Mapping[str, str] | None = None,
     texts: Mapping[Any, str] | None = None,
     groups: Mapping[Any, object] | None = None,
 ) -> None:
-    """A line of the plot per value of the column `row`, from above, with a dot per series: the mean over seeds, and a
-    bar from the least to the greatest.
+    """A line of the plot per value of the column `row`, from above, with a dot per series: the mean over seeds, with
+    its 95 % t-interval as a bar, which one seed has none of, and small dots for the seeds.
 
     texts: what the lines are called. groups: the group of every line; a thin line parts groups, and the line that has
-    its group's name is in bold. A dot with a lower bound among its seeds (column `censored`) is an arrow to the right;
-    seeds without a value (diverged) are counted beside the dot.
+    its group's name is in bold. A mean with a lower bound among its seeds (column `censored`) is an arrow to the right,
+    without a bar; seeds without a value (diverged) are counted beside it.
     """
-    styles, step = styles or looks.of(order), 0.66 / max(1, len(order))
-    found: set[object] = set()
-    for i, value in enumerate(rows):
-        if i % 2 == 0:
-            ax.axhspan(i - 0.5, i + 0.5, color="#f4f4f4", zorder=0, linewidth=0)
-        here = frame[frame[row] == value]
-        shown = [name for name in order if here.loc[here[series] == name, "value"].notna().any()]
-        for k, name in enumerate(shown):
-            at = i + (k - (len(shown) - 1) / 2) * step
-            _dot(ax, here[here[series] == name], at, styles[str(name)])
-        found.update(shown)
-    for name in (name for name in order if name in found):  # the legend: a dot may be an arrow
-        ax.plot([], [], label=pretty(name, names), **_mark(styles[str(name)]))
+    import seaborn
+
+    lines, ranks = ({name: i for i, name in enumerate(names)} for names in (rows, order))
+    cells = frame.assign(at=frame[row].map(lines), rank=frame[series].map(ranks)).dropna(subset=["at", "rank"])
+    cells = cells[cells.groupby(["at", "rank"])["value"].transform("count") > 0].sort_values(
+        ["rank", "at"], ignore_index=True
+    )
+    beside = cells.groupby("at")["rank"]
+    cells["at"] += (beside.rank("dense") - (beside.transform("nunique") + 1) / 2) * 0.66 / max(1, len(order))
+    bounds = cells["censored"].eq(True) if "censored" in cells else cells["at"].isna()
+    missed = bounds.groupby(cells["at"]).transform("any")
+    shown = list(dict.fromkeys(cells[series]))
+    marks = {
+        name: {"color": look.color, "marker": look.marker, "zorder": 3, **SHAPE}
+        for name, look in looks.of(order).items()
+    }
+    common: dict[str, Any] = {"x": "value", "y": "at", "orient": "h", "native_scale": True, "hue": series, "ax": ax}
+    common |= {"hue_order": shown, "palette": [marks[str(name)]["color"] for name in shown], "legend": False}
+    seaborn.stripplot(cells, **common, jitter=False, size=1.8, linewidth=0, zorder=2.6)
+    seaborn.pointplot(
+        cells[~missed], **common, **SHAPE, zorder=3, markers=[marks[str(name)]["marker"] for name in shown],
+        errorbar=figures.interval(cells), err_kws={"linewidth": 1.0, "alpha": 0.5, "zorder": 2.0},
+    )  # fmt: skip
+    for _, mine in cells.groupby(["at", series]):
+        _beside(ax, mine, marks[str(mine[series].iloc[0])], bool(missed[mine.index].any()))
+    for name in shown:
+        ax.plot([], [], label=pretty(name, names), **marks[str(name)])
+    for i in range(0, len(rows), 2):
+        ax.axhspan(i - 0.5, i + 0.5, color="#f4f4f4", zorder=0, linewidth=0)
     ax.set_yticks(range(len(rows)), [(texts or {}).get(value, pretty(value, names)) for value in rows])
     _part(ax, [(groups or {}).get(value) for value in rows], rows)
-    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set(ylim=(len(rows) - 0.5, -0.5), ylabel="")
     ax.grid(visible=False, axis="y")
     ax.tick_params(axis="y", length=0)
 
@@ -67,20 +84,13 @@ def _part(ax: Axes, groups: Sequence[object], rows: Sequence[Any]) -> None:
             label.set_fontweight("bold")
 
 
-def _mark(look: Look) -> dict[str, Any]:
-    """Keyword arguments for `Axes.plot` of a dot."""
-    edge = {"markeredgecolor": "white", "markeredgewidth": 0.3}
-    return {"color": look.color, "marker": look.marker, "markersize": 4.2, "linestyle": "none", "zorder": 3, **edge}
-
-
-def _dot(ax: Axes, mine: pd.DataFrame, at: float, look: Look) -> None:
-    """One dot with its bar at the height `at`."""
-    numbers = mine["value"].dropna()
-    ax.plot([numbers.min(), numbers.max()], [at, at], color=look.color, linewidth=1.0, zorder=2)
-    missed = "censored" in mine and bool(mine["censored"].eq(True).any())
-    ax.plot(numbers.mean(), at, **_mark(replace(look, marker=">") if missed else look))
-    if lost := len(mine) - len(numbers):
-        text, right = f"{lost} of {len(mine)} diverged", (numbers.max(), at)
+def _beside(ax: Axes, mine: pd.DataFrame, mark: Mapping[str, Any], missed: bool) -> None:
+    """What a dot cannot say: that its mean is a lower bound, and how many seeds diverged."""
+    at, numbers = mine["at"].iloc[0], mine["value"].dropna()
+    if missed:
+        ax.plot(numbers.mean(), at, **{**mark, "marker": ">"})
+    if len(numbers) < len(mine):
+        text, right = f"{len(mine) - len(numbers)} of {len(mine)} diverged", (numbers.max(), at)
         ax.annotate(text, right, (4, 0), textcoords="offset points", va="center", fontsize=5.5)
 
 
@@ -90,19 +100,17 @@ def heatmap(
     *,
     x: str,
     y: str,
-    value: str = "value",
-    digits: int = 1,
     limits: tuple[float, float] | None = None,
     label: str = "",
     names: Mapping[str, str] | None = None,
 ) -> None:
-    """Mean of `value` (over seeds) per pair of `x` (ascending to the right) and `y` (ascending upwards), printed in its
+    """Mean over seeds per pair of `x` (ascending to the right) and `y` (ascending upwards), printed in its
     box, with a † where some of the seeds lack a value (diverged); a pair whose seeds all lack one is a hatched box, a
     pair that was not run stays empty."""
     from matplotlib.colors import Normalize
     from matplotlib.patches import Rectangle
 
-    boxes = frame.groupby([y, x])[value]
+    boxes = frame.groupby([y, x])["value"]
     means = boxes.mean().unstack().sort_index().sort_index(axis=1)
     lost = (boxes.size() - boxes.count()).unstack().reindex(index=means.index, columns=means.columns).to_numpy(float)
     data = means.to_numpy(float)
@@ -114,7 +122,7 @@ def heatmap(
         if np.isfinite(number):
             r, g, b, _ = image.cmap(norm(number))
             ink = "black" if 0.299 * r + 0.587 * g + 0.114 * b > 0.5 else "white"
-            text = f"{number:.{digits}f}{PARTIAL if lost[i, j] else ''}"
+            text = f"{number:.1f}{PARTIAL if lost[i, j] else ''}"
             ax.text(j, i, text, ha="center", va="center", color=ink, fontsize=6.5)
         elif lost[i, j] > 0:
             hatched: dict[str, Any] = {"fill": False, "hatch": "/////", "edgecolor": "#a0a0a0", "linewidth": 0}

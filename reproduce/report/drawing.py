@@ -171,16 +171,13 @@ def _fill(
 
 
 def _lines(ax: Axes, picture: Curves, rows: pd.DataFrame, artifact: Artifact) -> None:
-    line = metrics.smooth(rows, picture.smooth) if picture.smooth > 1 else rows
     figures.curves(
         ax,
-        rows.assign(smooth=line["value"]),
+        metrics.smooth(rows, picture.smooth) if picture.smooth > 1 else rows,
         x=picture.x,
-        y="smooth",
-        raw="value",
         series=picture.series,
         order=picture.order or None,
-        band=picture.band,
+        spread=picture.spread,
         names=artifact.names,
     )
     target = picture.target

@@ -1,4 +1,4 @@
-"""Figures for print: one style, bands over seeds, and what stands below the panels. Looks are in `report.looks`.
+"""Figures for print: one style, intervals over seeds, and what stands below the panels. Looks are in `report.looks`.
 
 A picture makes its axes with `sheet`, fills them with `curves`, or with `dots` or a `heatmap` of `report.categories`,
 names panels that were not run with `absent` and ends with `legend`; `save` writes it, the PDF as it is and the PNG with
@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -20,21 +21,25 @@ from reproduce import files
 from reproduce.report import looks
 from reproduce.report.looks import GREY, Look
 from reproduce.report.names import pretty
+from reproduce.verdicts.intervals import t_interval
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FULL, HALF = 7.0, 3.4
+Spread: TypeAlias = Literal["band", "bars"] | None
+FULL = 7.0
 STAMPED = "Stamp"
 TEXT = 6.5
 DIVERGED = re.compile(r" \((\d+ of \d+ )?diverged\)$")
 """What `curves` adds to the name of a series of which seeds diverged; the group is there if some did not."""
 RANGES: Mapping[str, tuple[float, float]] = {
-    "accuracy": (0.0, 100.0), "test_accuracy_percent": (0.0, 100.0), "explored": (0.0, 1.0), "replaced": (0.0, 1.0),
+    "accuracy": (0, 100), "test_accuracy_percent": (0, 100), "final_accuracy": (0, 100), "last10": (0, 100),
+    "accuracy_at_last_round": (0, 100), "explored": (0, 1), "replaced": (0, 1),
+    "distance": (0, np.inf), "train_loss": (0, np.inf), "time_to_target_s": (0, np.inf),
 }  # fmt: skip
-"""What the values of these metrics can be, percentages and shares; the others have no such ends."""
+"""What the values of these metrics can be; the others have no such ends."""
 
 RC: Mapping[str, Any] = {
     "font.family": "DejaVu Sans", "font.size": 7.5, "axes.titlesize": 8, "axes.labelsize": 7.5,
@@ -83,22 +88,19 @@ def curves(
     frame: pd.DataFrame,
     *,
     x: str = "round",
-    y: str = "value",
-    raw: str = "",
     series: str = "algorithm",
     order: Sequence[object] | None = None,
-    band: str | None = "minmax",
+    spread: Spread = "band",
     styles: Mapping[str, Look] | None = None,
     names: Mapping[str, str] | None = None,
     markers: int = 8,
     start: float = -np.inf,
 ) -> None:
-    """One line per value of `series`: the mean over seeds, and around it what the seeds span.
+    """One line per value of `series`: the mean over seeds, and its 95 % t-interval, which one seed has none of.
 
-    band: "minmax", "sd" (mean ± sample standard deviation, within what the metric can be: `RANGES`), "bars" (the same
-    as ten bars per line) or None. raw: the column whose seeds the band is of, where `y` is smoothed (default: `y`).
-    start: the least `x` that is drawn; what lies before it still says which seeds diverged. Needs the columns `series`,
-    `seed`, `x` and `y`; seeds that were evaluated at different times are put on a common grid by linear interpolation.
+    spread: the interval as a "band", as ten "bars" per line, or None. start: the least `x` that is drawn; what lies
+    before it still says which seeds diverged. Needs the columns `series`, `seed`, `metric`, `value` and `x`; seeds that
+    were evaluated at different times are put on a common grid by linear interpolation.
 
     A seed that diverged, early or late, is left out from the first round on: results say it of the whole run, and a
     line that seeds leave one by one would jump. Cells keep what such a seed has from before: the value of a round, the
@@ -106,36 +108,58 @@ def curves(
     label counts such seeds; if all diverged, it is all that there is. A line stops, with a cross, where one of its
     seeds has no finite value any more although its run went on, as a loss that overflows.
     """
-    if band not in ("minmax", "sd", "bars", None):
-        raise ValueError(f"band '{band}': use 'minmax', 'sd', 'bars' or None")
     found = list(dict.fromkeys(frame[series]))
     wanted = [s for s in order if s in found] if order is not None else found
     styles = styles or looks.of(wanted)
     for k, name in enumerate(wanted):
         look, mine = styles[str(name)], frame[frame[series] == name]
-        kept = lasting(mine, y)
-        kept = kept[kept[x] >= start]
-        at, values = _grid(kept, x, y)
-        alive = np.isfinite(values).all(axis=0)
-        end = len(at) if alive.all() else int(np.argmin(alive))
-        if not end:
+        kept = lasting(mine)
+        table = _table(kept[kept[x] >= start], x)
+        alive = np.isfinite(table.to_numpy(float)).all(axis=1)
+        line = table if alive.all() else table.iloc[: int(np.argmin(alive))]
+        if line.empty:
             ax.plot([], [], label=f"{pretty(name, names)} (diverged)", **look.plot)
             continue
-        at, mean, shift = at[:end], values[:, :end].mean(axis=0), k / max(1, len(wanted))
-        label, marks = pretty(name, names) + _lost(mine, kept), _marks(ax, at, markers, shift)
-        ax.plot(at, mean, label=label, markevery=marks, **look.plot)
-        if band and len(values) > 1:
-            seeds = _grid(kept, x, raw)[1] if raw else values
-            _spread(ax, at, mean, _band(mean, seeds[:, :end], band, _range(mine)), band, look, shift)
-        if end < len(alive):
+        shift = k / len(wanted)
+        rows = line.melt(ignore_index=False).assign(metric=mine["metric"].iloc[0])
+        marked = _marks(ax, line.index.to_numpy(float), markers, shift)
+        label = pretty(name, names) + _lost(mine, kept)
+        mean(ax, rows.index, rows, spread=spread, shift=shift, label=label, markevery=marked, **look.plot)
+        if len(line) < len(table):
             cross: dict[str, Any] = {"marker": "x", "markersize": 6, "markeredgewidth": 1.4}
-            ax.plot(at[-1:], mean[-1:], color=look.color, zorder=4, gid="diverged", **cross)
+            ax.plot(line.index[-1:], line[-1:].mean(axis=1), color=look.color, zorder=4, gid="diverged", **cross)
     ax.margins(x=0.02)
 
 
-def lasting(frame: pd.DataFrame, y: str = "value") -> pd.DataFrame:
+def mean(ax: Axes, x: Iterable[float], rows: pd.DataFrame, *, spread: Spread, shift: float = 0.0, **look: Any) -> None:
+    """One line: the means of `rows` with equal `x`, and their intervals as in `curves`; bars moved by the share `shift`
+    of their distance, so that neighbouring lines do not hide them. look: keyword arguments for `Axes.plot`."""
+    import seaborn
+
+    every = max(1, len(set(x)) // 10)
+    drawn: dict[str, Any] = {"alpha": 0.16, "linewidth": 0, "zorder": 1.5}
+    if spread == "bars":
+        drawn = {"elinewidth": 0.7, "capsize": 1.4, "capthick": 0.7, "zorder": 2}
+        drawn["errorevery"] = (int(shift * every), every)
+    # On a logarithmic axis seaborn hands out logarithms; the means are those of the values all the same.
+    shown, ends = ax.yaxis.get_transform().transform, interval(rows)
+    values = ax.yaxis.get_transform().inverted().transform
+    seaborn.lineplot(
+        x=x, y=rows["value"].to_numpy(float), estimator=lambda y: float(shown(fmean(values(y)))),
+        errorbar=(lambda y: shown(ends(values(y)))) if spread and rows["seed"].nunique() > 1 else None,
+        err_style=spread, err_kws={**drawn, "gid": spread}, legend=False, ax=ax, **look,
+    )  # fmt: skip
+
+
+def interval(rows: pd.DataFrame) -> Callable[[Any], np.ndarray]:
+    """The `errorbar` of seaborn for rows of one metric: the 95 % t-interval of a mean, within what it can be."""
+    ends = RANGES.get(str(rows["metric"].iloc[0]), (-np.inf, np.inf))
+    return lambda values: np.clip(t_interval(list(values)), *ends)
+
+
+def lasting(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows of one series without those of seeds that diverged: a row says so, or none has a finite value."""
-    kept = frame["seed"].isin(frame.loc[np.isfinite(frame[y].astype(float)), "seed"])
+    kept = frame["seed"].isin(frame.loc[np.isfinite(frame["value"].astype(float)), "seed"])
     if "status" in frame:
         kept &= ~frame["seed"].isin(frame.loc[frame["status"] == "diverged", "seed"])
     return frame[kept]
@@ -156,35 +180,6 @@ def _lost(mine: pd.DataFrame, kept: pd.DataFrame) -> str:
     """How many of the seeds of a series are not among those kept; "" for none."""
     seeds, left = mine["seed"].nunique(), kept["seed"].nunique()
     return f" ({seeds - left} of {seeds} diverged)" if left < seeds else ""
-
-
-def _range(rows: pd.DataFrame) -> tuple[float, float]:
-    """What the values of rows of one metric can be."""
-    metric = str(rows["metric"].iloc[0]) if "metric" in rows else ""
-    return RANGES.get(metric, (-np.inf, np.inf))
-
-
-def _band(mean: np.ndarray, seeds: np.ndarray, band: str, within: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
-    """From where to where the seeds span, not beyond what the values can be."""
-    if band == "minmax":
-        return seeds.min(axis=0), seeds.max(axis=0)
-    deviation = seeds.std(axis=0, ddof=1)
-    return np.maximum(mean - deviation, within[0]), np.minimum(mean + deviation, within[1])
-
-
-def _spread(
-    ax: Axes, at: np.ndarray, mean: np.ndarray, ends: tuple[np.ndarray, np.ndarray], band: str, look: Look, shift: float
-) -> None:
-    """Draw a band, or its bars."""
-    low, high = ends
-    if band != "bars":
-        ax.fill_between(at, low, high, color=look.color, alpha=0.16, linewidth=0, zorder=1.5)
-        return
-    every = max(1, len(at) // 10)
-    some = slice(max(1, int(shift * every)), None, every)
-    bar: dict[str, Any] = {"linestyle": "none", "elinewidth": 0.7, "capsize": 1.4, "alpha": 0.75, "zorder": 2}
-    length = (mean - low)[some], (high - mean)[some]
-    ax.errorbar(at[some], mean[some], yerr=length, color=look.color, gid="spread", **bar)
 
 
 def reference(ax: Axes, value: float, label: str = "", dashes: str = "dotted", upright: bool = False) -> None:
@@ -266,22 +261,11 @@ def texts(fig: Figure, gid: str) -> list[str]:
     return [text.get_text() for text in fig.texts if text.get_gid() == gid]
 
 
-def _grid(frame: pd.DataFrame, x: str, y: str) -> tuple[np.ndarray, np.ndarray]:
-    """x (points,) and the values (seeds, points) of one series."""
-    runs = [run.sort_values(x) for _, run in frame.dropna(subset=[x]).groupby("seed")]
-    ats = [run[x].to_numpy(float) for run in runs]
-    values = [run[y].to_numpy(float) for run in runs]
-    if not runs:
-        return np.empty(0), np.empty((0, 0))
-    if x == "time" and any(len(a) != len(ats[0]) or not np.array_equal(a, ats[0]) for a in ats):
-        at = np.unique(np.concatenate(ats))
-        at = at[(max(a[0] for a in ats) <= at) & (at <= min(a[-1] for a in ats))]
-        return at, np.stack([np.interp(at, a, v) for a, v in zip(ats, values, strict=True)])
-    at = np.unique(np.concatenate(ats))
-    table = np.full((len(runs), len(at)), np.nan)
-    for k, (a, v) in enumerate(zip(ats, values, strict=True)):
-        table[k, np.searchsorted(at, a)] = v
-    return at, table
+def _table(kept: pd.DataFrame, x: str) -> pd.DataFrame:
+    """The values of one series: a row per `x`, ascending, and a column per seed; infinite where a run had none."""
+    finite = kept.dropna(subset=[x]).assign(value=kept["value"].astype(float).fillna(np.inf))
+    table = finite.pivot_table("value", x, "seed", aggfunc="last")
+    return table.interpolate("index", limit_area="inside").dropna() if x == "time" else table
 
 
 def _below(fig: Figure, name: str, text: str, size: float, line: float, color: str) -> None:

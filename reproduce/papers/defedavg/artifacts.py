@@ -22,9 +22,8 @@ NAMES = {
     "rounds_to_target": "Aggregations to target",
     "idle_fraction": "Idle share",
 }
-LOSS = f"loss on up to {int(runs.LOSS_VIEW[6:]):,} training samples"
+LOSS = f"Loss on up to {int(runs.LOSS_VIEW[6:]):,} training samples"
 LAYOUT = "Layout and range are ours."
-LINES = f"Lines: mean over seeds; bands: least to greatest; {LOSS}"
 AGGREGATIONS, BEGIN = 300, 1
 
 TIMES = (
@@ -81,7 +80,7 @@ def _over_time(number: int, n: int) -> Artifact:
         (Code("measures:at_target_times"),),
         _stacked(Code("pictures:over_time", {"begin": BEGIN}), printed),
         names=NAMES,
-        stamp=f"{LINES}. Layout, range and the logarithmic axis, from {BEGIN} s on, are ours.",
+        stamp=f"{LOSS}. Layout, range and the logarithmic axis, from {BEGIN} s on, are ours.",
     )
 
 
@@ -107,7 +106,7 @@ ARTIFACTS = (
         (Code("measures:of_participants", {"at": 300, "first": 200, "last": 1000}),),
         _over_rounds("n"),
         names=NAMES,
-        stamp=f"{LINES}. {LAYOUT} At paper scale the rates are those of Table II, which change with n (IID, "
+        stamp=f"{LOSS}. {LAYOUT} At paper scale the rates are those of Table II, which change with n (IID, "
         "and on CIFAR-10 non-IID too); runs with (0.1, 0.05) throughout are in the cells as '(0.1, 0.05)'.",
     ),
     Artifact(
@@ -118,7 +117,7 @@ ARTIFACTS = (
         (Code("measures:of_steps"),),
         _over_rounds("K"),
         names=NAMES,
-        stamp=Code("measures:same_rates", {"before": f"{LINES}. {LAYOUT}"}),
+        stamp=Code("measures:same_rates", {"before": f"{LOSS}. {LAYOUT}"}),
     ),
     Artifact(
         "defedavg",
@@ -143,7 +142,7 @@ ARTIFACTS = (
             **variants.TEXTS,
             **{t: f"{pretty(n, NAMES)}, {variants.TEXTS[t]}" for n in runs.POLICIES for t in [f"tuned_{n}"]},
         },
-        stamp="Dots: mean over seeds; bars: least to greatest; an arrow: a seed missed the target by the horizon. "
+        stamp="An arrow: a seed missed the target by the horizon. "
         "Below each algorithm of Table I: with the best rates of a grid like Table II's, and with one part exchanged. "
         "Not a figure of the paper.",
     ),

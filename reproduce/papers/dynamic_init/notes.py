@@ -87,13 +87,12 @@ READINGS = (
     "initial model and batches. With control variates SCAFFOLD has FedAvg's learning rate."
 )
 CURVES = (
-    "Lines: mean over seeds, tested on the labels of the session's clients; bands: one standard deviation, as far as "
-    "it is within 0 to 100 %. Dotted lines: a session begins. The paper does not name the settings of its panels; "
-    "these are from its tables."
+    "Tested on the labels of the session's clients. Dotted lines: a session begins. The paper does not name the "
+    "settings of its panels; these are from its tables."
 )
 MIXTURES = (
     "Top: which group trains, and the weight of each stored model in the initial model of a later session (FedAvg, "
-    "mean over seeds; weights below 0.01 are not drawn). Bottom: mean over seeds, band from least to greatest."
+    "mean over seeds; weights below 0.01 are not drawn)."
 )
 
 COPIED8 = (

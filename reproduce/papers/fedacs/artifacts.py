@@ -88,7 +88,7 @@ def accuracy_curves(name: str, title: str, panels: Any, number: int) -> Artifact
         ("dataset", "dirichlet_alpha"),
         "{dataset}, {dirichlet_alpha}",
         order=runs.ALGORITHMS,
-        band="bars",
+        spread="bars",
         smooth=10,
         ylabel="test accuracy (%)",
         target="target_accuracy_pct",
@@ -167,7 +167,7 @@ ARTIFACTS = (
             metric="distance",
             order=tuple(FIG4_SERIES),
             every=10,
-            band="bars",
+            spread="bars",
             ylabel="distance to the\noptimum $\\|X_r - X^*\\|$",
             also=Code("pictures:log_distance", {"low": 0.02, "high": 0.6}),
             sheet={"sharey": True},
@@ -303,7 +303,7 @@ ARTIFACTS = (
         (Code("measures:choices"),),
         Code("pictures:choices"),
         drop=("tail",),
-        stamp="Dots: mean over seeds; bars: least to greatest; thin vertical lines: the default (dynamic system, "
+        stamp="Thin vertical lines: the default (dynamic system, "
         "contiguous classes, T in passes over the data, rates calibrated locally in every round). Rows without a dot "
         "were not run or cannot differ from the default. Not a figure of the paper.",
     ),

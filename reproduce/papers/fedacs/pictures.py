@@ -31,20 +31,14 @@ CALIBRATED = {False: "common rate 0.002", True: "calibrated rates"}
 
 
 def lines_and_bars(histories: Histories) -> str:
-    """What lines and bars are, and why lines cross the target late; one seed has neither mean nor bar."""
-    several = histories.seeds_each[1] > 1
-    said = [f"Lines: test accuracy, trailing mean over 10 rounds{', mean over seeds' * several}."]
-    if several:
-        said.append(
-            "Bars: one sample standard deviation over seeds of the round's accuracy, without the trailing mean (the "
-            "paper: variance of raw data)."
-        )
+    """What lines are, and why they cross the target late."""
+    said = "Accuracies are trailing means over 10 rounds (the paper's bars: variance of raw data)."
     if "target_accuracy_pct" in histories.frame:
-        said.append(
-            "Dotted: the target of the paper's tables. Our rounds to it are those of raw curves, which reach it "
+        said += (
+            " Dotted: the target of the paper's tables. Our rounds to it are those of raw curves, which reach it "
             "earlier than their trailing mean; the paper does not say of which its own are (the rings)."
         )
-    return " ".join(said)
+    return said
 
 
 # ---- quadratics (Figs. 4 and 7)
@@ -54,7 +48,6 @@ def settings_of_fig4(histories: Histories) -> str:
     """The caption's settings, of the runs of this scale."""
     e: Any = histories.experiments[0]
     return (
-        "Lines: mean over seeds; bars: one sample standard deviation over seeds. "
         f"One rate {e.algorithm.lr}, no calibration; {e.clock.rounds:,} rounds from the origin (the paper gives "
         "neither length nor start)."
     )
@@ -75,7 +68,7 @@ def convergence(axes: np.ndarray, histories: Histories, cells: pd.DataFrame, ord
     for ax, (calibrated, title) in zip(axes.flat, CALIBRATED.items(), strict=True):
         ax.set_title(f"{system} system, {title}")
         here = rows[rows["calibrate"] == calibrated]
-        figures.curves(ax, here, order=order, band=None)
+        figures.curves(ax, here, order=order, spread=None)
         figures.plain_log(ax, "y")
         ax.set(ylim=(0.004, 0.8), xlabel="round" if ax is axes.flat[-1] else "", ylabel=DISTANCE)
         for name, text in GROUPS.items():

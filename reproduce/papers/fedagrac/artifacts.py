@@ -63,7 +63,7 @@ ARTIFACTS = (
             fill=Code("pictures:over_lambda"),
         ),
         names=STEPS,
-        stamp="Dots: mean over seeds; bars: least to greatest. 'increase': λ 0.1 in the first quarter of the "
+        stamp="'increase': λ 0.1 in the first quarter of the "
         "rounds, 1 in the last, 0.5 between. The paper's values of λ are in an image.",
     ),
     Artifact(
@@ -77,8 +77,8 @@ ARTIFACTS = (
             fill=Code("pictures:schemes", {"smooth": {"paper": 10, "reduced": 5, "smoke": 1}}),
         ),
         names=STEPS,
-        stamp="Thick lines: trailing mean (paper scale: 10 rounds, reduced: 5), mean over seeds, band from least to "
-        "greatest; thin lines: without the trailing mean. λ = 1 for LR (0.1 for the CNN; reduced: 0.3). With equal "
+        stamp="Thick lines: of the trailing mean (paper scale: 10 rounds, reduced: 5); thin lines: without it. "
+        "λ = 1 for LR (0.1 for the CNN; reduced: 0.3). With equal "
         "steps nobody is fast: FedaGrac is FedaGrac-avg and FedaGrac-reverse is FedaGrac-first, so that two lines lie "
         "on the others. The first-gradient estimate is that of the published code; the cells also have the single "
         "mini-batch gradient of Algorithm 1.",
@@ -194,7 +194,7 @@ ARTIFACTS = (
             "uniform": "all data",
             "uniform_part": f"{100 * runs.SHARE:.0f} % of the data: passes per round as in the paper",
         },
-        stamp="Dots: mean over seeds; bars: least to greatest. Published code: the first gradient is the mean until "
+        stamp="Published code: the first gradient is the mean until "
         "the client's pass over its data ends within the round, and fast clients keep their mean gradient. Not a "
         "figure of the paper.",
     ),

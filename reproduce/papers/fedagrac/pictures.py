@@ -61,31 +61,32 @@ def _landscape(ax: Axes, problem: Quadratic) -> None:
 
 def over_lambda(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     """Fig. 2: accuracy after the last round over λ; constant ones on a line, `increase` beside them, in even steps."""
-    groups = cells[cells["metric"] == "accuracy_at_last_round"].groupby("lambda", sort=False)["value"]
-    mean, low, high = (groups.agg(how) for how in ("mean", "min", "max"))
-    names = [str(name) for name in mean.index]
+    rows = cells[cells["metric"] == "accuracy_at_last_round"]
+    names = [str(name) for name in dict.fromkeys(rows["lambda"])]
+    even = "increase" in names
+    places = {name: i if even else float(name) for i, name in enumerate(names)}
+    at = rows["lambda"].astype(str).map(places)
     line, rising = looks.of(["fedagrac", "fedagrac_increase"]).values()
-    constant = [i for i, name in enumerate(names) if name != "increase"]
-    places = list(range(len(names))) if len(constant) < len(names) else [float(name) for name in names]
-    whiskers = [(mean - low).fillna(0), (high - mean).fillna(0)]
-    ax.errorbar(places, mean, yerr=whiskers, linestyle="none", color=line.color, elinewidth=0.9, zorder=2)
-    ax.plot([places[i] for i in constant], mean.iloc[constant], label="FedaGrac, constant λ", **line.plot)
-    if len(constant) < len(names):
-        rest = [i for i in range(len(names)) if i not in constant]
-        look: dict[str, Any] = {"marker": rising.marker, "linestyle": "none", "color": rising.color, "zorder": 3}
-        ax.plot([places[i] for i in rest], mean.iloc[rest], label="FedaGrac, λ that increases", **look)
-        ax.set_xticks(places, names)
+    for label, part, look in (
+        ("FedaGrac, constant λ", rows["lambda"] != "increase", line.plot),
+        ("FedaGrac, λ that increases", rows["lambda"] == "increase", {**rising.plot, "linestyle": "none"}),
+    ):
+        if part.any():
+            figures.mean(ax, at[part], rows[part], spread="bars", label=label, **look)
+    if even:
+        ax.set_xticks(list(places.values()), names)
     else:
         ax.xaxis.set_major_locator(MultipleLocator(0.5))
+    groups = rows.groupby(at)["value"]
     lost = groups.size() - groups.count()
     if lost.any():  # a line of text below the lowest bar
         bottom, top = ax.get_ylim()
         ax.set_ylim(bottom - 0.2 * (top - bottom), top)
-    for x, gone, of in zip(places, lost, groups.size(), strict=True):
+    for x, gone, of in zip(lost.index, lost, groups.size(), strict=True):
         if gone:
             ax.annotate(f"{gone} of {of}\ndiverged", (x, 0.03), xycoords=("data", "axes fraction"), ha="center")
-    wide = 0.12 * (max(places) - min(places))  # half a text on each side
-    ax.set_xlim(min(places) - wide, max(places) + wide)
+    wide = 0.12 * (at.max() - at.min())  # half a text on each side
+    ax.set_xlim(at.min() - wide, at.max() + wide)
     ax.set(xlabel="calibration rate λ", ylabel="accuracy after the last round (%)")
 
 
@@ -97,8 +98,8 @@ def schemes(ax: Axes, histories: Histories, cells: pd.DataFrame, smooth: Mapping
     rows = histories.frame[(histories.frame["metric"] == "accuracy") & histories.frame["algorithm"].isin(SCHEMES)]
     for name, look in looks.of(SCHEMES).items():
         kept = figures.lasting(rows[rows["algorithm"] == name])
-        raw = kept[kept["round"] > 0].groupby("round")["value"].mean()
-        ax.plot(raw.index, raw, color=look.color, linewidth=0.4, alpha=0.4, zorder=1.4)
+        kept = kept[kept["round"] > 0]
+        figures.mean(ax, kept["round"], kept, spread=None, color=look.color, linewidth=0.4, alpha=0.4, zorder=1.4)
     # The random initial model is in no trailing mean; its row stays, as the only one of a run that diverged at once.
     trained = rows.assign(value=rows["value"].where(rows["round"] > 0))
     smoothed = metrics.smooth(trained, smooth[histories.scale])

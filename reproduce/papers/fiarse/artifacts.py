@@ -22,15 +22,14 @@ TEXT = (
     "units, so that a size is met on the encoder and exceeded on the embeddings; FIARSE's sizes are met on both."
 )
 LINES = (
-    "Lines: mean over seeds; bands: one sample standard deviation. Batch statistics in evaluation, as in training. "
-    f"FedRolex is evaluated in the window of its last round. {COUNTED}"
+    f"Batch statistics in evaluation, as in training. FedRolex is evaluated in the window of its last round. {COUNTED}"
 )
 HISTOGRAMS = (
     "Histograms: seed 0, 15 bins from the least to the greatest accuracy of a method; the statistics in the cells are "
     f"of all seeds. {COUNTED}"
 )
 SETS = (
-    "Lines: mean over seeds; bands: one sample standard deviation. The paper does not define what it plots; here: of "
+    "The paper does not define what it plots; here: of "
     "all weights that can be left out, the share that a submodel of the size had in any round so far; of the submodel, "
     f"the share that the one of the round before did not have. {COUNTED}"
 )
@@ -96,9 +95,8 @@ FIGURES = (
             fill=Code("pictures:sweep", {"algorithms": SHOWN}),
         ),
         columns=("model_size",),
-        stamp="19 sizes; markers: the four that were trained. Lines: mean over seeds; bands: one sample standard "
-        "deviation. Slices keep ceil(sqrt(size) c) of c channels; ScaleFL has the exit of the next larger trained "
-        f"size. {COUNTED}",
+        stamp="19 sizes; markers: the four that were trained. Slices keep ceil(sqrt(size) c) of c channels; ScaleFL "
+        f"has the exit of the next larger trained size. {COUNTED}",
     ),
     Artifact(
         "fiarse",

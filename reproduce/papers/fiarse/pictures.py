@@ -56,7 +56,7 @@ def curves(
     rows = of(histories, algorithms).query("metric == 'accuracy'")
     (dataset,) = rows["dataset"].unique()
     for ax, key in zip(axes.flat, keys, strict=True):
-        figures.curves(ax, rows.loc[rows["key"] == key], order=algorithms, band="sd")
+        figures.curves(ax, rows.loc[rows["key"] == key], order=algorithms)
         ax.set(title=f"size {size_label(key)}", xlabel="round", ylabel=f"{pretty(dataset)}\naccuracy (%)")
     return [{"model_size": size_label(key), "last": rows["round"].max()} for key in keys]
 
@@ -66,7 +66,7 @@ def sweep(ax: Axes, histories: Histories, found: pd.DataFrame, algorithms: Seque
     all_sizes = sorted({1.0, *histories.experiments[0].algorithm.sweep})
     named = {size_label(size_key(size)): size for size in all_sizes}
     rows = found.assign(size=found["model_size"].map(named))
-    figures.curves(ax, rows, x="size", order=algorithms, band="sd")
+    figures.curves(ax, rows, x="size", order=algorithms)
     trained = sizes_of(histories)
     for line in ax.get_lines():
         line.set_markevery([i for i, size in enumerate(all_sizes) if size in trained])
@@ -88,7 +88,7 @@ def exploration(axes: np.ndarray, histories: Histories, found: pd.DataFrame) -> 
         if metric == "explored":
             held = rows[rows["metric"] == "untrained"].groupby("round")["value"].mean()
             ax.plot(held.index, 1 - held, color=looks.GREY, linewidth=1.6, label="held by a participant", zorder=1.4)
-        figures.curves(ax, here, series="key", order=keys, styles=looks.ordered(keys), names=names, band="sd")
+        figures.curves(ax, here, series="key", order=keys, styles=looks.ordered(keys), names=names)
         ax.set(title=title, xlabel="round", ylabel=ylabel)
 
 
