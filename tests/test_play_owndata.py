@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +189,20 @@ def test_what_cannot_be_is_one_line(
     lines = capsys.readouterr().err.splitlines()
     assert re.search(f"^error: .*{line}", lines[-1])
     assert not list(Path("results").rglob("*.parquet"))
+
+
+def test_a_library_says_nothing_besides_the_line(photos: Path) -> None:
+    """In a process of its own, where the loggers of `datasets` write to stderr, and in a home that stays empty."""
+    Path("mine.csv").write_text("a,label\n1,x\n2,y,3\n", encoding="utf-8")
+    table().drop(columns="who").to_csv("good.csv", index=False)
+    Path("home").mkdir()
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(specs.__file__).parents[2]),
+        "HOME": str(Path("home").resolve()),
+    }
+    for where, status, lines in (("mine.csv", 2, 1), ("good.csv", 0, 0)):
+        command = [sys.executable, "-m", "reproduce", "play", "fedavg", "--data", where, *SMOKE, "--cost"]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        assert (done.returncode, done.stderr.count("\n")) == (status, lines), done.stderr
+    assert not list(Path("home").iterdir())
