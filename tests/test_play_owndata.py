@@ -126,20 +126,44 @@ def test_from_python_with_a_data_set_and_a_record(photos: Path) -> None:
         play("fedavg")
 
 
-def test_a_network_is_named_by_its_module(monkeypatch: pytest.MonkeyPatch, photos: Path) -> None:
-    assert specs.network("my_file:Net") == Network("my_file:Net")
-    assert specs.network("torchvision.models:resnet18(num_classes=10, zero_init_residual=True)") == Network(
-        "torchvision.models:resnet18", (("num_classes", 10), ("zero_init_residual", True))
-    )
-    assert owndata._model(Shards) == Network("reproduce.problems.partition_labels:Shards")
-    with pytest.raises(UserError, match="cannot be imported by its name"):
-        owndata._model(lambda: None)
+NET = """
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, hidden=4):
+        super().__init__()
+        self.hidden, self.last = nn.Linear(64, hidden), nn.Linear(hidden, 3)
+
+    def forward(self, x):
+        return self.last({0}self.hidden(x.view(len(x), -1)))
+"""
+
+
+def test_a_network_is_named_by_its_module(photos: Path) -> None:
     for text in ("Net", "my_file:Net(3)", "my_file:Net(f())", "my_file:", "my file:Net"):
         with pytest.raises(UserError, match=r"names no network|options are name=value"):
             specs.network(text)
-    monkeypatch.setattr(specs, "Network", lambda make, arguments: MLP(64, dict(arguments)["hidden"], 3))
-    (found,) = benchmarks([], "smoke", data="my photos", model="my_file:Net(hidden=5)")
-    assert found.template.problem.model == MLP(64, 5, 3)
+    known = specs.network("torchvision.models:resnet18(num_classes=10, zero_init_residual=True)")
+    assert known.arguments == (("num_classes", 10), ("zero_init_residual", True))
+    assert known.parameters == 11_181_642
+    assert owndata._model(Shards) == Network("reproduce.problems.partition_labels:Shards")
+    with pytest.raises(UserError, match="cannot be imported by its name"):
+        owndata._model(lambda: None)
+
+
+def test_a_module_of_ones_own_is_trained_and_changed(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is read anew; whatever is not trained yet is, under all synchronous algorithms."""
+    asked = ("--data", "my photos", "--model", "mine_net:Net(hidden=5)", "--clients", "3")
+    Path("mine_net.py").write_text(NET.replace("{0}", ""))
+    found = said(capsys, "fedavg", "scaffold", "fednova", "moon", "fedagrac", *asked)
+    assert [row["status"] for row in found] == ["ok"] * 5
+    again = said(capsys, "fedavg", *asked)
+    Path("mine_net.py").write_text(NET.replace("{0}", "-1000 * "))
+    assert said(capsys, "fedavg", *asked)[0]["mean"] != again[0]["mean"] == found[0]["mean"]
+    Path("mine_net.py").write_text(NET.replace("{0}", "").replace("hidden, 3)", "hidden, 2)"))
+    assert main(["play", "fedavg", *asked, *SMOKE]) == 2
+    assert "has 2 outputs for the 3 classes" in capsys.readouterr().err
 
 
 def test_without_a_network_it_fits_the_samples(photos: Path) -> None:
