@@ -100,6 +100,19 @@ class Counting(Untraceable):
         return super().forward(x * (1 + self.calls))
 
 
+class Strided(nn.Module):
+    """A shortcut of 1 x 1 with a stride, few channels, and nothing that torch.fx traces."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.short = nn.Conv2d(1, 2, 3, padding=1), nn.Conv2d(2, 4, 1, stride=2)
+        self.body, self.fc = nn.Conv2d(2, 4, 3, stride=2, padding=1), nn.Linear(4, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = F.relu(self.stem(x if x.sum() > -1e30 else -x))
+        return self.fc((self.short(x) + self.body(x)).mean((2, 3)))  # type: ignore[no-any-return]
+
+
 class Tied(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -32,7 +32,17 @@ from tests.runs import run
 
 CLIENTS, STEPS, RATE = 3, np.array([3, 5, 2]), 0.05
 TRACED = ("Plain", "Residual", "Modern", "Swapped")
-ALONE = ("Untraceable", "Odd", "Noisy", "Tied", "Frozen", "Counting", "ResidualUntraceable", "ModernUntraceable")
+ALONE = (
+    "Untraceable",
+    "Odd",
+    "Noisy",
+    "Tied",
+    "Frozen",
+    "Counting",
+    "ResidualUntraceable",
+    "ModernUntraceable",
+    "Strided",
+)
 
 
 def network(name: str, **arguments: Any) -> Network:
@@ -72,7 +82,9 @@ def plainly(task: Any, client: int, rule: Rule) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("strategy", ["reference", "stacked", "sequential"])
-@pytest.mark.parametrize("name", [*TRACED, "Untraceable", "Tied", "Frozen", "ResidualUntraceable", "ModernUntraceable"])
+@pytest.mark.parametrize(
+    "name", [*TRACED, "Untraceable", "Tied", "Frozen", "Strided", "ResidualUntraceable", "ModernUntraceable"]
+)
 def test_local_training_is_that_of_torch(name: str, strategy: str) -> None:
     task, rule = task_of(name), Rule(momentum=0.9)
     if strategy == "stacked" and task.problem.model.kind == "alone":

@@ -83,9 +83,18 @@ def _plain(x: Tensor) -> Tensor:
 
 
 def _copy(module: nn.Module) -> nn.Module:
-    """The same module with attributes of its own, and the same tensors."""
+    """The same module with attributes of its own, and the same tensors.
+
+    Its convolutions of 1 x 1 have no stride: samples of their input compute the same. torch 2.13's way back through
+    such a layer writes outside of its memory on some CPUs (`engine.ops`).
+    """
     shared = [*module.parameters(), *module.buffers()]
-    return copy.deepcopy(module, {id(t): t for t in shared})
+    mine = copy.deepcopy(module, {id(t): t for t in shared})
+    for m in mine.modules():
+        if isinstance(m, nn.Conv2d) and m.kernel_size == (1, 1) and m.padding == (0, 0) and m.stride != (1, 1):
+            m.register_forward_pre_hook(lambda _, x, stride=m.stride: x[0][:, :, :: stride[0], :: stride[1]])
+            m.stride = (1, 1)
+    return mine
 
 
 @contextmanager
