@@ -73,6 +73,7 @@ def test_latex_has_nothing_of_a_text_but_letters(text: str) -> None:
 
 
 @examples
+@example("__0__")
 @given(TEXTS)
 @settings(max_examples=300, deadline=None)
 def test_markdown_keeps_a_text_in_its_cell_and_makes_nothing_of_it(text: str) -> None:

@@ -90,7 +90,7 @@ def _letters(formula: str) -> str:
 def md(text: str) -> str:
     """Text within a line of Markdown, or a cell of a table: nothing in it is a mark, a link, a formula or HTML."""
     text = re.sub(r"([|*\\`$])", r"\\\1", plain(line(text)))
-    text = re.sub(r"\[(?=[^\]]*\]\s*[(\[:])|(?<!\w)_|_(?!\w)|~(?=~)", r"\\\g<0>", text)
+    text = re.sub(r"\[(?=[^\]]*\]\s*[(\[:])|(?<![^\W_])_|_(?![^\W_])|~(?=~)", r"\\\g<0>", text)
     return re.sub(r"&(?=#?\w+;)", "&amp;", text).replace("<", "&lt;")
 
 
