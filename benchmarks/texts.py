@@ -21,7 +21,8 @@ from reproduce.papers.fiarse import scales
 from reproduce.problems import Classification
 from reproduce.problems.batches import Fixed
 from reproduce.problems.embedded import ImageBlobs, TopicTokens
-from reproduce.problems.models import Model, ResNet
+from reproduce.problems.model import Model
+from reproduce.problems.models import ResNet
 from reproduce.problems.partitions import IID
 from reproduce.settings import settings
 

@@ -15,7 +15,8 @@ from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
 from reproduce.problems import Classification
 from reproduce.problems.batches import Shuffled
-from reproduce.problems.models import MLP, Model, Softmax
+from reproduce.problems.model import Model
+from reproduce.problems.models import MLP, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import settings
 from reproduce.systems import System

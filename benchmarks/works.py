@@ -13,7 +13,8 @@ from torch import Tensor
 
 from reproduce.problems import Classification
 from reproduce.problems.batches import Batches, Shuffled
-from reproduce.problems.models import MLP, AlexNet, ConvNet, FastText, Model, ResNet, Softmax
+from reproduce.problems.model import Model
+from reproduce.problems.models import MLP, AlexNet, ConvNet, FastText, ResNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.problems.sample import Sample
 

@@ -121,7 +121,7 @@ def lead(a: Cells, b: Cells, digits: int = 1) -> str:
 
 def _gap(a: Cells, b: Cells) -> tuple[float, float, float]:
     """Mean of a - b over the seeds that both have, and its 95 % t-interval."""
-    from reproduce.verdicts.intervals import t_interval
+    from reproduce.report.intervals import t_interval
 
     a, b = _shared(a, b)
     gaps = a.seeds - b.seeds

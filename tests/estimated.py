@@ -12,7 +12,8 @@ from reproduce.engine.rates import ASSUMED, Anchor, Rates
 from reproduce.experiment import Experiment
 from reproduce.problems import Classification
 from reproduce.problems.batches import Shuffled
-from reproduce.problems.models import Model, Softmax
+from reproduce.problems.model import Model
+from reproduce.problems.models import Softmax
 from reproduce.problems.partitions import IID
 from reproduce.systems import System
 from reproduce.systems.work import Steps

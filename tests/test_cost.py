@@ -24,7 +24,8 @@ from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
 from reproduce.problems import Classification, Quadratic
-from reproduce.problems.models import MLP, ConvNet, FastText, Model, ResNet, Softmax
+from reproduce.problems.model import Model
+from reproduce.problems.models import MLP, ConvNet, FastText, ResNet, Softmax
 from reproduce.settings import Settings
 from reproduce.speed import measure
 from reproduce.systems import System

@@ -13,7 +13,8 @@ from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.problems import Classification
 from reproduce.problems.batches import Shuffled
-from reproduce.problems.models import MLP, ConvNet, Model, Softmax
+from reproduce.problems.model import Model
+from reproduce.problems.models import MLP, ConvNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import settings
 

@@ -13,8 +13,8 @@ from scipy import stats
 from verdict_cells import cells, outcome, runs, verdict
 
 from reproduce.errors import UserError
+from reproduce.report.intervals import INF, NO_INFORMATION, Region, judge, median_interval, t_interval
 from reproduce.verdicts.checks import canon
-from reproduce.verdicts.intervals import INF, NO_INFORMATION, Region, judge, median_interval, t_interval
 from reproduce.verdicts.observations import read_cells
 
 AHEAD = Region(0.0, INF, strict=True)

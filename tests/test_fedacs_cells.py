@@ -16,7 +16,7 @@ from reproduce.papers import artifacts
 from reproduce.papers.fedacs import closed_form, measures, runs, theory
 from reproduce.papers.fedacs.artifacts import FINAL, NAMES
 from reproduce.problems import Quadratic
-from reproduce.problems.models import Model
+from reproduce.problems.model import Model
 from reproduce.report import measuring, metrics
 from reproduce.report.histories import Histories
 from reproduce.systems import System

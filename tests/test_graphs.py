@@ -14,7 +14,8 @@ from reproduce.engine.rule import Rule
 from reproduce.engine.task import Arena, ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.problems.batches import Cyclic, Shuffled
-from reproduce.problems.models import MLP, Model, ResNet, Softmax
+from reproduce.problems.model import Model
+from reproduce.problems.models import MLP, ResNet, Softmax
 from reproduce.settings import settings
 
 FULL = Rule(mu=0.3, momentum=0.5, decay=0.01, mean_gradient=True)

@@ -16,7 +16,8 @@ from reproduce.engine.trainer import Trainer
 from reproduce.problems import Classification
 from reproduce.problems.batches import Batches, Shuffled
 from reproduce.problems.embedded import GaussianClasses
-from reproduce.problems.models import MLP, ConvNet, Model, Softmax
+from reproduce.problems.model import Model
+from reproduce.problems.models import MLP, ConvNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import settings
 

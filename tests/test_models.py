@@ -27,6 +27,7 @@ from reproduce.experiment import Experiment
 from reproduce.problems import Classification
 from reproduce.problems.batches import Shuffled
 from reproduce.problems.embedded import ImageBlobs, TopicTokens
+from reproduce.problems.model import Model
 from reproduce.problems.models import (
     CNN_SVHN,
     MLP,
@@ -36,7 +37,6 @@ from reproduce.problems.models import (
     ConvNet,
     FastText,
     ImageNetResNet,
-    Model,
     NormConvNet,
     ProjectedConvNet,
     ResNet,

@@ -20,7 +20,8 @@ from reproduce.engine.trainer import Trainer, demand_of
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Shuffled
 from reproduce.problems.embedded import TopicTokens
-from reproduce.problems.models import MLP, ConvNet, FastText, Model, ResNet, Softmax
+from reproduce.problems.model import Model
+from reproduce.problems.models import MLP, ConvNet, FastText, ResNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import settings
 

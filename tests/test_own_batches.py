@@ -20,7 +20,8 @@ from reproduce.experiment import SCALES, Experiment
 from reproduce.problems import Classification
 from reproduce.problems.batches import Batches, Cyclic, Fixed, Indices, Shuffled, Walk, WithReplacement
 from reproduce.problems.embedded import ImageBlobs
-from reproduce.problems.models import ImageNetResNet, Model, NormConvNet, ResNet, Softmax
+from reproduce.problems.model import Model
+from reproduce.problems.models import ImageNetResNet, NormConvNet, ResNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import settings
 from reproduce.systems import Steps, System

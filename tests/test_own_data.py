@@ -26,7 +26,8 @@ from reproduce.problems.checks import samples
 from reproduce.problems.data import load, of_record
 from reproduce.problems.dataset import Dataset
 from reproduce.problems.embedded import GaussianClasses, ImageBlobs, TopicTokens
-from reproduce.problems.models import ConvNet, FastText, Model, ResNet, Softmax
+from reproduce.problems.model import Model
+from reproduce.problems.models import ConvNet, FastText, ResNet, Softmax
 from reproduce.problems.partitions import IID, BalancedDirichlet
 from reproduce.problems.sample import Sample
 from reproduce.settings import settings

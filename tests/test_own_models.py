@@ -22,7 +22,8 @@ from reproduce.problems import Classification
 from reproduce.problems.batches import Shuffled
 from reproduce.problems.graph import graph_of, kept
 from reproduce.problems.lower import lowered
-from reproduce.problems.models import Model, Network
+from reproduce.problems.model import Model
+from reproduce.problems.network import Network
 from reproduce.problems.partition_dirichlet import DirichletClass
 from reproduce.settings import settings
 from reproduce.systems import System

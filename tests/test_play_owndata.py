@@ -19,7 +19,8 @@ from reproduce.__main__ import main
 from reproduce.errors import UserError
 from reproduce.play import owndata, play, specs
 from reproduce.play.owndata import benchmarks, parse
-from reproduce.problems.models import MLP, ConvNet, Network, Softmax
+from reproduce.problems.models import MLP, ConvNet, Softmax
+from reproduce.problems.network import Network
 from reproduce.problems.partitions import CappedDirichlet, DirichletClass, Shards
 from reproduce.report.histories import load
 

@@ -25,7 +25,8 @@ from reproduce.errors import UserError
 from reproduce.experiment import Experiment, Panel
 from reproduce.problems import Classification
 from reproduce.problems.batches import Shuffled
-from reproduce.problems.models import MLP, ConvNet, Model, ResNet
+from reproduce.problems.model import Model
+from reproduce.problems.models import MLP, ConvNet, ResNet
 from reproduce.problems.partitions import IID
 from reproduce.report.entries import scale_line
 from reproduce.report.histories import load

@@ -27,7 +27,8 @@ from reproduce.errors import UserError
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Cyclic
 from reproduce.problems.embedded import TopicTokens
-from reproduce.problems.models import MLP, ConvNet, EarlyExits, FastText, Model, ResNet, Softmax
+from reproduce.problems.model import Model
+from reproduce.problems.models import MLP, ConvNet, EarlyExits, FastText, ResNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import settings
 

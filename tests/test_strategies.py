@@ -14,7 +14,8 @@ from reproduce.engine.trainer import Trainer
 from reproduce.problems import Classification
 from reproduce.problems.batches import Cyclic, Shuffled, WithReplacement
 from reproduce.problems.embedded import GaussianClasses
-from reproduce.problems.models import MLP, ConvNet, Model, ResNet, Softmax
+from reproduce.problems.model import Model
+from reproduce.problems.models import MLP, ConvNet, ResNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.settings import Settings, settings
 

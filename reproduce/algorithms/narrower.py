@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from reproduce.engine.task import Env
-    from reproduce.problems.models import Model
+    from reproduce.problems.model import Model
 
 
 @dataclass(frozen=True)

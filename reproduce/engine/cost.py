@@ -16,7 +16,7 @@ from reproduce.engine.requests import PLAIN
 from reproduce.engine.rule import Rule
 from reproduce.engine.strategies import Demand, choose, macs
 from reproduce.experiment import Experiment
-from reproduce.problems.models import Model
+from reproduce.problems.model import Model
 
 
 @dataclass(frozen=True)

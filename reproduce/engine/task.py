@@ -31,7 +31,7 @@ from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Indices, planned
 from reproduce.problems.bytepairs import BytePairs
 from reproduce.problems.checks import features, summed
-from reproduce.problems.models import Model
+from reproduce.problems.model import Model
 from reproduce.problems.own import foreign
 from reproduce.problems.split import chosen, loaded, seed_of, test_parts, train_parts
 from reproduce.problems.tokens import pieces

@@ -17,7 +17,9 @@ from reproduce.play.benchmarks import Benchmark, find
 from reproduce.play.specs import called, checked, fields, network, owned
 from reproduce.problems import Classification, partitions
 from reproduce.problems.batches import Shuffled
-from reproduce.problems.models import ConvNet, Model, Network, Softmax
+from reproduce.problems.model import Model
+from reproduce.problems.models import ConvNet, Softmax
+from reproduce.problems.network import Network
 from reproduce.problems.own import whole
 from reproduce.problems.userdata import ByColumn, UserData, bring
 from reproduce.problems.userfiles import LABEL

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from reproduce.report import histories
-from reproduce.verdicts.intervals import t_interval
+from reproduce.report.intervals import t_interval
 
 if TYPE_CHECKING:
     from reproduce.plan import Job

@@ -19,7 +19,7 @@ from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 from reproduce import closure, inputs
 from reproduce.algorithms.base import FedAvg
 from reproduce.errors import OwnCodeError, UserError, unknown
-from reproduce.problems.models import Network
+from reproduce.problems.network import Network
 
 LOADED: set[str] = set()
 """Modules of a user's own that were loaded; they are loaded again whenever they are named."""

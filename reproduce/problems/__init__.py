@@ -17,7 +17,7 @@ from reproduce.errors import UserError, unknown
 from reproduce.problems.batches import Batches, Fixed
 from reproduce.problems.bytepairs import BytePairs
 from reproduce.problems.checks import declaration
-from reproduce.problems.models import Model
+from reproduce.problems.model import Model
 from reproduce.problems.own import frozen, positive, seed, whole
 from reproduce.problems.sample import Sample
 from reproduce.problems.sources import SOURCES

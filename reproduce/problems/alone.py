@@ -19,7 +19,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from reproduce.errors import UserError
 from reproduce.problems.count import Count
-from reproduce.problems.models import Network
+from reproduce.problems.network import Network
 from reproduce.problems.own import words
 from reproduce.streams import globally
 

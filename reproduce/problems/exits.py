@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reproduce.problems.count import Shapes
-from reproduce.problems.models import EarlyExits, Model, ResNet, ascending, floor
+from reproduce.problems.model import Model
+from reproduce.problems.models import EarlyExits, ResNet, ascending, floor
 from reproduce.problems.roberta import RoBERTa
 
 

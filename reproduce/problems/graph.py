@@ -20,7 +20,7 @@ from reproduce.files import read_source, write_text
 from reproduce.problems.count import Shapes
 
 if TYPE_CHECKING:
-    from reproduce.problems.models import Model
+    from reproduce.problems.model import Model
 
 KEPT = Path(__file__).with_name("networks.json")
 

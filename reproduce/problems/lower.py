@@ -18,7 +18,7 @@ from torch import fx, nn
 
 from reproduce.models.small import MeanEmbedding
 from reproduce.problems.graph import Graph, Step
-from reproduce.problems.models import Model
+from reproduce.problems.model import Model
 
 SAFE = {"conv", "linear", "norm", "layer_norm", "group_norm", "pool", "mean_pool", "add"}
 """Operators whose output may be overwritten: their way back does not read it."""

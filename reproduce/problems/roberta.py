@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from reproduce.problems.count import Shapes
-from reproduce.problems.models import Initial, Model
+from reproduce.problems.model import Initial, Model
 
 SPREAD = 0.02
 """Standard deviation of initial weights."""

@@ -19,9 +19,9 @@ import numpy as np
 
 from reproduce import files
 from reproduce.report import looks
+from reproduce.report.intervals import t_interval
 from reproduce.report.looks import GREY, Look
 from reproduce.report.names import pretty
-from reproduce.verdicts.intervals import t_interval
 
 if TYPE_CHECKING:
     import pandas as pd

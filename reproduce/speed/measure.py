@@ -29,7 +29,8 @@ from reproduce.engine.trainer import Trainer
 from reproduce.experiment import Experiment
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Shuffled
-from reproduce.problems.models import MLP, AlexNet, ConvNet, FastText, Model, ResNet, Softmax
+from reproduce.problems.model import Model
+from reproduce.problems.models import MLP, AlexNet, ConvNet, FastText, ResNet, Softmax
 from reproduce.problems.partitions import IID
 from reproduce.problems.sample import Sample
 from reproduce.settings import Settings

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reproduce.errors import UserError, unknown
-from reproduce.verdicts.intervals import INF, Region
+from reproduce.report.intervals import INF, Region
 
 COMMON = {
     *("metric", "for", "with", "mean_over", "sum_over", "unpaired", "direction", "quantifier", "exact", "strict"),

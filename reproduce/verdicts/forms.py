@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reproduce.report.intervals import INF, NO_INFORMATION, Region
 from reproduce.verdicts.checks import bound, canon, form_of, listed, operand_values, statement
 from reproduce.verdicts.claims import Metric
-from reproduce.verdicts.intervals import INF, NO_INFORMATION, Region
 from reproduce.verdicts.observations import (
     ENDS,
     NotRun,

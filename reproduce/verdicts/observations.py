@@ -1,7 +1,7 @@
 """Cells as observations: reading, filtering and combining the per-seed numbers that a claim compares.
 
 A frame of observations has the setting columns, `algorithm`, `metric` and `seed` (-1: the number needs no seed), and
-the ends `low` and `high` of what the number can be (`reproduce.verdicts.intervals`).
+the ends `low` and `high` of what the number can be (`reproduce.report.intervals`).
 """
 
 from __future__ import annotations

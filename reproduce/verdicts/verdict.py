@@ -1,7 +1,7 @@
 """From cells to verdicts: what the numbers of a run say about a claim.
 
 A check names numbers (one per setting and seed, `reproduce.verdicts.forms`) and the region where they must lie; the
-interval over the seeds decides (`reproduce.verdicts.intervals`). `docs/claims.md` gives the rules.
+interval over the seeds decides (`reproduce.report.intervals`). `docs/claims.md` gives the rules.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reproduce.report.intervals import INF, Judgement, Observation, Region, enough, judge
 from reproduce.verdicts.checks import parts, quantifier
 from reproduce.verdicts.claims import Metric
 from reproduce.verdicts.forms import Evidence, evidence
-from reproduce.verdicts.intervals import INF, Judgement, Observation, Region, enough, judge
 from reproduce.verdicts.observations import ENDS, NotRun, average
 from reproduce.verdicts.scope import lacking
 

@@ -24,7 +24,7 @@ from reproduce.experiment import Experiment, Label, Panel
 from reproduce.papers.dynamic_init.scales import FEW, SCALES, Rate, Row, SessionData, SessionScale
 from reproduce.problems import Classification
 from reproduce.problems.batches import Walk
-from reproduce.problems.models import Model
+from reproduce.problems.model import Model
 from reproduce.problems.partition_groups import (
     DistinctLabels,
     GroupedDirichlet,

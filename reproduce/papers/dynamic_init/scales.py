@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from reproduce.problems.embedded import TopicTokens
-from reproduce.problems.models import CNN_SVHN, SVHN_CNN, SVHN_CONS, ConvNet, FastText, ImageNetResNet, Model, Softmax
+from reproduce.problems.model import Model
+from reproduce.problems.models import CNN_SVHN, SVHN_CNN, SVHN_CONS, ConvNet, FastText, ImageNetResNet, Softmax
 
 Rate = tuple[float, float]
 Row = Mapping[str, str]

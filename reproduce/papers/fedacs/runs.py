@@ -21,7 +21,8 @@ from reproduce.experiment import Experiment, Label, Panel
 from reproduce.problems import Classification, Quadratic
 from reproduce.problems.batches import Shuffled
 from reproduce.problems.embedded import ImageBlobs
-from reproduce.problems.models import ConvNet, Model, Softmax
+from reproduce.problems.model import Model
+from reproduce.problems.models import ConvNet, Softmax
 from reproduce.problems.partitions import ClassPerClient, DirichletClass
 from reproduce.systems import System, work
 from reproduce.systems import fedacs as systems

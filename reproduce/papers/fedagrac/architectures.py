@@ -11,7 +11,7 @@ import pandas as pd
 
 from reproduce.problems import Classification
 from reproduce.problems.count import Count
-from reproduce.problems.models import Model
+from reproduce.problems.model import Model
 from reproduce.report.histories import Histories
 
 COLUMNS = ("layer", "output_shape", "activation", "hyperparameters")

@@ -17,7 +17,8 @@ from reproduce.papers.fedagrac import regression
 from reproduce.problems import Classification
 from reproduce.problems.batches import Cyclic
 from reproduce.problems.embedded import GaussianClasses, ImageBlobs
-from reproduce.problems.models import VGG19, AlexNet, ConvNet, Model, Softmax
+from reproduce.problems.model import Model
+from reproduce.problems.models import VGG19, AlexNet, ConvNet, Softmax
 from reproduce.problems.partitions import CappedDirichlet, Head, Sharding, ShuffledBlocks
 from reproduce.systems import System
 from reproduce.systems.work import DEVICE_RATIOS, DEVICES, DeviceClasses, PerClient, Steps, Uniform, Work

@@ -16,7 +16,8 @@ from reproduce.papers.fedagrac import runs
 from reproduce.papers.fedagrac.runs import CNN2, DP1, DP2, TEN, TINY_CNN, TINY_LR, experiment, fashion, fedagrac, panel
 from reproduce.problems import Classification
 from reproduce.problems.batches import Cyclic
-from reproduce.problems.models import MLP, Model
+from reproduce.problems.model import Model
+from reproduce.problems.models import MLP
 from reproduce.systems.work import Gaussian, Mode, Steps, Work
 
 
