@@ -26,12 +26,12 @@ runpy.run_module("benchmarks", run_name="__main__")
 """
 ABSENT = (
     "snakemake", "pandas", "pyarrow", "matplotlib", "seaborn", "numba", "pydantic", "scipy", "sklearn", "tqdm", "yaml",
-    "PIL", "torchvision", "jsonschema", "pytest",
+    "jsonschema", "pytest",
 )  # fmt: skip
 
 
 @pytest.mark.slow
-def test_gpu_benchmark_runs_without_anything_but_torch_and_numpy(tmp_path: Path) -> None:
+def test_gpu_benchmark_runs_without_anything_but_torch_torchvision_and_numpy(tmp_path: Path) -> None:
     environment = {**os.environ, "REPRODUCE_STORE": str(tmp_path)}
     root = Path(__file__).parent.parent
     command = [sys.executable, "-c", BARE.format(absent=ABSENT)]

@@ -139,6 +139,7 @@ def test_an_interrupt_is_a_line(
     words = {
         "list": "",
         "plan": "",
+        "networks": "",
         "data": "",
         "findings": "",
         "schedule": "fedavg",

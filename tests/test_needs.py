@@ -94,7 +94,7 @@ def test_what_has_its_runs_waits_for_seeds_at_most(
         if results.standing(j).extends
     )
     assert several.more_seeds == pytest.approx(anew - there)
-    assert several.more_seeds < anew
+    assert several.more_seeds < anew or not there  # of older code nothing can be extended
 
 
 @pytest.mark.usefixtures("anew")

@@ -186,7 +186,7 @@ DECLARED: dict[str, Model] = {
 
 
 def test_planning_knows_every_declared_network() -> None:
-    """Else run `python -m reproduce networks`, which writes networks.json."""
+    """Else run `python -m reproduce networks --keep`, which writes networks.json."""
     assert set(kept()) == set(DECLARED)
 
 

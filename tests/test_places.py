@@ -24,6 +24,7 @@ NEEDS = {
 ANYWHERE = {
     "list": "list fedacs",
     "data": "data",
+    "networks": "networks",
     "schedule": "schedule fedavg --aggregations 3 -o who.png",
     "partition": "partition fedagrac-steps --scale smoke -o who.parquet -o who.png",
     "play": "play --list --scale smoke",

@@ -109,5 +109,5 @@ def test_a_workflow_hands_over_what_was_written(folder: Path, rule: str) -> None
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     run = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    said = run.stdout[run.stdout.index(f"{sys.executable} -m reproduce play ") :]
+    said = run.stdout[run.stdout.index(f"{shlex.quote(sys.executable)} -m reproduce play ") :]
     assert shlex.split(said)[4 : 4 + len(own)] == own

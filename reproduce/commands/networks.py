@@ -1,6 +1,7 @@
-"""The declared networks: parameters, multiplications, how they are computed; and keeps their graphs in the package.
+"""The declared networks: parameters, multiplications, how they are trained.
 
-To be run after a network was added or changed: planning then needs no torch (`reproduce/problems/graph.py`).
+`--keep` writes their graphs into the package, after a network was added or changed: planning then needs no torch
+(`reproduce/problems/graph.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ NAME = "networks"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--keep", action="store_true", help="write their graphs into the package")
     parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
 
 
@@ -22,11 +24,13 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.engine.cost import expected_strategy
     from reproduce.experiment import SCALES
     from reproduce.problems.graph import keep
-    from reproduce.problems.lower import lowered
 
     of: list[Any] = [e.problem for scale in SCALES for j in plan.jobs(scale) for e in j.experiments]
     found = {repr(problem.model): problem for problem in of if problem.model}
-    keep({repr(part): lowered(part) for problem in found.values() for part in problem.model.parts})
+    if args.keep:
+        from reproduce.problems.lower import lowered
+
+        keep({repr(part): lowered(part) for problem in found.values() for part in problem.model.parts})
     rows = [
         {
             "network": said,

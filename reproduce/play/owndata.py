@@ -68,11 +68,11 @@ def benchmarks(
     """
     if data is None and model is None and partition is None and clients is None:
         return [find(name, scale) for name in dict.fromkeys(on)]
+    if not on and data is None:
+        raise UserError("a network, a partition and a number of clients go with --data FOLDER or --on BENCHMARK")
     own = _own(data, model, partition, clients, label)
     if on:
         return [_replaced(find(name, scale), own) for name in dict.fromkeys(on)]
-    if own.data is None:
-        raise UserError("a network, a partition and a number of clients go with --data FOLDER or --on BENCHMARK")
     return [_plain(own, scale)]
 
 
