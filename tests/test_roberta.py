@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 from torch import Tensor, nn
 
 from reproduce.engine.layout import layout_of
@@ -28,8 +29,9 @@ from reproduce.problems.partition_dirichlet import DirichletClass
 from reproduce.problems.roberta import RoBERTa
 from reproduce.problems.submodels import positions
 from reproduce.settings import Settings
+from reproduce.vision import torchvision
 
-transformers = pytest.importorskip("transformers")
+assert torchvision  # its door, through which transformers' import of it goes, too
 
 SMALL = RoBERTa(60, 20, hidden=24, heads=2, layers=2, inner=40, classes=4, dropout=0.0)
 EXACT = {"rtol": 0, "atol": 1e-10}
