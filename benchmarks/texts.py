@@ -56,6 +56,8 @@ def library() -> Callable[[], object]:
     """The same with a model of `transformers` per client, its attention, `torch.optim.AdamW`, the same batches."""
     import transformers
 
+    from reproduce import vision  # noqa: F401 (before transformers)
+
     config = transformers.RobertaConfig(
         vocab_size=SMALL.vocabulary, max_position_embeddings=SMALL.positions, hidden_size=SMALL.hidden,
         num_attention_heads=SMALL.heads, num_hidden_layers=SMALL.layers, intermediate_size=SMALL.inner,
