@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -140,6 +142,72 @@ class Swapped(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.last(torch.relu(self.first(x.flatten(1))))  # type: ignore[no-any-return]
+
+
+class Overwriting(nn.Module):
+    """In place, by a second argument and by a layer, what is read again; behind it a pool."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.act = nn.Conv2d(1, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1), nn.ReLU(inplace=True)
+        self.fc = nn.Linear(64, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.a(x)
+        y = F.max_pool2d(self.act(x), 2)
+        z = self.b(x)
+        F.relu(z, True)
+        return self.fc((F.max_pool2d(z, 2) + y).flatten(1))  # type: ignore[no-any-return]
+
+
+class TwoWays(nn.Module):
+    """Its layers have another order in evaluation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.fc = nn.Linear(64, 64), nn.Linear(64, 64), nn.Linear(64, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        first, second = (self.a, self.b) if self.training else (self.b, self.a)
+        return self.fc(second(torch.relu(first(x.flatten(1)))))  # type: ignore[no-any-return]
+
+
+class Scaling(Plain):
+    """Another factor in evaluation."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) * (2 if self.training else 1)
+
+
+class Dropping(Plain):
+    """Dropout in evaluation, too."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.relu(F.dropout(super().forward(x), 0.2))
+
+
+class Still(Residual):
+    """Whose normalisation stays in evaluation mode."""
+
+    def train(self, mode: bool = True) -> Still:
+        super().train(mode)
+        self.norm.train(False)
+        return self
+
+
+class Slicing(Plain):
+    """Reads a part of a tensor."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x[:, :1])
+
+
+class Pair(Plain):
+    """Two outputs."""
+
+    def forward(self, x: Tensor) -> Any:
+        z = super().forward(x)
+        return z, F.relu(z)
 
 
 class Narrow(nn.Module):

@@ -12,6 +12,7 @@ from torch import nn
 from reproduce import plan
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
+from reproduce.engine.ops import One
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.task import Tasks
@@ -32,7 +33,7 @@ from tests import own_modules
 from tests.runs import run
 
 CLIENTS, STEPS, RATE = 3, np.array([3, 5, 2]), 0.05
-TRACED = ("Plain", "Residual", "Modern", "Swapped")
+TRACED = ("Plain", "Residual", "Modern", "Swapped", "Overwriting")
 ALONE = (
     "Untraceable",
     "Odd",
@@ -43,6 +44,11 @@ ALONE = (
     "ResidualUntraceable",
     "ModernUntraceable",
     "Strided",
+    "TwoWays",
+    "Scaling",
+    "Dropping",
+    "Still",
+    "Slicing",
 )
 
 
@@ -68,7 +74,7 @@ def plainly(task: Any, client: int, rule: Rule) -> torch.Tensor:
     names, x = task.arena.layout.names, task.initial()
     module: nn.Module = task.problem.model.module().double()
     module.load_state_dict(task.arena.layout.named(x.clone()), strict=False)
-    module = module.to(memory_format=torch.contiguous_format)
+    module = module.to(memory_format=torch.contiguous_format).train()
     trained = [p for p in module.parameters() if p.requires_grad]
     optimiser = torch.optim.SGD(trained, RATE, momentum=rule.momentum)
     for batch in task.plan(client, int(STEPS[client]), 4, 0):
@@ -84,7 +90,8 @@ def plainly(task: Any, client: int, rule: Rule) -> torch.Tensor:
 
 @pytest.mark.parametrize("strategy", ["reference", "stacked", "sequential"])
 @pytest.mark.parametrize(
-    "name", [*TRACED, "Untraceable", "Tied", "Frozen", "Strided", "ResidualUntraceable", "ModernUntraceable"]
+    "name",
+    [*TRACED, *(n for n in ALONE if n not in ("Odd", "Noisy", "Counting", "Dropping"))],  # which draw or count
 )
 def test_local_training_is_that_of_torch(name: str, strategy: str) -> None:
     task, rule = task_of(name), Rule(momentum=0.9)
@@ -95,6 +102,17 @@ def test_local_training_is_that_of_torch(name: str, strategy: str) -> None:
     rows = update(task, strategy, rule)
     for client in range(CLIENTS):
         torch.testing.assert_close(rows[client], plainly(task, client, rule), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", [*TRACED, *(n for n in ALONE if n not in ("Counting", "Dropping"))])
+def test_evaluation_is_that_of_torch(name: str) -> None:
+    task = task_of(name)
+    p, x = task.arena.layout.named(task.initial()), task.arena.test_x[:7]
+    module = task.problem.model.module().double()
+    module.load_state_dict({n: v.clone() for n, v in p.items()}, strict=False)
+    module = module.to(memory_format=torch.contiguous_format).train(False)
+    ours = task.problem.model.forward(One(), p, One().images(x))
+    torch.testing.assert_close(ours, module(x.clone(memory_format=torch.contiguous_format)), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", TRACED)
@@ -108,7 +126,9 @@ def test_what_is_traced_is_known_to_the_stacks(name: str) -> None:
     ("name", "why"),
     [
         ("Untraceable", "cannot trace"), ("Tied", "share weights"), ("Frozen", "conv1.weight is not trained"),
-        ("Noisy", "randn_like"), ("Odd", "norm"), ("Counting", "cannot trace"),
+        ("Noisy", "randn_like"), ("Odd", "norm"), ("Counting", "cannot trace"), ("Slicing", "takes something else"),
+        ("TwoWays", "something else in evaluation"), ("Scaling", "something else in evaluation"), ("Dropping", "drops in evaluation"),
+        ("Still", "mode of the network"), ("Pair", "several outputs"),
     ],
 )  # fmt: skip
 def test_what_runs_by_itself_says_why(name: str, why: str) -> None:
@@ -155,6 +175,7 @@ def test_two_linear_layers_need_not_be_defined_in_order_of_use() -> None:
         ("tests.own_modules:Misfit", "fc1 takes 99 features but gets"),
         ("tests.own_modules:MisfitUntraceable", "fails at fc1"),
         ("tests.own_modules:Images", r"makes no logits \[batch, classes\]"),
+        ("tests.own_modules:Pair", r"makes no logits \[batch, classes\]"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(make: str, said: str) -> None:
@@ -197,5 +218,5 @@ def test_kept_graphs_are_those_of_the_modules(said: str) -> None:
 
 def test_the_tests_of_own_modules_leave_none_out() -> None:
     names = {n for n, v in vars(own_modules).items() if isinstance(v, type) and v.__module__ == own_modules.__name__}
-    wrong = {"Narrow", "Misfit", "MisfitUntraceable", "Images", "Unfinished"}
+    wrong = {"Narrow", "Misfit", "MisfitUntraceable", "Images", "Pair", "Unfinished"}
     assert names == {*TRACED, *ALONE} | wrong

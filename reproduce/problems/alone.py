@@ -132,6 +132,3 @@ def _named(model: Network, module: nn.Module) -> Iterator[None]:
     except Exception as error:  # a module raises whatever it likes
         layer = f" at {at[-1]}" if at and at[-1] else ""
         raise UserError(f"the network {model.make} fails{layer}: {words(error)}") from error
-
-
-__all__ = ["both", "cost", "module_of"]

@@ -145,6 +145,8 @@ class Count:
         return x
 
     def add(self, x: Any, y: Any) -> Any:
+        if x != y:
+            raise ValueError(f"images or features of the shapes {x} and {y} are added")
         return x
 
 

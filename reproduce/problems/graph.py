@@ -101,9 +101,7 @@ class Graph:
 
         Cut are all axes but the channels of the samples and the classes. ValueError if places would have to be cut.
         """
-        flat = [i + 1 for i, step in enumerate(self.steps) if step.op == "flatten" and step.inputs != (0,)]
-        pooled = {i + 1 for i, step in enumerate(self.steps) if step.op == "global_pool"}
-        if any(self.steps[i - 1].inputs[0] not in pooled for i in flat):
+        if any(step.op == "flatten" and step.inputs != (0,) for step in self.steps):
             raise ValueError("a network that flattens images has no narrower form")
         begins = {0, *(i + 1 for i, step in enumerate(self.steps) if step.op == "flatten" and step.inputs == (0,))}
         shapes = dict(self.shapes)

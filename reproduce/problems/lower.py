@@ -46,8 +46,12 @@ def lowered(model: Model) -> Graph:
     module = model.module()
     try:
         graph = lower(module)
+        if len(graph.outputs) > 1:
+            raise Unknown("it has several outputs")
     except Unknown as error:
-        graph = Graph(*entries(module), alone=str(error))
+        return Graph(*entries(module), alone=str(error))
+    except Exception as error:  # a call as nobody has foreseen it; torch itself then says what is wrong with it, if so
+        return Graph(*entries(module), alone=f"it is written in another way ({type(error).__name__}: {error})")
     return graph
 
 
@@ -81,12 +85,26 @@ def lower(module: nn.Module) -> Graph:
             raise Unknown(f"torch.fx cannot trace it ({type(error).__name__})") from error
         if luck != _luck():
             raise Unknown("it draws random numbers")
-        found.append(Writer(module, traced).graph(shapes, buffers))
+        found.append(Writer(module, traced, training).graph(shapes, buffers))
     module.train()
-    steps = [tuple(s for s in g.steps if "dropout" not in s.op) for g in found]
-    if [s.op for s in steps[0]] != [s.op for s in steps[1]] or steps[1] != found[1].steps != found[0].steps:
+    if any("dropout" in kind for kind in found[1].kinds):
+        raise Unknown("it drops in evaluation, too")
+    if _undropped(found[0]) != _undropped(found[1]):
         raise Unknown("it computes something else in evaluation")
     return found[0]
+
+
+def _undropped(graph: Graph) -> list[Any]:
+    """What a graph computes without dropout, which is all that evaluation may leave out."""
+    same, left = {0: 0}, []
+    for number, step in enumerate(graph.steps, start=1):
+        inputs = tuple(same[i] for i in step.inputs)
+        if "dropout" in step.op:
+            same[number] = inputs[0]
+        else:
+            left.append((step.op.removesuffix("_apart"), inputs, step.layer, step.options))
+            same[number] = len(left)
+    return [*left, *(same[i] for i in graph.outputs)]
 
 
 def _luck() -> tuple[Any, ...]:
@@ -97,8 +115,8 @@ def _luck() -> tuple[Any, ...]:
 class Writer:
     """Goes through the nodes of a traced module and writes a step for each that computes."""
 
-    def __init__(self, module: nn.Module, traced: fx.Graph) -> None:
-        self.module, self.nodes = module, list(traced.nodes)
+    def __init__(self, module: nn.Module, traced: fx.Graph, training: bool) -> None:
+        self.module, self.nodes, self.training = module, list(traced.nodes), training
         self.steps: list[Step] = []
         self.values: dict[fx.Node, int] = {}
         self.images: set[int] = set()
@@ -138,8 +156,8 @@ class Writer:
 
     def _outputs(self, given: Any) -> Iterator[int]:
         for value in given if isinstance(given, list | tuple) else (given,):
-            if not isinstance(value, fx.Node):
-                raise Unknown("its output is not a tensor")
+            if value not in self.values:
+                raise Unknown("its output is not what a layer gives")
             yield self.values[value]
 
     def add(self, node: fx.Node, op: str, layer: str = "", image: bool | None = None, **options: Any) -> None:
@@ -154,9 +172,11 @@ class Writer:
 
     def _swapped(self, node: fx.Node, options: dict[str, Any]) -> bool:
         """Pooling before ReLU computes the same, to the bit, with less work."""
-        source = node.args[0]
-        number = self.values[source]  # type: ignore[index]
-        if not number or self.steps[number - 1].op != "relu" or len(source.users) > 1:  # type: ignore[union-attr]
+        number = self.values[node.args[0]]  # type: ignore[index]
+        if not number or self.steps[number - 1].op != "relu" or any(number in step.inputs for step in self.steps):
+            return False
+        later = {user for n, value in self.values.items() if value == number for user in n.users} - self.values.keys()
+        if later != {node}:
             return False
         before = self.steps[number - 1]
         self.steps[number - 1] = Step("pool", before.inputs, "", tuple(options.items()))
@@ -177,17 +197,15 @@ class Writer:
         return self.values[node.args[0]] > 0 and not self.in_images(node)  # type: ignore[index]
 
     def _layer(self, node: fx.Node, name: str, m: nn.Module) -> None:
-        kind, said = type(m), f"{name} ({type(m).__name__})"
+        said = f"{name} ({type(m).__name__})"
         if m._forward_hooks or m._forward_pre_hooks:
             raise Unknown(f"{said} has hooks")
-        if len(node.args) != 1 or node.kwargs or not isinstance(node.args[0], fx.Node):
-            raise Unknown(f"{said} takes more than one argument")
+        if len(node.args) != 1 or node.kwargs or node.args[0] not in self.values:
+            raise Unknown(f"{said} takes something else than what a layer gives")
         self._known(node, name, m)
-        if getattr(m, "inplace", False) and kind not in DROPPED:
-            self._overwritten(node)
 
     def _known(self, node: fx.Node, name: str, m: nn.Module) -> None:
-        """The step of a layer of torch."""
+        """The step of a layer of torch; one in place says so."""
         kind = type(m)
         if kind in EACH and _default(m, kind()):
             self.add(node, "each", function=EACH[kind])
@@ -195,6 +213,8 @@ class Writer:
             LAYERS[kind](self, node, name, m)
         else:
             raise Unknown(name if name.endswith("()") else f"{name} ({kind.__name__})")
+        if getattr(m, "inplace", False):
+            self._overwritten(node)
 
     def _function(self, node: fx.Node) -> None:
         name = node.target if isinstance(node.target, str) else NAMES.get(node.target, "")
@@ -213,15 +233,14 @@ class Writer:
         elif name == "mean":
             self._mean(node, said)
         elif name in ("dropout", "dropout2d"):
-            said_p, training = _arguments(node, p=0.5, training=True)[:2]
-            _dropped(self, node, said, said_p, training, name == "dropout2d")
-        elif (layer := AS_LAYERS.get(name.rstrip("_"))) is not None:
-            options = {k: v for k, v in node.kwargs.items() if k != "inplace"}
-            m = layer(*node.args[1:], **options)
-            self._known(node, said, m)
+            p, training, inplace = _arguments(node, p=0.5, training=True, inplace=False)
+            layer = {"dropout": nn.Dropout, "dropout2d": nn.Dropout2d}[name](p, inplace).train(training)
+            self._known(node, said, layer)
+        elif name.rstrip("_") in AS_LAYERS:
+            self._known(node, said, AS_LAYERS[name.rstrip("_")](*node.args[1:], **node.kwargs))
         else:
             raise Unknown(said)
-        if name.endswith("_") or name == "iadd" or node.kwargs.get("inplace"):
+        if name.endswith("_") or name == "iadd":
             self._overwritten(node)
 
     def _flattened(self, node: fx.Node, name: str, said: str) -> None:
@@ -240,7 +259,7 @@ class Writer:
             raise Unknown(f"{said} to another shape than one axis of features")
 
     def _mean(self, node: fx.Node, said: str) -> None:
-        axes, keep = _arguments(node, dim=None, keepdim=False)[:2]
+        axes, keep = _arguments(node, dim=None, keepdim=False)
         if keep or not self.in_images(node) or sorted(a % 4 for a in axes or ()) != [2, 3]:
             raise Unknown(f"{said} over other axes than those of images")
         self.add(node, "global_pool", image=False)
@@ -311,8 +330,8 @@ def _linear(w: Writer, node: fx.Node, name: str, m: Any) -> None:
 
 
 def _norm(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-    if not m.affine or m.eps != 1e-5 or m.momentum != 0.1 or w.featured(node):
-        raise Unknown(f"{name} (BatchNorm2d) with numbers of its own")
+    if not m.affine or m.eps != 1e-5 or m.momentum != 0.1 or w.featured(node) or m.training != w.training:
+        raise Unknown(f"{name} (BatchNorm2d) with numbers of its own, or not in the mode of the network")
     w.add(node, "norm", name, image=True)
 
 
@@ -353,20 +372,14 @@ def _flatten(w: Writer, node: fx.Node, name: str, m: Any) -> None:
     w.flat(node)
 
 
-DROPPED = (nn.Dropout, nn.Dropout2d)
-
-
 def _dropout(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-    _dropped(w, node, name, m.p, m.training, isinstance(m, nn.Dropout2d))
-
-
-def _dropped(w: Writer, node: fx.Node, said: str, p: float, training: bool, channels: bool) -> None:
-    if not p or not training:
+    channels = isinstance(m, nn.Dropout2d)
+    if not m.p or not m.training:
         w.same(node)
     elif channels != w.in_images(node) or w.values[node.args[0]] == 0:  # type: ignore[index]
-        raise Unknown(f"{said} on {'features' if channels else 'images'}")
+        raise Unknown(f"{name} ({type(m).__name__}) on {'features' if channels else 'images'}")
     else:
-        w.add(node, "channel_dropout" if channels else "dropout", p=p)
+        w.add(node, "channel_dropout" if channels else "dropout", p=m.p)
 
 
 LAYERS: dict[type[nn.Module], Callable[[Writer, fx.Node, str, Any], None]] = {

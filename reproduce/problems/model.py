@@ -65,8 +65,8 @@ class Model:
 
     @property
     def kind(self) -> str:
-        """ "softmax" (one linear layer), "dense" (two, with ReLU between), "alone" (a module that only runs by itself),
-        or "layers"."""
+        """What is known of it: "softmax" (one linear layer), "dense" (two, with ReLU between), "alone" (a module that
+        only runs by itself), or "layers"."""
         if self.graph.alone:
             return "alone"
         if self.graph.ordered("linear"):

@@ -46,10 +46,10 @@ class Network(Model):
         try:
             made = pkgutil.resolve_name(self.make)
             file = Path(inspect.getfile(inspect.unwrap(made)))
-        except (ImportError, AttributeError, ValueError) as error:
-            raise UserError(f"there is no network {self.make!r}: {words(error)}") from error
         except TypeError as error:
             raise UserError(f"{self.make} is neither a class nor a function in a file") from error
+        except Exception as error:  # whatever a file raises that is imported
+            raise UserError(f"there is no network {self.make!r}: {words(error)}") from error
         installed = any(file.is_relative_to(sysconfig.get_path(p)) for p in ("purelib", "platlib", "stdlib"))
         return frozenset() if installed or file.is_relative_to(closure.PACKAGE) else closure.own(frozenset({file}))
 
