@@ -127,7 +127,8 @@ def test_what_is_traced_is_known_to_the_stacks(name: str) -> None:
     [
         ("Untraceable", "cannot trace"), ("Tied", "share weights"), ("Frozen", "conv1.weight is not trained"),
         ("Noisy", "randn_like"), ("Odd", "norm"), ("Counting", "cannot trace"), ("Slicing", "takes something else"),
-        ("TwoWays", "something else in evaluation"), ("Scaling", "something else in evaluation"), ("Dropping", "drops in evaluation"),
+        ("TwoWays", "something else in evaluation"), ("Scaling", "something else in evaluation"),
+        ("Dropping", "drops in evaluation"),
         ("Still", "mode of the network"), ("Pair", "several outputs"),
     ],
 )  # fmt: skip

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import transformers
 from torch import Tensor, nn
 
 from reproduce.engine.layout import layout_of
@@ -29,9 +28,6 @@ from reproduce.problems.partition_dirichlet import DirichletClass
 from reproduce.problems.roberta import RoBERTa
 from reproduce.problems.submodels import positions
 from reproduce.settings import Settings
-from reproduce.vision import torchvision
-
-assert torchvision  # its door, through which transformers' import of it goes, too
 
 SMALL = RoBERTa(60, 20, hidden=24, heads=2, layers=2, inner=40, classes=4, dropout=0.0)
 EXACT = {"rtol": 0, "atol": 1e-10}
@@ -39,21 +35,11 @@ EXACT = {"rtol": 0, "atol": 1e-10}
 
 def library(model: RoBERTa, vector: Tensor) -> nn.Module:
     """The library's model with the weights `vector` [P], in evaluation mode."""
-    keep = model.kept
-    config = transformers.RobertaConfig(
-        vocab_size=model.vocabulary,
-        max_position_embeddings=model.positions,
-        hidden_size=keep(model.hidden),
-        num_attention_heads=model.heads,
-        num_hidden_layers=model.layers,
-        intermediate_size=keep(model.inner),
-        type_vocab_size=1,
-        layer_norm_eps=1e-5,
-        pad_token_id=model.padding,
-        num_labels=model.classes,
-        attn_implementation="eager",
+    m, keep = model, model.kept
+    whole = RoBERTa(
+        m.vocabulary, m.positions, keep(m.hidden), m.heads, m.layers, keep(m.inner), m.classes, 0.0, m.padding
     )
-    found = transformers.RobertaForSequenceClassification(config).to(vector.dtype).eval()
+    found: nn.Module = whole.module().to(vector.dtype).eval()
     state = {f"roberta.{n}" if n.startswith("e") else n: v for n, v in layout_of(model).named(vector).items()}
     state = {n: v.reshape(found.state_dict()[n].shape) for n, v in state.items()}
     missing = found.load_state_dict(state, strict=False)
