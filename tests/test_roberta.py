@@ -35,10 +35,8 @@ EXACT = {"rtol": 0, "atol": 1e-10}
 
 def library(model: RoBERTa, vector: Tensor) -> nn.Module:
     """The library's model with the weights `vector` [P], in evaluation mode."""
-    m, keep = model, model.kept
-    whole = RoBERTa(
-        m.vocabulary, m.positions, keep(m.hidden), m.heads, m.layers, keep(m.inner), m.classes, 0.0, m.padding
-    )
+    sizes = model.kept(model.hidden), model.heads, model.layers, model.kept(model.inner), model.classes
+    whole = RoBERTa(model.vocabulary, model.positions, *sizes, dropout=0.0, padding=model.padding)
     found: nn.Module = whole.module().to(vector.dtype).eval()
     state = {f"roberta.{n}" if n.startswith("e") else n: v for n, v in layout_of(model).named(vector).items()}
     state = {n: v.reshape(found.state_dict()[n].shape) for n, v in state.items()}
