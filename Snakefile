@@ -5,7 +5,8 @@ from snakemake.utils import min_version
 from reproduce.errors import check_platform
 
 check_platform()
-from reproduce import configuration, costs, due, plan, plays, watch
+from reproduce.cli import configuration, plays, watch
+from reproduce.runs import costs, due, plan
 
 min_version("9.20")
 CONFIG = configuration.folder(workflow)

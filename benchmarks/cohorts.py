@@ -11,13 +11,13 @@ import numpy as np
 
 from benchmarks.measure import compare, engine_round, seconds
 from benchmarks.works import WORKS, Work
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.requests import Train
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.experiment import Experiment
-from reproduce.plan import artifact
-from reproduce.problems.models import ResNet
+from reproduce.models.declared import ResNet
+from reproduce.runs.plan import artifact
 from reproduce.settings import settings
 
 LOGISTIC = WORKS[1]

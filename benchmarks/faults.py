@@ -28,9 +28,11 @@ from typing import IO, Any
 
 import torch
 
-from reproduce import costs, files, plan, seal
+from reproduce import files
 from reproduce.errors import Stopped, UserError
-from reproduce.plan import Job
+from reproduce.runs import costs, plan
+from reproduce.runs.plan import Job
+from reproduce.store import seal
 
 KINDS = ("kill -9", "kill -9 between batches", "kill -9 in a write", "SIGTERM", "full disk")
 COLUMNS = ("jobs", *KINDS, "lives", "resumed", "two at once", "changed jobs", "half files")
@@ -106,8 +108,9 @@ def _warm(job: Job) -> None:
     import pandas  # noqa: F401
     import pyarrow.parquet  # noqa: F401
 
-    from reproduce.engine import library, train
-    from reproduce.experiment import code
+    from reproduce.declare.experiment import code
+    from reproduce.engine import library
+    from reproduce.runs import job as train
 
     code(job.experiments)
     train.environment()
@@ -206,7 +209,7 @@ def _life(job: Job, place: Path, interval: float, prepare: Callable[[], None]) -
         os.dup2(nowhere, 2)
         os.environ.update(REPRODUCE_STORE=str(place / "store"), REPRODUCE_CHECKPOINT=str(interval))
         prepare()
-        from reproduce.engine.train import train_job
+        from reproduce.runs.job import train_job
 
         train_job(job.panel, job.experiments, "smoke", job.paper, job.name, "faults", place / "result.parquet")
         status = 0
@@ -239,8 +242,8 @@ def _begun(place: Path) -> bool:
 
 def _half_files(place: Path) -> int:
     """Files under their final names that are not whole."""
-    from reproduce import results
     from reproduce.engine.checkpoint import unpack
+    from reproduce.runs import results
 
     result = place / "result.parquet"
     half = result.exists() and not results.provenance(result)

@@ -24,7 +24,7 @@ from reproduce.engine.requests import Train
 from reproduce.engine.strategies import NAMED, macs
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.problems.models import MLP, ConvNet, ResNet, Softmax
+from reproduce.models.declared import MLP, ConvNet, ResNet, Softmax
 from reproduce.settings import PRECISIONS, settings
 
 TOLERANCE = {"float32": 1e-4, "tf32": 0.4, "bfloat16": 0.7}

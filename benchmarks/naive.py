@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from reproduce.engine.layout import Layout
 from reproduce.engine.ops import One
-from reproduce.problems.model import Model
+from reproduce.models.model import Model
 
 
 class Module(nn.Module):

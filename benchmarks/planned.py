@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from reproduce import costs, plan
+from reproduce.declare.experiment import trainings
 from reproduce.engine.cost import estimate_together
 from reproduce.engine.rates import ASSUMED
-from reproduce.experiment import trainings
+from reproduce.runs import costs, plan
+from reproduce.runs.speed import kept
 from reproduce.settings import settings
-from reproduce.speed import kept
 
 JOBS = (
     ("smoke", "fedacs", "toy2d-comm-only"),

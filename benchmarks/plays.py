@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.cost import estimate_together
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.experiment import Experiment
 from reproduce.play.benchmarks import Benchmark, find, reason
 from reproduce.play.match import FACTORS
 from reproduce.play.names import NAMES

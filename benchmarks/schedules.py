@@ -14,11 +14,11 @@ import torch
 from benchmarks.naive import Module, naive_round
 from reproduce.clocks.blocks import blocks
 from reproduce.clocks.events import Events, Script
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.requests import Train
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.experiment import Experiment
 from reproduce.papers.defedavg import runs
 from reproduce.settings import settings
 from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.measure import seconds
-from reproduce.problems.partitions import BalancedDirichlet, GroupedDirichlet
+from reproduce.partitions.named import BalancedDirichlet, GroupedDirichlet
 
 PLAN = """
-from reproduce import costs, plan
+from reproduce.runs import costs, plan
 for job in plan.jobs({scale!r}):
     plan.digest({scale!r}, job.paper, job.name), costs.cost(job)
 """

@@ -12,18 +12,18 @@ import torch
 
 from benchmarks.measure import Ratio, compare, peak, seconds
 from reproduce.algorithms.fiarse import thresholds
+from reproduce.data.batches import Fixed
+from reproduce.data.embedded import ImageBlobs, TopicTokens
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.strategies import macs
 from reproduce.engine.task import Env, Tasks
 from reproduce.engine.trainer import Trainer
+from reproduce.models.declared import ResNet
+from reproduce.models.model import Model
 from reproduce.papers.fiarse import scales
-from reproduce.problems import Classification
-from reproduce.problems.batches import Fixed
-from reproduce.problems.embedded import ImageBlobs, TopicTokens
-from reproduce.problems.model import Model
-from reproduce.problems.models import ResNet
-from reproduce.problems.partitions import IID
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
 from reproduce.settings import settings
 
 CLIENTS, STEPS, BATCH, LENGTH, BETAS = 5, 4, 20, 64, (0.9, 0.95)

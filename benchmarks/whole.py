@@ -9,15 +9,15 @@ import time
 from benchmarks.works import CNN28, Synthetic
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.clocks.rounds import Rounds
+from reproduce.data.batches import Shuffled
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.experiment import Experiment
-from reproduce.problems import Classification
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.model import Model
-from reproduce.problems.models import MLP, Softmax
-from reproduce.problems.partitions import IID
+from reproduce.models.declared import MLP, Softmax
+from reproduce.models.model import Model
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import System
 from reproduce.systems.work import Steps
@@ -60,7 +60,7 @@ from pathlib import Path
 from torch.profiler import profile
 from benchmarks.works import Work
 from benchmarks.measure import engine_round
-from reproduce.problems.models import ResNet
+from reproduce.models.declared import ResNet
 work = Work("memory", ResNet(), (3, 32, 32), 100, 100, 20, 20, 1)
 data = 100 * 20 * 3 * 32 * 32 * 4
 call = engine_round(work, 1)

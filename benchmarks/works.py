@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.problems import Classification
-from reproduce.problems.batches import Batches, Shuffled
-from reproduce.problems.model import Model
-from reproduce.problems.models import MLP, AlexNet, ConvNet, FastText, ResNet, Softmax
-from reproduce.problems.partitions import IID
-from reproduce.problems.sample import Sample
+from reproduce.data.batches import Batches, Shuffled
+from reproduce.data.sample import Sample
+from reproduce.models.declared import MLP, AlexNet, ConvNet, FastText, ResNet, Softmax
+from reproduce.models.model import Model
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The command line: `python -m reproduce COMMAND`. Every command is one module in `reproduce/commands`."""
+"""The command line: `python -m reproduce COMMAND`. Every command is one module in `reproduce/cli`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ try:  # Ctrl-C may come while the program is read
     from reproduce.errors import Stopped, UserError, check_platform, unknown
 
     check_platform()  # before what Windows does not have is imported
-    from reproduce.commands import (
+    from reproduce.cli import (
         data,
         findings,
         list_,

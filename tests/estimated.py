@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from reproduce import plan
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
+from reproduce.data.batches import Shuffled
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.rates import ASSUMED, Anchor, Rates
-from reproduce.experiment import Experiment
-from reproduce.problems import Classification
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.model import Model
-from reproduce.problems.models import Softmax
-from reproduce.problems.partitions import IID
+from reproduce.models.declared import Softmax
+from reproduce.models.model import Model
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
+from reproduce.runs import plan
 from reproduce.systems import System
 from reproduce.systems.work import Steps
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reproduce.problems.data import checksums
-from reproduce.problems.sources import SOURCES, File, Files
+from reproduce.data.load import checksums
+from reproduce.data.sources import SOURCES, File, Files
 from reproduce.settings import Settings
 
 RNG = np.random.default_rng(0)

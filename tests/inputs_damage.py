@@ -21,9 +21,9 @@ import written
 from inputs import JOB, NEVER, OTHER, RENDER, TRAIN, Bad, folder, link, pipe, socket
 from pyarrow import parquet
 
-from reproduce import plan
-from reproduce.problems.data import checksums
-from reproduce.problems.sources import SOURCES
+from reproduce.data.load import checksums
+from reproduce.data.sources import SOURCES
+from reproduce.runs import plan
 from reproduce.verdicts import scoreboard
 from reproduce.verdicts.claims import load_claims
 

@@ -22,8 +22,10 @@ REAL = (
     "config",
     "profiles",
     *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "reproduce").glob("*.py"))),
-    "reproduce/commands",
-    "reproduce/speed",
+    *(f"reproduce/{room}" for room in ("cli", "declare", "runs")),
+    "reproduce/store/__init__.py",
+    "reproduce/store/reading.py",
+    "reproduce/store/seal.py",
     "reproduce/engine/hardware.py",
     "reproduce/engine/rates.py",
     "reproduce/engine/stopping.py",
@@ -32,8 +34,8 @@ REAL = (
 )
 
 FAKE = {
-    "reproduce/problems/__init__.py": "",
-    "reproduce/problems/records.py": """
+    "reproduce/toys/__init__.py": "",
+    "reproduce/toys/records.py": """
 from dataclasses import dataclass
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ class Record:
     def check(self, experiment):
         pass
 """,
-    "reproduce/problems/data.py": """
+    "reproduce/data/__init__.py": "",
+    "reproduce/data/load.py": """
 from types import SimpleNamespace
 
 def available(name, settings):
@@ -76,16 +79,16 @@ def estimate_together(experiments, seeds, rates):
 def expected_strategy(model, sample, rule):
     return "kernel"
 """,
-    "reproduce/speed/measure.py": """
+    "reproduce/runs/speed/measure.py": """
 import dataclasses, json
 from reproduce.engine.rates import ASSUMED
 names = ("kinds", "start", "run", "round", "quadratic")
 print(json.dumps({name: value for name, value in dataclasses.asdict(ASSUMED).items() if name in names}))
 """,
-    "reproduce/engine/train.py": """
+    "reproduce/runs/job.py": """
 import os
 from reproduce.engine.written import write
-from reproduce.experiment import code
+from reproduce.declare.experiment import code
 
 def train_job(panel, experiments, scale, paper, job, digest, output):
     if "diverge" in job:
@@ -94,7 +97,7 @@ def train_job(panel, experiments, scale, paper, job, digest, output):
     note |= {"git": "c0ffee", "date": "today", "threads": int(os.environ["REPRODUCE_THREADS"])}
     write(output, note | {"scale": scale, "paper": paper, "job": job})
 """,
-    "reproduce/engine/store.py": """
+    "reproduce/store/results.py": """
 import json
 from pyarrow import parquet
 from reproduce.engine.written import costs, write
@@ -105,7 +108,7 @@ def join(path, new, labels, seeds, code):
 """,
     "reproduce/report/__init__.py": "",
     "reproduce/report/render.py": """
-from reproduce import plan
+from reproduce.runs import plan
 
 def render(artifact, scale, root, sources, standing, seeds):
     for name in plan.outputs(scale, artifact.id)[:-1]:
@@ -115,9 +118,9 @@ def render(artifact, scale, root, sources, standing, seeds):
 }
 
 HEAD = """
-from reproduce.declare import Artifact, Code
-from reproduce.experiment import Experiment, Panel
-from reproduce.problems.records import Record, Toy
+from reproduce.declare.artifact import Artifact, Code
+from reproduce.declare.experiment import Experiment, Panel
+from reproduce.toys.records import Record, Toy
 
 def experiment(algorithm, requires=(), hours=0.0):
     return Experiment({"algorithm": algorithm}, Toy(requires, hours), Record(), Record(0.5), Record(len(algorithm)))

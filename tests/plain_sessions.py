@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from reproduce.data.batches import Walk
 from reproduce.engine.task import ClassificationTask
-from reproduce.problems import Classification
-from reproduce.problems.batches import Walk
-from reproduce.problems.models import Softmax
-from reproduce.problems.partitions import GroupedDirichlet
+from reproduce.models.declared import Softmax
+from reproduce.partitions.named import GroupedDirichlet
+from reproduce.problem import Classification
 from reproduce.streams import rng
 
 N, S, T, P, B, K, LR, FLOOR = 3, 5, 3, 1, 32, 5, 0.05, 0.4

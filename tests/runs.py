@@ -9,12 +9,12 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from reproduce import seal
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.cohort import Cohort, Run, prepare
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.experiment import Experiment
 from reproduce.settings import settings
+from reproduce.store import seal
 
 
 def run(

@@ -14,9 +14,11 @@ from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 from scipy import stats
 
-from reproduce import findings, quotes, results, training
 from reproduce.__main__ import main
 from reproduce.files import read_yaml
+from reproduce.findings import pages as findings
+from reproduce.findings import quotes
+from reproduce.findings.quotes import Cells, leaders, outcome, outcomes
 from reproduce.play import across, play, summary
 from reproduce.play.across import COLOURS, Matrix, told
 from reproduce.play.benchmarks import ALIASES, find
@@ -24,7 +26,7 @@ from reproduce.play.match import Match
 from reproduce.play.names import NAMES
 from reproduce.play.specs import Spec
 from reproduce.play.written import seeds
-from reproduce.quotes import Cells, leaders, outcome, outcomes
+from reproduce.runs import results, training
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / findings.TEMPLATES / "across.md"

@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduce import costs, due, plan, results, training
-from reproduce.commands import render
-from reproduce.engine import store
+from reproduce.cli import render
+from reproduce.declare.experiment import Panel, trainings
 from reproduce.errors import UserError
-from reproduce.experiment import Panel, trainings
-from reproduce.plan import Job
+from reproduce.runs import costs, due, plan, results, training
+from reproduce.runs.plan import Job
+from reproduce.store import results as store
 from tests.runs import close
 
 JOBS = plan.jobs("smoke")
@@ -87,7 +87,7 @@ def test_seeds_that_were_trained_are_not_trained_again_after_a_kill(monkeypatch:
             train(QUICK, 0, 1, 2)
     pd.testing.assert_frame_equal(pd.read_parquet(QUICK.output), before, check_exact=True)
     with monkeypatch.context() as context:
-        context.setattr("reproduce.engine.train.train_job", killed)
+        context.setattr("reproduce.runs.job.train_job", killed)
         after = train(QUICK, 0, 1, 2)
     together = train(QUICK, 0, 1, 2, output=Path("together.parquet"))
     pd.testing.assert_frame_equal(after, together, rtol=1e-2)
@@ -175,7 +175,7 @@ def test_a_replay_confirms_the_trainings_that_it_was_made_of() -> None:
 
 def confirm(job: Job, date: str) -> None:
     """Record that a replay with today's code gave the numbers of the result with this date."""
-    from reproduce.experiment import code
+    from reproduce.declare.experiment import code
 
     line = dict.fromkeys(results.REPLAY, "") | {"job": f"{job.paper}/{job.name}", "result": date, "asked": "2"}
     results.record_replays(job.scale, [line | {"code": code(job.experiments), "agrees": "yes"}])

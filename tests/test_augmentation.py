@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import torch
 
+from reproduce.data.batches import Shuffled
 from reproduce.engine.augment import Augmentation, crop_flip
 from reproduce.engine.requests import Train
 from reproduce.engine.stacking import Slot
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.problems import Classification
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.models import ConvNet, Softmax
-from reproduce.problems.partitions import IID
+from reproduce.models.declared import ConvNet, Softmax
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
 from reproduce.settings import settings
 
 MODEL = ConvNet(1, 8, (4, 6), (12,), kernel=3, padding=1)

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from reproduce import plan, reading
 from reproduce.__main__ import main
-from reproduce.declare import Artifact
+from reproduce.declare.artifact import Artifact
+from reproduce.declare.experiment import Experiment, Panel
 from reproduce.errors import unknown
-from reproduce.experiment import Experiment, Panel
+from reproduce.runs import plan
+from reproduce.store import reading
 from tests.unplayed import Unplayed
 
 

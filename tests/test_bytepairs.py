@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 from test_tokens import TEST, TRAIN, news
 
+from reproduce.data.batches import Shuffled
+from reproduce.data.bytepairs import BytePairs
+from reproduce.data.load import available
+from reproduce.declare.experiment import canonical
 from reproduce.engine.task import Tasks
 from reproduce.errors import MissingData, UserError
-from reproduce.experiment import canonical
-from reproduce.problems import Classification
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.bytepairs import BytePairs
-from reproduce.problems.data import available
-from reproduce.problems.partitions import IID
-from reproduce.problems.roberta import RoBERTa
+from reproduce.models.roberta import RoBERTa
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
 
 MODEL = RoBERTa(300, 34, 8, 2, 1, 8)
 PROBLEM = Classification("ag_news", MODEL, IID(), 2, Shuffled(4), tokenizer=BytePairs(300, 32))
@@ -73,7 +73,7 @@ def test_pairs_of_the_texts_are_their_bytes_and_what_is_frequent(tmp_path: Path)
 PROCESS = """
 from pathlib import Path
 from test_bytepairs import TRAIN
-from reproduce.problems.bytepairs import BytePairs
+from reproduce.data.bytepairs import BytePairs
 letters = [f"{text} {i * i} \u00e9t\u00e9" for i, text in enumerate(TRAIN * 50)]
 made = BytePairs(500, 32).cut(letters, letters[:9], Path())
 print(made.sha256, made.train.sum())

@@ -17,13 +17,13 @@ import written
 from estimated import ROUND, declared, softmax
 from miniature import reproduce as command
 
-from reproduce import costs, plan
 from reproduce.engine import hardware
 from reproduce.engine.cost import estimate, expected_strategy, macs
-from reproduce.engine.provenance import environment
 from reproduce.engine.rates import ASSUMED, Rates
+from reproduce.runs import costs, plan
+from reproduce.runs.provenance import environment
+from reproduce.runs.speed import kept, learned, measure
 from reproduce.settings import Settings
-from reproduce.speed import kept, learned, measure
 
 
 @pytest.fixture
@@ -130,7 +130,9 @@ def test_a_store_that_cannot_be_written_is_one_line(here: Settings, quick: Calla
 
 @pytest.mark.slow
 def test_the_measurement_prints_rates_of_every_kind() -> None:
-    run = subprocess.run([sys.executable, "-m", "reproduce.speed.measure"], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-m", "reproduce.runs.speed.measure"], capture_output=True, text=True, check=True
+    )
     found = kept._rates({"rates": json.loads(run.stdout), "machine": hardware.machine(), "date": "today"})
     assert {kind: len(a) for kind, a in found.kinds.items()} == {kind: len(a) for kind, a in ASSUMED.kinds.items()}
 
@@ -331,7 +333,7 @@ def test_planning_imports_no_heavy_library_once_the_machine_was_measured(
     quick(as_json(ROUND))
     kept.calibrate(here)
     code = (
-        "import sys; from reproduce import costs, plan; from reproduce.commands import plan as command;"
+        "import sys; from reproduce.runs import costs, plan; from reproduce.cli import plan as command;"
         "command.learn(False); costs.cost(plan.jobs('smoke')[-1]); assert costs.rates().measured;"
         "print(*{'torch', 'pandas', 'pyarrow', 'matplotlib', 'scipy', 'sklearn'} & set(sys.modules))"
     )

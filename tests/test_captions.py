@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from reproduce.declare import Artifact, no_panels
-from reproduce.experiment import COLUMNS, Experiment, Panel
+from reproduce.declare.artifact import Artifact, no_panels
+from reproduce.declare.experiment import COLUMNS, Experiment, Panel
 from reproduce.papers import artifacts
 from reproduce.papers.fedacs import pictures
-from reproduce.problems import Quadratic
+from reproduce.problem import Quadratic
 from reproduce.report import entries, formats, tables
 from reproduce.report.code import function
 from reproduce.report.histories import Histories

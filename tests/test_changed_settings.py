@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduce import costs, plan, results, training
-from reproduce.engine import store
-from reproduce.engine import train as engine
-from reproduce.experiment import Experiment, code, training_of, trainings
-from reproduce.plan import Job
+from reproduce.declare.experiment import Experiment, code, training_of, trainings
+from reproduce.runs import costs, plan, results, training
+from reproduce.runs import job as engine
+from reproduce.runs.plan import Job
+from reproduce.store import results as store
 from tests.runs import close
 
 JOBS = [j for j in plan.jobs("smoke") if len(j.experiments) > 1]

@@ -15,16 +15,16 @@ import pytest
 import torch
 from runs import run
 
-from reproduce import plan
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.checkpoint import Checkpoint, origin, put, unpack
 from reproduce.engine.cohort import Cohort, Run, prepare
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment
-from reproduce.problems import Quadratic
+from reproduce.problem import Quadratic
+from reproduce.runs import plan
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
 

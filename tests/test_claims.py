@@ -14,7 +14,7 @@ import pytest
 import yaml
 from runs import sealed
 
-from reproduce.declare import printed
+from reproduce.declare.artifact import printed
 from reproduce.errors import UserError
 from reproduce.papers import artifacts
 from reproduce.verdicts import markdown

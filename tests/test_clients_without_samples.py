@@ -15,10 +15,10 @@ from reproduce.algorithms.base import FedAvg, Full
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.algorithms.submodels import Submodels
 from reproduce.clocks.rounds import Rounds
+from reproduce.declare.experiment import Experiment
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment
+from reproduce.models.declared import MLP
 from reproduce.play.names import NAMES
-from reproduce.problems.models import MLP
 from reproduce.systems import Steps, System
 
 

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from reproduce import closure, plan
-from reproduce.experiment import modules
+from reproduce.declare import closure
+from reproduce.declare.experiment import modules
+from reproduce.runs import plan
 
 PACKAGE = closure.PACKAGE
-ROOMS = ("algorithms", "clocks", "engine", "problems", "systems")
+ROOMS = ("algorithms", "clocks", "data", "engine", "models", "partitions", "systems")
 GOLDEN = '''
 """Docstring."""
 
@@ -61,12 +62,12 @@ def test_every_module_that_could_change_a_number_is_in_a_digest_or_on_the_list()
 
 UNUSED = {
     "algorithms/sliced.py": "for `play`: no paper runs another's algorithm on its capacities",
-    "problems/alone.py": "for users: modules of their own; in the digests of what is trained with them",
-    "problems/network.py": "likewise",
-    "problems/partition_exported.py": "for users: no paper declares a partition from a file",
-    "problems/partitions.py": "names that declarations import from here; their own modules are in the digests",
-    "problems/userdata.py": "a user's own data, for `play`; in the digests of what is trained on them",
-    "problems/userfiles.py": "reads them; likewise",
+    "models/alone.py": "for users: modules of their own; in the digests of what is trained with them",
+    "models/network.py": "likewise",
+    "partitions/exported.py": "for users: no paper declares a partition from a file",
+    "partitions/named.py": "names that declarations import from here; their own modules are in the digests",
+    "data/userdata.py": "a user's own data, for `play`; in the digests of what is trained on them",
+    "data/userfiles.py": "reads them; likewise",
     "systems/fedacs.py": "builds records, which are declared with their numbers",
 }
 """Modules of the rooms that no declared experiment uses."""
@@ -85,7 +86,7 @@ def test_no_module_is_imported_by_a_name_that_only_a_run_knows() -> None:
 def test_helpers_that_are_only_imported_are_in_the_digest() -> None:
     files = {str(f.relative_to(PACKAGE)) for f in closure.files(frozenset({"reproduce.algorithms.fedagrac"}))}
     assert {"engine/rule.py", "algorithms/fedlin.py", "streams.py", "engine/trainer.py"} <= files
-    assert {"engine/convnet.c", "engine/vectors.h", "problems/embedded.py", "algorithms/base.py"} <= files
+    assert {"engine/convnet.c", "engine/vectors.h", "data/embedded.py", "algorithms/base.py"} <= files
     assert not {"algorithms/scaffold.py", "engine/cost.py", "clocks/events.py", "systems/arrivals.py"} & files
 
 
@@ -95,7 +96,7 @@ def digests(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str,
     folder = tmp_path_factory.mktemp("copy")
     shutil.copytree(PACKAGE, folder / "reproduce", ignore=shutil.ignore_patterns("__pycache__"))
     ask = (
-        "import json; from reproduce import plan; from reproduce.experiment import code;"
+        "import json; from reproduce.runs import plan; from reproduce.declare.experiment import code;"
         "print(json.dumps({j.paper + '/' + j.name: code(j.experiments) for j in plan.jobs('reduced')}))"
     )
 

@@ -11,23 +11,23 @@ import pytest
 import torch
 from estimated import ROUND, declared, softmax
 
-from reproduce import plan
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.distillation import Distillation
 from reproduce.algorithms.moon import Moon
 from reproduce.clocks.rounds import Rounds
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.cost import BATCHES, estimate, expected_strategy
 from reproduce.engine.rates import ASSUMED, Anchor
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.experiment import Experiment
-from reproduce.problems import Classification, Quadratic
-from reproduce.problems.model import Model
-from reproduce.problems.models import MLP, ConvNet, FastText, ResNet, Softmax
+from reproduce.models.declared import MLP, ConvNet, FastText, ResNet, Softmax
+from reproduce.models.model import Model
+from reproduce.problem import Classification, Quadratic
+from reproduce.runs import plan
+from reproduce.runs.speed import measure
 from reproduce.settings import Settings
-from reproduce.speed import measure
 from reproduce.systems import System
 from reproduce.systems.work import Steps
 

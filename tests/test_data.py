@@ -18,10 +18,11 @@ import numpy as np
 import pytest
 from fakes import RNG, declare, grey, known
 
+from reproduce.data import decoded as store
+from reproduce.data import download
+from reproduce.data.load import available, catalogue, load
+from reproduce.data.sources import SOURCES
 from reproduce.errors import MissingData, UserError
-from reproduce.problems import download, store
-from reproduce.problems.data import available, catalogue, load
-from reproduce.problems.sources import SOURCES
 from reproduce.settings import Settings
 
 
@@ -43,8 +44,8 @@ def test_load_gives_the_arrays_read_only_and_maps_them_the_second_time(
     place: Settings, mnist: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = load("mnist", place)
-    monkeypatch.setattr("reproduce.problems.data.decode", None)  # the second load must not decode
-    monkeypatch.setattr("reproduce.problems.data.checksums", None)  # nor read the archive
+    monkeypatch.setattr("reproduce.data.load.decode", None)  # the second load must not decode
+    monkeypatch.setattr("reproduce.data.load.checksums", None)  # nor read the archive
     for data in (first, load("mnist", place)):
         assert data.train_x.shape == (30, 28, 28, 1)
         assert data.train_x.dtype == np.uint8
@@ -175,7 +176,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, "tests")
 import fakes, pytest
-from reproduce.problems.data import load
+from reproduce.data.load import load
 from reproduce.settings import Settings
 place = Settings(Path(sys.argv[1]), Path(sys.argv[2]), "cpu", 1)
 fakes.declare(pytest.MonkeyPatch(), "mnist", fakes.known(place, "mnist/mnist.npz"), "read_npz", 30, 10)
@@ -231,7 +232,7 @@ def test_a_copy_is_read_once_for_its_checksum(
     place: Settings, mnist: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load("mnist", place)
-    monkeypatch.setattr("reproduce.problems.store.hashlib.file_digest", None)
+    monkeypatch.setattr("reproduce.data.decoded.hashlib.file_digest", None)
     load("mnist", place)
 
 
@@ -284,7 +285,7 @@ def test_touched_archive_is_verified_again_but_not_decoded(
     load("mnist", place)
     os.utime(place.data / "mnist" / "mnist.npz", ns=(1, 1))
     assert available("mnist", place).state == "present"
-    monkeypatch.setattr("reproduce.problems.data.decode", None)
+    monkeypatch.setattr("reproduce.data.load.decode", None)
     load("mnist", place)
     assert available("mnist", place).state == "verified"
 
@@ -376,8 +377,8 @@ def test_catalogue_is_complete() -> None:
 def test_the_planner_needs_no_heavy_imports() -> None:
     code = (
         "import sys; from pathlib import Path; from reproduce.settings import Settings;"
-        "from reproduce.problems import data, partitions;"
-        "data.available('mnist', Settings(Path('none'), Path('none'), 'cpu', 1));"
+        "from reproduce.data import load;from reproduce.partitions import named;"
+        "load.available('mnist', Settings(Path('none'), Path('none'), 'cpu', 1));"
         "print([m for m in ('torch', 'pandas', 'scipy', 'sklearn', 'PIL') if m in sys.modules])"
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reproduce.problems import embedded
-from reproduce.problems.data import load
+from reproduce.data import embedded
+from reproduce.data.load import load
 from reproduce.settings import Settings
 
 
@@ -47,7 +47,7 @@ def test_generated_classes_are_deterministic_and_learnable() -> None:
 
 
 def test_records_of_generated_data_load_what_they_say() -> None:
-    from reproduce.experiment import canonical
+    from reproduce.declare.experiment import canonical
 
     pairs: list[tuple[Any, Any]] = [
         (embedded.GaussianClasses(3, 5, 4, 2, 1.0, 7, 2.0), embedded.gaussian_classes(3, 5, 4, 2, 1.0, 7, 2.0)),

@@ -18,10 +18,10 @@ from fakes import declare, grey
 from PIL import Image
 
 from reproduce import vision
+from reproduce.data import download
+from reproduce.data.load import available, checksums, load
+from reproduce.data.sources import SOURCES, File
 from reproduce.errors import UserError
-from reproduce.problems import download
-from reproduce.problems.data import available, checksums, load
-from reproduce.problems.sources import SOURCES, File
 from reproduce.settings import Settings
 
 

@@ -11,11 +11,11 @@ from fakes import RNG, declare, known
 from PIL import Image
 from scipy.io import savemat
 
+from reproduce.data.dataset import Texts, pack
+from reproduce.data.formats import undo_differences
+from reproduce.data.load import available, load, tokenize
+from reproduce.data.sources import SOURCES, File, Files
 from reproduce.errors import UserError
-from reproduce.problems.data import available, load, tokenize
-from reproduce.problems.dataset import Texts, pack
-from reproduce.problems.formats import undo_differences
-from reproduce.problems.sources import SOURCES, File, Files
 from reproduce.settings import Settings
 
 

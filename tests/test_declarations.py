@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reproduce import plan
 from reproduce.algorithms.asynchronous import Asynchronous, Favano
 from reproduce.algorithms.base import DistinctClients, FedAvg, WeightedDraws
 from reproduce.algorithms.distillation import Distillation
@@ -24,16 +23,17 @@ from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.events import Events
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
+from reproduce.data.batches import Shuffled
+from reproduce.data.embedded import GaussianClasses, ImageBlobs, TopicTokens
+from reproduce.declare.experiment import SCALES, Experiment
 from reproduce.engine.rule import SGD_TERMS, Rule
 from reproduce.engine.strategies import NAMED
 from reproduce.engine.task import Tasks
 from reproduce.errors import UserError
-from reproduce.experiment import SCALES, Experiment
-from reproduce.problems import Classification, Quadratic
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.embedded import GaussianClasses, ImageBlobs, TopicTokens
-from reproduce.problems.models import MLP, ConvNet, FastText, NormConvNet, ResNet, Softmax
-from reproduce.problems.partitions import IID, PartialOverlap, Shards
+from reproduce.models.declared import MLP, ConvNet, FastText, NormConvNet, ResNet, Softmax
+from reproduce.partitions.named import IID, PartialOverlap, Shards
+from reproduce.problem import Classification, Quadratic
+from reproduce.runs import plan
 from reproduce.settings import Settings
 from reproduce.systems import System
 from reproduce.systems.capacity import SplitCapacity
@@ -200,7 +200,7 @@ def test_everything_that_is_declared_goes_together_and_needs_no_torch() -> None:
     experiments = [e for scale in SCALES for j in plan.jobs(scale) for e in j.experiments]
     assert len(experiments) > 2000
     assert {type(e.clock) for e in experiments} == {Rounds, Sessions, Events}
-    code = "import sys; from reproduce import plan; [plan.jobs(s) for s in ('smoke', 'reduced', 'paper')]"
+    code = "import sys; from reproduce.runs import plan; [plan.jobs(s) for s in ('smoke', 'reduced', 'paper')]"
     subprocess.run([sys.executable, "-c", f"{code}; assert 'torch' not in sys.modules"], check=True)
 
 

@@ -12,12 +12,12 @@ import pytest
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.sessions import Sessions
-from reproduce.declare import Artifact, Curves, Doubt, Last, Measure, Reach, Window, no_panels
-from reproduce.experiment import Experiment, Panel
-from reproduce.problems import Classification
-from reproduce.problems.batches import Walk
-from reproduce.problems.models import Softmax
-from reproduce.problems.partitions import IID
+from reproduce.data.batches import Walk
+from reproduce.declare.artifact import Artifact, Curves, Doubt, Last, Measure, Reach, Window, no_panels
+from reproduce.declare.experiment import Experiment, Panel
+from reproduce.models.declared import Softmax
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
 from reproduce.report import drawing, entries, formats, measuring, tables
 from reproduce.report.histories import Histories
 from reproduce.systems import Steps, System

@@ -9,9 +9,9 @@ import pandas as pd
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.declare import Artifact, Code, Curves, Last, Measure, no_panels
-from reproduce.experiment import Experiment, Panel
-from reproduce.problems import Quadratic
+from reproduce.declare.artifact import Artifact, Code, Curves, Last, Measure, no_panels
+from reproduce.declare.experiment import Experiment, Panel
+from reproduce.problem import Quadratic
 from reproduce.report import drawing, measuring
 from reproduce.report.histories import Histories
 from reproduce.systems import System

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from reproduce.algorithms.asynchronous import Asynchronous, Favano
 from reproduce.clocks.events import Events
+from reproduce.data.batches import WithReplacement
+from reproduce.data.embedded import GaussianClasses
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.experiment import Experiment
-from reproduce.problems import Classification
-from reproduce.problems.batches import WithReplacement
-from reproduce.problems.embedded import GaussianClasses
-from reproduce.problems.models import Softmax
-from reproduce.problems.partitions import IID, TwoClasses
+from reproduce.models.declared import Softmax
+from reproduce.partitions.named import IID, TwoClasses
+from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
 from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy

@@ -13,14 +13,14 @@ import pandas as pd
 import pytest
 
 from reproduce.clocks.events import Events
+from reproduce.declare.experiment import PACKAGE, SCALES
 from reproduce.engine.cost import estimate
-from reproduce.engine.train import train_job
-from reproduce.experiment import PACKAGE, SCALES
 from reproduce.papers.defedavg import measures, runs, variants
 from reproduce.papers.defedavg.artifacts import ARTIFACTS
 from reproduce.report import drawing, figures, measuring, metrics
 from reproduce.report.code import function
 from reproduce.report.histories import Histories, load
+from reproduce.runs.job import train_job
 from reproduce.verdicts.claims import claims_files
 from reproduce.verdicts.observations import read_cells
 from reproduce.verdicts.verdict import evaluate

@@ -9,10 +9,10 @@ import pytest
 import torch
 from runs import run
 
-from reproduce import plan
 from reproduce.algorithms.base import received
 from reproduce.algorithms.os_sampling import FLOOR, inclusion, lengths
-from reproduce.experiment import Experiment
+from reproduce.declare.experiment import Experiment
+from reproduce.runs import plan
 
 DECLARED = {
     f"{type(e.algorithm).__name__}-{type(e.clock).__name__}-{'network' if e.problem.model else 'quadratic'}": e

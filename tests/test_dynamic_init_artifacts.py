@@ -10,15 +10,15 @@ import pandas as pd
 import pytest
 from runs import run
 
-from reproduce import plan
 from reproduce.algorithms.session_starts import Proposed
-from reproduce.declare import printed
-from reproduce.experiment import COLUMNS, Experiment, Panel
+from reproduce.declare.artifact import printed
+from reproduce.declare.experiment import COLUMNS, Experiment, Panel
 from reproduce.papers import artifacts
 from reproduce.papers.dynamic_init import measures, pictures, runs
 from reproduce.papers.dynamic_init.scales import FASHION, GAUSSIAN, MNIST, NEWS, SCALES, SVHN, SessionData
 from reproduce.report import figures, measuring
 from reproduce.report.histories import Histories
+from reproduce.runs import plan
 
 ARTIFACTS = {a.name: a for a in artifacts() if a.paper == "dynamic_init"}
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot
+from reproduce.data.batches import Walk
 from reproduce.engine.layout import Layout
 from reproduce.engine.ops import One
-from reproduce.problems.batches import Walk
-from reproduce.problems.models import NormConvNet, Softmax
+from reproduce.models.declared import NormConvNet, Softmax
 
 BLOCKS = {"fc1.weight": slice(0, 3), "fc1.bias": slice(3, 5), "fc2.weight": slice(5, 7)}
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reproduce import earlier
 from reproduce.errors import UserError
+from reproduce.runs import earlier
 
 
 def archive(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 
+from reproduce.data.batches import Shuffled
 from reproduce.engine.evaluate import evaluate
 from reproduce.engine.ops import One
 from reproduce.engine.requests import Evaluate
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.problems import Classification
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.model import Model
-from reproduce.problems.models import MLP, ConvNet, Softmax
-from reproduce.problems.partitions import IID
+from reproduce.models.declared import MLP, ConvNet, Softmax
+from reproduce.models.model import Model
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
 from reproduce.settings import settings
 
 MODELS = [

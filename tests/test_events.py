@@ -14,17 +14,17 @@ from runs import run as play_all
 from reproduce.algorithms.asynchronous import Asynchronous, Favano
 from reproduce.clocks.events import Events, Script
 from reproduce.clocks.record import Target
+from reproduce.data.batches import WithReplacement
+from reproduce.data.embedded import GaussianClasses
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, Run, prepare
 from reproduce.engine.requests import Evaluate
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.experiment import Experiment
-from reproduce.problems import Classification
-from reproduce.problems.batches import WithReplacement
-from reproduce.problems.embedded import GaussianClasses
-from reproduce.problems.models import ConvNet, Softmax
-from reproduce.problems.partitions import IID
+from reproduce.models.declared import ConvNet, Softmax
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
 from reproduce.systems.policies_arrivals import DeFedAvgIIDPolicy, FedBuffPolicy

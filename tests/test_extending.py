@@ -88,10 +88,10 @@ def test_every_file_that_the_page_names_exists(project: Path) -> None:
         ("NAMES", "reproduce/report/names.py"),
         ("LOOKS", "reproduce/report/looks.py"),
         ("UNUSED", "tests/test_closure.py"),
-        ("class Source", "reproduce/problems/sources.py"),
+        ("class Source", "reproduce/data/sources.py"),
         ("class Trace", "reproduce/engine/compiled.py"),
         ("class Stacked", "reproduce/engine/ops.py"),
-        ("class Count", "reproduce/problems/count.py"),
+        ("class Count", "reproduce/models/count.py"),
     ],
 )
 def test_what_the_page_names_in_a_file_is_there(name: str, file: str) -> None:

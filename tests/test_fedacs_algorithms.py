@@ -21,8 +21,8 @@ from reproduce.algorithms.fedvarp import FedVARP
 from reproduce.algorithms.os_sampling import OptimalSampling, OptimalSamplingOriginal, inclusion
 from reproduce.algorithms.solvers import DecayFedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.experiment import Experiment
-from reproduce.problems import Quadratic
+from reproduce.declare.experiment import Experiment
+from reproduce.problem import Quadratic
 from reproduce.streams import rng
 from reproduce.systems import System, link, work
 

@@ -11,12 +11,12 @@ import pytest
 
 from reproduce.algorithms.base import FedAvg, Full
 from reproduce.clocks.rounds import Rounds
-from reproduce.experiment import Experiment
+from reproduce.declare.experiment import Experiment
+from reproduce.models.model import Model
 from reproduce.papers import artifacts
 from reproduce.papers.fedacs import closed_form, measures, runs, theory
 from reproduce.papers.fedacs.artifacts import FINAL, NAMES
-from reproduce.problems import Quadratic
-from reproduce.problems.model import Model
+from reproduce.problem import Quadratic
 from reproduce.report import measuring, metrics
 from reproduce.report.histories import Histories
 from reproduce.systems import System

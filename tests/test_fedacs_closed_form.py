@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.rule import Rule
-from reproduce.experiment import Experiment
 from reproduce.papers.fedacs import closed_form as cf
 from reproduce.papers.fedacs import runs
 

@@ -8,11 +8,11 @@ from runs import run as play_all
 
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.clocks.rounds import Rounds
-from reproduce.experiment import Experiment
-from reproduce.problems import Classification
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.models import Softmax
-from reproduce.problems.partitions import ClassPerClient
+from reproduce.data.batches import Shuffled
+from reproduce.declare.experiment import Experiment
+from reproduce.models.declared import Softmax
+from reproduce.partitions.named import ClassPerClient
+from reproduce.problem import Classification
 from reproduce.systems import System, link, work
 
 

@@ -14,7 +14,7 @@ from reproduce.algorithms.os_sampling import OptimalSampling
 from reproduce.engine.requests import Gradient
 from reproduce.engine.rule import Rule
 from reproduce.engine.task import Env, Tasks
-from reproduce.problems import Quadratic
+from reproduce.problem import Quadratic
 from reproduce.settings import settings
 from reproduce.systems import System
 

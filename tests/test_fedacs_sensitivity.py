@@ -8,17 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduce import due, plan
 from reproduce.algorithms.solvers import FadingFedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.engine.train import train_job
-from reproduce.experiment import SCALES, Experiment
+from reproduce.declare.experiment import SCALES, Experiment
 from reproduce.papers import artifacts
 from reproduce.papers.fedacs import choices
 from reproduce.papers.fedacs import runs as declared
 from reproduce.papers.fedacs.artifacts import NAMES
-from reproduce.problems import Quadratic
+from reproduce.problem import Quadratic
 from reproduce.report.render import render
+from reproduce.runs import due, plan
+from reproduce.runs.job import train_job
 from reproduce.systems import System, work
 from tests.runs import run
 

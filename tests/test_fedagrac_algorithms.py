@@ -18,14 +18,14 @@ from reproduce.algorithms.fednova import FedNova
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
+from reproduce.data.batches import Cyclic
+from reproduce.data.embedded import GaussianClasses
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.experiment import Experiment
-from reproduce.problems import Classification
-from reproduce.problems.batches import Cyclic
-from reproduce.problems.embedded import GaussianClasses
-from reproduce.problems.models import Softmax
-from reproduce.problems.partitions import CappedDirichlet
+from reproduce.models.declared import Softmax
+from reproduce.partitions.named import CappedDirichlet
+from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import System
 from reproduce.systems.link import Link, Reliable, Same

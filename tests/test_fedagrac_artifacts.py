@@ -11,15 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduce import due, plan
 from reproduce.algorithms.fedagrac import Constant, FedaGrac
-from reproduce.engine.train import train_job
-from reproduce.experiment import PACKAGE, SCALES, Experiment, Panel
+from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel
 from reproduce.papers.fedagrac import measures, pictures, runs, section6, simulated_time
-from reproduce.problems.partitions import CappedDirichlet, Head
+from reproduce.partitions.named import CappedDirichlet, Head
 from reproduce.report import measuring
 from reproduce.report.histories import Histories
 from reproduce.report.render import render
+from reproduce.runs import due, plan
+from reproduce.runs.job import train_job
 from reproduce.systems.work import Gaussian
 
 REPORTED = PACKAGE / "papers" / "fedagrac" / "reported"

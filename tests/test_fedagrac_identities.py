@@ -17,10 +17,10 @@ from reproduce.algorithms.fednova import FedNova
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.task import Env, Tasks
-from reproduce.experiment import Experiment
 from reproduce.papers.fedagrac import closed_form, regression, runs
-from reproduce.problems import Quadratic
+from reproduce.problem import Quadratic
 from reproduce.settings import settings as where
 from reproduce.systems import System
 from reproduce.systems.work import PerClient, Work

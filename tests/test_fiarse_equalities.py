@@ -16,16 +16,16 @@ from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.algorithms.scalefl import ScaleFL
 from reproduce.algorithms.submodels import size_key
 from reproduce.clocks.rounds import Rounds
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.cohort import Run
 from reproduce.engine.requests import Train, Trained
 from reproduce.engine.rule import Rule
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment
+from reproduce.models.submodels import positions
 from reproduce.papers.fiarse import runs, scales
-from reproduce.problems import Classification
-from reproduce.problems.submodels import positions
+from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.streams import rng
 from reproduce.systems import Epochs, System

@@ -14,22 +14,22 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from reproduce import plan
 from reproduce.algorithms.base import DistinctClients, FedAvg
 from reproduce.algorithms.fjord import FjORD
 from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.algorithms.scalefl import ScaleFL
 from reproduce.clocks.rounds import Rounds
+from reproduce.data.batches import Fixed
+from reproduce.data.embedded import GaussianClasses
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.cohort import Run
 from reproduce.engine.layout import layout_of
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment
+from reproduce.models.declared import MLP, EarlyExits, Perceptron, ResNet
 from reproduce.papers.fiarse import runs, scales
-from reproduce.problems import Classification
-from reproduce.problems.batches import Fixed
-from reproduce.problems.embedded import GaussianClasses
-from reproduce.problems.models import MLP, EarlyExits, Perceptron, ResNet
-from reproduce.problems.partitions import IID
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
+from reproduce.runs import plan
 from reproduce.streams import rng
 from reproduce.systems import Epochs, System
 from reproduce.systems.capacity import SplitCapacity

@@ -13,14 +13,14 @@ from runs import run as play_all
 from reproduce.algorithms.base import DistinctClients, FedAvg
 from reproduce.algorithms.fiarse import FIARSE
 from reproduce.clocks.rounds import Rounds
+from reproduce.data.batches import Fixed
+from reproduce.data.embedded import GaussianClasses
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.cohort import Run
 from reproduce.engine.task import Tasks
-from reproduce.experiment import Experiment
-from reproduce.problems import Classification
-from reproduce.problems.batches import Fixed
-from reproduce.problems.embedded import GaussianClasses
-from reproduce.problems.models import Softmax
-from reproduce.problems.partitions import BalancedDirichlet
+from reproduce.models.declared import Softmax
+from reproduce.partitions.named import BalancedDirichlet
+from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.streams import rng
 from reproduce.systems import Epochs, System

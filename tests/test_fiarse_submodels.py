@@ -17,16 +17,16 @@ from reproduce.algorithms.fiarse import FIARSE, held, thresholds
 from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.algorithms.submodels import partial_average
 from reproduce.clocks.rounds import Rounds
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.cohort import Run
 from reproduce.engine.layout import layout_of
 from reproduce.engine.local import Masks
 from reproduce.engine.ops import One
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.experiment import Experiment
+from reproduce.models.declared import ResNet
+from reproduce.models.submodels import positions
 from reproduce.papers.fiarse import runs, scales
-from reproduce.problems.models import ResNet
-from reproduce.problems.submodels import positions
 from reproduce.settings import settings
 from reproduce.systems import Epochs, System
 from reproduce.systems.capacity import SplitCapacity

@@ -15,13 +15,13 @@ from reproduce.algorithms.fiarse import FIARSE, group, held, maskable, threshold
 from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.algorithms.scalefl import ScaleFL
 from reproduce.clocks.rounds import Rounds
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.cohort import Run
 from reproduce.engine.layout import layout_of
 from reproduce.engine.task import Env, Tasks
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment
+from reproduce.models.exits import with_exits
 from reproduce.papers.fiarse import configuration, runs, scales
-from reproduce.problems.exits import with_exits
 from reproduce.settings import settings
 from reproduce.streams import rng
 from reproduce.systems import Epochs, System

@@ -9,13 +9,13 @@ import pytest
 import torch
 from test_strategies import CONV, STEPS, request, task_of
 
+from reproduce.data.batches import Cyclic, Shuffled
 from reproduce.engine import graphs
 from reproduce.engine.rule import Rule
 from reproduce.engine.task import Arena, ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.problems.batches import Cyclic, Shuffled
-from reproduce.problems.model import Model
-from reproduce.problems.models import MLP, ResNet, Softmax
+from reproduce.models.declared import MLP, ResNet, Softmax
+from reproduce.models.model import Model
 from reproduce.settings import settings
 
 FULL = Rule(mu=0.3, momentum=0.5, decay=0.01, mean_gradient=True)

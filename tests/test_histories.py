@@ -11,8 +11,8 @@ import written
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.experiment import Experiment
-from reproduce.problems import Quadratic
+from reproduce.declare.experiment import Experiment
+from reproduce.problem import Quadratic
 from reproduce.report.histories import Histories, load
 from reproduce.systems import System
 from reproduce.systems.work import Steps

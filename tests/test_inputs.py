@@ -20,8 +20,9 @@ import inputs_damage
 import pytest
 from inputs import RENDER, TABLE, Bad
 
-from reproduce import plan, reading, results
 from reproduce.__main__ import COMMANDS, INTERRUPTED, main
+from reproduce.runs import plan, results
+from reproduce.store import reading
 from reproduce.verdicts import scoreboard
 from reproduce.verdicts.claims import load_claims
 
@@ -157,7 +158,7 @@ INTERRUPTED_IMPORT = """
 import runpy, sys
 class Interrupt:
     def find_spec(self, name, path=None, target=None):
-        if name == "reproduce.commands.list_":
+        if name == "reproduce.cli.list_":
             raise KeyboardInterrupt
 sys.meta_path.insert(0, Interrupt())
 sys.argv = ["reproduce", "list"]

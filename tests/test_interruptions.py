@@ -15,16 +15,16 @@ import pytest
 import torch
 from plain_sessions import LR, PROBLEM, K, N, S, T
 
-from reproduce import plan
 from reproduce.algorithms.moon import Moon
 from reproduce.algorithms.session_starts import Previous, Proposed
 from reproduce.clocks.sessions import Sessions
+from reproduce.declare.experiment import Experiment, Panel
 from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, Run, prepare
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.experiment import Experiment, Panel
-from reproduce.plan import Job
+from reproduce.runs import plan
+from reproduce.runs.plan import Job
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
 from reproduce.systems.membership import Alternating

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from reproduce.data.batches import Batches, Shuffled
+from reproduce.data.embedded import GaussianClasses
 from reproduce.engine import compiled, library
 from reproduce.engine.evaluate import evaluate
 from reproduce.engine.ops import One
@@ -13,12 +15,10 @@ from reproduce.engine.requests import Evaluate, Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.problems import Classification
-from reproduce.problems.batches import Batches, Shuffled
-from reproduce.problems.embedded import GaussianClasses
-from reproduce.problems.model import Model
-from reproduce.problems.models import MLP, ConvNet, Softmax
-from reproduce.problems.partitions import IID
+from reproduce.models.declared import MLP, ConvNet, Softmax
+from reproduce.models.model import Model
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
 from reproduce.settings import settings
 
 FULL = Rule(mu=0.3, momentum=0.5, decay=0.01, mean_gradient=True, first_gradient="pass_mean")

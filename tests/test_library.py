@@ -17,13 +17,13 @@ from runs import run
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks import blocks
 from reproduce.clocks.rounds import Rounds
+from reproduce.data.batches import Fixed
+from reproduce.declare.experiment import Experiment
 from reproduce.engine import library
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment
-from reproduce.problems import Classification
-from reproduce.problems.batches import Fixed
-from reproduce.problems.models import Softmax
-from reproduce.problems.partitions import IID
+from reproduce.models.declared import Softmax
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
 from reproduce.systems import Steps, System
 
 

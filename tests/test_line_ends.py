@@ -11,7 +11,9 @@ from pathlib import Path
 import miniature
 import pytest
 
-from reproduce import closure, files, seal
+from reproduce import files
+from reproduce.declare import closure
+from reproduce.store import seal
 
 ROOT = Path(__file__).parent.parent
 KEPT = ("reproduce", "results/reduced/cells", "results/reduced/replay.csv", "results/reduced/fedagrac")
@@ -19,7 +21,8 @@ BINARY = {".parquet", ".png", ".pdf"}
 
 WORTH = """
 import json
-from reproduce import due, plan, results, seal
+from reproduce.runs import due, plan, results
+from reproduce.store import seal
 from reproduce.verdicts.claims import claims_files
 jobs = plan.jobs("reduced")
 print(json.dumps({

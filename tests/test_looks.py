@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from reproduce.declare import Artifact, Curves, Sheet
+from reproduce.declare.artifact import Artifact, Curves, Sheet
 from reproduce.papers import artifacts
 from reproduce.report import looks
 

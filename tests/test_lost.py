@@ -10,17 +10,17 @@ import pytest
 import torch
 from runs import run
 
-from reproduce import plan
 from reproduce.algorithms.base import FedAvg, Now
 from reproduce.algorithms.sliced import Sliced
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.requests import Train
 from reproduce.engine.task import Env
-from reproduce.experiment import Experiment
 from reproduce.play.benchmarks import find, reason
 from reproduce.play.names import NAMES
 from reproduce.play.specs import Spec
+from reproduce.runs import plan
 from reproduce.systems.link import Same
 
 KNOWN = {

@@ -10,11 +10,11 @@ import pytest
 import torch
 from runs import run
 
-from reproduce import costs, plan, results
-from reproduce.experiment import trainings
+from reproduce.declare.experiment import trainings
 from reproduce.play.benchmarks import find, reason
 from reproduce.play.names import NAMES
 from reproduce.play.specs import Spec
+from reproduce.runs import costs, plan, results
 
 BENCHMARK = find("fedagrac-steps", "smoke")
 

@@ -6,7 +6,7 @@ import pytest
 
 from reproduce.engine import memory
 from reproduce.engine.rule import Rule
-from reproduce.problems.models import MLP, ConvNet, ResNet, Softmax
+from reproduce.models.declared import MLP, ConvNet, ResNet, Softmax
 
 GIB = 2**30
 H200 = 139 * GIB

@@ -14,6 +14,9 @@ from torch import Tensor, nn
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.session_starts import Proposed
 from reproduce.clocks.rounds import Rounds
+from reproduce.data.batches import Shuffled
+from reproduce.data.embedded import ImageBlobs, TopicTokens
+from reproduce.declare.experiment import Experiment
 from reproduce.engine import graphs
 from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.evaluate import evaluate
@@ -23,12 +26,7 @@ from reproduce.engine.stacking import Chunk, Plans, Slot
 from reproduce.engine.task import Env, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment
-from reproduce.problems import Classification
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.embedded import ImageBlobs, TopicTokens
-from reproduce.problems.model import Model
-from reproduce.problems.models import (
+from reproduce.models.declared import (
     CNN_SVHN,
     MLP,
     SVHN_CNN,
@@ -42,7 +40,9 @@ from reproduce.problems.models import (
     ResNet,
     Softmax,
 )
-from reproduce.problems.partition_dirichlet import DirichletClass
+from reproduce.models.model import Model
+from reproduce.partitions.dirichlet import DirichletClass
+from reproduce.problem import Classification
 from reproduce.settings import Settings
 from reproduce.systems import System
 from reproduce.systems.work import Steps

@@ -29,16 +29,16 @@ from reproduce.algorithms.moon import Moon
 from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot, Start
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.cohort import Cohort, Run, prepare
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment
-from reproduce.problems import Classification
-from reproduce.problems.models import MLP, Softmax
-from reproduce.problems.partitions import TwoShard
+from reproduce.models.declared import MLP, Softmax
+from reproduce.partitions.named import TwoShard
+from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
 from reproduce.systems.membership import Alternating, Membership, Rotation

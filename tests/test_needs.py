@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reproduce import costs, needs, plan, results
-from reproduce.commands import plan as command
+from reproduce.cli import plan as command
+from reproduce.runs import costs, needs, plan, results
 from reproduce.verdicts.claims import claims_files
 
 ROOT = Path(__file__).parent.parent

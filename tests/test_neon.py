@@ -14,12 +14,12 @@ import pytest
 import torch
 from test_levels import MODELS, request, task_of
 
+from reproduce.data.batches import Shuffled
 from reproduce.engine import compiled, library
 from reproduce.engine.layout import Layout
 from reproduce.engine.rule import Rule
 from reproduce.engine.trainer import Trainer
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.models import MLP, Softmax
+from reproduce.models.declared import MLP, Softmax
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 LANES = library.LEVELS["neon"].width // 8

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import torch
 
+from reproduce.data.batches import Shuffled
+from reproduce.data.embedded import TopicTokens
 from reproduce.engine.cohort import Cohort
 from reproduce.engine.layout import layout_of
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train
@@ -17,12 +19,10 @@ from reproduce.engine.rule import Rule
 from reproduce.engine.strategies import NAMED, choose
 from reproduce.engine.task import Task, Tasks
 from reproduce.engine.trainer import Trainer, demand_of
-from reproduce.problems import Classification, Quadratic
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.embedded import TopicTokens
-from reproduce.problems.model import Model
-from reproduce.problems.models import MLP, ConvNet, FastText, ResNet, Softmax
-from reproduce.problems.partitions import IID
+from reproduce.models.declared import MLP, ConvNet, FastText, ResNet, Softmax
+from reproduce.models.model import Model
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification, Quadratic
 from reproduce.settings import settings
 
 CONV = ConvNet(1, 8, (3, 4), (5,), kernel=3, padding=1, dropout=0.3, channel_dropout=0.2)

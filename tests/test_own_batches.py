@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 from runs import run
 
-from reproduce import plan
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
+from reproduce.data.batches import Batches, Cyclic, Fixed, Indices, Shuffled, Walk, WithReplacement
+from reproduce.data.embedded import ImageBlobs
+from reproduce.declare.experiment import SCALES, Experiment
 from reproduce.engine.requests import Gradient
 from reproduce.engine.task import Tasks
 from reproduce.errors import UserError
-from reproduce.experiment import SCALES, Experiment
-from reproduce.problems import Classification
-from reproduce.problems.batches import Batches, Cyclic, Fixed, Indices, Shuffled, Walk, WithReplacement
-from reproduce.problems.embedded import ImageBlobs
-from reproduce.problems.model import Model
-from reproduce.problems.models import ImageNetResNet, NormConvNet, ResNet, Softmax
-from reproduce.problems.partitions import IID
+from reproduce.models.declared import ImageNetResNet, NormConvNet, ResNet, Softmax
+from reproduce.models.model import Model
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
+from reproduce.runs import plan
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
 from reproduce.systems.work import Epochs

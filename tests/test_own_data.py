@@ -13,23 +13,23 @@ import pytest
 import torch
 from runs import run
 
-from reproduce import plan
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
+from reproduce.data.batches import Shuffled
+from reproduce.data.bytepairs import BytePairs
+from reproduce.data.checks import samples
+from reproduce.data.dataset import Dataset
+from reproduce.data.embedded import GaussianClasses, ImageBlobs, TopicTokens
+from reproduce.data.load import load, of_record
+from reproduce.data.sample import Sample
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.task import Tasks
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment
-from reproduce.problems import EMBEDDED, Classification, Quadratic
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.bytepairs import BytePairs
-from reproduce.problems.checks import samples
-from reproduce.problems.data import load, of_record
-from reproduce.problems.dataset import Dataset
-from reproduce.problems.embedded import GaussianClasses, ImageBlobs, TopicTokens
-from reproduce.problems.model import Model
-from reproduce.problems.models import ConvNet, FastText, ResNet, Softmax
-from reproduce.problems.partitions import IID, BalancedDirichlet
-from reproduce.problems.sample import Sample
+from reproduce.models.declared import ConvNet, FastText, ResNet, Softmax
+from reproduce.models.model import Model
+from reproduce.partitions.named import IID, BalancedDirichlet
+from reproduce.problem import EMBEDDED, Classification, Quadratic
+from reproduce.runs import plan
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
 

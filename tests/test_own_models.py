@@ -9,23 +9,23 @@ import pytest
 import torch
 from torch import nn
 
-from reproduce import plan
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
+from reproduce.data.batches import Shuffled
+from reproduce.declare.experiment import SCALES, Experiment
 from reproduce.engine.ops import One
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
-from reproduce.experiment import SCALES, Experiment
-from reproduce.problems import Classification
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.graph import graph_of, kept
-from reproduce.problems.lower import lowered
-from reproduce.problems.model import Model
-from reproduce.problems.network import Network
-from reproduce.problems.partition_dirichlet import DirichletClass
+from reproduce.models.graph import graph_of, kept
+from reproduce.models.lower import lowered
+from reproduce.models.model import Model
+from reproduce.models.network import Network
+from reproduce.partitions.dirichlet import DirichletClass
+from reproduce.problem import Classification
+from reproduce.runs import plan
 from reproduce.settings import settings
 from reproduce.systems import System
 from reproduce.systems.work import Steps

@@ -14,14 +14,14 @@ from runs import run
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
+from reproduce.data.batches import Batches, Cyclic, Fixed, Shuffled, Walk, WithReplacement
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.requests import Gradient
 from reproduce.engine.task import Tasks
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment
-from reproduce.problems import Classification
-from reproduce.problems.batches import Batches, Cyclic, Fixed, Shuffled, Walk, WithReplacement
-from reproduce.problems.models import Softmax
-from reproduce.problems.partitions import Head
+from reproduce.models.declared import Softmax
+from reproduce.partitions.named import Head
+from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
 from reproduce.systems.work import Epochs, Work

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from reproduce import inputs, results, training
+from reproduce.declare import inputs
 from reproduce.play import play
 from reproduce.play.benchmarks import find
 from reproduce.play.match import Match
 from reproduce.play.specs import parse
+from reproduce.runs import results, training
 
 ON = "fedacs/fig7-static@2"
 OWN = """

@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from reproduce import papers, plan, seal
-from reproduce.declare import Artifact, Code, no_panels
+from reproduce import papers
+from reproduce.declare.artifact import Artifact, Code, no_panels
 from reproduce.page import contents, forest, pictures
 from reproduce.page.markdown import to_html
 from reproduce.page.page import page
 from reproduce.report import figures
+from reproduce.runs import plan
+from reproduce.store import seal
 from reproduce.verdicts.scoreboard import Tally, Verdict
 from reproduce.verdicts.verdict import Measured
 
@@ -311,7 +313,7 @@ def test_ratios_are_drawn_in_logarithms() -> None:
 
 @pytest.mark.parametrize("paper", papers.PAPERS)
 def test_every_paper_has_a_title_a_link_and_findings(paper: str) -> None:
-    from reproduce import findings
+    from reproduce.findings import pages as findings
 
     name, title, link = contents.described(paper)
     assert name

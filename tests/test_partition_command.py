@@ -21,17 +21,16 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from reproduce.__main__ import main
+from reproduce.data.batches import Shuffled
+from reproduce.data.embedded import ImageBlobs
+from reproduce.data.load import load
 from reproduce.engine.task import Tasks
 from reproduce.errors import UserError
+from reproduce.models.declared import ConvNet, ResNet, Softmax
 from reproduce.papers import artifacts
-from reproduce.problems import Classification
-from reproduce.problems import partition_exported as exported
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.data import load
-from reproduce.problems.embedded import ImageBlobs
-from reproduce.problems.models import ConvNet, ResNet, Softmax
-from reproduce.problems.partitions import IID, BalancedDirichlet, CappedDirichlet, Exported, Head, TwoClasses
-from reproduce.problems.split import Split, split
+from reproduce.partitions.named import IID, BalancedDirichlet, CappedDirichlet, Exported, Head, TwoClasses, exported
+from reproduce.partitions.split import Split, split
+from reproduce.problem import Classification
 from reproduce.report import partition_picture
 from reproduce.report.partition_numbers import counts, holdings, ranked
 from reproduce.settings import settings
@@ -341,7 +340,7 @@ def test_holdings_of_clients_with_one_class_or_none() -> None:
 def test_of_many_clients_the_first_are_in_the_table_and_all_in_json(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from reproduce.commands import partition
+    from reproduce.cli import partition
 
     monkeypatch.setattr(partition, "ROWS", 3)
     assert main(["partition", "sessions", "--scale", "smoke"]) == 0

@@ -10,14 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reproduce import plan
+from reproduce.declare.experiment import SCALES
+from reproduce.declare.values import foreign
 from reproduce.errors import UserError
-from reproduce.experiment import SCALES
-from reproduce.problems import Classification
-from reproduce.problems import partitions as partitions_of_the_papers
-from reproduce.problems.own import foreign
-from reproduce.problems.partition_tools import asked
-from reproduce.problems.partitions import (
+from reproduce.partitions import named as partitions_of_the_papers
+from reproduce.partitions.base import asked
+from reproduce.partitions.named import (
     IID,
     BalancedDirichlet,
     CappedDirichlet,
@@ -36,6 +34,8 @@ from reproduce.problems.partitions import (
     TwoShard,
     label_groups,
 )
+from reproduce.problem import Classification
+from reproduce.runs import plan
 
 
 def balanced(classes: int, each: int) -> np.ndarray:

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from reproduce import due, plan
 from reproduce.report import captions, drawing, figures, measuring
 from reproduce.report.histories import load
+from reproduce.runs import due, plan
 
 DRAWN = (
     "fedacs/fig2", "fedacs/fig3", "fedacs/fig5", "fedacs/fig7", "fedacs/fig8", "fedagrac/fig2", "defedavg/fig1",

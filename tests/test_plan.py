@@ -11,18 +11,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from reproduce import costs, due, plan
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.declare import Artifact
+from reproduce.data.batches import Shuffled
+from reproduce.declare.artifact import Artifact
+from reproduce.declare.experiment import Experiment, Panel
 from reproduce.engine import cost
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment, Panel
+from reproduce.models.declared import Softmax
 from reproduce.papers import PAPERS, artifacts, natural
-from reproduce.problems import Classification
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.models import Softmax
-from reproduce.problems.partitions import IID
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
+from reproduce.runs import costs, due, plan
 from reproduce.systems import System
 from reproduce.systems.work import Steps
 from tests.unplayed import Unplayed
@@ -66,7 +66,7 @@ def declare(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         plan._jobs.cache_clear()
 
     plan._available.cache_clear()
-    monkeypatch.setitem(sys.modules, "reproduce.problems.data", SimpleNamespace(available=available))
+    monkeypatch.setitem(sys.modules, "reproduce.data.load", SimpleNamespace(available=available))
     yield declare
     plan._jobs.cache_clear()
     plan._available.cache_clear()
@@ -275,7 +275,7 @@ def test_environment_leaves_what_the_configuration_leaves_open() -> None:
 
 def test_importing_the_plan_and_the_artifacts_needs_no_heavy_library() -> None:
     code = (
-        "import sys; from reproduce import costs, plan; from reproduce.papers import artifacts; artifacts();"
+        "import sys; from reproduce.runs import costs, plan; from reproduce.papers import artifacts; artifacts();"
         "[a.panels(s) for a in artifacts() for s in ('smoke', 'reduced', 'paper')];"
         "print(*{'torch', 'pandas', 'matplotlib', 'seaborn', 'scipy', 'numpy'} & set(sys.modules))"
     )

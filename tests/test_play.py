@@ -19,7 +19,6 @@ from runs import run
 from scipy import stats
 
 import reproduce.algorithms
-from reproduce import closure, experiment, plan, results, training
 from reproduce.__main__ import main
 from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.algorithms.base import FedAvg, WeightedDraws
@@ -28,15 +27,17 @@ from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.narrower import Narrower
 from reproduce.algorithms.sliced import Sliced
 from reproduce.algorithms.submodels import Submodels
-from reproduce.engine import store
+from reproduce.declare import closure, experiment
+from reproduce.declare.experiment import PARTS, code
 from reproduce.errors import UserError
-from reproduce.experiment import PARTS, code
 from reproduce.play import match as matches
 from reproduce.play import play, summary
 from reproduce.play.benchmarks import ALIASES, find, reason
 from reproduce.play.match import FACTORS, Match, joined
 from reproduce.play.names import NAMES
 from reproduce.play.specs import Spec, parse
+from reproduce.runs import plan, results, training
+from reproduce.store import results as store
 
 
 @pytest.fixture

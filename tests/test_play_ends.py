@@ -11,8 +11,9 @@ import own_algorithms
 import pandas as pd
 import pytest
 
-from reproduce import closure, files
+from reproduce import files
 from reproduce.__main__ import main
+from reproduce.declare import closure
 from reproduce.play import shown
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import own_algorithms
 import pytest
 
-from reproduce import plan
 from reproduce.__main__ import main
 from reproduce.errors import UserError
 from reproduce.play.benchmarks import ALIASES, find
 from reproduce.play.names import NAMES
 from reproduce.play.specs import RANGES, fields, parse
 from reproduce.play.written import seeds
+from reproduce.runs import plan
 
 ROOT = Path(__file__).parent.parent
 

@@ -17,11 +17,11 @@ from test_userdata import folder, library, pictures, saved, table
 
 from reproduce.__main__ import main
 from reproduce.errors import UserError
+from reproduce.models.declared import MLP, ConvNet, Softmax
+from reproduce.models.network import Network
+from reproduce.partitions.named import CappedDirichlet, DirichletClass, Shards
 from reproduce.play import owndata, play, specs
 from reproduce.play.owndata import benchmarks, parse
-from reproduce.problems.models import MLP, ConvNet, Softmax
-from reproduce.problems.network import Network
-from reproduce.problems.partitions import CappedDirichlet, DirichletClass, Shards
 from reproduce.report.histories import load
 
 __all__ = ["folder"]
@@ -148,7 +148,7 @@ def test_a_network_is_named_by_its_module(photos: Path) -> None:
     known = specs.network("torchvision.models:resnet18(num_classes=10, zero_init_residual=True)")
     assert known.arguments == (("num_classes", 10), ("zero_init_residual", True))
     assert known.parameters == 11_181_642
-    assert owndata._model(Shards) == Network("reproduce.problems.partition_labels:Shards")
+    assert owndata._model(Shards) == Network("reproduce.partitions.labels:Shards")
     with pytest.raises(UserError, match="cannot be imported by its name"):
         owndata._model(lambda: None)
 

@@ -12,24 +12,24 @@ import pytest
 import torch
 from test_resume import DIGITS
 
-from reproduce import plan
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
+from reproduce.data.batches import Shuffled
+from reproduce.declare.experiment import Experiment, Panel
 from reproduce.engine import compiled
 from reproduce.engine.machine import set_cuda_arithmetic
 from reproduce.engine.requests import Train
 from reproduce.engine.task import ClassificationTask, Tasks
-from reproduce.engine.train import train_job
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment, Panel
-from reproduce.problems import Classification
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.model import Model
-from reproduce.problems.models import MLP, ConvNet, ResNet
-from reproduce.problems.partitions import IID
+from reproduce.models.declared import MLP, ConvNet, ResNet
+from reproduce.models.model import Model
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
 from reproduce.report.entries import scale_line
 from reproduce.report.histories import load
+from reproduce.runs import plan
+from reproduce.runs.job import train_job
 from reproduce.settings import settings
 from reproduce.systems import System
 from reproduce.systems.work import Steps

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from reproduce.declare import Artifact, Printed, Sheet
-from reproduce.experiment import COLUMNS
+from reproduce.declare.artifact import Artifact, Printed, Sheet
+from reproduce.declare.experiment import COLUMNS
 from reproduce.papers import artifacts
 from reproduce.report import captions, categories, figures, looks, printed
 from reproduce.report.histories import Histories

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from reproduce.__main__ import main
-from reproduce.engine import provenance, train
+from reproduce.runs import job as train
+from reproduce.runs import provenance
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import ttest_ind
 
 from reproduce.errors import UserError
-from reproduce.quotes import Cells, common, lead, multiples, off, rmse, unlike, verdict
+from reproduce.findings.quotes import Cells, common, lead, multiples, off, rmse, unlike, verdict
 from reproduce.verdicts.claims import load_claims
 from reproduce.verdicts.scoreboard import scoreboard
 

@@ -17,14 +17,15 @@ import runs
 import written
 from pyarrow import parquet
 
-from reproduce import due, plan, reading, results, seal
 from reproduce.__main__ import main
-from reproduce.engine import store
 from reproduce.errors import UserError
 from reproduce.page import origin
 from reproduce.papers import artifacts
 from reproduce.report.histories import load
-from reproduce.speed import learned
+from reproduce.runs import due, plan, results
+from reproduce.runs.speed import learned
+from reproduce.store import reading, seal
+from reproduce.store import results as store
 from reproduce.verdicts import scoreboard
 from reproduce.verdicts.claims import load_claims
 

@@ -18,14 +18,15 @@ import written
 from pyarrow import parquet
 from runs import run
 
-from reproduce import plan, results, seal
 from reproduce.__main__ import main
+from reproduce.cli.replay import together
 from reproduce.clocks.sessions import Sessions
-from reproduce.commands.replay import together
-from reproduce.earlier import ROWS
-from reproduce.engine.replay import Comparison, replay
-from reproduce.engine.store import write_results
-from reproduce.experiment import Experiment
+from reproduce.declare.experiment import Experiment
+from reproduce.runs import plan, results
+from reproduce.runs.earlier import ROWS
+from reproduce.runs.replay import Comparison, replay
+from reproduce.store import seal
+from reproduce.store.results import write_results
 
 ROOT = Path(__file__).parent.parent
 CLOCKS = {
@@ -185,7 +186,7 @@ def test_networks_are_replayed_with_all_seeds_where_one_differs(
         return Comparison(rounds, 1, float(len(seeds) < needed[0]), "loss", 0.01)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("reproduce.engine.replay.replay", fake)
+    monkeypatch.setattr("reproduce.runs.replay.replay", fake)
     job = plan.artifact_jobs("smoke", "fedacs/table1")[0]
     seeds = list(job.panel.seeds)
     assert main(["train", "smoke", "fedacs", job.name]) == 0
@@ -209,7 +210,7 @@ def test_plays_are_replayed_in_one_cohort_and_one_by_one_where_it_differs(
         return replay(experiments, *others)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("reproduce.engine.replay.replay", counted)
+    monkeypatch.setattr("reproduce.runs.replay.replay", counted)
     asked = ["play", "fednova", "--on", "fedagrac-steps", "--scale", "smoke", "--seeds", "0,1"]
     assert main(asked) == 0
     assert main([*asked, "--replay"]) == 0
@@ -346,7 +347,7 @@ def test_an_earlier_commit_decides_nothing(how: str, changed: plan.Job, monkeypa
     if how == "other bits":
         spoilt = ROWS.replace('run.state["history"]]', '[(*r[:4], r[4] * (1 + 1e-7)) for r in run.state["history"]]]')
         assert spoilt != ROWS
-        monkeypatch.setattr("reproduce.earlier.ROWS", spoilt)
+        monkeypatch.setattr("reproduce.runs.earlier.ROWS", spoilt)
     else:
         edit(changed.output, code="1" * 16)
     assert main(["replay", "smoke", "--against", "HEAD"]) == 2

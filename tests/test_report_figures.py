@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from reproduce.declare import Artifact, no_panels
-from reproduce.experiment import Experiment, Panel
+from reproduce.declare.artifact import Artifact, no_panels
+from reproduce.declare.experiment import Experiment, Panel
 from reproduce.report import captions, categories, figures
 from reproduce.report.histories import Histories
 from reproduce.report.names import heading, pretty

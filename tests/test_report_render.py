@@ -16,9 +16,9 @@ import pytest
 import written
 from pyarrow import parquet
 
-from reproduce.declare import Artifact, no_panels
+from reproduce.declare.artifact import Artifact, no_panels
+from reproduce.declare.experiment import COLUMNS, Experiment, Panel
 from reproduce.errors import UserError
-from reproduce.experiment import COLUMNS, Experiment, Panel
 from reproduce.report import metrics, tables
 from reproduce.report.histories import Histories, load
 from reproduce.report.render import render

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduce.declare import Artifact, no_panels
-from reproduce.declare import printed as printed_settings
-from reproduce.experiment import Experiment, Panel
+from reproduce.declare.artifact import Artifact, no_panels
+from reproduce.declare.artifact import printed as printed_settings
+from reproduce.declare.experiment import Experiment, Panel
 from reproduce.papers import artifacts
 from reproduce.report import formats, tables
 from reproduce.report.histories import Histories

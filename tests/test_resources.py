@@ -7,18 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from reproduce import results
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.engine import cohort, train, trainer
+from reproduce.data.batches import Cyclic
+from reproduce.declare.experiment import Experiment, Panel
+from reproduce.engine import cohort, trainer
 from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.machine import peak_memory
 from reproduce.engine.task import Tasks
-from reproduce.experiment import Experiment, Panel
-from reproduce.problems import Classification
-from reproduce.problems.batches import Cyclic
-from reproduce.problems.models import Softmax
-from reproduce.problems.partitions import IID
+from reproduce.models.declared import Softmax
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
+from reproduce.runs import job as train
+from reproduce.runs import results
 from reproduce.settings import settings
 from reproduce.systems import System
 from reproduce.systems.work import Steps

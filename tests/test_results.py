@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 import written
 
-from reproduce import due, plan, reading, results
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
+from reproduce.declare.experiment import Experiment, Panel, canonical, code, same
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment, Panel, canonical, code, same
 from reproduce.papers import artifacts
-from reproduce.plan import Job
-from reproduce.problems import Quadratic
+from reproduce.problem import Quadratic
+from reproduce.runs import due, plan, results
+from reproduce.runs.plan import Job
+from reproduce.store import reading
 from reproduce.systems import System
 from reproduce.systems.work import Steps
 

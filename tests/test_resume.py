@@ -17,22 +17,25 @@ import pytest
 import torch
 from runs import run
 
-from reproduce import files, plan, results, training
+from reproduce import files
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.algorithms.fedagrac import FedaGrac
 from reproduce.clocks.rounds import Rounds
-from reproduce.engine import library, store, train
+from reproduce.data.batches import Cyclic
+from reproduce.declare.experiment import Experiment, Panel
+from reproduce.engine import library
 from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment, Panel
-from reproduce.problems import Classification, Quadratic
-from reproduce.problems.batches import Cyclic
-from reproduce.problems.models import ConvNet
-from reproduce.problems.partitions import IID
+from reproduce.models.declared import ConvNet
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification, Quadratic
+from reproduce.runs import job as train
+from reproduce.runs import plan, results, training
 from reproduce.settings import settings
+from reproduce.store import results as store
 from reproduce.systems import System
 from reproduce.systems.work import Steps
 
@@ -78,8 +81,8 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from reproduce.engine.checkpoint import Checkpoint
-from reproduce.engine import train
-from reproduce.experiment import Panel
+from reproduce.runs import job as train
+from reproduce.declare.experiment import Panel
 sys.path.insert(0, {here!r})
 from test_resume import experiment
 e = experiment(300)

@@ -14,19 +14,19 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from reproduce.data.batches import Shuffled
+from reproduce.data.embedded import TopicTokens
 from reproduce.engine.layout import layout_of
 from reproduce.engine.ops import One, Stacked
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Exits, OrderedDropout, Rule
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.problems import Classification
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.embedded import TopicTokens
-from reproduce.problems.exits import EarlyExitsRoBERTa, with_exits
-from reproduce.problems.partition_dirichlet import DirichletClass
-from reproduce.problems.roberta import RoBERTa
-from reproduce.problems.submodels import positions
+from reproduce.models.exits import EarlyExitsRoBERTa, with_exits
+from reproduce.models.roberta import RoBERTa
+from reproduce.models.submodels import positions
+from reproduce.partitions.dirichlet import DirichletClass
+from reproduce.problem import Classification
 from reproduce.settings import Settings
 
 SMALL = RoBERTa(60, 20, hidden=24, heads=2, layers=2, inner=40, classes=4, dropout=0.0)

@@ -7,32 +7,27 @@ from pathlib import Path
 
 import pytest
 
-from reproduce import closure
+from reproduce.declare import closure
 
 ROOMS = (
-    ("errors", "inputs", "streams", "text"),
+    ("errors", "streams", "text"),
     ("files", "settings"),
-    ("closure", "seal"),
-    ("experiment",),
-    ("reading",),
     ("declare",),
-    ("vision",),
+    ("store", "vision"),
     ("models",),
-    ("problems", "systems"),
+    ("data",),
+    ("partitions",),
+    ("problem", "systems"),
     ("engine",),
     ("algorithms",),
     ("clocks",),
-    ("speed",),
     ("report",),
     ("papers",),
     ("verdicts",),
-    ("results",),
-    ("plan", "quotes"),
-    ("costs",),
-    ("training",),
-    ("configuration", "due", "earlier", "findings", "needs", "play", "watch"),
-    ("page", "plays"),
-    ("commands",),
+    ("runs",),
+    ("findings", "play"),
+    ("page",),
+    ("cli",),
     ("__main__",),
 )
 """From the bottom to the top; rooms of one floor do not know each other."""

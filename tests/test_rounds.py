@@ -10,27 +10,19 @@ import pytest
 import torch
 from runs import run
 
-from reproduce.algorithms.base import (
-    DistinctClients,
-    FedAvg,
-    Now,
-    Participants,
-    Participation,
-    State,
-    WeightedDraws,
-)
+from reproduce.algorithms.base import DistinctClients, FedAvg, Now, Participants, Participation, State, WeightedDraws
 from reproduce.algorithms.fednova import FedNova
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
+from reproduce.data.batches import Cyclic, Shuffled
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.cohort import Run
 from reproduce.engine.requests import Train, Trained
 from reproduce.engine.task import Env
 from reproduce.engine.trainer import Trainer
-from reproduce.experiment import Experiment
-from reproduce.problems import Classification, Quadratic
-from reproduce.problems.batches import Cyclic, Shuffled
-from reproduce.problems.models import MLP, Softmax
-from reproduce.problems.partitions import IID
+from reproduce.models.declared import MLP, Softmax
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification, Quadratic
 from reproduce.systems import Steps, System
 from reproduce.systems.work import PerClient
 

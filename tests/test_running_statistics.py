@@ -17,18 +17,18 @@ from reproduce.algorithms.fednova import FedNova
 from reproduce.clocks.events import Events
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
+from reproduce.data.batches import Shuffled
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.cohort import Run
 from reproduce.engine.requests import Train
 from reproduce.engine.task import Env, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment
+from reproduce.models.declared import NormConvNet
+from reproduce.partitions.named import DirichletClass
 from reproduce.play.names import NAMES
 from reproduce.play.specs import parse
-from reproduce.problems import Classification
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.models import NormConvNet
-from reproduce.problems.partitions import DirichletClass
+from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import System
 from reproduce.systems.link import PerClient as PerClientLink

@@ -13,14 +13,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgba
 from matplotlib.text import Text
 
-from reproduce import plan
 from reproduce.__main__ import main
+from reproduce.cli import schedule
 from reproduce.clocks import blocks
-from reproduce.commands import schedule
 from reproduce.report import looks, schedule_jobs, schedule_numbers
 from reproduce.report.names import pretty
 from reproduce.report.schedule_numbers import summarise
 from reproduce.report.schedule_picture import draw
+from reproduce.runs import plan
 from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
 from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
 from reproduce.systems.schedule import Policy, Schedule

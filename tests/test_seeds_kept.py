@@ -15,13 +15,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from reproduce import due, plan, results, training
-from reproduce.commands import render
-from reproduce.engine import store
-from reproduce.engine import train as engine
+from reproduce.cli import render
+from reproduce.declare.experiment import code
 from reproduce.errors import UserError
-from reproduce.experiment import code
-from reproduce.plan import Job
+from reproduce.runs import due, plan, results, training
+from reproduce.runs import job as engine
+from reproduce.runs.plan import Job
+from reproduce.store import results as store
 
 QUICK = next(j for j in plan.jobs("smoke") if j.name == "fig4-lr-async")
 FILE = Path(QUICK.output)

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from reproduce import papers, seal
-from reproduce.declare import Artifact, Code, Curves, Filled, Last, Printed, no_panels
+from reproduce import papers
+from reproduce.declare.artifact import Artifact, Code, Curves, Filled, Last, Printed, no_panels
 from reproduce.page.seen import seen
+from reproduce.store import seal
 
 DRAW = Code("pictures:draw")
 HEAD = "dataset,algorithm,metric,seed,value,censored"

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from reproduce import plan
+from reproduce.data.batches import Cyclic
+from reproduce.data.embedded import TopicTokens
 from reproduce.engine import compiled, cost, library, strategies
 from reproduce.engine.layout import layout_of
 from reproduce.engine.rates import ASSUMED
@@ -24,12 +25,11 @@ from reproduce.engine.strategies import NAMED, TABLE, Demand
 from reproduce.engine.task import ClassificationTask, QuadraticTask, Task, Tasks
 from reproduce.engine.trainer import Trainer, demand_of
 from reproduce.errors import UserError
-from reproduce.problems import Classification, Quadratic
-from reproduce.problems.batches import Cyclic
-from reproduce.problems.embedded import TopicTokens
-from reproduce.problems.model import Model
-from reproduce.problems.models import MLP, ConvNet, EarlyExits, FastText, ResNet, Softmax
-from reproduce.problems.partitions import IID
+from reproduce.models.declared import MLP, ConvNet, EarlyExits, FastText, ResNet, Softmax
+from reproduce.models.model import Model
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification, Quadratic
+from reproduce.runs import plan
 from reproduce.settings import settings
 
 CONV = ConvNet(1, 8, (3, 4), (5,), kernel=3, padding=1, dropout=0.3, channel_dropout=0.2)

@@ -22,10 +22,10 @@ from reproduce.algorithms.moon import Moon
 from reproduce.algorithms.scaffold import Scaffold, ScaffoldAsReleased
 from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot, Start
 from reproduce.clocks.sessions import Sessions
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.cohort import Cohort, Run, prepare
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.experiment import Experiment
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
 from reproduce.systems.membership import Alternating

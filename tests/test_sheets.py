@@ -11,9 +11,9 @@ import pytest
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.declare import Artifact, Curves, Filled, Printed, Reach
-from reproduce.experiment import Experiment, Panel
-from reproduce.problems import Quadratic
+from reproduce.declare.artifact import Artifact, Curves, Filled, Printed, Reach
+from reproduce.declare.experiment import Experiment, Panel
+from reproduce.problem import Quadratic
 from reproduce.report import drawing, figures, looks, measuring, printed
 from reproduce.report.histories import Histories
 from reproduce.systems import System

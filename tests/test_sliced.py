@@ -18,15 +18,15 @@ from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.algorithms.sliced import Sliced, sliced
 from reproduce.clocks.rounds import Rounds
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.requests import Evaluate, Evaluated, Gradient, Train, Trained
 from reproduce.engine.rule import Rule
 from reproduce.engine.task import Env, Tasks
 from reproduce.errors import UserError
-from reproduce.experiment import Experiment
+from reproduce.models.declared import Softmax
 from reproduce.play.benchmarks import find, reason
 from reproduce.play.names import NAMES
 from reproduce.play.specs import Spec
-from reproduce.problems.models import Softmax
 from reproduce.settings import settings
 from reproduce.streams import rng
 from reproduce.systems import Epochs, System

@@ -10,14 +10,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from reproduce import plan
-from reproduce.declare import Artifact
-from reproduce.engine.train import train_job
+from reproduce.declare.artifact import Artifact
 from reproduce.errors import UserError
 from reproduce.papers import artifacts
 from reproduce.report import measuring
 from reproduce.report.histories import Histories, load
 from reproduce.report.render import cells_csv, check, lacking, make
+from reproduce.runs import plan
+from reproduce.runs.job import train_job
 from reproduce.verdicts import scope
 from reproduce.verdicts.claims import Contents, claims_files
 from reproduce.verdicts.observations import read_cells

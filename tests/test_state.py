@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from runs import run
 
-from reproduce import plan
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.cohort import STATE
-from reproduce.experiment import Experiment
-from reproduce.plan import Job
+from reproduce.runs import plan
+from reproduce.runs.plan import Job
 
 
 def declared(experiment: Experiment) -> set[str]:

@@ -17,15 +17,15 @@ from reproduce.algorithms.moon import Moon
 from reproduce.algorithms.scaffold import ScaffoldAsReleased
 from reproduce.algorithms.session_starts import Proposed, RandomPilot
 from reproduce.clocks.sessions import Sessions
+from reproduce.data.batches import Cyclic, Fixed
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.task import ClassificationTask, Env, Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.experiment import Experiment
-from reproduce.problems import Classification
-from reproduce.problems.batches import Cyclic, Fixed
-from reproduce.problems.models import NormConvNet
-from reproduce.problems.partitions import IID
+from reproduce.models.declared import NormConvNet
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
 from reproduce.systems.membership import Alternating

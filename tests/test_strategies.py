@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import torch
 
+from reproduce.data.batches import Cyclic, Shuffled, WithReplacement
+from reproduce.data.embedded import GaussianClasses
 from reproduce.engine import local
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.problems import Classification
-from reproduce.problems.batches import Cyclic, Shuffled, WithReplacement
-from reproduce.problems.embedded import GaussianClasses
-from reproduce.problems.model import Model
-from reproduce.problems.models import MLP, ConvNet, ResNet, Softmax
-from reproduce.problems.partitions import IID
+from reproduce.models.declared import MLP, ConvNet, ResNet, Softmax
+from reproduce.models.model import Model
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
 from reproduce.settings import Settings, settings
 
 STEPS = np.array([3, 7, 1, 0, 5])

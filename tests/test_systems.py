@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reproduce.experiment import canonical
+from reproduce.declare.experiment import canonical
 from reproduce.streams import per_client, rng
 from reproduce.systems import FullCapacity, Reliable, System, fedacs, link, work
 from reproduce.systems.capacity import SplitCapacity

@@ -7,10 +7,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from reproduce import due, plan, results, training
-from reproduce.experiment import SCALES
+from reproduce.declare.experiment import SCALES
 from reproduce.papers.defedavg import measures, runs
 from reproduce.report.histories import Histories, load
+from reproduce.runs import due, plan, results, training
 
 LONGER = [j for j in plan.jobs("smoke") if any(e.to_target is not e for e in j.experiments)]
 

@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reproduce.data import tokens
+from reproduce.data.batches import Shuffled
+from reproduce.data.load import checksums, load
+from reproduce.data.sources import SOURCES, File, Files
+from reproduce.data.tokens import pieces
 from reproduce.engine.task import Tasks
 from reproduce.errors import UserError
-from reproduce.problems import Classification, tokens
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.data import checksums, load
-from reproduce.problems.models import FastText
-from reproduce.problems.partitions import IID
-from reproduce.problems.sources import SOURCES, File, Files
-from reproduce.problems.tokens import pieces
+from reproduce.models.declared import FastText
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
 from reproduce.settings import Settings
 
 TRAIN = ["The markets rose, and the markets fell.", "Markets rise again: markets!", "A rocket rose from the pad"] * 4

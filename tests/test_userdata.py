@@ -11,9 +11,9 @@ import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Image, Value
 from PIL import Image as Pillow
 
+from reproduce.data.load import of_record
+from reproduce.data.userdata import ByColumn, bring
 from reproduce.errors import UserError
-from reproduce.problems.data import of_record
-from reproduce.problems.userdata import ByColumn, bring
 
 NAMES = ["owl", "cat", "dog"]
 

@@ -13,8 +13,8 @@ from typing import Any
 import miniature
 import pytest
 
-from reproduce import costs
-from reproduce.watch import Watch
+from reproduce.cli.watch import Watch
+from reproduce.runs import costs
 
 
 class Terminal(io.StringIO):
@@ -42,7 +42,7 @@ def hands(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds that the watch's clock shows, to be turned."""
     shown = [1000.0]
     its = SimpleNamespace(monotonic=lambda: shown[0], time=time.time, strftime=time.strftime, localtime=time.localtime)
-    monkeypatch.setattr("reproduce.watch.time", its)
+    monkeypatch.setattr("reproduce.cli.watch.time", its)
     return shown
 
 

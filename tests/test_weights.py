@@ -11,17 +11,18 @@ from typing import Any
 import pytest
 import torch
 
+from reproduce.data.batches import Shuffled
+from reproduce.data.embedded import ImageBlobs, TopicTokens
+from reproduce.data.load import available
+from reproduce.declare.experiment import canonical
 from reproduce.engine.layout import Layout
 from reproduce.engine.task import Tasks
 from reproduce.errors import MissingData, UserError
-from reproduce.experiment import canonical
-from reproduce.problems import Classification, weights
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.data import available
-from reproduce.problems.embedded import ImageBlobs, TopicTokens
-from reproduce.problems.models import ImageNetResNet
-from reproduce.problems.partitions import IID
-from reproduce.problems.roberta import RoBERTa
+from reproduce.models import weights
+from reproduce.models.declared import ImageNetResNet
+from reproduce.models.roberta import RoBERTa
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
 from reproduce.settings import Settings
 
 MODEL = ImageNetResNet(18, 4, (6, 5), "imagenet")

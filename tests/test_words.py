@@ -11,12 +11,12 @@ import runs
 
 from reproduce.__main__ import main
 from reproduce.errors import UserError
-from reproduce.findings import TEMPLATES, literals, pages, reflow
+from reproduce.findings.pages import TEMPLATES, literals, pages, reflow
+from reproduce.findings.quotes import Cells, apart, behind, lead, rmse, share
 from reproduce.papers import PAPERS, artifacts
 from reproduce.papers.coverage import PRINTED, coverage, coverage_table, total
 from reproduce.papers.described import settings_table, short
-from reproduce.problems.partitions import CappedDirichlet, Head
-from reproduce.quotes import Cells, apart, behind, lead, rmse, share
+from reproduce.partitions.named import CappedDirichlet, Head
 from reproduce.verdicts import scoreboard
 
 ROOT = Path(__file__).parent.parent
@@ -45,7 +45,7 @@ def test_pages_are_rendered_from_the_committed_cells() -> None:
 
 def test_the_command_checks_and_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
-    monkeypatch.setattr("reproduce.findings.pages", lambda: ({page: "new\n"}, []))
+    monkeypatch.setattr("reproduce.findings.pages.pages", lambda: ({page: "new\n"}, []))
     assert main(["findings", "--check"]) == 2
     assert not page.exists()
     assert main(["findings"]) == 0

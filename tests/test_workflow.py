@@ -17,7 +17,7 @@ import pytest
 import written
 from miniature import snakemake
 
-from reproduce import plan
+from reproduce.runs import plan
 
 FIG2 = "figures/smoke/fedacs_fig2.png"
 
@@ -93,7 +93,7 @@ def test_a_panel_without_its_data_set_is_left_out_and_said_so(project: Path) -> 
 
 def elsewhere(project: Path, scale: str, paper: str, job: str) -> Path:
     """A results file as another machine, which has all data, would have made it."""
-    data = project / "reproduce/problems/data.py"
+    data = project / "reproduce/data/load.py"
     text = data.read_text()
     data.write_text(text.replace("svhn", "nothing"))
     run = miniature.reproduce(project, "train", scale, paper, job, REPRODUCE_THREADS="9")
@@ -185,7 +185,7 @@ def refusal(run: subprocess.CompletedProcess[str]) -> str:
 
 
 def test_a_second_workflow_in_the_same_folder_is_refused(project: Path) -> None:
-    training = project / "reproduce/engine/train.py"
+    training = project / "reproduce/runs/job.py"
     waiting = "    import time\n    while not os.path.exists('go'):\n        time.sleep(0.05)\n    write(output"
     training.write_text(training.read_text().replace("    write(output", waiting))
     first = subprocess.Popen(
@@ -207,7 +207,7 @@ def test_a_second_workflow_in_the_same_folder_is_refused(project: Path) -> None:
 
 
 def test_a_killed_workflow_takes_its_training_along_and_goes_on_after_an_unlock(project: Path) -> None:
-    training = project / "reproduce/engine/train.py"
+    training = project / "reproduce/runs/job.py"
     text_before = training.read_text()
     waiting = """    import time
     from reproduce.engine.stopping import Stopping
@@ -298,7 +298,7 @@ def clone(project: Path, backwards: bool = True) -> Path:
 
 def change_code(project: Path) -> None:
     """Something that can change a number."""
-    training = project / "reproduce/engine/train.py"
+    training = project / "reproduce/runs/job.py"
     training.write_text(training.read_text() + "\nCONSTANT = 2\n")
 
 
@@ -328,7 +328,7 @@ def test_a_replay_that_agrees_means_drawing_only(project: Path) -> None:
     assert snakemake(project, *both, "-c2").returncode == 0
     copy = clone(project)
     change_code(copy)
-    ask = "from reproduce import plan, results; from reproduce.experiment import code\n"
+    ask = "from reproduce.runs import plan, results; from reproduce.declare.experiment import code\n"
     for name in ("own", "shared"):
         ask += f"job = plan.job('smoke', 'fedacs', '{name}')\n"
         ask += "line = dict.fromkeys(results.REPLAY, '') | {'job': 'fedacs/' + job.name, 'result': 'today'}\n"

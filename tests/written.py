@@ -1,4 +1,4 @@
-"""Results files as tests write them, sealed and of the form that `reproduce.reading` asks for."""
+"""Results files as tests write them, sealed and of the form that `reproduce.store.reading` asks for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from reproduce import seal
+from reproduce.store import seal
 
 PARTS = {part: {"type": part} for part in ("problem", "system", "algorithm", "clock")}
 

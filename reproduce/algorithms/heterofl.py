@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from reproduce.algorithms.narrower import Narrower
 
 if TYPE_CHECKING:
-    from reproduce.problems.model import Model
+    from reproduce.models.model import Model
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from reproduce.algorithms.base import Now, Participants, Play, State
 from reproduce.algorithms.submodels import Submodels, partial_average
 from reproduce.engine.requests import Evaluate, Request
 from reproduce.engine.rule import Rule
-from reproduce.problems.submodels import positions
+from reproduce.models.submodels import positions
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from reproduce.engine.task import Env
-    from reproduce.problems.model import Model
+    from reproduce.models.model import Model
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from reproduce.algorithms.narrower import Narrower
 from reproduce.engine.rule import Exits, Rule
 
 if TYPE_CHECKING:
-    from reproduce.problems.model import Model
+    from reproduce.models.model import Model
 
 
 @dataclass(frozen=True)

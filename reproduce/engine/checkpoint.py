@@ -21,9 +21,9 @@ import numpy as np
 import torch
 
 from reproduce import files
+from reproduce.declare.experiment import own_files
 from reproduce.engine.cohort import Run
 from reproduce.errors import UserError
-from reproduce.experiment import own_files
 
 MAGIC = b"reproduce checkpoint 3 "
 

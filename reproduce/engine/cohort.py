@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from reproduce.declare.experiment import Experiment, kind
 from reproduce.engine import own
 from reproduce.engine.evaluate import evaluate
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train, listed
@@ -28,7 +29,6 @@ from reproduce.engine.task import Env, Task, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.engine.words import Words, worded
 from reproduce.errors import OwnCodeError
-from reproduce.experiment import Experiment, kind
 
 STATE = ("x", "history", "status", "round", "work", "done")
 """What every run keeps in its state: the server's model, what was recorded, "ok" or "diverged", the rounds behind it,

@@ -26,7 +26,7 @@ from reproduce.engine.layout import Layout
 from reproduce.engine.library import Descent, addresses, aligned, level, library
 from reproduce.engine.local import Rows
 from reproduce.engine.stacking import Chunk
-from reproduce.problems.model import Model
+from reproduce.models.model import Model
 
 if TYPE_CHECKING:
     from reproduce.engine.task import Arena

@@ -1,6 +1,6 @@
 """What a run will cost, before it runs: samples, FLOPs, seconds, bytes. Pure Python, so that planning stays fast.
 
-Samples follow from the declared work; seconds from the rates of a machine (`reproduce.speed`), which were measured for
+Samples follow from the declared work; seconds from the rates of a machine (`runs.speed`), which were measured for
 each strategy of training at some sizes of model. The algorithm's rule decides the strategy.
 """
 
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.rates import ASSUMED, Rates
 from reproduce.engine.requests import PLAIN
 from reproduce.engine.rule import Rule
 from reproduce.engine.strategies import Demand, choose, macs
-from reproduce.experiment import Experiment
-from reproduce.problems.model import Model
+from reproduce.models.model import Model
 
 
 @dataclass(frozen=True)

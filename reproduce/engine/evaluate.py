@@ -13,7 +13,7 @@ from reproduce.engine import strategies
 from reproduce.engine.logits import taken
 from reproduce.engine.requests import Evaluate, Evaluated
 from reproduce.engine.words import ordered
-from reproduce.problems.model import Model
+from reproduce.models.model import Model
 
 if TYPE_CHECKING:
     from reproduce.engine.task import ClassificationTask, Task

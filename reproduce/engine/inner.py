@@ -13,7 +13,7 @@ from torch import Tensor
 from reproduce.engine.ops import One, Params, Stacked
 from reproduce.engine.rule import Exits, OrderedDropout
 from reproduce.engine.stacking import Chunk
-from reproduce.problems.model import Model
+from reproduce.models.model import Model
 from reproduce.streams import rng
 
 Batch = tuple[Tensor, Tensor, Tensor | None]

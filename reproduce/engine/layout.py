@@ -12,7 +12,7 @@ from functools import cache, cached_property
 import torch
 from torch import Tensor
 
-from reproduce.problems.model import Model
+from reproduce.models.model import Model
 from reproduce.streams import rng
 
 

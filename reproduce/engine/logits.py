@@ -12,7 +12,7 @@ from torch import Tensor
 from reproduce.engine.compiled import program
 from reproduce.engine.layout import layout_of
 from reproduce.engine.ops import One, Stacked
-from reproduce.problems.model import Model
+from reproduce.models.model import Model
 
 
 def compiled(model: Model, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:

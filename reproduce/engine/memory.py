@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from reproduce.engine.rule import Rule
-from reproduce.problems.model import Model
+from reproduce.models.model import Model
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 """What the number of models in a stack is rounded down to."""

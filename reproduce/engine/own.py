@@ -30,13 +30,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import Tensor
 
-from reproduce import inputs
+from reproduce.declare import inputs
+from reproduce.declare.experiment import Experiment, own_files
 from reproduce.engine import surroundings, traces
 from reproduce.engine.asked import check, checked_cohort, checked_model, checked_weights
 from reproduce.engine.kept import Rows, appended, contents, crc, of_clock, rows, unkept
 from reproduce.engine.requests import Evaluate, listed
 from reproduce.errors import OwnCodeError
-from reproduce.experiment import Experiment, own_files
 from reproduce.streams import globally
 
 if TYPE_CHECKING:

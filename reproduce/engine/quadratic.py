@@ -16,7 +16,7 @@ from reproduce.engine.requests import PLAIN, Evaluate, Gradient
 from reproduce.engine.rule import Rule
 from reproduce.engine.stacking import Chunk
 from reproduce.engine.strategies import Demand
-from reproduce.problems import Quadratic
+from reproduce.problem import Quadratic
 from reproduce.settings import Settings
 
 

@@ -100,5 +100,5 @@ ASSUMED = Rates(
     source="assumed: a core with AVX-512 (AMD Zen 5); this machine was not measured (plan --calibrate)",
     measured=False,
 )
-"""For a machine that was not measured; `python -m reproduce.speed.measure` prints such numbers. Those of the networks
-that most jobs train follow from the processor time of results made on such a core."""
+"""For a machine that was not measured; `python -m reproduce.runs.speed.measure` prints such numbers. Those of the
+networks that most jobs train follow from the processor time of results made on such a core."""

@@ -19,7 +19,7 @@ from reproduce.engine.rule import Rule
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from reproduce.problems.model import Model
+    from reproduce.models.model import Model
 
 Ints = NDArray[np.int64]
 PLAIN = Rule()

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from reproduce.data.batches import Indices
 from reproduce.engine.layout import Layout
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
-from reproduce.problems.batches import Indices
 from reproduce.streams import rng
 
 if TYPE_CHECKING:

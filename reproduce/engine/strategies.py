@@ -30,7 +30,7 @@ from reproduce.engine import memory
 from reproduce.engine.requests import PLAIN, asked
 from reproduce.engine.rule import SGD_TERMS, Rule
 from reproduce.errors import UserError, unknown
-from reproduce.problems.model import Model
+from reproduce.models.model import Model
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,6 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from reproduce.data.batches import Indices, planned
+from reproduce.data.bytepairs import BytePairs
+from reproduce.data.checks import features, summed
+from reproduce.data.tokens import pieces
+from reproduce.declare.values import foreign
 from reproduce.engine import compiled
 from reproduce.engine.evaluate import Spread, loss_and_accuracy
 from reproduce.engine.gradient import mean_gradient
@@ -27,14 +32,9 @@ from reproduce.engine.rule import Rule
 from reproduce.engine.strategies import Demand
 from reproduce.engine.weights import stored
 from reproduce.errors import UserError
-from reproduce.problems import Classification, Quadratic
-from reproduce.problems.batches import Indices, planned
-from reproduce.problems.bytepairs import BytePairs
-from reproduce.problems.checks import features, summed
-from reproduce.problems.model import Model
-from reproduce.problems.own import foreign
-from reproduce.problems.split import chosen, loaded, seed_of, test_parts, train_parts
-from reproduce.problems.tokens import pieces
+from reproduce.models.model import Model
+from reproduce.partitions.split import chosen, loaded, seed_of, test_parts, train_parts
+from reproduce.problem import Classification, Quadratic
 from reproduce.settings import Settings
 from reproduce.streams import rng
 

@@ -1,4 +1,4 @@
-"""Reads stored weights (`problems.weights`) for the tensors of a model that start from them."""
+"""Reads stored weights (`models.weights`) for the tensors of a model that start from them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from reproduce.engine.layout import Layout
 from reproduce.errors import MissingData, UserError
-from reproduce.problems.weights import FILES, HUB, find, missing
+from reproduce.models.weights import FILES, HUB, find, missing
 from reproduce.settings import Settings
 
 

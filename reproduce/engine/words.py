@@ -18,7 +18,7 @@ import torch
 
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train
 from reproduce.engine.rule import Rule
-from reproduce.problems.model import Model
+from reproduce.models.model import Model
 
 if TYPE_CHECKING:
     from reproduce.engine.task import Task

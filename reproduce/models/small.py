@@ -1,5 +1,5 @@
 """The small networks of the papers as plain modules; what their numbers mean is said by the records in
-`problems.models`."""
+`models.declared`."""
 
 from __future__ import annotations
 

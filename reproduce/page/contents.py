@@ -11,15 +11,18 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 
-from reproduce import findings, papers, plan, reading
-from reproduce.declare import Artifact
+from reproduce import papers
+from reproduce.declare.artifact import Artifact
 from reproduce.errors import UserError
 from reproduce.files import read_text
+from reproduce.findings import pages as findings
 from reproduce.page import pictures
 from reproduce.page.forest import forest
 from reproduce.page.markdown import to_html
 from reproduce.page.origin import Origin, origin
 from reproduce.page.seen import seen
+from reproduce.runs import plan
+from reproduce.store import reading
 from reproduce.verdicts import words
 from reproduce.verdicts.scoreboard import Tally, Verdict
 from reproduce.verdicts.verdict import VERDICTS

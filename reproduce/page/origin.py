@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reproduce import plan, results
-from reproduce.declare import Artifact
-from reproduce.experiment import PACKAGE, trainings
+from reproduce.declare.artifact import Artifact
+from reproduce.declare.experiment import PACKAGE, trainings
+from reproduce.runs import plan, results
 from reproduce.text import duration, short
 
 

@@ -13,8 +13,8 @@ FOLDER = Path(__file__).parent
 
 def page(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally], others: Sequence[str] = ()) -> str:
     """The page as HTML. others: scales whose pages lie beside this one."""
-    from reproduce import due, plan, results
     from reproduce.page.contents import contents
+    from reproduce.runs import due, plan, results
     from reproduce.verdicts.scoreboard import by_ground, headline
     from reproduce.verdicts.verdict import VERDICTS
 

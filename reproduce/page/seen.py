@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
-from reproduce import quotes
-from reproduce.declare import Artifact, Code, Curves, Filled, Last, Reach, Sheet, Window
+from reproduce.declare.artifact import Artifact, Code, Curves, Filled, Last, Reach, Sheet, Window
 from reproduce.errors import UserError
+from reproduce.findings import quotes
 from reproduce.verdicts.claims import ClaimsFile, claims_files
 from reproduce.verdicts.words import named, number
 

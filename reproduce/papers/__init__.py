@@ -6,7 +6,7 @@ import importlib
 import re
 from functools import cache
 
-from reproduce.declare import Artifact
+from reproduce.declare.artifact import Artifact
 
 PAPERS = ("fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg")
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-from reproduce.experiment import Experiment, Panel
+from reproduce.declare.experiment import Experiment, Panel
 from reproduce.papers import artifacts
 
 COLUMNS = ("artifacts", "data", "model", "split", "clients", "batch", "local work, link", "rates", "length", "seeds")
@@ -36,7 +36,7 @@ def settings_table(paper: str, scale: str) -> str:
             lines.append("| " + " | ".join(cells) + " |")
     lines += [
         "",
-        "Names of splits, work and links are the records of `reproduce/problems` and `reproduce/systems`, with the",
+        "Names of splits, work and links are the records of `reproduce/partitions` and `reproduce/systems`, with the",
     ]
     lines += ["fields that differ from their defaults."]
     if untrained:

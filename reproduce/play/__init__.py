@@ -19,12 +19,12 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from reproduce.data.userfiles import LABEL
 from reproduce.errors import UserError
 from reproduce.play.match import FACTORS, Match
 from reproduce.play.owndata import benchmarks
 from reproduce.play.scores import summary
 from reproduce.play.specs import parse
-from reproduce.problems.userfiles import LABEL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ def play(
     tune: first choose every algorithm's rate from a grid of equal size, on seeds that are not reported.
     grid: what its own rate is multiplied with for that, in ascending order.
     against: what the others are compared with on the same seeds; "": the benchmark's FedAvg.
-    data: a folder, a file, a `datasets.Dataset` or `DatasetDict` (`problems.userdata.bring`), with `label`, the column
+    data: a folder, a file, a `datasets.Dataset` or `DatasetDict` (`data.userdata.bring`), with `label`, the column
     of labels, in place of the benchmarks' data; without `on`, the plain benchmark of `play.owndata`. model, partition,
     clients: in place of theirs (`owndata.benchmarks`).
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from reproduce import plan
 from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.algorithms.fedagrac import Constant
@@ -22,12 +21,13 @@ from reproduce.algorithms.sliced import Sliced, common
 from reproduce.clocks.events import Events
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
+from reproduce.declare.experiment import Experiment, Label, Panel
 from reproduce.engine.rule import Rule
 from reproduce.errors import UserError, unknown
-from reproduce.experiment import Experiment, Label, Panel
 from reproduce.papers import PAPERS, artifacts
 from reproduce.play.names import NAMES, Named
 from reproduce.play.specs import MOST, Spec, checked, fields, owned, ranged
+from reproduce.runs import plan
 from reproduce.systems import System
 
 ALIASES: Mapping[str, Mapping[str, str]] = {

@@ -19,13 +19,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from reproduce import costs, plan, results, training
+from reproduce.declare.experiment import Experiment, Panel, canonical, code, own_files
 from reproduce.errors import OwnCodeError, UserError
-from reproduce.experiment import Experiment, Panel, canonical, code, own_files
-from reproduce.plan import Job
 from reproduce.play import scores
 from reproduce.play.benchmarks import Benchmark, Refused
 from reproduce.play.specs import Spec, parse, words
+from reproduce.runs import costs, plan, results, training
+from reproduce.runs.plan import Job
 from reproduce.settings import settings
 from reproduce.text import duration, short
 
@@ -367,8 +367,8 @@ def repeated(entry: Entry, jobs: Sequence[Job]) -> None:
 
     Raises OwnCodeError if they do not: nobody could reproduce them.
     """
-    from reproduce.engine.replay import replay
     from reproduce.report.histories import load
+    from reproduce.runs.replay import replay
 
     stored = load([(j.panel.name, Path(j.output), "") for j in jobs], entry.benchmark.scale).frame
     seeds, loaded = jobs[0].panel.seeds, dict(sys.modules)
@@ -390,7 +390,7 @@ def repeated(entry: Entry, jobs: Sequence[Job]) -> None:
 def divide(whole: Path, jobs: Sequence[Job], codes: Sequence[str]) -> None:
     """Write the results of a cohort into the files of its jobs, in the order of its experiments, and remove it."""
     from reproduce.engine.cost import estimate
-    from reproduce.engine.store import split
+    from reproduce.store.results import split
 
     parts = []
     for j, source in zip(jobs, codes, strict=True):

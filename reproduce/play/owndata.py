@@ -11,18 +11,19 @@ from typing import Any
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
+from reproduce.data.batches import Shuffled
+from reproduce.data.userdata import ByColumn, UserData, bring
+from reproduce.data.userfiles import LABEL
+from reproduce.declare.experiment import Experiment
+from reproduce.declare.values import whole
 from reproduce.errors import UserError, unknown
-from reproduce.experiment import Experiment
+from reproduce.models.declared import ConvNet, Softmax
+from reproduce.models.model import Model
+from reproduce.models.network import Network
+from reproduce.partitions import named as partitions
 from reproduce.play.benchmarks import Benchmark, find
 from reproduce.play.specs import called, checked, fields, network, owned
-from reproduce.problems import Classification, partitions
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.model import Model
-from reproduce.problems.models import ConvNet, Softmax
-from reproduce.problems.network import Network
-from reproduce.problems.own import whole
-from reproduce.problems.userdata import ByColumn, UserData, bring
-from reproduce.problems.userfiles import LABEL
+from reproduce.problem import Classification
 from reproduce.systems import Epochs, System
 
 CLIENTS, EPOCHS, BATCH, RATE = 20, 2, 16, 0.1
@@ -64,7 +65,7 @@ def benchmarks(
     """The benchmarks of these names; with what is the user's own in place of theirs, and without names a plain one.
 
     data: what `userdata.bring` takes. model: "module:name(number=1)", a class or a function that can be imported, or a
-    record of `problems.models`. partition: "Dirichlet(0.3)", "column:NAME", or a record. Raises UserError.
+    record of `models.declared`. partition: "Dirichlet(0.3)", "column:NAME", or a record. Raises UserError.
     """
     if data is None and model is None and partition is None and clients is None:
         return [find(name, scale) for name in dict.fromkeys(on)]

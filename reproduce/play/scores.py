@@ -13,8 +13,8 @@ from reproduce.report import histories
 from reproduce.report.intervals import t_interval
 
 if TYPE_CHECKING:
-    from reproduce.plan import Job
     from reproduce.play.benchmarks import Benchmark
+    from reproduce.runs.plan import Job
 
 
 def curves(job: Job, benchmark: Benchmark) -> pd.DataFrame:

@@ -13,8 +13,8 @@ from reproduce.play.numbers import number, span, table
 from reproduce.play.scores import summary
 from reproduce.report import captions, figures
 from reproduce.report.entries import scale_line
-from reproduce.results import stamp
-from reproduce.results import standing as standing_of
+from reproduce.runs.results import stamp
+from reproduce.runs.results import standing as standing_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

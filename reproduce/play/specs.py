@@ -16,10 +16,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
 
-from reproduce import closure, inputs
 from reproduce.algorithms.base import FedAvg
+from reproduce.declare import closure, inputs
 from reproduce.errors import OwnCodeError, UserError, unknown
-from reproduce.problems.network import Network
+from reproduce.models.network import Network
 
 LOADED: set[str] = set()
 """Modules of a user's own that were loaded; they are loaded again whenever they are named."""

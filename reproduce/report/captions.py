@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from reproduce.declare import Artifact, Printed, Sheet
+from reproduce.declare.artifact import Artifact, Printed, Sheet
 from reproduce.report import entries, figures
 from reproduce.report.code import function
 

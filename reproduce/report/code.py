@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from reproduce.declare import Code
+from reproduce.declare.artifact import Code
 
 
 def function(paper: str, code: Code | Callable[..., Any]) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.declare import Artifact, Curves, Filled, Sheet
+from reproduce.declare.artifact import Artifact, Curves, Filled, Sheet
 from reproduce.report import captions, figures, metrics, printed
 from reproduce.report.code import function
 from reproduce.report.names import pretty

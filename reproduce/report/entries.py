@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reproduce.declare import Artifact
+from reproduce.declare.artifact import Artifact
 from reproduce.report.names import heading, pretty
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from reproduce import reading
+from reproduce.declare.experiment import COLUMNS, Experiment, recorded
 from reproduce.errors import UserError
-from reproduce.experiment import COLUMNS, Experiment, recorded
+from reproduce.store import reading
 
 if TYPE_CHECKING:
     import pandas as pd

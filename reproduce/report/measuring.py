@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from reproduce.declare import Artifact, Code, Last, Reach, Window
-from reproduce.experiment import Experiment
+from reproduce.declare.artifact import Artifact, Code, Last, Reach, Window
+from reproduce.declare.experiment import Experiment
 from reproduce.report import metrics
 from reproduce.report.code import function
 from reproduce.report.histories import Histories

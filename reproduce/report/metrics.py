@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.clocks.events import on_grid
-from reproduce.experiment import COLUMNS
+from reproduce.declare.experiment import COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd

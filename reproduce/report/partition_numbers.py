@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.problems.partition_tools import Labels
-from reproduce.problems.split import Split
+from reproduce.declare.values import Labels
+from reproduce.partitions.split import Split
 
 Counts = NDArray[np.int64]
 

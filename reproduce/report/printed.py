@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reproduce.declare import Artifact, Printed, Window
+from reproduce.declare.artifact import Artifact, Printed, Window
 from reproduce.report import looks
 from reproduce.report.measuring import rounds_of
 from reproduce.report.tables import canonical, reported
@@ -14,7 +14,7 @@ from reproduce.report.tables import canonical, reported
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from reproduce.experiment import Experiment
+    from reproduce.declare.experiment import Experiment
     from reproduce.report.histories import Histories
 
 MARK = "printed in the paper"

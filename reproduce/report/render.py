@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproduce import files
-from reproduce.declare import Artifact
+from reproduce.declare.artifact import Artifact
+from reproduce.declare.experiment import trainings
 from reproduce.errors import UserError
-from reproduce.experiment import trainings
 from reproduce.report import formats, measuring, tables
 from reproduce.report.code import function
 from reproduce.report.histories import NOTHING, Histories, Job, load
@@ -34,7 +34,7 @@ def render(
     """Write the cells and the table or figure of `artifact` under `root`; returns the files written.
 
     jobs: (panel name, results file or None, reason if None) for every job of the artifact's panels.
-    standing: what the caption says of the results' origin (`reproduce.results.stamp`).
+    standing: what the caption says of the results' origin (`reproduce.runs.results.stamp`).
     seeds: those to read of a panel, by its name (one without: all that its results have).
 
         results/<scale>/cells/<paper>_<name>.csv             per-seed cells: sorted, full precision

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.declare import Artifact
-from reproduce.experiment import PACKAGE, Panel
+from reproduce.declare.artifact import Artifact
+from reproduce.declare.experiment import PACKAGE, Panel
 from reproduce.report import entries
 from reproduce.report.entries import Entry
 from reproduce.report.metrics import over_seeds

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reproduce.declare import printed
+from reproduce.declare.artifact import printed
+from reproduce.declare.experiment import PACKAGE, SCALES
 from reproduce.errors import UserError, unknown
-from reproduce.experiment import PACKAGE, SCALES
 from reproduce.files import read_yaml
 from reproduce.verdicts.checks import (
     COMMON,

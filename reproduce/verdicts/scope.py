@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from reproduce.declare import Artifact
-from reproduce.experiment import Experiment, Panel
-from reproduce.problems import Quadratic
+from reproduce.declare.artifact import Artifact
+from reproduce.declare.experiment import Experiment, Panel
+from reproduce.problem import Quadratic
 from reproduce.verdicts.checks import canon, listed, named_values, parts
 from reproduce.verdicts.observations import ENDS, matches
 

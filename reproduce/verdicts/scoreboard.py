@@ -16,11 +16,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce import reading
-from reproduce.declare import Artifact
+from reproduce.declare.artifact import Artifact
+from reproduce.declare.experiment import PACKAGE, SCALES, Experiment
 from reproduce.errors import unknown
-from reproduce.experiment import PACKAGE, SCALES, Experiment
 from reproduce.papers import coverage as papers
+from reproduce.store import reading
 from reproduce.verdicts import scope
 from reproduce.verdicts.checks import listed, parts
 from reproduce.verdicts.claims import PRINTED, Claim, ClaimsFile, claims_files

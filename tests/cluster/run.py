@@ -122,7 +122,7 @@ def _contents(folder: Path) -> dict[str, str]:
     """Job -> checksum of its rows."""
     from pyarrow import parquet
 
-    from reproduce import seal
+    from reproduce.store import seal
 
     files = sorted((folder / "results/smoke").glob("*/*.parquet"))
     return {f"{f.parent.name}/{f.stem}": seal.of_table(parquet.read_table(f)) for f in files}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from reproduce.declare import Artifact, Code, Filled, Printed, no_panels
+from reproduce.declare.artifact import Artifact, Code, Filled, Printed, no_panels
 from reproduce.papers.defedavg import runs, variants
 from reproduce.report.names import pretty
 

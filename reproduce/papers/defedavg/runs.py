@@ -13,12 +13,12 @@ from functools import cache
 from reproduce.algorithms.asynchronous import Asynchronous, Favano
 from reproduce.clocks.events import Events
 from reproduce.clocks.record import Target
-from reproduce.experiment import PACKAGE, Experiment, Label, Panel
-from reproduce.problems import Classification
-from reproduce.problems.batches import WithReplacement
-from reproduce.problems.embedded import GaussianClasses
-from reproduce.problems.models import MLP, ConvNet, Softmax
-from reproduce.problems.partitions import IID, TwoClasses
+from reproduce.data.batches import WithReplacement
+from reproduce.data.embedded import GaussianClasses
+from reproduce.declare.experiment import PACKAGE, Experiment, Label, Panel
+from reproduce.models.declared import MLP, ConvNet, Softmax
+from reproduce.partitions.named import IID, TwoClasses
+from reproduce.problem import Classification
 from reproduce.systems import Steps, System
 from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
 from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reproduce.experiment import Experiment, Panel
+from reproduce.declare.experiment import Experiment, Panel
 from reproduce.papers.defedavg import runs
 from reproduce.systems.speeds import UniformSlowdown
 

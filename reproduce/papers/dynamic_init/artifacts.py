@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from reproduce.declare import Artifact, Code, Doubt, Filled, Measure, Printed, Window
+from reproduce.declare.artifact import Artifact, Code, Doubt, Filled, Measure, Printed, Window
 from reproduce.papers.dynamic_init import notes as n
 from reproduce.papers.dynamic_init.choices import sensitivity
 from reproduce.papers.dynamic_init.runs import panels

@@ -9,10 +9,10 @@ from typing import Any
 
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.algorithms.session_starts import Proposed
-from reproduce.experiment import Experiment, Panel
+from reproduce.declare.experiment import Experiment, Panel
+from reproduce.models.declared import NormConvNet
 from reproduce.papers.dynamic_init import runs
 from reproduce.papers.dynamic_init.scales import FASHION, GAUSSIAN, SCALES, SessionData, SessionScale
-from reproduce.problems.models import NormConvNet
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from reproduce.experiment import training_of, trainings
+from reproduce.declare.experiment import training_of, trainings
 from reproduce.report import metrics
 from reproduce.report.histories import Histories, stored
 

@@ -1,6 +1,6 @@
 """What tables and figures say below their numbers: choices, sources, copied cells."""
 
-from reproduce.declare import Doubt
+from reproduce.declare.artifact import Doubt
 
 WINDOW = (
     "The window is the one that reproduces the printed numbers: the last accuracy of the session before the "

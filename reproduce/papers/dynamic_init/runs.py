@@ -19,13 +19,12 @@ from reproduce.algorithms.moon import Moon
 from reproduce.algorithms.scaffold import ScaffoldAsReleased
 from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot, Start
 from reproduce.clocks.sessions import Sessions
-from reproduce.declare import printed
-from reproduce.experiment import Experiment, Label, Panel
+from reproduce.data.batches import Walk
+from reproduce.declare.artifact import printed
+from reproduce.declare.experiment import Experiment, Label, Panel
+from reproduce.models.model import Model
 from reproduce.papers.dynamic_init.scales import FEW, SCALES, Rate, Row, SessionData, SessionScale
-from reproduce.problems import Classification
-from reproduce.problems.batches import Walk
-from reproduce.problems.model import Model
-from reproduce.problems.partition_groups import (
+from reproduce.partitions.groups import (
     DistinctLabels,
     GroupedDirichlet,
     HalfLabels,
@@ -33,6 +32,7 @@ from reproduce.problems.partition_groups import (
     TwoShard,
     label_groups,
 )
+from reproduce.problem import Classification
 from reproduce.report.names import pretty
 from reproduce.systems import Steps, System
 from reproduce.systems.membership import Alternating, Membership, Rotation

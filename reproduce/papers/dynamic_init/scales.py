@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from reproduce.problems.embedded import TopicTokens
-from reproduce.problems.model import Model
-from reproduce.problems.models import CNN_SVHN, SVHN_CNN, SVHN_CONS, ConvNet, FastText, ImageNetResNet, Softmax
+from reproduce.data.embedded import TopicTokens
+from reproduce.models.declared import CNN_SVHN, SVHN_CNN, SVHN_CONS, ConvNet, FastText, ImageNetResNet, Softmax
+from reproduce.models.model import Model
 
 Rate = tuple[float, float]
 Row = Mapping[str, str]

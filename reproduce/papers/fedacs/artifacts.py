@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from reproduce.declare import Artifact, Code, Curves, Filled, Last, Printed, no_panels
+from reproduce.declare.artifact import Artifact, Code, Curves, Filled, Last, Printed, no_panels
 from reproduce.papers.fedacs import choices, runs
 
 ROUNDS, TIME = "rounds_to_target", "computation_time_to_target_s"

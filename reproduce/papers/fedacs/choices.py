@@ -9,9 +9,9 @@ from typing import Any
 from reproduce.algorithms.base import WeightedDraws
 from reproduce.algorithms.calibration import Calibration
 from reproduce.algorithms.solvers import FadingFedAvg
-from reproduce.experiment import Experiment, Label, Panel
+from reproduce.declare.experiment import Experiment, Label, Panel
 from reproduce.papers.fedacs import runs
-from reproduce.problems.partitions import ClassPerClient, DirichletClass, DirichletClient
+from reproduce.partitions.named import ClassPerClient, DirichletClass, DirichletClient
 from reproduce.systems import System
 
 SYSTEMS: dict[str, Callable[[Any], System]] = {

@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from reproduce.experiment import Experiment
+from reproduce.declare.experiment import Experiment
+from reproduce.models.declared import ConvNet
 from reproduce.papers.fedacs import closed_form
 from reproduce.papers.fedacs.artifacts import FINAL, PLATEAU, ROUNDS, TIME
 from reproduce.papers.fedacs.closed_form import Floats, Ints
-from reproduce.problems.models import ConvNet
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
 from reproduce.report.measuring import measure

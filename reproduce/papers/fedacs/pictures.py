@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from reproduce.experiment import Experiment
+from reproduce.declare.experiment import Experiment
 from reproduce.papers.fedacs import closed_form, measures
 from reproduce.papers.fedacs.theory import SCHEMES, SIMULATED
 from reproduce.report import categories, figures, looks

@@ -17,13 +17,13 @@ from reproduce.algorithms.fedvarp import FedVARP
 from reproduce.algorithms.os_sampling import OptimalSampling
 from reproduce.algorithms.solvers import DecayFedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.experiment import Experiment, Label, Panel
-from reproduce.problems import Classification, Quadratic
-from reproduce.problems.batches import Shuffled
-from reproduce.problems.embedded import ImageBlobs
-from reproduce.problems.model import Model
-from reproduce.problems.models import ConvNet, Softmax
-from reproduce.problems.partitions import ClassPerClient, DirichletClass
+from reproduce.data.batches import Shuffled
+from reproduce.data.embedded import ImageBlobs
+from reproduce.declare.experiment import Experiment, Label, Panel
+from reproduce.models.declared import ConvNet, Softmax
+from reproduce.models.model import Model
+from reproduce.partitions.named import ClassPerClient, DirichletClass
+from reproduce.problem import Classification, Quadratic
 from reproduce.systems import System, work
 from reproduce.systems import fedacs as systems
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from reproduce.problems import Classification
-from reproduce.problems.count import Count
-from reproduce.problems.model import Model
+from reproduce.models.count import Count
+from reproduce.models.model import Model
+from reproduce.problem import Classification
 from reproduce.report.histories import Histories
 
 COLUMNS = ("layer", "output_shape", "activation", "hyperparameters")

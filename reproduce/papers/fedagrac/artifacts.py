@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from reproduce.declare import Artifact, Code, Filled, Last, Printed, Reach, no_panels
+from reproduce.declare.artifact import Artifact, Code, Filled, Last, Printed, Reach, no_panels
 from reproduce.papers.fedagrac import runs, section6
-from reproduce.problems import Classification
+from reproduce.problem import Classification
 
 LAST10 = Last("accuracy", 10, name="last10")
 STEPS = {"0": "equal", "1": "unequal"}

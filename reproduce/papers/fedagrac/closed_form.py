@@ -12,7 +12,7 @@ import numpy as np
 
 from reproduce.algorithms.fedagrac import FedaGrac
 from reproduce.algorithms.fedlin import FedLin
-from reproduce.experiment import Experiment
+from reproduce.declare.experiment import Experiment
 from reproduce.papers.fedagrac.regression import FAST, RATE, SLOW, STEPS, Floats
 
 ROUNDS = 300

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from reproduce.declare import Last, Reach
+from reproduce.declare.artifact import Last, Reach
 from reproduce.papers.fedagrac import closed_form, simulated_time
 from reproduce.papers.fedagrac.regression import FAST, SLOW, Floats
 from reproduce.report import metrics

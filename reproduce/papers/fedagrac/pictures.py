@@ -13,7 +13,7 @@ from matplotlib.ticker import MultipleLocator
 from reproduce.papers.fedagrac.closed_form import local_paths
 from reproduce.papers.fedagrac.measures import server_path, timed
 from reproduce.papers.fedagrac.regression import FAST, SLOW
-from reproduce.problems import Quadratic
+from reproduce.problem import Quadratic
 from reproduce.report import categories, figures, looks, metrics
 from reproduce.report.histories import Histories
 

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.problems import Quadratic
+from reproduce.problem import Quadratic
 
 Floats = NDArray[np.float64]
 

@@ -12,14 +12,14 @@ from reproduce.algorithms.fedlin import FedLin
 from reproduce.algorithms.fednova import FedNova
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.clocks.rounds import Rounds
-from reproduce.experiment import Experiment, Panel
+from reproduce.data.batches import Cyclic
+from reproduce.data.embedded import GaussianClasses, ImageBlobs
+from reproduce.declare.experiment import Experiment, Panel
+from reproduce.models.declared import VGG19, AlexNet, ConvNet, Softmax
+from reproduce.models.model import Model
 from reproduce.papers.fedagrac import regression
-from reproduce.problems import Classification
-from reproduce.problems.batches import Cyclic
-from reproduce.problems.embedded import GaussianClasses, ImageBlobs
-from reproduce.problems.model import Model
-from reproduce.problems.models import VGG19, AlexNet, ConvNet, Softmax
-from reproduce.problems.partitions import CappedDirichlet, Head, Sharding, ShuffledBlocks
+from reproduce.partitions.named import CappedDirichlet, Head, Sharding, ShuffledBlocks
+from reproduce.problem import Classification
 from reproduce.systems import System
 from reproduce.systems.work import DEVICE_RATIOS, DEVICES, DeviceClasses, PerClient, Steps, Uniform, Work
 

@@ -11,13 +11,24 @@ from reproduce.algorithms.fednova import FedNova
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
-from reproduce.experiment import Panel
+from reproduce.data.batches import Cyclic
+from reproduce.declare.experiment import Panel
+from reproduce.models.declared import MLP
+from reproduce.models.model import Model
 from reproduce.papers.fedagrac import runs
-from reproduce.papers.fedagrac.runs import CNN2, DP1, DP2, TEN, TINY_CNN, TINY_LR, experiment, fashion, fedagrac, panel
-from reproduce.problems import Classification
-from reproduce.problems.batches import Cyclic
-from reproduce.problems.model import Model
-from reproduce.problems.models import MLP
+from reproduce.papers.fedagrac.runs import (
+    CNN2,
+    DP1,
+    DP2,
+    TEN,
+    TINY_CNN,
+    TINY_LR,
+    experiment,
+    fashion,
+    fedagrac,
+    panel,
+)
+from reproduce.problem import Classification
 from reproduce.systems.work import Gaussian, Mode, Steps, Work
 
 

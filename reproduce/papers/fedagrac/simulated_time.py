@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.experiment import Experiment
-from reproduce.problems.model import Model
+from reproduce.declare.experiment import Experiment
+from reproduce.models.model import Model
 
 BANDWIDTH = 1e9
 EXTRA = {"fedavg": (2, 1, 3), "fednova": (2, 1, 3), "fedprox": (2, 3, 6), "scaffold": (4, 4, 8), "fedagrac": (4, 4, 8)}

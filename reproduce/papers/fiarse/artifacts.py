@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reproduce.declare import Artifact, Code, Filled, Printed, no_panels
+from reproduce.declare.artifact import Artifact, Code, Filled, Printed, no_panels
 from reproduce.papers.fiarse import runs
 
 SHOWN = (*runs.COMPARED, "pruning_greedy")

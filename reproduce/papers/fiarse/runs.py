@@ -11,14 +11,14 @@ from reproduce.algorithms.fjord import FjORD
 from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.algorithms.scalefl import ScaleFL
 from reproduce.clocks.rounds import Rounds
-from reproduce.experiment import Experiment, Label, Panel
+from reproduce.data.batches import Fixed
+from reproduce.data.embedded import GaussianClasses
+from reproduce.declare.experiment import Experiment, Label, Panel
+from reproduce.models.declared import Perceptron
+from reproduce.models.exits import with_exits
 from reproduce.papers.fiarse.scales import SCALES, SubmodelSetting
-from reproduce.problems import Classification
-from reproduce.problems.batches import Fixed
-from reproduce.problems.embedded import GaussianClasses
-from reproduce.problems.exits import with_exits
-from reproduce.problems.models import Perceptron
-from reproduce.problems.partitions import IID
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
 from reproduce.systems import Epochs, System
 from reproduce.systems.capacity import SplitCapacity
 

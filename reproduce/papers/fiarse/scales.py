@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 
 from reproduce.algorithms.fiarse import Scope
 from reproduce.clocks.rounds import Rounds
-from reproduce.problems import Classification
-from reproduce.problems.batches import Fixed
-from reproduce.problems.bytepairs import BytePairs
-from reproduce.problems.embedded import ImageBlobs, TopicTokens
-from reproduce.problems.models import ResNet
-from reproduce.problems.partitions import BalancedDirichlet, CappedDirichlet
-from reproduce.problems.roberta import RoBERTa
+from reproduce.data.batches import Fixed
+from reproduce.data.bytepairs import BytePairs
+from reproduce.data.embedded import ImageBlobs, TopicTokens
+from reproduce.models.declared import ResNet
+from reproduce.models.roberta import RoBERTa
+from reproduce.partitions.named import BalancedDirichlet, CappedDirichlet
+from reproduce.problem import Classification
 from reproduce.systems import Epochs, Steps
 from reproduce.systems.work import Work
 

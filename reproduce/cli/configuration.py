@@ -1,0 +1,118 @@
+"""The workflow's configuration: read strictly; what makes no sense ends Snakemake in one line, before any job."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from reproduce import files
+from reproduce.declare.experiment import SCALES
+from reproduce.errors import UserError
+from reproduce.papers import PAPERS
+from reproduce.runs import costs, plan
+from reproduce.settings import settings
+
+
+@contextmanager
+def one_line() -> Iterator[None]:
+    """As on the command line: a UserError is a line, and the end with status 2; so is a place that takes no file."""
+    try:
+        yield
+    except (UserError, OSError) as error:
+        said = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        print(f"error: {' '.join(said.splitlines())}", file=sys.stderr)
+        sys.exit(2)
+
+
+@one_line()
+def folder(workflow: Any) -> Path:
+    """Where the configuration is: in the working directory, else in the repository.
+
+    UserError in a folder that is not the project's, unless it was named (`snakemake -d`): nothing is made there, and
+    all would be trained again.
+    """
+    root, here, own = Path(workflow.basedir), Path.cwd(), Path("config")
+    _check_writable(".snakemake/lock")  # whose error would be a traceback
+    if here.samefile(root):
+        return own
+    if workflow.is_main_process:
+        if workflow.overwrite_workdir is None:
+            raise UserError(f"{here} is not the folder of the project: cd {root}, or name a folder to work in, -d .")
+        print(f"working in {here}: what {root} has made does not count here", file=sys.stderr)
+    return own if (own / "config.yaml").exists() else root / own
+
+
+@one_line()
+def check_writable(made: Iterable[str]) -> None:
+    """Refuse to begin what could not be written in the end."""
+    for file in made:
+        _check_writable(file)
+
+
+def _check_writable(file: str) -> None:
+    """Raises UserError if no file lies there, or if its folder, or the nearest above it that is there, takes none."""
+    if os.path.lexists(file) and not os.path.isfile(file):
+        raise UserError(f"cannot write {file}: what lies there is no file; delete it")
+    above = next(p for p in Path(os.path.abspath(file)).parents if os.path.lexists(p))
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise UserError(f"cannot write {file}: {above} is {'not writable' if above.is_dir() else 'no folder'}")
+
+
+@one_line()
+def read(*paths: Path) -> None:
+    """Look at the files before Snakemake, which takes the last of two equal keys. UserError for one that is none."""
+    for path in paths:
+        if not isinstance(files.read_yaml(path) or {}, dict):
+            raise UserError(f"{path}: not the keys of a configuration and their values; config/README.md has them")
+
+
+@one_line()
+def apply(config: dict[str, Any], schema: Path) -> None:
+    """Fill in the defaults, and set the variables that every job reads; a training ends with its workflow."""
+    from snakemake.utils import validate
+
+    if wrong := _wrong(config, files.read_yaml(schema)):
+        raise UserError(f"{wrong}; config/README.md has the keys and their values")
+    validate(config, str(schema.resolve()))
+    os.environ.update(plan.environment(config), REPRODUCE_WORKFLOW=str(os.getpid()))
+    settings()
+    plan.seeds_override()
+    costs.allowed_hours()
+    _check_folders()
+
+
+def _check_folders() -> None:
+    """Raises UserError for a file in the place of a folder, which Snakemake would list."""
+    made = [Path(f) for scale in SCALES for f in plan.artifact_files(scale)]
+    trained = [Path("results", scale, paper, "any") for scale in SCALES for paper in PAPERS]
+    for folder in sorted({parent for file in [*made, *trained] for parent in file.parents}):
+        if os.path.lexists(folder) and not folder.is_dir():
+            raise UserError(f"{folder} is no folder: files are written there, put one in its place")
+
+
+@one_line()
+def check(target: str) -> list[str]:
+    """Refuse what is called like a figure or a table and is none, and whole paths; no inputs for anything else."""
+    if os.path.isabs(target):
+        raise UserError(f"nothing makes {target}: name targets from {Path.cwd()}, such as {os.path.relpath(target)}")
+    _, scale, file = [*target.split("/", 2), ""][:3]
+    paper, _, name = file.partition(".")[0].rpartition("_")
+    made = plan.outputs(plan.check_scale(scale), plan.artifact(f"{paper}/{name}").id)
+    if target not in made:
+        there = ", ".join(f for f in made if not f.startswith("results/"))
+        raise UserError(f"nothing makes {target}; {paper}/{name} is in {there}")
+    return []
+
+
+def _wrong(config: dict[str, Any], schema: dict[str, Any]) -> str:
+    """What is wrong with a configuration, or ""."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    found = best_match(Draft202012Validator(schema).iter_errors(config))
+    place = ".".join(map(str, found.absolute_path)) if found else ""
+    return f"configuration{f', {place}' if place else ''}: {found.message}" if found else ""

@@ -1,0 +1,51 @@
+"""Show which data sets are in the data folder, or fetch one.
+
+The folder is REPRODUCE_DATA (default: `data`); its layout is in docs/data.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from reproduce.text import print_json, print_table
+
+NAME = "data"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", nargs="?", metavar="get", help="fetch the data set NAME")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a data set, as the list shows it")
+    parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
+
+
+def run(args: argparse.Namespace) -> None:
+    from reproduce.data.load import available, catalogue
+    from reproduce.errors import UserError
+    from reproduce.settings import settings
+
+    here = settings()
+    wanted = catalogue()
+    if args.action not in (None, "get"):
+        known = {source.name for source in wanted}
+        name = next((word for word in (args.name, args.action) if word in known), "NAME")
+        raise UserError(f"data {args.action}: `data get {name}` fetches a data set, `data` lists all")
+    if args.action == "get":
+        if args.name is None:
+            raise UserError("name the data set to fetch: python -m reproduce data get NAME")
+        from reproduce.data.download import download
+
+        download(args.name, here)
+        wanted = tuple(source for source in wanted if source.name == args.name)
+    states = [available(source.name, here) for source in wanted]
+    if args.json:
+        keys = ("name", "kind", "classes", "train", "test", "licence", "citation")
+        pairs = zip(wanted, states, strict=True)
+        found = [{k: getattr(s, k) for k in keys} | {"papers": list(s.papers), **vars(a)} for s, a in pairs]
+        print_json(found)
+        return
+    rows = [
+        [s.name, a.state, f"{s.train:,}", f"{s.test:,}", ", ".join(s.papers), s.licence]
+        for s, a in zip(wanted, states, strict=True)
+    ]
+    print_table(["DATA SET", "STATE", "TRAIN", "TEST", "PAPERS", "LICENCE"], rows, right=("TRAIN", "TEST"))
+    print(f"\ndata folder: {here.data}{'' if here.data.is_dir() else ' (does not exist)'}")

@@ -1,0 +1,38 @@
+"""List the tables and figures, with the panels and runs behind each, and whether they are made."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from reproduce.text import fill, print_json, print_table
+
+NAME = "list"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("target", nargs="?", help="a paper (fedacs) or an artifact (fedacs/fig6); default: all")
+    parser.add_argument("--scale", default="paper", help="of the panels, runs and files (default: paper)")
+    parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
+
+
+def run(args: argparse.Namespace) -> None:
+    from reproduce.papers.coverage import total
+    from reproduce.runs import plan
+
+    scale = plan.check_scale(args.scale)
+    found = []
+    for a in plan.select(args.target):
+        panels = a.panels(scale)
+        runs = sum(len(p.experiments) * len(p.seeds) for p in panels)
+        made = Path(plan.outputs(scale, a.id)[0]).exists()
+        counts = {"panels": len(panels), "runs": runs, "made": made}
+        found.append({"id": a.id, "paper": a.paper, "kind": a.kind, "title": a.title, **counts})
+    if args.json:
+        print_json(found)
+        return
+    if args.target is None:
+        print(fill(f"{total()} figures and tables of the five papers are part of this package.") + "\n")
+    shown = [{**f, "made": "yes" if f["made"] else "no"} for f in found]
+    rows = [[str(f[key]) for key in ("id", "panels", "runs", "made", "title")] for f in shown]
+    print_table(["ARTIFACT", "PANELS", "RUNS", "MADE", "TITLE"], rows, right=("PANELS", "RUNS"))

@@ -1,0 +1,49 @@
+"""The declared networks: parameters, multiplications, how they are trained.
+
+`--keep` writes their graphs into the package, after a network was added or changed: planning then needs no torch
+(`reproduce/models/graph.py`).
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from reproduce.text import print_json, print_table
+
+NAME = "networks"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--keep", action="store_true", help="write their graphs into the package")
+    parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
+
+
+def run(args: argparse.Namespace) -> None:
+    from reproduce.declare.experiment import SCALES
+    from reproduce.engine.cost import expected_strategy
+    from reproduce.models.graph import keep
+    from reproduce.runs import plan
+
+    of: list[Any] = [e.problem for scale in SCALES for j in plan.jobs(scale) for e in j.experiments]
+    found = {repr(problem.model): problem for problem in of if problem.model}
+    if args.keep:
+        from reproduce.models.lower import lowered
+
+        keep({repr(part): lowered(part) for problem in found.values() for part in problem.model.parts})
+    rows = [
+        {
+            "network": said,
+            "module": problem.model.make,
+            "parameters": problem.model.parameters,
+            "macs": problem.model.cost(problem.sample.shape).macs,
+            "strategy": expected_strategy(problem.model, problem.sample.shape),
+        }
+        for said, problem in sorted(found.items())
+    ]
+    if args.json:
+        print_json(rows)
+    else:
+        header = [name.upper() for name in rows[0]]
+        cells = [[f"{value:,}" if isinstance(value, int) else value for value in row.values()] for row in rows]
+        print_table(header, cells, right=("PARAMETERS", "MACS"))

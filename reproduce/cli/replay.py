@@ -1,0 +1,229 @@
+"""Train the first rounds of finished jobs again with today's code, and compare with what their results files hold.
+
+Sessions are followed into the first one whose clients come back, the tables' first transition. What acts later still (a
+message lost in the tenth round, a model that became stale) is not seen in the few rounds that are asked for unless
+told: `--rounds`.
+
+What was compared is recorded in results/SCALE/replay.csv. A result of older code whose replay agrees counts as
+confirmed; one that does not is named, and trained again when it is asked for. Jobs come in the order of their cost;
+those that are recorded for today's code are skipped, so that a replay that was stopped goes on.
+
+On another processor last bits differ, and in long rounds training carries them further than any tolerance. There,
+`--against COMMIT` asks another question: where the code of that commit holds for a result, does it give the same bits
+on this machine as today's?
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reproduce.text import print_table
+
+if TYPE_CHECKING:
+    from reproduce.runs.earlier import Earlier
+    from reproduce.runs.plan import Job
+
+NAME = "replay"
+EXACT = 100
+"""Rounds of jobs without networks: they cost nothing, and a deviation does not grow in them."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scale", metavar="SCALE", help="smoke, reduced or paper")
+    parser.add_argument("target", nargs="?", help="a paper (fedacs) or an artifact (fedacs/fig6); default: all")
+    parser.add_argument("--rounds", type=int, default=2, metavar="K", help="rounds to train at least (default: 2)")
+    parser.add_argument(
+        "--against",
+        metavar="COMMIT",
+        help="where numbers differ, compare with what the code of this commit gives on this machine, bit for bit",
+    )
+    parser.add_argument(
+        "--minutes", type=float, metavar="M", help="stop after so many minutes (default: when all is done)"
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    from reproduce.errors import UserError
+    from reproduce.runs import plan, results
+    from reproduce.runs.earlier import Earlier
+    from reproduce.settings import check_place
+
+    if args.rounds < 1 or (args.minutes is not None and not args.minutes > 0):
+        raise UserError("replay at least 1 round, for more than 0 minutes")
+    wanted = {a.id for a in plan.select(args.target)}
+    check_place()
+    found = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts) and results.standing(j).exists]
+    with Earlier(args.against) if args.against else nullcontext() as earlier:
+        again([[job] for job in found], args.scale, args.rounds, args.minutes, earlier)
+
+
+def again(
+    groups: Sequence[Sequence[Job]],
+    scale: str,
+    rounds: int = 2,
+    minutes: float | None = None,
+    earlier: Earlier | None = None,
+) -> None:
+    """Replay what of these results needs it, a group in one cohort, record and print it; earlier: the code that
+    results which differ are compared with.
+
+    UserError, when all is done, for what cannot be replayed and for results that today's code does not give.
+    """
+    from tqdm import tqdm
+
+    from reproduce import files
+    from reproduce.errors import UserError
+    from reproduce.runs import results
+
+    files.check_writable(results.replay_file(scale))
+    results.check_record(scale)
+    found = [job for group in groups for job in group]
+    todo = [list(pending(g, rounds, earlier is not None)) for g in groups]
+    todo = sorted(filter(None, todo), key=lambda g: expected(g, rounds))
+    deadline = time.monotonic() + 60 * minutes if minutes else float("inf")
+    rows, late, failed = [], 0, []
+    with tqdm(total=sum(map(len, todo)), unit="job", disable=not todo) as bar:
+        for group in todo:
+            bar.set_postfix_str(f"{group[0].paper}/{group[0].name}")
+            try:
+                lines = together(group, rounds, deadline) if time.monotonic() < deadline else None
+                if earlier and lines:
+                    lines = [earlier.compared(job, line) for job, line in zip(group, lines, strict=True)]
+            except UserError as error:
+                failed.append(f"{group[0].paper}/{group[0].name}: {error}")
+                continue
+            finally:
+                bar.update(len(group))
+            if lines is None:
+                late += len(group)
+                continue
+            results.record_replays(scale, lines)
+            shown = ("job", "seeds", "rounds", "rows", "deviation", "tolerance", "agrees", "where")
+            rows += [[line[c] for c in shown] for line in lines]
+    if rows:
+        header = ["JOB", "SEEDS", "ROUNDS", "ROWS", "DEVIATION", "TOLERANCE", "AGREES", "WHERE"]
+        print_table(header, rows, right=("ROUNDS", "ROWS", "DEVIATION", "TOLERANCE"))
+    left = f", {late} left when the time was up" if late else ""
+    print(f"replayed {len(rows)}{left}; {results.tally(found)}")
+    differing = [f"{j.paper}/{j.name}" for j in found if results.standing(j).code == "differs"]
+    if differing:
+        failed.append(f"today's code gives other numbers for {', '.join(differing)}: train again")
+    if failed:
+        raise UserError("; ".join(failed))
+
+
+def pending(jobs: Iterable[Job], rounds: int, differing: bool = False) -> Iterator[Job]:
+    """The jobs to replay: of older code, with data, and not recorded for today's code with as many rounds.
+
+    differing: those too that are recorded as not agreeing.
+    """
+    from reproduce.runs import plan, results
+
+    for job in jobs:
+        standing = results.standing(job)
+        line = results.replays(job.scale).get(f"{job.paper}/{job.name}", {})
+        if not standing.usable or standing.code == "current":
+            continue
+        recorded = ("confirmed",) if differing else ("confirmed", "differs")
+        if standing.code in recorded and int(line["asked"]) >= depth(job, rounds):
+            continue
+        if plan.missing(job):
+            print(f"{job.paper}/{job.name}: not replayed, {plan.missing(job)}", file=sys.stderr)
+            continue
+        yield job
+
+
+def depth(job: Job, rounds: int) -> int:
+    """The round to which a replay follows: the first `rounds`; of sessions, those of the first one whose clients come
+    back, which starts from what they and others left."""
+    from reproduce.clocks.sessions import Sessions
+
+    clocks = [e.clock for e in job.experiments]
+    return rounds + max((c.returns * c.rounds for c in clocks if isinstance(c, Sessions)), default=0)
+
+
+def expected(jobs: Sequence[Job], rounds: int) -> float:
+    """Seconds that the replay takes, about: some rounds, or those up to the first evaluation, of one seed."""
+    from reproduce.runs import costs
+
+    def seconds(job: Job) -> float:
+        sizes = [(e.clock.length(e), e.clock.evaluations(e)) for e in job.experiments]
+        share = max(min(1.0, max(depth(job, rounds), long / looks) / long) for long, looks in sizes)
+        return costs.cost(job).seconds * share / len(job.panel.seeds)
+
+    return sum(map(seconds, jobs))
+
+
+def together(jobs: Sequence[Job], rounds: int, deadline: float) -> list[Mapping[str, str]] | None:
+    """Replay jobs that are alike but for their algorithms in one cohort; one by one if that does not agree.
+
+    Their lines in the record, or None if the deadline came first.
+    """
+    whole = _replayed(jobs, rounds, deadline)
+    if whole is None or len(jobs) == 1 or all(line["agrees"] == "yes" for line in whole):
+        return whole
+    lines = [_replayed([job], rounds, deadline) for job in jobs]
+    return None if None in lines else [line for one in lines for line in one or ()]
+
+
+def _replayed(jobs: Sequence[Job], rounds: int, deadline: float) -> list[Mapping[str, str]] | None:
+    """The lines of jobs that are replayed in one cohort, which share its outcome.
+
+    Quadratics are replayed with all their seeds for `EXACT` rounds at least, networks with the first seed of each
+    training. Where these differ, all are: narrow layers round otherwise in a stack with fewer models, and a few rounds
+    of a small network can make points of such a difference.
+    """
+    from reproduce.declare.experiment import code, trainings
+    from reproduce.engine.hardware import machine
+    from reproduce.report.histories import load
+    from reproduce.runs import results
+    from reproduce.runs.provenance import now
+    from reproduce.runs.replay import replay
+
+    notes = [results.provenance(job.output) for job in jobs]
+    experiments = [e for job in jobs for e in job.experiments]
+    problems: list[Any] = [e.problem for e in experiments]
+    rounds = max(depth(job, rounds) for job in jobs)
+    networks, trained = any(problem.model for problem in problems), notes[0]["seeds"]
+    first = {training["seeds"][0] for training in trainings(notes[0])}
+    seeds, length = ([s for s in trained if s in first], rounds) if networks else (trained, max(rounds, EXACT))
+    codes, start = [code(job.experiments) for job in jobs], time.monotonic()
+
+    def tick() -> None:
+        if time.monotonic() > deadline:
+            raise TimeoutError
+
+    precision = results.precision(notes[0])
+    try:
+        stored = load([(job.panel.name, Path(job.output), "") for job in jobs], jobs[0].scale).frame
+        outcome = replay(experiments, seeds, length, stored, precision, tick)
+        if not outcome.agrees and seeds != trained:
+            seeds = trained
+            outcome = replay(experiments, seeds, length, stored, precision, tick)
+    except TimeoutError:
+        return None
+    here, seconds = machine(), time.monotonic() - start
+    said: dict[str, str] = {
+        "seeds": " ".join(map(str, seeds)),
+        "asked": str(rounds),
+        "rounds": str(outcome.rounds),
+        "rows": str(outcome.rows),
+        "deviation": f"{outcome.deviation:.2g}",
+        "where": outcome.where,
+        "tolerance": f"{outcome.tolerance:g}",
+        "agrees": "yes" if outcome.agrees else "no",
+        "seconds": f"{seconds / len(jobs):.1f}",
+        "processor": str(here["processor"]),
+        "instructions": str(here["instructions"]),
+        "date": now(),
+    }
+    lines: list[Mapping[str, str]] = []
+    for job, note, source in zip(jobs, notes, codes, strict=True):
+        lines.append({"job": f"{job.paper}/{job.name}", "result": str(note["date"]), "code": source, **said})
+    return lines

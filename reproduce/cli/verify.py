@@ -1,0 +1,96 @@
+"""Check the papers' claims against the cells of a scale, and print the scoreboard.
+
+Claims are grouped by verdict, contradicted ones first; those that were not run are counted, and listed with `--only
+"not run"`. A paper, an artifact or `--only` selects claims, which are then printed in full.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reproduce.text import fill, paint
+
+if TYPE_CHECKING:
+    from reproduce.verdicts.scoreboard import Verdict
+
+NAME = "verify"
+COLOURS: Mapping[str, str] = {
+    "contradicted": "red", "depends": "magenta", "inconclusive": "yellow", "reproduced": "green", "not run": "grey",
+}  # fmt: skip
+"""Verdicts in the order in which they are printed."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scale", metavar="SCALE", help="smoke, reduced or paper")
+    parser.add_argument("target", nargs="?", help="a paper (fedacs) or an artifact (fedacs/fig6); default: all")
+    parser.add_argument("--only", choices=COLOURS, metavar="VERDICT", help=f"one of {', '.join(COLOURS)}")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print a JSON list of objects")
+    form.add_argument("--markdown", action="store_true", help="print Markdown, as in docs/verdicts")
+
+
+def run(args: argparse.Namespace) -> None:
+    from reproduce.runs import due, plan, results
+    from reproduce.settings import check_place
+
+    scale = plan.check_scale(args.scale)
+    wanted = {a.id for a in plan.select(args.target)}
+    check_place()
+    if not Path("results", scale).is_dir():
+        print(f"no results/{scale} in {Path.cwd()}: nothing of it was run here", file=sys.stderr)
+    from reproduce.verdicts import markdown
+    from reproduce.verdicts.scoreboard import coverage, headline, scoreboard, to_json
+
+    found = [c for c in coverage(scale) if any(name.startswith(f"{c.paper}/") for name in wanted)]
+    of_target = [v for v in scoreboard(scale) if v.artifact in wanted or not args.target]
+    board = [v for v in of_target if args.only in (None, v.verdict)]
+    if args.json:
+        print(to_json(board))
+    elif args.markdown:
+        print(markdown.scoreboard(scale, board, found), end="")
+    else:
+        whole = bool(args.target or args.only)
+        print("\n".join(line for verdict in COLOURS for line in group(verdict, board, whole, args.only == "not run")))
+        lines = [*([] if args.target else headline(found, of_target)), f"{results.tally(plan.jobs(scale))}."]
+        print("\n".join(map(fill, [*lines, *(f"refused: {line}" for line in due.refused(scale))])))
+
+
+def group(verdict: str, board: Iterable[Verdict], whole: bool, idle: bool) -> list[str]:
+    """The claims with a verdict, under a heading; whole: with their statements. idle: list those that were not run."""
+    mine = [v for v in board if v.verdict == verdict]
+    if not mine:
+        return []
+    head = paint(f"{verdict}: {len(mine)}", COLOURS[verdict])
+    if verdict != "not run":
+        return [head, *(line for v in mine for line in entry(v, whole)), ""]
+    if idle:
+        return [head, *(line for v in mine for line in (f"  {v.id}", fill(v.reason, "    "))), ""]
+    reasons = Counter("no cells yet" if v.reason.startswith("no cells") else v.reason for v in mine)
+    said = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3))
+    return [head, fill(f'{said}{", ..." * (len(reasons) > 3)}; `--only "not run"` lists them', "  "), ""]
+
+
+def entry(v: Verdict, whole: bool) -> list[str]:
+    """One claim: its name and what it rests on, the deciding number beside what is required; whole: all of it."""
+    from reproduce.papers import artifacts
+    from reproduce.verdicts import words
+
+    names = {a.id: a.names for a in artifacts()}.get(v.artifact, {})
+    lines = [f"  {paint(v.id, 'bold')} ({v.rests_on})"]
+    texts = []
+    if v.measured:
+        setting = f"{words.named(v.measured.setting, names)}: " if v.measured.setting else ""
+        texts.append(f"{setting}{words.measured(v.measured)}; required: {words.required(v.measured) or 'no bound'}")
+        if not whole and v.open_because:
+            texts[-1] += f"; {words.named(v.open_because, names)}"
+    if whole or not v.measured:
+        texts.append(words.named("; ".join(filter(None, [v.covers, v.reason])), names))
+    if whole:
+        paper = {"holds": "holds on the numbers that the paper prints", "fails": "fails on the paper's own numbers"}
+        texts = [f'"{v.statement}"', *texts, paper.get(v.paper_numbers, ""), words.named(v.note, names)]
+    return lines + [fill(text, "    ") for text in texts if text]

@@ -1,0 +1,145 @@
+"""Readers of the files: train_x, train_y, test_x, test_y in the types of `Dataset`, texts as two arrays."""
+
+from __future__ import annotations
+
+import csv
+import io
+import lzma
+import math
+import zipfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reproduce.data.dataset import Arrays, pack
+from reproduce.data.sources import Source
+
+READERS: dict[str, Callable[[Sequence[Path], Source], tuple[Arrays, str]]] = {}
+
+
+def reader(function: Callable[[Sequence[Path], Source], tuple[Arrays, str]]) -> Callable[..., tuple[Arrays, str]]:
+    """Register a reader: (files, source) to (arrays, note); a damaged file raises any exception."""
+    READERS[function.__name__] = function
+    return function
+
+
+@reader
+def read_npz(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
+    """An archive with `train_x, train_y, test_x, test_y`, images possibly as differences `train_x_d` (docs/data.md)."""
+    arrays: Arrays = {}
+    with paths[0].open("rb") as stream, np.load(stream) as archive:
+        for name in archive.files:
+            _check_size(archive.zip, name, max(source.sizes) * max(1, math.prod(source.shape)))
+        for part in ("train", "test"):
+            if f"{part}_x_d" in archive.files:
+                arrays[f"{part}_x"] = undo_differences(archive[f"{part}_x_d"])
+            else:
+                arrays[f"{part}_x"] = archive[f"{part}_x"]
+            arrays[f"{part}_y"] = archive[f"{part}_y"].astype(np.int64)
+            if arrays[f"{part}_x"].ndim == 3:
+                arrays[f"{part}_x"] = arrays[f"{part}_x"][..., None]
+        lossy = sum(len(archive[k]) for k in ("lossy_train_idx", "lossy_test_idx") if k in archive.files)
+    return arrays, f"{lossy} images are JPEG re-encodings" if lossy else ""
+
+
+def _check_size(archive: zipfile.ZipFile, name: str, most: int) -> None:
+    """Raises ValueError for an array that claims more than `most` entries, before anything is reserved for them."""
+    with archive.open(f"{name}.npy") as file:
+        version = np.lib.format.read_magic(file)
+        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = header(file)
+    if math.prod(shape) > most or dtype.itemsize > 8:
+        raise ValueError(f"{name} claims {math.prod(shape):,} entries of {dtype}, expected {most:,} at most")
+
+
+def undo_differences(planes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Images [N, H, W, 3] from planes [N, 3, H, W]: red and blue minus green, then first differences, modulo 256."""
+    planes = np.cumsum(np.cumsum(planes, 2, dtype=np.uint8), 3, dtype=np.uint8)
+    planes[:, 0] += planes[:, 1]
+    planes[:, 2] += planes[:, 1]
+    return np.ascontiguousarray(planes.transpose(0, 2, 3, 1))
+
+
+@reader
+def read_libsvm(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
+    """Two LIBSVM text files, labels -1/+1 to 0/1, as dense rows of the official width (the test file has less)."""
+    from sklearn.datasets import load_svmlight_files
+
+    with ExitStack() as stack:
+        files = [stack.enter_context(_opened(path)) for path in paths]
+        found = load_svmlight_files(files, n_features=source.shape[0], dtype=np.float32, zero_based=False)
+    arrays: Arrays = {}
+    for part, x, y in zip(("train", "test"), found[::2], found[1::2], strict=True):
+        if not np.isin(y, (-1, 1)).all():
+            raise ValueError(f"a {part} label is neither -1 nor +1")
+        arrays |= {f"{part}_x": x.toarray(), f"{part}_y": (y > 0).astype(np.int64)}
+    return arrays, ""
+
+
+@reader
+def read_news(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
+    """Two CSV files of class 1-4 and text fields; text = title + " " + description (dynamic_init)."""
+    arrays: Arrays = {}
+    for part, path in zip(("train", "test"), paths, strict=True):
+        with io.TextIOWrapper(_opened(path), "utf-8", newline="") as file:
+            rows = list(csv.reader(file))
+        if min(map(len, rows)) < 2:
+            raise ValueError("a row without text")
+        arrays[f"{part}_y"] = np.array([int(row[0]) - 1 for row in rows], np.int64)
+        arrays[f"{part}_text"], arrays[f"{part}_text_ends"] = pack(" ".join(row[1:]) for row in rows)
+    return arrays, ""
+
+
+@reader
+def read_svhn(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
+    """The official MATLAB files: X [32, 32, 3, N], y 1 .. 10 where 10 is the digit 0."""
+    from scipy.io import loadmat
+
+    arrays: Arrays = {}
+    for part, path in zip(("train", "test"), paths, strict=True):
+        content = loadmat(str(path))
+        arrays[f"{part}_x"] = np.ascontiguousarray(content["X"].transpose(3, 0, 1, 2))
+        arrays[f"{part}_y"] = content["y"].ravel().astype(np.int64) % 10
+    return arrays, ""
+
+
+@reader
+def read_cinic10(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
+    """The official folders `train` and `test` with one folder of PNG images per class; `valid` is not used."""
+    from reproduce.vision import torchvision
+
+    train, test = (torchvision.datasets.ImageFolder(path) for path in paths)
+    return _images("train", train.samples, source) | _images("test", test.samples, source), ""
+
+
+@reader
+def read_tiny_imagenet(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
+    """The official folders `train/<class>/images` and `val` with its annotations; classes sorted by folder name."""
+    from reproduce.vision import torchvision
+
+    folder, val = torchvision.datasets.ImageFolder(paths[0]), paths[1]
+    lines = (line.split("\t") for line in (val / "val_annotations.txt").read_text().splitlines())
+    tests = [(val / "images" / name, folder.class_to_idx[label]) for name, label, *_ in lines]
+    return _images("train", folder.samples, source) | _images("test", tests, source), ""
+
+
+def _images(part: str, files: Sequence[tuple[str | Path, int]], source: Source) -> Arrays:
+    from PIL import Image
+
+    x = np.empty((len(files), *source.shape), np.uint8)
+    for i, (path, _) in enumerate(files):
+        with Image.open(path) as image:
+            pixels = np.asarray(image.convert("RGB"))
+        if pixels.shape != source.shape:  # assignment would broadcast an image of a single row
+            raise ValueError(f"{Path(path).name} has shape {pixels.shape}")
+        x[i] = pixels
+    return {f"{part}_x": x, f"{part}_y": np.array([label for _, label in files], np.int64)}
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """The bytes of a file, unpacked if it is packed."""
+    return lzma.open(path) if path.suffix == ".xz" else path.open("rb")

@@ -1,0 +1,274 @@
+"""Loading data sets: where they are, whether they are whole, and as arrays.
+
+Looked for in `settings.data`; the decoded copy and the memory of verified checksums lie in `settings.store`/data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from reproduce.data import checks
+from reproduce.data import decoded as store
+from reproduce.data.dataset import Arrays, Dataset, Texts, tokenize
+from reproduce.data.sources import SOURCES, File, Files, Source
+from reproduce.declare.values import calling, foreign
+from reproduce.errors import MissingData, UserError, unknown
+from reproduce.files import regular, size
+from reproduce.models import weights
+from reproduce.settings import Settings
+
+PARTS = checks.PARTS
+
+__all__ = ["Availability", "Dataset", "Texts", "available", "catalogue", "load", "tokenize"]
+
+
+@dataclass(frozen=True)
+class Availability:
+    """State of a data set: `verified` (checksums matched, decoded copy ready), `present` (to be verified at the first
+    load), `missing`, or `embedded`. `path` is where it is or should be; empty for an embedded set.
+    """
+
+    name: str
+    state: Literal["verified", "present", "missing", "embedded"]
+    path: str
+    detail: str
+
+
+def catalogue() -> tuple[Source, ...]:
+    """All known data sets with size, licence, citation and the papers that use them at paper scale."""
+    return tuple(SOURCES.values())
+
+
+def available(name: str, settings: Settings) -> Availability:
+    """Where the data set, or the stored weights, of a name stand, without reading them. UserError for unknown names."""
+    if weights.known(name):
+        path = weights.find(name, settings)
+        if path is None:
+            return Availability(name, "missing", "", weights.missing(name, settings))
+        return Availability(name, "present", str(path), "checked when read")
+    source = find_source(name)
+    if source.embedded:
+        return Availability(name, "embedded", "", "part of the package")
+    layout = find_layout(source, settings.data)
+    if layout is None:
+        path = settings.data / source.layouts[0].files[0].path
+        return Availability(name, "missing", str(path), missing(source, settings.data))
+    path = settings.data / layout.files[0].path
+    if any(file.folder for file in layout.files):
+        return Availability(name, "present", str(path), "a folder of images, checked when loaded")
+    stamps = [_stamp(file, settings.data) for file in layout.files]
+    for copy in store.copies(settings.store / "data", name):
+        if list(copy.stamps) == stamps:
+            return Availability(name, "verified", str(path), copy.note)
+    return Availability(name, "present", str(path), "checksum not verified yet")
+
+
+def load(name: str, settings: Settings) -> Dataset:
+    """The data set `name`, decoded once and mapped from disk afterwards.
+
+    Raises MissingData if it is not in the data folder, UserError for an unknown name, a damaged file or a full disk.
+    """
+    source = find_source(name)
+    if source.embedded:
+        from reproduce.data import embedded
+
+        return embedded.load(name)
+    layout = find_layout(source, settings.data)
+    if layout is None:
+        raise MissingData(name, missing(source, settings.data))
+    root = settings.store / "data"
+    stamps = [_stamp(file, settings.data) for file in layout.files]
+    copy = undamaged(root, name, lambda c: list(c.stamps) == stamps)
+    if copy is None:
+        sha256 = _combined([verified(file, settings.data, name) for file in layout.files])
+        copy = undamaged(root, name, lambda c: c.sha256 == sha256 and list(c.stamps) != stamps)
+        if copy is not None:
+            copy = store.restamp(copy, name, stamps)
+        else:
+            arrays, note = decode(source, layout, settings.data)
+            copy = store.write(root, name, sha256, arrays, note, stamps)
+    arrays = copy.arrays()
+    x, y = [arrays[f"{part}_x"] for part in PARTS], [arrays[f"{part}_y"] for part in PARTS]
+    texts = [_texts(arrays, part) for part in PARTS]
+    return Dataset(name, x[0], y[0], x[1], y[1], source.classes, "data folder", copy.sha256, copy.note, *texts)
+
+
+def undamaged(root: Path, name: str, wanted: Callable[[store.Decoded], bool]) -> store.Decoded | None:
+    """The first decoded copy that is `wanted` and holds what was written; one that does not is named on stderr."""
+    for copy in store.copies(root, name):
+        if not wanted(copy):
+            continue
+        if not (damaged := copy.damage()):
+            return copy
+        print(f"{copy.path / damaged} is damaged (its checksum differs): {name} is decoded again", file=sys.stderr)
+    return None
+
+
+def find_source(name: str) -> Source:
+    """The record of a data set; raises UserError with the nearest names."""
+    if name not in SOURCES:
+        raise unknown("data set", name, SOURCES)
+    return SOURCES[name]
+
+
+def find_layout(source: Source, folder: Path) -> Files | None:
+    """The first layout all of whose files are there."""
+    return next((layout for layout in source.layouts if not _absent(layout, folder)), None)
+
+
+def missing(source: Source, folder: Path) -> str:
+    """What is not there and the two ways to get it."""
+    started = min(source.layouts, key=lambda layout: len(_absent(layout, folder)) / len(layout.files))
+    if len(_absent(started, folder)) < len(started.files):
+        what = f"{' and '.join(_absent(started, folder))} is missing"
+    else:
+        what = f"no {', or '.join(' with '.join(file.path for file in layout.files) for layout in source.layouts)}"
+    where = f"in the data folder {folder}" if folder.is_dir() else f"because the data folder {folder} does not exist"
+    return (
+        f"data set {source.name}: {what} {where}; set the folder (REPRODUCE_DATA, or `data` in config/config.yaml) "
+        f"or run `python -m reproduce data get {source.name}`"
+    )
+
+
+def checked(arrays: Arrays, source: Source) -> Arrays:
+    """`arrays` with token ids for texts; raises ValueError if they are not as the set is declared (`checks`)."""
+    for part, rows in zip(PARTS, source.sizes, strict=True):
+        texts = _texts(arrays, part)
+        if texts is not None:
+            arrays[f"{part}_x"] = tokenize(texts)
+        x, y = arrays[f"{part}_x"], arrays[f"{part}_y"]
+        x, y = checks.samples(part, x, y, source.sample, rows, source.classes, floats=False)
+        if len(y) > 1 and y.min() == y.max():  # of a known set that is damage; of a user's own it may be meant
+            raise ValueError(f"all {part} labels are {y[0]}")
+        arrays |= {f"{part}_x": x, f"{part}_y": y}
+    return arrays
+
+
+def of_record(record: Any) -> Dataset:
+    """What a record of data loads, checked as files are.
+
+    Of a record that is not of this package the checksum is computed here, and `load` is called twice. Raises UserError
+    if it gives other data the second time, or other than the record declares.
+    """
+    own = foreign(record)
+    found = _loaded(record, own)
+    if own and _loaded(record, own).sha256 != found.sha256:
+        raise UserError(f"{type(record).__name__}.load() gives other data each time: draw with a seed of the record")
+    return found
+
+
+def _loaded(record: Any, own: bool) -> Dataset:
+    name = type(record).__name__
+    with calling(f"the data set {name}", "data") if own else nullcontext():
+        data = record.load()
+        given = {key: getattr(data, key) for part in PARTS for key in (f"{part}_x", f"{part}_y")}
+        classes = data.n_classes
+    texts = [getattr(data, f"{part}_text", None) for part in PARTS]
+    arrays: dict[str, Any] = {}
+    try:
+        if classes != record.classes:
+            raise ValueError(f"it has {classes} classes; declared are {record.classes}")
+        for part, rows, text in zip(PARTS, record.sizes, texts, strict=True):
+            x, y = given[f"{part}_x"], given[f"{part}_y"]
+            x, y = checks.samples(part, x, y, record.sample, rows, record.classes, floats=True)
+            arrays |= {f"{part}_x": x, f"{part}_y": y}
+            checks.texts(part, text, rows)
+        types = [arrays[f"{part}_x"].dtype for part in PARTS]
+        if len(record.sample.shape) == 3 and types.count(np.dtype(np.uint8)) == 1:
+            raise ValueError(f"train_x has the type {types[0]} and test_x {types[1]}; images of both have the same")
+    except ValueError as error:
+        raise UserError(f"data set {name}: {error}") from error
+    sha256 = checks.summed(arrays.values(), texts) if own else data.sha256
+    said: dict[str, Any] = {f"{part}_text": text for part, text in zip(PARTS, texts, strict=True)}
+    note = str(getattr(data, "note", ""))
+    return Dataset(name, **arrays, n_classes=classes, source="record", sha256=sha256, note=note, **said)
+
+
+def decode(source: Source, layout: Files, folder: Path) -> tuple[Arrays, str]:
+    """The checked arrays of the files, and the note; raises UserError if the files cannot be decoded."""
+    from reproduce.data.formats import READERS
+
+    try:
+        arrays, note = READERS[layout.reader]([folder / file.path for file in layout.files], source)
+        arrays = checked(arrays, source)
+    except UserError:
+        raise
+    except Exception as error:  # the decoders of six formats raise whatever they like on damaged bytes
+        files = " and ".join(str(folder / file.path) for file in layout.files)
+        raise UserError(
+            f"data set {source.name}: {files} cannot be decoded ({type(error).__name__}: {error}); "
+            f"copy it again, or delete it and run `python -m reproduce data get {source.name}`"
+        ) from error
+    return arrays, note
+
+
+def _texts(arrays: Arrays, part: str) -> Texts | None:
+    return Texts(arrays[f"{part}_text"], arrays[f"{part}_text_ends"]) if f"{part}_text" in arrays else None
+
+
+def _absent(layout: Files, folder: Path) -> list[str]:
+    paths = [(file.path, folder / file.path, file.folder) for file in layout.files]
+    return [name for name, path, is_folder in paths if not (path.is_dir() if is_folder else path.is_file())]
+
+
+def _stamp(file: File, folder: Path) -> store.Stamp:
+    if file.folder:
+        return [file.path, _listing(folder / file.path), 0]
+    status = (folder / file.path).stat()
+    return [file.path, status.st_size, status.st_mtime_ns]
+
+
+def _listing(folder: Path) -> str:
+    """SHA-256 of the names and sizes of all files below `folder`: what stands for the checksum of 100,000 images."""
+    digest = hashlib.sha256()
+    for base, folders, files in os.walk(folder):
+        folders.sort()
+        for name in sorted(files):
+            path = os.path.join(base, name)
+            digest.update(f"{os.path.relpath(path, folder)}\0{size(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def verified(file: File, folder: Path, name: str) -> str:
+    """SHA-256 of the file; raises UserError if no known checksum nor the side file agrees."""
+    path = folder / file.path
+    if file.folder:
+        return _listing(path)
+    found = checksums(path)
+    side = path.with_name(path.name + ".sha256")
+    accepted = list(file.known)
+    if side.is_file():
+        accepted.append("sha256:" + side.read_text(encoding="utf-8", errors="replace").split(" ")[0].strip()[:64])
+    if not set(accepted) & set(found):
+        expected = " or ".join(accepted) or f"that of a side file {side.name}, which is not there"
+        raise UserError(
+            f"data set {name}: {path} has checksum {found[0]}, expected {expected}: the file is cut short, damaged or "
+            f"another one; copy it again, or delete it and run `python -m reproduce data get {name}`"
+        )
+    return found[0].removeprefix("sha256:")
+
+
+def checksums(path: Path) -> tuple[str, str]:
+    """("sha256:...", "md5:...") of a file."""
+    sha256, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
+    with regular(path).open("rb") as stream:
+        while block := stream.read(1 << 20):
+            sha256.update(block)
+            md5.update(block)
+    return f"sha256:{sha256.hexdigest()}", f"md5:{md5.hexdigest()}"
+
+
+def _combined(checksums_of_files: Sequence[str]) -> str:
+    """The checksum itself for one file, otherwise the SHA-256 of all of them."""
+    if len(checksums_of_files) == 1:
+        return checksums_of_files[0]
+    return hashlib.sha256("\n".join(checksums_of_files).encode()).hexdigest()

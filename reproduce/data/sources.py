@@ -1,0 +1,228 @@
+"""The data sets of the papers: their official sizes, files, checksums, licences and citations.
+
+A set can lie in the data folder in one of several layouts; the first one that is complete is read. A file is accepted
+if its checksum is in the table here, or equals the one in the side file `<file>.sha256` that `data get` writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from reproduce.data.sample import Sample
+
+VOCABULARY = 30_522
+"""Token ids of texts, as many as BERT has."""
+CIFAR_PAPER = "Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009"
+
+
+@dataclass(frozen=True)
+class File:
+    """A file, or with `folder` a tree of files, relative to the data folder, and the known checksums ("sha256:...")."""
+
+    path: str
+    known: tuple[str, ...] = ()
+    folder: bool = False
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files that together hold a data set, and the function of `formats` that reads them."""
+
+    reader: str
+    files: tuple[File, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is known about a data set; without `layouts` it is embedded in the package.
+
+    shape: of one sample (H, W, C), (D,), or (length,) of tokens.  decoded: SHA-256 of the official arrays as uint8,
+    where known; `data get` compares what it fetched with them.
+    """
+
+    name: str
+    kind: Literal["image", "table", "text"]
+    shape: tuple[int, ...]
+    classes: int
+    train: int
+    test: int
+    papers: tuple[str, ...]
+    licence: str
+    citation: str
+    layouts: tuple[Files, ...] = ()
+    decoded: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def embedded(self) -> bool:
+        return not self.layouts
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Training and test samples."""
+        return self.train, self.test
+
+    @property
+    def sample(self) -> Sample:
+        """One sample as models see it."""
+        if self.kind == "image":
+            return Sample((self.shape[-1], *self.shape[:-1]))
+        return Sample(self.shape, "int64", VOCABULARY) if self.kind == "text" else Sample(self.shape)
+
+
+def _archive(name: str, sha256: str = "") -> Files:
+    return Files("read_npz", (File(f"{name}/{name}.npz", (f"sha256:{sha256}",) if sha256 else ()),))
+
+
+_ALL = (
+    Source(
+        "mnist", "image", (28, 28, 1), 10, 60_000, 10_000, ("fedacs", "dynamic_init"),
+        "CC BY-SA 3.0", "LeCun, Bottou, Bengio, Haffner, Proc. IEEE 86 (1998)",
+        (_archive("mnist", "3d13de1be2e392f184cd8e14b697784d5d6f6f6abb6f684eed76ea371c125fbd"),),
+        {
+            "train_x": "741c988805d008ac6e4c904b69001ba184c24b2c540a4ef403f4c71b676cf757",
+            "train_y": "1feba77c54802fa5339a11837ea4b2866434b83314ec45192930f1df69120c13",
+            "test_x": "6d87418db22cc8025d05968bec9bd5c3932904b23485740db143a061a2c9d161",
+            "test_y": "ddeff807876a9661a1110d45c266c86239a3a1b7d37da0c3716a7a683c852ff5",
+        },
+    ),
+    Source(
+        "fashion_mnist", "image", (28, 28, 1), 10, 60_000, 10_000, ("dynamic_init", "fedagrac", "defedavg"),
+        "MIT", "Xiao, Rasul, Vollgraf, arXiv:1708.07747",
+        (_archive("fashion_mnist", "05b2df4f66a708964af2122a7217c46254eb894bb32b808ff676046ae70a9ebf"),),
+        {
+            "train_x": "2e487a6c89124f78f2d7521542223cafe96f7123c3ca13d447772ac6ecbb3012",
+            "train_y": "657fbd221bfc9f4198cc14b5619cc33ec57c58dd0e47af4d99d6650759e869a7",
+            "test_x": "c867c93ff95360594e8ec3287995350b824dd110b11595c0e13d5423f621867a",
+            "test_y": "3d0e6c6ea990b53b6f8f500a41cac93881d981b315f84578b7d915342ade01e9",
+        },
+    ),
+    Source(
+        "cifar10", "image", (32, 32, 3), 10, 50_000, 10_000,
+        ("fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg"),
+        "none stated by the authors", CIFAR_PAPER,
+        (_archive("cifar10", "cc6f0cf8365b1b56824b64fb8d9e0ff72916bc3bf05f4986d64b9f49f5d166d6"),),
+        {
+            "train_y": "2b7cd2f24487317614016b72ffd53071c3062f592f0eb300c18a770d41ae1253",
+            "test_y": "cec8a24a1e92aa2ecaa0bbd3dbfa86bf6cd8759fbd209a832824c8cf0afca9d5",
+        },
+    ),
+    Source(
+        "cifar100", "image", (32, 32, 3), 100, 50_000, 10_000, ("dynamic_init", "fiarse"),
+        "none stated by the authors", CIFAR_PAPER,
+        (_archive("cifar100", "a5892d2d2a07dd08c50249906e710ef118d9a21fc87e63e025fb98287fc32c03"),),
+        {
+            "train_x": "4e457917601a66aed021f5fa37957b56c6319557c0a8ed5484de3c390af45430",
+            "train_y": "9f11b9f97aad759ba6df0a33e3218b01d8deaf4ed3a14aa1185d69b9ad7ebcb3",
+            "test_x": "4cb8e5d9309da489bf6b19cc10cd96c3ae6f8daf225380b605aaee4c0d6aee19",
+            "test_y": "4dad7d09c7c97d33f6cb928d705cf4196221316fd6e31bdd978a08ed9103ee0b",
+        },
+    ),
+    Source(
+        "a9a", "table", (123,), 2, 32_561, 16_281, ("fedagrac",),
+        "CC BY 4.0 (UCI Adult, LIBSVM version)", "Platt 1998; Chang and Lin, LIBSVM, ACM TIST 2 (2011)",
+        (
+            Files(
+                "read_libsvm",
+                (
+                    File("a9a/a9a.xz", ("sha256:cea7c541c650d123ac692cb8e2244d1c2e82f67c75cbfeccdb25a4b6fc88ef72",)),
+                    File("a9a/a9a.t.xz", ("sha256:11dcdf09d2c3502c1e972986b8d8022b5adf895311e41e37e06e26ebc1ef45f3",)),
+                ),
+            ),
+            Files(
+                "read_libsvm",
+                (
+                    File("a9a/a9a", ("sha256:f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906",)),
+                    File("a9a/a9a.t", ("sha256:1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9",)),
+                ),
+            ),
+        ),
+    ),
+    Source(
+        "ag_news", "text", (64,), 4, 120_000, 7_600, ("dynamic_init", "fiarse"),
+        "research, non-commercial use (A. Gulli's corpus)", "Zhang, Zhao, LeCun, NIPS 2015",
+        (
+            Files(
+                "read_news",
+                (
+                    File(
+                        "ag_news/train.csv",
+                        ("sha256:76a0a2d2f92b286371fe4d4044640910a04a803fdd2538e0f3f29a5c6f6b672e",),
+                    ),
+                    File(
+                        "ag_news/test.csv",
+                        ("sha256:521465c2428ed7f02f8d6db6ffdd4b5447c1c701962353eb2c40d548c3c85699",),
+                    ),
+                ),
+            ),
+        ),
+    ),
+    Source(
+        "ag_news_subset", "text", (64,), 4, 15_171, 7_600, ("dynamic_init", "fiarse"),
+        "research, non-commercial use (A. Gulli's corpus)", "Zhang, Zhao, LeCun, NIPS 2015; an eighth of the texts",
+        (
+            Files(
+                "read_news",
+                (
+                    File(
+                        "ag_news/train_subset.csv.xz",
+                        ("sha256:ec89a3ce7f82038d8e2c844118dc29ff7ef04ec862139a950a78ecd80d3c109e",),
+                    ),
+                    File(
+                        "ag_news/test.csv.xz",
+                        ("sha256:b797f846079c25565eab8e6f9e407ee94f385662d04fd9d0c3b9f6008d0d022a",),
+                    ),
+                ),
+            ),
+        ),
+    ),
+    Source(
+        "svhn", "image", (32, 32, 3), 10, 73_257, 26_032, ("dynamic_init",),
+        "non-commercial use", "Netzer, Wang, Coates, Bissacco, Wu, Ng, NIPS workshop 2011",
+        (
+            Files(
+                "read_svhn",
+                (
+                    File(
+                        "svhn/train_32x32.mat",
+                        ("sha256:435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8",),
+                    ),
+                    File(
+                        "svhn/test_32x32.mat",
+                        ("sha256:cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b",),
+                    ),
+                ),
+            ),
+        ),
+    ),
+    Source(
+        "cinic10", "image", (32, 32, 3), 10, 90_000, 90_000, ("fedacs",),
+        "MIT (images: CIFAR-10 and ImageNet terms)", "Darlow, Crowley, Antoniou, Storkey, arXiv:1810.03505",
+        (
+            _archive("cinic10"),
+            Files("read_cinic10", (File("cinic10/train", folder=True), File("cinic10/test", folder=True))),
+        ),
+    ),
+    Source(
+        "tiny_imagenet", "image", (64, 64, 3), 200, 100_000, 10_000, ("dynamic_init",),
+        "ImageNet terms: non-commercial research",
+        "Le and Yang, Tiny ImageNet Visual Recognition Challenge, CS231N 2015",
+        (
+            _archive("tiny_imagenet"),
+            Files(
+                "read_tiny_imagenet", (File("tiny_imagenet/train", folder=True), File("tiny_imagenet/val", folder=True))
+            ),
+        ),
+    ),
+    Source(
+        "digits", "image", (8, 8, 1), 10, 1_437, 360, (),
+        "CC BY 4.0 (UCI; in scikit-learn)", "Alpaydin and Kaynak, Optical Recognition of Handwritten Digits, UCI 1998",
+    ),
+    Source(
+        "gaussian", "table", (20,), 10, 4_000, 2_000, (),
+        "generated by this package", "reproduce.data.embedded",
+    ),
+)  # fmt: skip
+
+SOURCES: dict[str, Source] = {source.name: source for source in _ALL}

@@ -1,0 +1,251 @@
+"""A user's own data as the data of a problem: known by what they say, kept decoded in the store.
+
+from reproduce.data.userdata import ByColumn, bring
+
+data = bring("photos")  # a UserData
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reproduce.data import decoded as store
+from reproduce.data.checks import PARTS, summed
+from reproduce.data.dataset import Arrays, Dataset
+from reproduce.data.load import undamaged
+from reproduce.data.sample import Sample
+from reproduce.data.userfiles import LABEL, Columns, read
+from reproduce.declare.values import Indices, Labels
+from reproduce.errors import UserError
+from reproduce.files import regular
+from reproduce.settings import settings
+from reproduce.streams import rng
+
+FORMAT = 1  # raise it when the same files give other arrays
+HELD = 5
+"""One of so many samples of each class is held out where there is no test part."""
+NAME = "own"
+
+
+@dataclass(frozen=True)
+class UserData:
+    """Data that `bring` has read: `sha256` is of the files (of the arrays, if there are none) and how they are read.
+
+    shape: (C, H, W) of pictures, (D,) of a table. train, test: samples. holders: different values in the column that
+    names the client; 0 without one.
+    """
+
+    sha256: str
+    shape: tuple[int, ...]
+    train: int
+    test: int
+    classes: int
+    holders: int = 0
+
+    @property
+    def sample(self) -> Sample:
+        return Sample(self.shape)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Training and test samples."""
+        return self.train, self.test
+
+    @property
+    def words(self) -> str:
+        """What they are, for people."""
+        colours, *sides = self.shape
+        kind = f"pictures {' x '.join(map(str, sides))} x {colours}" if sides else f"rows of {colours} numbers"
+        return f"{self.train:,} + {self.test:,} {kind}, {self.classes} classes"
+
+    @property
+    def copy(self) -> store.Decoded:
+        """The decoded copy; UserError if it is not there any more."""
+        found = _found(self.sha256)
+        if found is None:
+            raise UserError(f"the decoded copy of your data is not in {settings().store}: give the files once more")
+        return found
+
+    def load(self) -> Dataset:
+        """The arrays; raises UserError if the decoded copy is not there any more."""
+        arrays, note = self.copy.arrays(), self.copy.note
+        train_x, train_y, test_x, test_y = (arrays[f"{part}_{k}"] for part in PARTS for k in "xy")
+        return Dataset("own data", train_x, train_y, test_x, test_y, self.classes, "record", self.sha256, note)
+
+
+@dataclass(frozen=True)
+class ByColumn:
+    """A client for each value that the column `name` of a user's data has in the training part, in sorted order."""
+
+    data: UserData
+    name: str
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        holders = self.data.copy.arrays()["holders"]
+        if len(holders) != len(labels) or clients != self.data.holders:
+            raise UserError(
+                f"the column {self.name} gives {len(holders)} samples to {self.data.holders} clients, and not "
+                f"{len(labels)} to {clients}: leave the number of clients out, and take all samples"
+            )
+        return [np.flatnonzero(holders == m).astype(np.int64, copy=False) for m in range(clients)]
+
+
+def bring(where: Any, label: str = LABEL, holder: str = "") -> UserData:
+    """Read a user's data, once for each content, into the store.
+
+    where: a folder of class folders with pictures (with or without train/ and test/ above them), a CSV, parquet or npz
+    file, a folder with train and test files of these kinds, a `datasets.Dataset` or `DatasetDict`, saved to disk or
+    not. label: the column of labels, names or whole numbers, which become 0 .. C - 1 in sorted order. holder: the
+    column that names the client, for `ByColumn`. Without a test part, the same fifth of each class is held out.
+
+    Raises UserError for what cannot be used, in a line that names the file, the column or the row.
+    """
+    root, sha256, what = settings().store / "data", "", "the data set"
+    if isinstance(where, str | Path):
+        path, what = Path(where), str(where)
+        if not path.exists():
+            raise UserError(f"{what} is not there: name a folder or a file")
+        where, sha256 = path, _sum(path, label, holder)
+    copy = _found(sha256)
+    if copy is None:
+        with store.disk_errors(root):
+            root.mkdir(parents=True, exist_ok=True)
+        parts, left = read(where, what, label, root)
+        arrays, notes = _arranged(parts, what, label, holder)
+        sha256 = sha256 or summed(arrays.values())
+        copy = _found(sha256) or store.write(root, NAME, sha256, arrays, "; ".join([*notes, *left]), [])
+    arrays = copy.arrays()
+    x, y = arrays["train_x"], arrays["train_y"]
+    shape = (x.shape[3], *x.shape[1:3]) if x.ndim == 4 else x.shape[1:]
+    holders = int(arrays["holders"].max()) + 1 if holder else 0
+    return UserData(sha256, shape, len(y), len(arrays["test_y"]), int(y.max()) + 1, holders)
+
+
+def _found(sha256: str) -> store.Decoded | None:
+    return undamaged(settings().store / "data", NAME, lambda copy: copy.sha256 == sha256) if sha256 else None
+
+
+def _sum(path: Path, *how: str) -> str:
+    """SHA-256 of the names and contents of all files, and of how they are read."""
+    digest = hashlib.sha256(repr((FORMAT, how)).encode())
+    for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
+        with regular(file).open("rb") as stream:
+            name = file.relative_to(path) if path.is_dir() else file.suffix
+            digest.update(f"{name}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
+# --- columns to samples -----------------------------------------------------------------------------------------------
+
+
+def _arranged(parts: Mapping[str, Columns], what: str, label: str, holder: str) -> tuple[Arrays, list[str]]:
+    """The arrays of a data set; notes on what was done to them."""
+    names, notes = _features(parts["train"], what, label, holder)
+    raw = {part: _labels(columns, f"{what}, {part} part", label) for part, columns in parts.items()}
+    x = {part: _numbers(columns, f"{what}, {part} part", names, len(raw[part])) for part, columns in parts.items()}
+    if len({values.dtype.kind for values in raw.values()}) > 1:
+        raise UserError(f"{what}: labels are names in one part and numbers in the other")
+    classes, train_y = np.unique(raw["train"], return_inverse=True)
+    if len(classes) < 2:
+        raise UserError(f"{what} has one class, {classes[0]}: there must be two at least")
+    if "test" in parts:
+        if len(strange := np.setdiff1d(raw["test"], classes)):
+            raise UserError(f"{what}: the class {strange[0]} is in the test part and not in the training part")
+        test_x, test_y = x["test"], np.searchsorted(classes, raw["test"])
+        kept = np.arange(len(train_y))
+    else:
+        held = _held_out(train_y, what)
+        kept = np.setdiff1d(np.arange(len(train_y)), held)
+        test_x, test_y = x["train"][held], train_y[held]
+        notes.append(f"without a test part: {len(held)} of {len(train_y)} samples, a fifth of each class, are held out")
+    train_x, test_x = _alike(x["train"][kept], test_x, what)
+    arrays = {"train_x": train_x, "train_y": train_y[kept], "test_x": test_x, "test_y": test_y}
+    if holder:
+        held_by = _known(parts["train"][holder], f"{what}, train part", holder)[kept]
+        arrays["holders"] = np.unique(held_by, return_inverse=True)[1]
+    return {k: v if k.endswith("_x") else v.astype(np.int64) for k, v in arrays.items()}, notes
+
+
+def _held_out(y: NDArray[Any], what: str) -> NDArray[Any]:
+    """The same fifth of each class, whatever the seed of a run."""
+    order = rng("held out").permutation(len(y))
+    mine = (order[y[order] == c] for c in np.unique(y))
+    held = np.sort(np.concatenate([m[: len(m) // HELD] for m in mine]))
+    if not len(held):
+        raise UserError(f"{what} has fewer than {HELD} samples of each class: add some, or a test part")
+    return held
+
+
+def _features(columns: Columns, what: str, label: str, holder: str) -> tuple[list[str], list[str]]:
+    """The names of the columns that are features; a note on those that are not used."""
+    for name, of in ((label, "labels (--label names another)"), (holder, "clients")):
+        if name and name not in columns:
+            raise UserError(f"{what} has no column {name} of {of}; its columns are {', '.join(columns)}")
+    names = [name for name in columns if name not in (label, holder)]
+    arrays = [name for name in names if columns[name].ndim > 1]
+    if len(arrays) > 1 or not names:
+        raise UserError(f"{what} has {len(arrays) or 'no'} columns of pictures or lists; of features there is one")
+    if not arrays:
+        return names, []
+    return arrays, [f"the column {name} is not used" for name in names if name not in arrays]
+
+
+def _labels(columns: Columns, what: str, label: str) -> NDArray[Any]:
+    """Labels as whole numbers or words."""
+    if label not in columns:
+        raise UserError(f"{what}: there is no column {label} of labels")
+    y = _known(columns[label], what, label)
+    if y.dtype.kind == "f" and (broken := y[y != np.rint(y)]).size:
+        raise UserError(f"{what}: the column {label} has the label {broken[0]}; labels are names or whole numbers")
+    return y.astype(np.int64) if y.dtype.kind in "fiub" else y.astype(str)
+
+
+def _known(values: NDArray[Any], what: str, name: str) -> NDArray[Any]:
+    """The values of a column of names or numbers, all of which must be there."""
+    if values.ndim != 1 or not len(values):
+        raise UserError(f"{what}: the column {name} has no rows, or lists in them: it has one name or number a row")
+    gone = np.array([v is None or v != v for v in values])
+    if gone.any():
+        raise UserError(f"{what}: the column {name} is empty in row {int(gone.argmax())} (rows count from 0)")
+    return values
+
+
+def _numbers(columns: Columns, what: str, names: list[str], rows: int) -> NDArray[Any]:
+    """Features uint8 [N, H, W, C] or float32 [N, D]."""
+    if missing := [name for name in names if name not in columns]:
+        raise UserError(f"{what}: the column {missing[0]} is missing")
+    found = [columns[name] for name in names]
+    for name, values in zip(names, found, strict=True):
+        if len(values) != rows:
+            raise UserError(f"{what}: the column {name} has {len(values)} rows and the labels have {rows}")
+        if values.dtype.kind not in "biuf":
+            raise UserError(f"{what}: the column {name} has words; features are numbers or pictures: leave it out")
+    if found[0].ndim > 2:
+        if found[0].dtype != np.uint8 or found[0].ndim != 4:
+            kind = f"{found[0].dtype} {list(found[0].shape)}"
+            raise UserError(f"{what}: {names[0]} is {kind}; pictures are uint8 [N, H, W, C]")
+        return found[0]
+    with np.errstate(over="ignore"):
+        x = np.column_stack(found).astype(np.float32)
+    if not np.isfinite(x).all():
+        row, column = np.argwhere(~np.isfinite(x))[0]
+        where = names[column] if len(names) > 1 else f"{names[0]} ({column})"
+        raise UserError(f"{what}: the column {where} has no finite number in row {row} (rows count from 0)")
+    return x
+
+
+def _alike(train: NDArray[Any], test: NDArray[Any], what: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Both parts with as many channels; UserError if their samples are of two shapes."""
+    if train.ndim == test.ndim == 4 and {train.shape[3], test.shape[3]} == {1, 3}:
+        train, test = (np.repeat(x, 4 - x.shape[3], 3) if x.shape[3] == 1 else x for x in (train, test))
+    if train.shape[1:] != test.shape[1:]:
+        shapes = " and ".join(" x ".join(map(str, x.shape[1:])) for x in (train, test))
+        raise UserError(f"{what}: samples of the training part and of the test part have the shapes {shapes}")
+    return train, test

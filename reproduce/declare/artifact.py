@@ -1,0 +1,243 @@
+"""Artifacts as values: what is run, what is measured, how it is laid out. Imports neither torch nor pandas.
+
+    Artifact   a table or figure of a paper: the panels it reads, its measures, its picture, its layout
+    Measure    from histories to numbers: `Last`, `Window`, `Reach`, or `Code` for what is special
+    Sheet      a picture, one axes per combination of labels: `Curves` for lines, `Filled` by code; else `Code`
+
+`report.measuring` and `report.drawing` give them their meaning.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from reproduce.declare.experiment import PACKAGE, Panel
+
+# Columns of reported/*.csv that describe the printed number, not its setting.
+PRINTED = ("artifact", "metric", "value", "std", "censored", "censoring", "paper_cell")
+
+
+@dataclass(frozen=True)
+class Code:
+    """A function of the paper: "measures:leads" is `leads` of its measures.py, imported when something is rendered.
+
+    options: keyword arguments of the function, after those that its place in the artifact gives it.
+    """
+
+    where: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Last:
+    """Mean of the last `over` evaluations of `metric`. by: the sub-keys of the metric become this column ("": the main
+    number only). over: a number, the label column that holds it, or a field of the experiment ("clock.dense_last")."""
+
+    metric: str
+    over: int | str = 1
+    name: str = ""
+    by: str = ""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Mean of `metric` over the evaluations `first` to `last`, both included.
+
+    sessions: counted from the start of each of these sessions (name -> session), with the name in the column
+    `transition`; empty: counted from the start of the run. A window longer than a session is left out.
+    origin: the attribute of the experiment with the session that has the number 0 there ("": the first).
+    """
+
+    metric: str
+    first: int
+    last: int
+    sessions: Mapping[str, int] = field(default_factory=dict)
+    name: str = ""
+    origin: str = ""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The first `x` ("round" or "time") at which `metric` is at the target; a run that misses it has a lower bound.
+
+    target, horizon: a number, or the label column that holds each run's; horizon "" is as far as the runs went, and one
+    with a dot an attribute of the experiment, such as "clock.rounds".
+    smooth: of the trailing mean over so many evaluations (or where the number is, as for the horizon).
+    """
+
+    metric: str = "accuracy"
+    target: float | str = "target_accuracy"
+    x: str = "round"
+    smooth: int | str = 1
+    horizon: float | str = ""
+    name: str = "rounds_to_target"
+
+
+Measure = Last | Window | Reach | Code
+
+
+@dataclass(frozen=True)
+class Printed:
+    """The paper's numbers in a picture: open marks in the colours of their series.
+
+    source: what the caption calls them, such as "Table 1".
+    table, metric: the rows of reported/<table>.csv; each belongs to the axes whose experiments have its labels, as
+    far as they have such labels at all. No table: one number of the paper's text.
+    x, y: where a mark is: "value" is the printed number, another text a label of the axes, such as the
+    target, a number itself, two numbers from where to where, a Window the rounds of which it is the mean.
+    only: label -> value that the rows, or the experiments, must have. series: the column that names the series.
+    scaled: scale -> by what a number y of the text is multiplied there: the factor of the learning rates.
+    """
+
+    source: str
+    table: str = ""
+    metric: str = ""
+    x: str | float | tuple[float, float] | Window = "value"
+    y: str | float = "value"
+    only: Mapping[str, Any] = field(default_factory=dict)
+    series: str = "algorithm"
+    scaled: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What a picture of one axes per combination of labels is laid out by.
+
+    axes: the labels whose combinations make the axes, from left to right in lines of `across` (0: all in one line), in
+    the order of `only` if it lists the values of all of them, else as declared; those without results are a line of
+    text. title: of an axes, with labels in braces, printed as in tables; {letter} is a, b, ... and puts titles to the
+    left. only: label -> values that are drawn (None: the experiments without the label). series: the label that tells
+    lines apart; of an axes with results, the line of text names those without. printed: the paper's numbers. legend:
+    its columns (0: as many as fit). sheet: options of `figures.sheet`.
+    """
+
+    axes: tuple[str, ...]
+    title: str
+    only: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    series: str = field(default="algorithm", kw_only=True)
+    across: int = 0
+    ylabel: str = ""
+    printed: tuple[Printed, ...] = ()
+    legend: int = 0
+    sheet: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Filled(Sheet):
+    """A picture whose axes are filled by a function of (ax, histories, cells), both of the axes' labels only.
+
+    each: (lines, columns) of axes for a combination; with more than one the function gets their array, and returns
+    which labels each has beyond the combination's, or None for axes without printed numbers.
+    alike: axes that agree in these labels are compared: the function gets `limits`, the least and the greatest mean
+    over seeds of their cells.
+    """
+
+    fill: Code = field(kw_only=True)
+    each: tuple[int, int] = (1, 1)
+    alike: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Curves(Sheet):
+    """Lines of the mean over seeds of `metric` over `x`, one per value of `series`.
+
+    order: the series that are drawn, in this order (empty: all). smooth: trailing mean over so many evaluations.
+    spread: see `figures.curves`. every: draw only the rounds that are multiples of it. target: the label column, or the
+    number, of a dotted line. also: a function of (axes, rows of all rounds drawn) that adds what is special.
+    """
+
+    metric: str = "accuracy"
+    x: str = "round"
+    order: tuple[str, ...] = ()
+    spread: Literal["band", "bars"] | None = "band"
+    smooth: int = 1
+    every: int = 1
+    xlabel: str = "round"
+    ylabel: str = "accuracy (%)"
+    target: str | float = ""
+    also: Code | None = None
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Printed numbers that cannot be what the table says: the cells whose columns have these values, and why."""
+
+    cells: Mapping[str, tuple[str, ...]]
+    why: str
+
+
+def no_panels(scale: str) -> tuple[Panel, ...]:
+    """The panels of an artifact that needs no training."""
+    return ()
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A table or a figure of a paper.
+
+    panels(scale): the panels it reads; an empty tuple for an artifact without training.
+    cells: the measures; together they give the tidy per-seed numbers, columns = setting columns + `algorithm`, `seed`,
+        `metric`, `value` and optionally `censored` (True: `value` is a lower bound) and `text`. Setting columns are
+        named as in `reported/<name>.csv`; claims select from these rows, tables put the paper's number beside them.
+    draw: the picture, a `Sheet` or a function of (histories, cells) that returns a figure; None for a table.
+    rows, columns: the setting columns that make the rows and columns of the printed table.
+    metrics: those to print (empty: those that both we and the paper have; the CSV has all).
+    labels: columns that describe a cell without telling cells apart, such as its target. drop: labels of the runs that
+        only say how to measure, such as the number of evaluations of a mean; the cells do not have them.
+    decimals: of all metrics, or per metric (2 for the others). names: how to print a value or a column.
+    extra: a function of (histories, cells) whose text is appended to the Markdown.
+    censored: how a lower bound is printed.
+    doubts: printed numbers that are marked and left out of the comparison with ours.
+    stamp: what the caption of a figure says of its marks: a text, or a function of the histories that gives it.
+    """
+
+    paper: str
+    name: str
+    title: str
+    panels: Callable[[str], tuple[Panel, ...]]
+    cells: tuple[Measure, ...] | Callable[..., Any]
+    draw: Sheet | Code | Callable[..., Any] | None = None
+    rows: tuple[str, ...] = ("algorithm",)
+    columns: tuple[str, ...] = ("metric",)
+    metrics: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    decimals: int | Mapping[str, int] = 2
+    names: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    extra: Code | Callable[..., Any] | None = None
+    stamp: str | Code | Callable[..., Any] = ""
+    censored: str = ">{}"
+    doubts: tuple[Doubt, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch("[a-z0-9]+", self.name):
+            raise ValueError(f"artifact name '{self.name}' must consist of a-z and 0-9")
+        if self.draw is not None and self.name.startswith("table"):
+            raise ValueError(f"artifact name '{self.name}' is that of a table, and it is a figure")
+
+    @property
+    def id(self) -> str:
+        return f"{self.paper}/{self.name}"
+
+    @property
+    def kind(self) -> str:
+        return "table" if self.draw is None else "figure"
+
+
+@cache
+def printed(paper: str, name: str, folder: Path = PACKAGE / "papers") -> tuple[Mapping[str, str], ...]:
+    """The distinct settings of <folder>/<paper>/reported/<name>.csv, `algorithm` included, as text and in the paper's
+    order; none if the paper prints no numbers there."""
+    path = folder / paper / "reported" / f"{name}.csv"
+    if not path.is_file():
+        return ()
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = [{k: v for k, v in row.items() if k not in PRINTED} for row in csv.DictReader(file)]
+    return tuple(dict(items) for items in dict.fromkeys(tuple(row.items()) for row in rows))

@@ -1,0 +1,227 @@
+"""Which source files can change a number, and a digest of what they say.
+
+The files of an experiment are the import closure of the engine's entry point and of the modules of its records: imports
+inside functions and functions that strings name included, imports for type checkers not. Left out is what `HARMLESS`
+names, with the reason. The digest of a file is that of its tokens, so that comments, docstrings, layout and the version
+of Python do not enter.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import re
+import tokenize
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from reproduce.files import read_source
+
+PACKAGE = Path(__file__).parents[1]
+ENTRY = "reproduce.runs.job"
+
+HARMLESS = {
+    "reproduce": "says what the package is",
+    "reproduce.errors": "words of errors",
+    "reproduce.files": "writes files",
+    "reproduce.store.seal": "checksums of results",
+    "reproduce.declare.inputs": "notes what a user's own code reads",
+    "reproduce.store.reading": "refuses results and cells that are not what was written",
+    "reproduce.settings": "reads the environment; the precision is part of a result's identity, threads change no bit",
+    "reproduce.declare.experiment": "the records' frames; what they hold is the declaration",
+    "reproduce.engine.own": "plays a user's own algorithm; in the digest of results of such",
+    "reproduce.engine.asked": "checks what such an algorithm asks for; likewise",
+    "reproduce.engine.kept": "checks what it leaves in the state; likewise",
+    "reproduce.engine.traces": "looks for what it remembers elsewhere; likewise",
+    "reproduce.engine.surroundings": "keeps the settings that it changes; likewise",
+    "reproduce.engine.cost": "estimates before a run",
+    "reproduce.engine.rates": "estimates before a run",
+    "reproduce.engine.hardware": "the name of the machine",
+    "reproduce.engine.progress": "shows how far a run is",
+    "reproduce.runs.provenance": "describes a run that has ended",
+    "reproduce.engine.checkpoint": "reads and writes states; a resumed run ends in the same bits (test_interruptions)",
+    "reproduce.engine.stopping": "ends a job at a checkpoint",
+    "reproduce.store.results": "writes results and checkpoints; a resumed run ends in the same bits (test_resume)",
+    "reproduce.runs.replay": "compares results with results",
+    "reproduce.data.sources": "where data sets come from; their checksums are in every result's provenance",
+    "reproduce.data.decoded": "keeps decoded arrays as they are",
+    "reproduce.data.download": "fetches files, whose checksums are verified before they are read",
+}
+"""Modules that cannot change a number, and why."""
+OWN = frozenset(f"reproduce.engine.{name}" for name in ("own", "asked", "kept", "traces", "surroundings"))
+"""Those of them that are in the digest of a user's own algorithms."""
+
+
+@cache
+def files(modules: frozenset[str]) -> frozenset[Path]:
+    """The files that can change a number of what `modules` (dotted names) and the engine compute."""
+    found: set[str] = set()
+    stack = [ENTRY, *modules]
+    while stack:
+        name = stack.pop()
+        if name not in found and (name not in HARMLESS or name in OWN & modules):
+            found.add(name)
+            stack += imports(name)
+    sources = {path(name) for name in found}
+    return frozenset(sources | {c for source in sources for c in _compiled(source.parent)})
+
+
+@cache
+def digest(of: frozenset[Path]) -> str:
+    """SHA-256 (16 hex digits) of what the files say and of where they lie in the package."""
+    lines = [f"{f.relative_to(PACKAGE).as_posix()} {_file_digest(f)}" for f in sorted(of)]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def own(files: frozenset[Path]) -> frozenset[Path]:
+    """Files of a user's own, and those beside them that they import, and so on."""
+    found: set[Path] = set()
+    stack = list(files)
+    while stack:
+        file = stack.pop()
+        if file not in found:
+            found.add(file)
+            theirs = (name.split(".") for name in _own_imports(file))
+            # In the folder of a clone this package lies beside a user's file, and is not theirs.
+            stems = (file.parent.joinpath(*parts) for parts in theirs if parts[0] != PACKAGE.name)
+            stack += [f for stem in stems for f in (stem.with_suffix(".py"), stem / "__init__.py") if f.is_file()]
+    return frozenset(found)
+
+
+def packaged(files: Iterable[Path]) -> frozenset[str]:
+    """The modules of this package that files of a user's own import."""
+    names = {name for file in files for name in _own_imports(file)}
+    return frozenset(name for name in names if name.partition(".")[0] == PACKAGE.name and _find(name) is not None)
+
+
+def with_own(digest: str, files: frozenset[Path]) -> str:
+    """The digest of the package's files, changed by what files of a user's own say; as it is without any."""
+    lines = [f"{f.name} {hashlib.sha256(normal(f.read_text('utf-8')).encode()).hexdigest()}" for f in sorted(files)]
+    return hashlib.sha256("\n".join([digest, *lines]).encode()).hexdigest()[:16] if lines else digest
+
+
+def _own_imports(file: Path) -> set[str]:
+    """The modules that a file may import, relative ones as if they lay beside it."""
+    names = set()
+    for node in _imports(ast.parse(file.read_bytes()).body):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        else:
+            base = [node.module] if node.module else []
+            names |= {*base, *(".".join([*base, alias.name]) for alias in node.names)}
+    return names
+
+
+def path(module: str) -> Path:
+    """The file of a module of this package; of a package its `__init__.py`."""
+    found = _find(module)
+    if found is None:
+        raise ModuleNotFoundError(f"no source of {module}")
+    return found
+
+
+@cache
+def imports(module: str) -> tuple[str, ...]:
+    """The modules of this package that `module` imports when it runs; a module's packages are imported before it."""
+    tree = ast.parse(path(module).read_bytes())
+    names = {name for node in _imports(tree.body) for name in _named(node, module)} | set(_looked_up(tree))
+    names |= {name.rpartition(".")[0] for name in [module, *names]}
+    return tuple(sorted(name for name in names if name.split(".")[0] == PACKAGE.name and _find(name) is not None))
+
+
+def _imports(body: Iterable[ast.AST]) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The import statements among the statements of `body`, at any depth."""
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        elif isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            yield from _imports(node.orelse)
+        elif isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
+            for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+                yield from _imports(getattr(node, field, ()))
+
+
+def _looked_up(tree: ast.AST) -> Iterator[str]:
+    """The modules of functions that are named in a string, "module:name", and looked up when they are called."""
+    strings = (n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str))
+    for text in strings:
+        if found := re.fullmatch(rf"({PACKAGE.name}(?:\.\w+)+):\w+", text):
+            yield found[1]
+
+
+def _named(node: ast.Import | ast.ImportFrom, module: str) -> list[str]:
+    """What the statement may import: `from a import b` names the module a, and b if it is one."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    origin = node.module or ""
+    if node.level:
+        package = module if path(module).name == "__init__.py" else module.rpartition(".")[0]
+        base = package.split(".")[: len(package.split(".")) - node.level + 1]
+        origin = ".".join([*base, *filter(None, [node.module])])
+    return [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
+
+
+@cache
+def _find(module: str) -> Path | None:
+    stem = PACKAGE.joinpath(*module.split(".")[1:])
+    return next((f for f in (stem.with_suffix(".py"), stem / "__init__.py") if f.is_file()), None)
+
+
+@cache
+def _compiled(folder: Path) -> tuple[Path, ...]:
+    """The C sources of a folder: the modules beside them build and load them."""
+    return tuple(f for f in sorted(folder.iterdir()) if f.suffix in (".c", ".h"))
+
+
+@cache
+def _file_digest(file: Path) -> str:
+    text = read_source(file)
+    if file.suffix == ".py":
+        text = normal(text.decode()).encode()
+    return hashlib.sha256(text).hexdigest()
+
+
+def normal(source: str) -> str:
+    """The tokens of Python source, one a line; statements that are only a string (docstrings) are left out.
+
+    An f-string is one token as it is written: Python 3.12 and later cut it into pieces, 3.11 does not.
+    """
+    lines = source.splitlines(keepends=True)
+    found: list[str] = []
+    statement: list[str] = []
+    depth, start = 0, (0, 0)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        kind = tokenize.tok_name[token.type]
+        if kind in ("FSTRING_START", "TSTRING_START"):
+            start = start if depth else token.start
+            depth += 1
+        elif kind in ("FSTRING_END", "TSTRING_END"):
+            depth -= 1
+            if depth == 0:
+                statement.append(_between(lines, start, token.end))
+        elif depth or kind in ("COMMENT", "NL", "ENCODING"):
+            continue
+        elif kind in ("NEWLINE", "INDENT", "DEDENT", "ENDMARKER"):
+            if not all(map(_plain_string, statement)):
+                found += [*statement, kind]
+            elif kind in ("INDENT", "DEDENT"):
+                found.append(kind)
+            statement = []
+        else:
+            statement.append(token.string)
+    return "\n".join(found)
+
+
+def _between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
+    part = lines[start[0] - 1 : end[0]]
+    part[-1] = part[-1][: end[1]]
+    part[0] = part[0][start[1] :]
+    return "".join(part)
+
+
+def _plain_string(token: str) -> bool:
+    """Is the token a string that does nothing by itself?"""
+    prefix = token[: min((token.find(q) for q in "'\"" if q in token), default=0)]
+    return token[len(prefix) : len(prefix) + 1] in ("'", '"') and prefix.lower() in ("", "r", "u", "b", "br", "rb")

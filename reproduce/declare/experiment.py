@@ -1,0 +1,274 @@
+"""What a run is: the records that declare it, and the digests that name it.
+
+    Experiment = Problem x System x Algorithm x Clock, all numbers fixed;  Run = Experiment + seed.
+    Panel      = experiments with their seeds that are trained together (a column of a table, an axes of a figure).
+
+Everything here is a frozen value and imports neither torch nor pandas, so that listing, planning and every start of
+Snakemake stay fast.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+import json
+import math
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Literal, Protocol, get_args, get_origin, get_type_hints
+
+from reproduce.declare import closure
+from reproduce.errors import UserError
+
+SCALES = ("smoke", "reduced", "paper")
+PACKAGE = Path(__file__).parents[1]
+PARTS = ("problem", "system", "algorithm", "clock")
+
+COLUMNS = ("seed", "round", "time", "metric", "key", "value", "status")
+"""Of every results file; whatever else a file has are the labels of its experiments."""
+
+Label = str | int | float | bool
+
+
+class Problem(Protocol):
+    """What is optimised: model, loss, clients' data, test sets (`reproduce.problem`)."""
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Names of the data sets that must be in the data folder; empty for embedded data."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One line of a figure or one cell of a table: the four parts of a run with all numbers fixed.
+
+    `labels` are the columns that tell this experiment from its neighbours in the results (algorithm, dataset, ...);
+    they do not enter the digest, so the same training under two names is trained once.
+
+    Raises UserError if the parts do not go together: the clock asks the other parts (`check`), and each says itself
+    what it cannot do. Also for a number that is not finite, a word that a record does not know, and a label that is the
+    name of a column of all results.
+    """
+
+    labels: Mapping[str, Label]
+    problem: Problem
+    system: Any
+    algorithm: Any
+    clock: Any
+
+    def __post_init__(self) -> None:
+        try:
+            if taken := sorted(set(self.labels) & set(COLUMNS)):
+                raise ValueError(f"'{taken[0]}' is a column of all results and cannot be a label")
+            for part in PARTS:
+                _check(getattr(self, part))
+            self.clock.check(self)
+        except ValueError as error:
+            name = ", ".join(f"{key} {value}" for key, value in self.labels.items())
+            raise UserError(f"this experiment cannot be run ({name}): {error}") from error
+
+    def __hash__(self) -> int:
+        return hash(self.declaration)
+
+    @cached_property
+    def declaration(self) -> str:
+        """SHA-256 (16 hex digits) of the four parts with all their numbers."""
+        parts = [canonical(getattr(self, name)) for name in PARTS]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def to_target(self) -> Experiment:
+        """This experiment without what its runs do after they have reached their target; itself if that is nothing."""
+        if getattr(self.clock, "until", None) is None or not getattr(self.clock, "least", 0):
+            return self
+        return dataclasses.replace(self, clock=dataclasses.replace(self.clock, least=0.0))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (16 hex digits) of the declaration and of the source code that gives it its meaning."""
+        return hashlib.sha256(f"{self.declaration}\n{code([self])}".encode()).hexdigest()[:16]
+
+    def record(self) -> dict[str, Any]:
+        """Labels and parts as JSON-ready data, as they stand in the provenance of a result; with records of a user's
+        own also `files`, the SHA-256 of each of their files."""
+        parts = {name: canonical(getattr(self, name)) for name in PARTS}
+        files = {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in sorted(own_files(self))}
+        return {"labels": dict(self.labels), **parts, **({"files": files} if files else {})}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Experiments that are trained together, and the seeds of each.
+
+    `name` is unique within paper and scale and makes file names. `substitute` says in one phrase what stands in for
+    the paper's setting at a smaller scale; it is stamped into every caption. Artifacts that share runs name the same.
+    """
+
+    name: str
+    experiments: tuple[Experiment, ...]
+    seeds: tuple[int, ...]
+    substitute: str = ""
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z0-9-]+", self.name):
+            raise ValueError(f"panel name '{self.name}' must consist of a-z, 0-9 and '-'")
+        if not self.seeds:
+            raise ValueError(f"panel '{self.name}' has an empty list of seeds")
+        if len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0 or max(self.seeds) >= 2**32:
+            raise ValueError(f"panel '{self.name}': seeds are different numbers from 0 to 2^32 - 1")
+        if len({tuple(sorted(map(str, e.labels.items()))) for e in self.experiments}) < len(self.experiments):
+            raise ValueError(f"panel '{self.name}': nothing tells two experiments apart, their labels are the same")
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Data sets that any of the experiments needs."""
+        return tuple(sorted({name for e in self.experiments for name in e.problem.requires}))
+
+
+def _check(value: Any) -> None:
+    """ValueError for a number that JSON cannot hold, and for a word that a record does not know."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        known = _words(type(value))
+        for f in dataclasses.fields(value):
+            inner = getattr(value, f.name)
+            if isinstance(inner, str) and inner not in known.get(f.name, (inner,)):
+                words = ", ".join(f"'{w}'" for w in known[f.name])
+                raise ValueError(f"{type(value).__name__}: {f.name} is one of {words}, not '{inner}'")
+            if isinstance(inner, float) and not math.isfinite(inner):
+                raise ValueError(f"{type(value).__name__}: {f.name} is {inner}, which is no finite number")
+            _check(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _check(inner)
+    elif isinstance(value, Mapping):
+        _check(tuple(value.values()))
+
+
+@cache
+def _words(record: type) -> dict[str, tuple[str, ...]]:
+    """Field -> the words that its type allows, of fields that are of such a type."""
+    hints = get_type_hints(record)
+    return {name: get_args(kind) for name, kind in hints.items() if get_origin(kind) is Literal}
+
+
+def canonical(value: Any) -> Any:
+    """`value` as JSON-ready data: dataclasses become {"type": name, field: ...}, mappings sorted, tuples lists."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: canonical(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"type": kind(type(value)), **fields}
+    if isinstance(value, Mapping):
+        return {str(k): canonical(v) for k, v in sorted(value.items())}
+    if isinstance(value, list | tuple):
+        return [canonical(v) for v in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise TypeError(f"{value!r} cannot be part of an experiment: use numbers, strings, tuples and frozen dataclasses")
+
+
+def kind(record: type) -> str:
+    """The name of a record; of a user's own with its module, lest it be taken for one of this package."""
+    return record.__name__ if record.__module__.startswith("reproduce.") else f"{record.__module__}:{record.__name__}"
+
+
+def same(stored: Any, declared: Any) -> bool:
+    """Is `stored`, which `canonical` made and JSON has carried, the declaration `declared`?
+
+    A field that the record did not have when it was stored must have its default now: that is how records grow.
+    """
+    if dataclasses.is_dataclass(declared) and not isinstance(declared, type):
+        fields = {f.name: f for f in dataclasses.fields(declared)}
+        if not isinstance(stored, Mapping) or stored.get("type") != kind(type(declared)):
+            return False
+        if not set(stored) <= {"type", *fields}:
+            return False
+        old = (same(stored[name], getattr(declared, name)) for name in fields if name in stored)
+        return all(old) and all(_is_default(f, declared) for name, f in fields.items() if name not in stored)
+    if isinstance(declared, list | tuple):
+        pairs = isinstance(stored, list) and len(stored) == len(declared) and zip(stored, declared, strict=True)
+        return bool(pairs is not False and all(same(old, new) for old, new in pairs))
+    return bool(stored == canonical(declared))
+
+
+def recorded(stored: Mapping[str, Any], experiment: Experiment) -> bool:
+    """Do the parts of this entry of a provenance declare `experiment`, whatever its labels are?"""
+    return all(same(stored[name], getattr(experiment, name)) for name in PARTS)
+
+
+def trainings(note: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a provenance says of each training that its result was made by, the newest first: several if seeds were
+    added, or some experiments trained again. Each has the seeds, the code, the commit, the machine and the date, the
+    newest what is of all as well; `only` has the labels of its experiments, if it was not of all that there were."""
+    earlier = list(note.get("earlier", ()))
+    before = set() if "only" in note else {s for training in earlier for s in training["seeds"]}
+    return [{**note, "seeds": [s for s in note.get("seeds", ()) if s not in before]}, *earlier]
+
+
+def training_of(made: Iterable[Mapping[str, Any]], labels: Mapping[str, Label], seed: int) -> Mapping[str, Any]:
+    """The one of `trainings` that the run with these labels and this seed is of."""
+    return next(t for t in made if seed in t["seeds"] and labels in t.get("only", (labels,)))
+
+
+def _is_default(f: dataclasses.Field[Any], value: Any) -> bool:
+    default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
+    return bool(getattr(value, f.name) == default)
+
+
+def code(experiments: Iterable[Experiment]) -> str:
+    """Digest of the source files that can change a number of the experiments (`closure`), own ones included.
+
+    Raises UserError for a record that was not defined in a file.
+    """
+    classes = {c for e in experiments for c in _classes(e)}
+    own = _own(classes)
+    theirs = closure.packaged(own) | closure.OWN if own else frozenset()
+    return closure.with_own(closure.digest(closure.files(frozenset(_packaged(classes)) | theirs)), own)
+
+
+def modules(experiment: Experiment) -> set[str]:
+    """The modules of this package that define the records of the experiment, those of base classes included."""
+    return _packaged(_classes(experiment))
+
+
+def own_files(experiment: Experiment) -> frozenset[Path]:
+    """The files of a user's own that define records of the experiment, with those beside them that they import."""
+    return _own(_classes(experiment))
+
+
+def _packaged(classes: Iterable[type]) -> set[str]:
+    return {c.__module__ for c in classes if c.__module__.startswith("reproduce.")}
+
+
+def _own(classes: Iterable[type]) -> frozenset[Path]:
+    theirs = {c.__module__: c for c in classes if c.__module__.partition(".")[0] not in _KNOWN}
+    try:
+        return closure.own(frozenset(Path(inspect.getfile(c)) for c in theirs.values()))
+    except (OSError, TypeError) as error:
+        raise UserError(
+            f"the code of {', '.join(theirs)} is in no file: put the class into one, and name it"
+        ) from error
+
+
+_KNOWN = {"reproduce", *sys.stdlib_module_names}
+
+
+def _classes(experiment: Experiment) -> set[type]:
+    """The classes of the records of the experiment, and their bases."""
+    found: set[type] = set()
+    stack: list[Any] = [getattr(experiment, name) for name in PARTS]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str | int | float):
+            continue
+        if dataclasses.is_dataclass(value):
+            found |= set(inspect.getmro(type(value)))
+            stack += [getattr(value, f.name) for f in dataclasses.fields(value)]
+        elif isinstance(value, list | tuple):
+            stack += value
+        elif isinstance(value, Mapping):
+            stack += value.values()
+    return found

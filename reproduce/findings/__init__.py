@@ -1,0 +1,1 @@
+"""The pages that say what came out, from committed cells."""

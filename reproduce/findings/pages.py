@@ -1,0 +1,165 @@
+"""The pages that say what came out: every number is read from a committed file.
+
+A template (`docs/findings/templates/*.md`, Jinja) asks `cells`, `printed`, `panel` and `minutes` for its numbers, and
+`verdict` for the word on a claim; all verdicts stand in `docs/verdicts`. `python -m reproduce findings` writes the
+pages, and a test compares the two. So no sentence keeps an old number or verdict.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reproduce.errors import UserError
+from reproduce.files import read_text
+from reproduce.findings.quotes import FUNCTIONS
+from reproduce.papers import PAPERS
+from reproduce.papers.coverage import coverage, coverage_table
+from reproduce.papers.described import settings_table
+
+if TYPE_CHECKING:
+    from reproduce.verdicts.scoreboard import Verdict
+
+TEMPLATES = Path("docs/findings/templates")
+"""That of README.md is for what stands there between `<!-- results -->` and `<!-- end of results -->`; its coverage,
+and the settings in docs/papers, stand between like lines."""
+
+FINDING = "<!--finding-->"
+
+
+def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
+    """Page -> what it should hold; and why others cannot be written, whose templates ask for what is not there."""
+    from reproduce.verdicts import markdown, scoreboard
+
+    results = root / "results"
+    boards = {scale: scoreboard.scoreboard(scale, results) for scale in ("paper", "reduced")}
+    found = {
+        root / f"docs/verdicts/{scale}.md": markdown.scoreboard(scale, board, scoreboard.coverage(scale, results))
+        for scale, board in boards.items()
+    }
+    failed = []
+    for template in sorted((root / TEMPLATES).glob("*.md")):
+        try:
+            text = rendered(template)
+        except UserError as error:
+            failed.append(f"{TEMPLATES / template.name}: {error}")
+            continue
+        if template.name == "README.md":
+            blocks = {"coverage": coverage_table(), "claims": claims_table(boards), "results": text}
+            found[root / "README.md"] = _between(root / "README.md", blocks)
+        else:
+            found[root / "docs/findings" / template.name] = text
+    for paper in PAPERS:
+        page = root / f"docs/papers/{paper}.md"
+        found[page] = _between(page, {f"settings {s}": settings_table(paper, s) for s in ("paper", "reduced")})
+    return found, failed
+
+
+def rendered(template: Path) -> str:
+    """A template's text with the numbers of the working directory. UserError if it asks for what is not there."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+
+    environment = Environment(
+        loader=FileSystemLoader(template.parent),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {f.__name__: f for f in FUNCTIONS}
+    environment.globals["coverage"] = {c.paper: c for c in coverage()}
+    try:
+        return reflow(environment.get_template(template.name).render())
+    except TemplateError as error:
+        raise UserError(str(error)) from None
+
+
+def sentences(root: Path = Path()) -> dict[str, list[str]]:
+    """Paper -> what we found, in a few sentences (Markdown), read from the rendered pages; none where these are not.
+
+    They are what stands before `<!--finding-->` in a paragraph or list item of the paper's page; a paper without a page
+    has its results in README.md.
+    """
+    found = {}
+    for paper in PAPERS:
+        page = root / f"docs/findings/{paper}.md"
+        if page.is_file():
+            blocks = re.split(r"\n\s*\n|\n(?=- )", read_text(page))
+            marked = [block.partition(FINDING) for block in blocks]
+            found[paper] = [" ".join(before.split()).removeprefix("- ") for before, mark, _ in marked if mark]
+        elif (root / "README.md").is_file():
+            lines = read_text(root / "README.md").splitlines()
+            rows = [line.strip("| ").split(" | ") for line in lines if line.startswith(f"| {paper} |")]
+            found[paper] = [f"{row[1]}: {row[-1]}." for row in rows if len(row) == 5]
+    return found
+
+
+def claims_table(boards: Mapping[str, Sequence[Verdict]]) -> str:
+    """Markdown: how many claims are judged at each scale, by what their verdicts rest on."""
+    from reproduce.verdicts.scoreboard import by_ground
+    from reproduce.verdicts.verdict import VERDICTS
+
+    judged = [v for v in VERDICTS if v != "not run"]
+    lines = [
+        f"| verdicts rest on | {' | '.join(f'{scale} scale: {v}' for scale in boards for v in judged)} |",
+        "| --- |" + " ---: |" * len(boards) * len(judged),
+    ]
+    for rows in zip(*(by_ground(board) for board in boards.values()), strict=True):
+        counts = [count for _, _, *counts in rows for count in counts]
+        lines.append(f"| {rows[0][0]} | {' | '.join(counts)} |")
+    total = " and ".join(
+        f"{sum(v.verdict != 'not run' for v in board)} of {len(board)} at {scale} scale"
+        for scale, board in boards.items()
+    )
+    return f"Claims of the papers that are judged: {total}.\n\n" + "\n".join(lines)
+
+
+def _between(page: Path, blocks: Mapping[str, str]) -> str:
+    """The page with new text after each line `<!-- NAME ... -->`, up to `<!-- end of NAME's first word -->`."""
+    text = read_text(page)
+    for name, block in blocks.items():
+        begin, end = f"<!-- {name} -->", f"<!-- end of {name.split()[0]} -->"
+        before, opened, rest = text.partition(begin)
+        _, closed, after = rest.partition(end)
+        if not (opened and closed):
+            raise UserError(f"{page} must contain the lines '{begin}' and '{end}'")
+        text = f"{before}{begin}\n\n{block.strip()}\n\n{end}{after}"
+    return text
+
+
+def reflow(text: str, width: int = 124) -> str:
+    """Markdown with its paragraphs and list items filled; tables, headings, images and code stay as they are."""
+    blocks = re.split(r"\n(?=\s*\n|- |\||#|!\[)|(?<=\|)\n(?!\|)", text.strip())
+    return "\n".join(_filled(b, width) for b in blocks) + "\n"
+
+
+def _filled(block: str, width: int) -> str:
+    lead = block.lstrip("\n")
+    if not lead.strip() or lead.startswith(("|", "#", "![", "    ", "```", "<!--")):
+        return block
+    space = "\n" * (len(block) - len(lead))
+    words = textwrap.fill(
+        " ".join(lead.split()), width, subsequent_indent="  " if lead.startswith("- ") else "",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return space + words
+
+
+def literals(template: str) -> list[str]:
+    """Digits that a template has written out: those of names, references, links and settings ("λ = 0.3") aside."""
+    text = re.sub(r"\{[{%#].*?[}%#]\}|`[^`]*`|\]\([^)]*\)|<!--.*?-->", " ", template, flags=re.DOTALL)
+    for known in (_REFERENCE, _SETTING, _NAME):
+        text = re.sub(known, " ", text)
+    return re.findall(r"\S*\d\S*", text)
+
+
+_NUMBERS = r"[\d]+(\.\d+)*(\([a-d]\))?"
+_REFERENCE = (
+    rf"\b(Figs?|Tables?|Algorithms?|Sec|Section|Theorem|[Aa]pp|[Aa]ppendix|eqs?|c)\.?\s?\(?[A-Z]?\.?{_NUMBERS}"
+    rf"((,| and| to|-)\s?(Figs?\.\s|Tables?\s)?{_NUMBERS})*\)?|\(\d+\)"
+)
+_SETTING = rf"(λ|rate|mean K|K|V|n|ratio|alpha)( =| of)? {_NUMBERS}((,| and| to) {_NUMBERS})*"
+_NAME = r"\b(a9a|CIFAR-100?|CINIC-10|VGG-19|ResNet-18|DP[12]|95 %|arXiv [\d.]+|c\d\d)(?=\W|$)"

@@ -1,0 +1,329 @@
+"""Numbers for sentences: selections of committed cells, and what the pages say of them.
+
+The templates of `reproduce.findings.pages` call the functions in `FUNCTIONS`; each returns text.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reproduce.errors import UserError, unknown
+from reproduce.papers import artifacts
+from reproduce.papers.coverage import total
+from reproduce.store import reading
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Rows of a file of cells. Calling it narrows: `c(algorithm="fedacs")`, `c(n=[10, 20])`."""
+
+    rows: pd.DataFrame
+    name: str
+
+    def __call__(self, **where: Any) -> Cells:
+        rows = self.rows
+        for column, wanted in where.items():
+            if column not in rows:
+                raise UserError(f"{self.name} has no column '{column}'; it has {', '.join(map(str, rows.columns))}")
+            values = {_key(w) for w in (wanted if isinstance(wanted, list) else [wanted])}
+            rows = rows[rows[column].map(_key).isin(values)]
+            if rows.empty:
+                raise UserError(f"{self.name} has no rows with {column} = {wanted} (and {where})")
+        return Cells(rows, self.name)
+
+    @property
+    def seeds(self) -> pd.Series:
+        """seed -> value. UserError if the rows belong to more than one setting."""
+        found = self.rows.set_index("seed")["value"] if "seed" in self.rows else self.rows["value"]
+        if found.index.duplicated().any() or ("seed" not in self.rows and len(found) > 1):
+            raise UserError(f"{self.name}: these rows are of more than one setting:\n{self.rows}")
+        return found
+
+    @property
+    def censored(self) -> bool:
+        """Is any of the values a lower bound?"""
+        return "censored" in self.rows and bool((self.rows["censored"] == "True").any())
+
+    def mean(self, digits: int = 1) -> str:
+        """The mean over seeds; "> 200" where one was not there by the end, "diverged" where one diverged."""
+        values = self.seeds
+        if values.isna().any():
+            return f"{int(values.isna().sum())} of {len(values)} diverged"
+        return f"{'> ' * self.censored}{values.mean():,.{digits}f}"
+
+    def spread(self, digits: int = 1) -> str:
+        """Mean ± sample standard deviation over seeds; a bound has none."""
+        values = self.seeds
+        none = self.censored or values.isna().any()
+        return self.mean(digits) + ("" if none else f" ± {values.std(ddof=1):.{digits}f}")
+
+    def range(self, digits: int = 1, over: str | Iterable[str] = "algorithm") -> str:
+        """Least to greatest of the means over seeds, one mean for each value of `over`. UserError if a run diverged."""
+        if self.rows["value"].isna().any():
+            raise UserError(f"{self.name}: a run of these diverged, so there is no least and no greatest mean")
+        means = self.rows.groupby([over] if isinstance(over, str) else list(over))["value"].mean()
+        low, high = f"{means.min():,.{digits}f}", f"{means.max():,.{digits}f}"
+        return low if low == high else f"{low} to {high}"
+
+    def average(self, *over: str) -> Cells:
+        """The mean over the columns `over`, seed by seed; a lower bound where one of the values is, and NaN where one
+        diverged."""
+        keep = [c for c in self.rows.columns if c not in (*over, "value", "censored", "text")]
+        groups = self.rows.groupby(keep, sort=False, dropna=False)
+        found = groups["value"].agg(lambda mine: mine.mean(skipna=False)).to_frame()
+        if "censored" in self.rows:
+            found["censored"] = groups["censored"].agg(lambda mine: str((mine == "True").any()))
+        return Cells(found.reset_index(), self.name)
+
+
+def cells(artifact: str) -> Cells:
+    """The committed cells of "paper/fedacs_fig7": scale, then paper and name."""
+    scale, _, name = artifact.partition("/")
+    path = Path(f"results/{scale}/cells/{name}.csv")
+    try:
+        return _valued(reading.cells(path), path) if os.path.lexists(path) else _read(path)
+    except reading.Unusable as error:
+        raise UserError(f"{path}: {error}; render it again") from error
+
+
+def played(name: str) -> Cells:
+    """The rows that `python -m reproduce play ... -o play/reduced/across` wrote, of "reduced/across"."""
+    return _read(Path(f"play/{name}.csv"))
+
+
+def printed(artifact: str) -> Cells:
+    """The numbers that a paper prints, of "fedacs/table1"."""
+    paper, _, name = artifact.partition("/")
+    return _read(Path(f"reproduce/papers/{paper}/reported/{name}.csv"))
+
+
+def lead(a: Cells, b: Cells, digits: int = 1) -> str:
+    """Mean of a - b over the seeds that both have, with the 95 % t-interval: "9.4 (4.5 to 14.4)".
+
+    Where a missed a target in some seed the numbers are lower bounds, and so is the interval's lower end; there is no
+    upper one: "9.4 (4.5 or more)". Where b did, the other way round; where both did, there is no interval.
+    """
+    a, b = _shared(a, b)
+    mean, low, high = (f"{number:.{digits}f}".replace("-", "−") for number in _gap(a, b))
+    if a.censored and b.censored:
+        return f"{mean} (bounds on both sides)"
+    return f"{mean} " + (
+        f"({low} or more)" if a.censored else f"({high} or less)" if b.censored else f"({low} to {high})"
+    )
+
+
+def _gap(a: Cells, b: Cells) -> tuple[float, float, float]:
+    """Mean of a - b over the seeds that both have, and its 95 % t-interval."""
+    from reproduce.report.intervals import t_interval
+
+    a, b = _shared(a, b)
+    gaps = a.seeds - b.seeds
+    if gaps.isna().any():
+        raise UserError(f"{a.name} and {b.name}: a lead needs two seeds that both have, and none that diverged")
+    return (float(gaps.mean()), *t_interval(list(gaps)))
+
+
+def _shared(a: Cells, b: Cells) -> tuple[Cells, Cells]:
+    """The rows of the seeds that both have, two at least."""
+    both = a.seeds.index.intersection(b.seeds.index)
+    if len(both) < 2:
+        raise UserError(f"{a.name} and {b.name}: a lead needs two seeds that both have")
+    return Cells(a.rows[a.rows["seed"].isin(both)], a.name), Cells(b.rows[b.rows["seed"].isin(both)], b.name)
+
+
+OUTCOMES = ("ahead", "not told apart", "equal", "behind", "diverged", "failed", "not trained", "refused")
+
+
+def outcome(a: Cells, b: Cells) -> str:
+    """How a stands to b on the same seeds of a play, one of `OUTCOMES`: by the 95 % t-interval of the difference, equal
+    where the seeds agree but for rounding; or why one of them has no numbers."""
+    states = {str(s).partition(":")[0] for c in (a, b) for s in c.rows["status"]}
+    for word in ("refused", "not trained", "failed", "diverged"):
+        if word in states:
+            return word
+    _, low, high = _gap(a, b)
+    if (a.seeds - b.seeds).abs().max() <= 1e-9 * a.seeds.abs().max():
+        return "equal"
+    low, high = (low, high) if _sign(a) > 0 else (-high, -low)
+    return "ahead" if low > 0 else "behind" if high < 0 else "not told apart"
+
+
+def outcomes(a: Cells, b: Cells, over: str) -> dict[str, list[str]]:
+    """Outcome -> values of the column `over`, of all values that a has: how a stands to b there."""
+    found: dict[str, list[str]] = {word: [] for word in OUTCOMES}
+    for value in dict.fromkeys(a.rows[over]):
+        found[outcome(a(**{over: value}), b(**{over: value}))].append(value)
+    return found
+
+
+def told(a: Cells, b: Cells, digits: int = 1) -> str:
+    """The outcome with the difference: "ahead: 9.4 (4.5 to 14.4)"."""
+    found = outcome(a, b)
+    return f"{found}: {lead(a, b, digits)}" if found in ("ahead", "not told apart", "behind") else found
+
+
+def leaders(c: Cells) -> list[str]:
+    """The algorithm of the best mean on a benchmark, then those not told apart from it; [] if nothing was trained."""
+    fine = [str(name) for name, mine in c.rows.groupby("algorithm", sort=False) if (mine["status"] == "ok").all()]
+    if not fine:
+        return []
+    best = max(fine, key=lambda name: _sign(c) * c(algorithm=name).seeds.mean())
+    like = (name for name in fine if outcome(c(algorithm=name), c(algorithm=best)) in ("not told apart", "equal"))
+    return [best, *(name for name in like if name != best)]
+
+
+def _sign(c: Cells) -> int:
+    """1 where more is better, -1 for distances."""
+    return -1 if set(c.rows["metric"]) == {"distance"} else 1
+
+
+def share(a: Cells, b: Cells, digits: int = 2) -> str:
+    """Mean of a over mean of b; "> 4.42" or "< 0.5" where one of them is a lower bound, "–" where both are."""
+    if a.censored and b.censored:
+        return "–"
+    bound = "> " if a.censored else "< " if b.censored else ""
+    return f"{bound}{a.seeds.mean() / b.seeds.mean():.{digits}f}"
+
+
+def rmse(ours: Cells, theirs: Cells, digits: int = 2) -> str:
+    """Root mean square of our mean over seeds minus the printed number, over all cells that both have."""
+    both = _both(ours, theirs)
+    return f"{((both['value_ours'] - both['value_theirs']) ** 2).mean() ** 0.5:.{digits}f}"
+
+
+def common(ours: Cells, theirs: Cells) -> int:
+    """How many cells both have."""
+    return len(_both(ours, theirs))
+
+
+def off(ours: Cells, theirs: Cells, points: float) -> int:
+    """How many cells that both have are more than so many points apart."""
+    both = _both(ours, theirs)
+    return int(((both["value_ours"] - both["value_theirs"]).abs() > points).sum())
+
+
+def unlike(ours: Cells, theirs: Cells, points: float = 0.0, printed_seeds: int = 3) -> int:
+    """How many of the cells that are more than `points` apart differ by Welch's test at 5 %, our standard deviation
+    over seeds against the printed one (of `printed_seeds` runs); cells without spread on both sides are left out."""
+    from scipy.stats import ttest_ind_from_stats
+
+    both = _both(ours, theirs)
+    both = both[(both["value_ours"] - both["value_theirs"]).abs() > points]
+    both = both[(both["spread_ours"] > 0) & (both["spread_theirs"] > 0)]
+    left, right = (
+        [both[f"{n}_{side}"].to_numpy(float) for n in ("value", "spread", "seeds")] for side in ("ours", "theirs")
+    )
+    right[2] = left[2] * 0 + printed_seeds
+    return int((ttest_ind_from_stats(*left, *right, equal_var=False).pvalue < 0.05).sum())
+
+
+def multiples(c: Cells, step: float) -> int:
+    """How many values are multiples of `step`: an accuracy of one run over so many images is one of 100 / images."""
+    parts = c.rows["value"] / step
+    return int(((parts - parts.round()).abs() < 1e-6).sum())
+
+
+def behind(c: Cells, over: str, digits: int = 1, **chosen: Any) -> str:
+    """How far the mean of `chosen` is at most from the best mean of its group; groups differ in all but `over`."""
+    by = [n for n in _setting(c) if n != over]
+    best = c.rows.groupby([*by, over])["value"].mean().groupby(by).max()
+    return f"{(best - c(**chosen).rows.groupby(by)['value'].mean()).max():.{digits}f}"
+
+
+def apart(a: Cells, b: Cells, digits: int = 1) -> str:
+    """Largest difference, either way, between the means of a and b, setting by setting in the order of the rows."""
+    left, right = ([g.mean() for _, g in c.rows.groupby(_setting(c), sort=False)["value"]] for c in (a, b))
+    return f"{max(abs(x - y) for x, y in zip(left, right, strict=True)):.{digits}f}"
+
+
+def verdict(claim: str) -> str:
+    """The verdict on "paper/fedagrac/c16", scale, then the claim's id, from the committed cells: "contradicted"."""
+    from reproduce.verdicts.claims import claims_files
+    from reproduce.verdicts.scoreboard import scoreboard
+
+    scale, _, name = claim.partition("/")
+    files = claims_files()
+    for file in files:
+        if chosen := tuple(c for c in file.claims if c.id == name):
+            return scoreboard(scale, files=[replace(file, claims=chosen)])[0].verdict
+    raise unknown("claim", name, [c.id for file in files for c in file.claims])
+
+
+def panel(scale: str, paper: str, name: str) -> Any:
+    """A declared panel, for the settings in the text."""
+    for artifact in artifacts():
+        for found in artifact.panels(scale) if artifact.paper == paper else ():
+            if found.name == name:
+                return found
+    raise UserError(f"{paper} has no panel '{name}' at scale {scale}")
+
+
+def minutes(scale: str, paper: str, *jobs: str) -> str:
+    """Processor time of the committed runs (of all jobs whose names begin so) by their provenance, rounded.
+
+    Results from before it was recorded count with their time on the clock.
+    """
+    seconds = 0.0
+    for file in sorted(Path(f"results/{scale}/{paper}").glob("*.parquet")):
+        if not jobs or file.stem.startswith(jobs):
+            try:
+                note = reading.note(file)
+            except reading.Unusable as error:
+                raise UserError(f"{file}: {error}; restore it") from error
+            seconds += note.get("cpu_seconds", note.get("seconds", 0.0))
+    if not seconds:
+        return "seconds"
+    return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{max(1, round(seconds / 60))} min"
+
+
+def _setting(c: Cells) -> list[str]:
+    return [n for n in c.rows.columns if n not in ("value", "seed", "std", "censored", "text")]
+
+
+def _both(ours: Cells, theirs: Cells) -> pd.DataFrame:
+    """The cells that both have: value, sample deviation `spread` and number of `seeds`, _ours and _theirs."""
+    import pandas as pd
+
+    keys = [c for c in theirs.rows.columns if c in ours.rows.columns and c not in ("seed", "value", "std", "artifact")]
+    left, right = (f.rows.assign(**{k: f.rows[k].map(_key) for k in keys}) for f in (ours, theirs))
+    means = left.groupby(keys)["value"].agg(value="mean", spread="std", seeds="count").reset_index()
+    printed_std = pd.to_numeric(right["std"], errors="coerce") if "std" in right else float("nan")
+    right = right[[*keys, "value"]].assign(spread=printed_std, seeds=0)
+    return means.merge(right, on=keys, suffixes=("_ours", "_theirs"))
+
+
+def _read(file: Path) -> Cells:
+    import pandas as pd
+
+    if not file.is_file():
+        raise UserError(f"{file} is not there: run in the repository, or render the artifact first")
+    return _valued(pd.read_csv(file, dtype=str, keep_default_na=False), file)
+
+
+def _valued(rows: pd.DataFrame, file: Path) -> Cells:
+    """Rows of text with their values as numbers."""
+    import pandas as pd
+
+    return Cells(rows.assign(value=pd.to_numeric(rows["value"], errors="coerce")), str(file))
+
+
+def _key(value: Any) -> Any:
+    """Equal for 0.30, "0.3" and 0.3."""
+    try:
+        return float(value)
+    except ValueError:
+        return str(value)
+
+
+FUNCTIONS = (
+    *(cells, printed, lead, share, rmse, common, off, unlike, multiples, behind, apart, panel, minutes, total, verdict),
+    *(played, outcome, outcomes, told, leaders),
+)
+"""What templates can call."""

@@ -1,0 +1,325 @@
+"""The networks of the five papers: records that name the modules of `reproduce.models`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Literal
+
+from reproduce.models.graph import Graph, graph_of
+from reproduce.models.model import Initial, Model
+
+
+@dataclass(frozen=True)
+class Softmax(Model):
+    """Multinomial logistic regression: one linear layer (`linear` of dynamic_init, `lr` of fedagrac).
+
+    Its representation is its logits, as in dynamic_init.
+    """
+
+    features: int
+    classes: int
+    make = "reproduce.models.small:softmax"
+
+
+@dataclass(frozen=True)
+class MLP(Model):
+    """Fully connected ReLU network with one hidden layer."""
+
+    features: int
+    hidden: int
+    classes: int
+    make = "reproduce.models.small:perceptron"
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        return {**vars(self), "hidden": (self.hidden,)}
+
+
+@dataclass(frozen=True)
+class Perceptron(Model):
+    """Linear layers `fc1`, `fc2`, ... with ReLU between them; hidden: the units of all layers but the last."""
+
+    features: int
+    hidden: tuple[int, ...]
+    classes: int
+    make = "reproduce.models.small:perceptron"
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Units from the input to the output."""
+        return (self.features, *self.hidden, self.classes)
+
+    def narrowed(self, width: float, scale: bool = True) -> Perceptron:
+        """Hidden layers with the first ceil(width * n) of n units; there are no convolutions to scale."""
+        return replace(self, hidden=tuple(math.ceil(width * n - 1e-9) for n in self.hidden))
+
+
+@dataclass(frozen=True)
+class ConvNet(Model):
+    """Two convolutions, each followed by ReLU and 2x2 max-pooling, then linear layers with ReLU between.
+
+    One family covers the small networks of fedacs (Table 3), fedagrac (Table 3) and defedavg (Sec. 4.1.2).
+    `dropout` acts before every linear layer if `dropout_at` is "all", before the first if "first", before the last if
+    "last"; `channel_dropout` drops whole channels after the second convolution. `initialisation` "kaiming" is
+    fan-in Kaiming-normal with zero biases in all layers but the last.
+    """
+
+    channels: int
+    size: int
+    widths: tuple[int, int]
+    hidden: tuple[int, ...]
+    classes: int = 10
+    kernel: int = 5
+    padding: int = 0
+    dropout: float = 0.0
+    dropout_at: str = "all"
+    channel_dropout: float = 0.0
+    initialisation: str = "default"
+    activation: bool = True
+    make = "reproduce.models.small:convnet"
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "initialisation"}
+
+    def initial(self, name: str) -> Initial:
+        last = f"fc{len(self.hidden) + 1}"
+        if self.initialisation == "default" or name.startswith(last):
+            return super().initial(name)
+        if name.endswith("bias"):
+            return Initial("constant", 0.0)
+        return Initial("normal", math.sqrt(2 / math.prod(self.shapes[name][1:])))
+
+
+@dataclass(frozen=True)
+class NormConvNet(Model):
+    """Blocks of 3x3 convolutions, each with normalisation and ReLU, and 2x2 max-pooling; then one hidden layer with
+    dropout. The default is the network of arXiv 2410.05662 for SVHN (667,178 parameters).
+
+    blocks: widths of the convolutions, one tuple per block. normalisation: "static" (the statistics of the batch at
+    hand, also in evaluation), "running" (as the paper's code: evaluation uses running statistics, which are averaged
+    like parameters) or "none".
+    """
+
+    channels: int = 3
+    size: int = 32
+    blocks: tuple[tuple[int, ...], ...] = ((32, 32), (64, 64), (128,))
+    hidden: int = 256
+    classes: int = 10
+    dropout: float = 0.4
+    normalisation: Literal["static", "running", "none"] = "static"
+    make = "reproduce.models.small:norm_convnet"
+
+    def __post_init__(self) -> None:
+        if self.normalisation not in ("static", "running", "none"):
+            raise ValueError(f"unknown normalisation '{self.normalisation}'")
+
+
+@dataclass(frozen=True)
+class ProjectedConvNet(Model):
+    """Two 5x5 convolutions with running normalisation, ReLU and 2x2 max-pooling, three hidden layers, a projection with
+    layer normalisation, and a classifier: the older network of arXiv 2410.05662 for MOON on SVHN (142,254 parameters).
+    """
+
+    channels: int = 3
+    size: int = 32
+    widths: tuple[int, int] = (6, 16)
+    hidden: tuple[int, ...] = (200, 100, 100)
+    projection: int = 256
+    classes: int = 10
+    dropout: float = 0.5
+    make = "reproduce.models.small:projected_convnet"
+
+
+@dataclass(frozen=True)
+class FastText(Model):
+    """The mean embedding of a text's tokens, id 0 being padding, and a linear layer.
+
+    The default is the network of arXiv 2410.05662 for AG News: 9,157,804 parameters. Row 0 of the embedding stays zero.
+    """
+
+    vocabulary: int = 30_522
+    width: int = 300
+    classes: int = 4
+    make = "reproduce.models.small:fasttext"
+
+    @property
+    def parts(self) -> tuple[Model, ...]:
+        return (self.with_rows(1),)
+
+    @property
+    def graph(self) -> Graph:
+        """That of a table with one row, since tables of any size are asked for (`engine.sparse`)."""
+        graph = graph_of(self.with_rows(1))
+        return replace(graph, shapes=graph.shapes | {self.embedding: (self.vocabulary, self.width)})
+
+    @property
+    def tokens(self) -> int:
+        return self.vocabulary
+
+    @property
+    def embedding(self) -> str:
+        return "embedding.weight"
+
+    def with_rows(self, rows: int) -> FastText:
+        """The same with so many rows of the embedding."""
+        return replace(self, vocabulary=rows)
+
+    def initial(self, name: str) -> Initial:
+        return Initial("rows", 1.0) if name == self.embedding else super().initial(name)
+
+
+@dataclass(frozen=True)
+class ResNet(Model):
+    """torchvision's residual network with static batch normalisation and a stem of 3 x 3 (fiarse).
+
+    `widths` are the channels of the stages, `blocks` their numbers of basic blocks; every stage but the first starts
+    with stride 2. The default is ResNet-18 for 32x32 images; one block per stage and stride 2 make the reduced net.
+    `width` < 1 keeps the first ceil(width * c) channels of every layer and divides convolution outputs by it (the
+    scaler of HeteroFL, which normalisation undoes up to its epsilon).
+    """
+
+    channels: int = 3
+    classes: int = 10
+    widths: tuple[int, ...] = (64, 128, 256, 512)
+    blocks: tuple[int, ...] = (2, 2, 2, 2)
+    stem_stride: int = 1
+    width: float = 1.0
+    make = "reproduce.models.library:small_image_resnet"
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "width"}
+
+    @property
+    def graph(self) -> Graph:
+        if self.width == 1:
+            return graph_of(self)
+        return _narrowed(self)
+
+    def narrowed(self, width: float, scale: bool = True) -> ResNet:
+        narrow = replace(self, width=width)
+        return narrow if scale else replace(self, widths=tuple(map(narrow.kept_channels, self.widths)))
+
+    def kept_channels(self, channels: int) -> int:
+        return math.ceil(self.width * channels - 1e-9)
+
+
+@cache
+def _narrowed(model: ResNet) -> Graph:
+    return replace(model, width=1.0).graph.narrowed(model.kept_channels, 1 / model.width)
+
+
+@dataclass(frozen=True)
+class EarlyExits(ResNet):
+    """A residual network that ends with the last of its exits (ScaleFL, Ilhan et al., CVPR 2023).
+
+    exits: after how many basic blocks there is a classifier (global average pool, linear), ascending. One exit after
+        all blocks is the plain network, parameter by parameter. ValueError if they do not ascend within the blocks.
+
+    `width` < 1 keeps the first floor(width * c) channels, as ScaleFL's code does, one at least.
+    """
+
+    exits: tuple[int, ...] = (8,)
+    make = "reproduce.models.library:EarlyExits"
+
+    def __post_init__(self) -> None:
+        ascending(self.exits, sum(self.blocks), "blocks")
+
+    @property
+    def parts(self) -> tuple[Model, ...]:
+        return tuple(replace(self, exits=self.exits[: i + 1]) for i in range(len(self.exits)))
+
+    def cut(self, exits: int, width: float) -> EarlyExits:
+        return replace(self, exits=self.exits[:exits], width=width)
+
+    def kept_channels(self, channels: int) -> int:
+        return floor(self.width, channels)
+
+
+@dataclass(frozen=True)
+class ImageNetResNet(Model):
+    """torchvision's ResNet-18 or ResNet-34 with linear layers before the classifier (dynamic_init).
+
+    depth: 18 or 34. projection: sizes of the layers between the pooled features (512) and the classifier; their last
+    output is the representation. init: "imagenet" reads the backbone's tensors from a file (engine/weights.py);
+    "random" is Kaiming-normal by fan-out, and the last scale of each block starts at 0. width: channels of the first
+    stage; other widths than 64 have no stored weights.
+    """
+
+    depth: Literal[18, 34] = 18
+    classes: int = 10
+    projection: tuple[int, ...] = (512, 256)
+    init: Literal["imagenet", "random"] = "random"
+    width: int = 64
+    make = "reproduce.models.library:imagenet_resnet"
+
+    def __post_init__(self) -> None:
+        if self.depth not in (18, 34) or self.init not in ("imagenet", "random"):
+            raise ValueError(f"no ResNet of depth {self.depth} with initial weights '{self.init}'")
+        if self.pretrained and self.width != 64:
+            raise ValueError(f"a ResNet of width {self.width} has no stored weights")
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "init"}
+
+    @property
+    def pretrained(self) -> str:
+        return f"imagenet-resnet{self.depth}" if self.init == "imagenet" else ""
+
+    def is_stored(self, name: str) -> bool:
+        return bool(self.pretrained) and not name.startswith("fc")
+
+    def initial(self, name: str) -> Initial:
+        shape = self.shapes[name]
+        if len(shape) == 4:
+            outputs, _, height, width = shape
+            return Initial("normal", (2 / (height * width * outputs)) ** 0.5)
+        return Initial("constant", 0.0) if name.endswith("bn2.weight") else super().initial(name)
+
+
+@dataclass(frozen=True)
+class AlexNet(Model):
+    """AlexNet for 32x32 images (fedagrac, Table 4): 7,212,874 parameters with ten classes."""
+
+    classes: int = 10
+    make = "reproduce.models.library:alexnet"
+
+
+@dataclass(frozen=True)
+class VGG19(Model):
+    """torchvision's VGG-19 for 32x32 images, without normalisation (fedagrac, Table 5): 20,554,826 parameters with ten
+    classes."""
+
+    classes: int = 10
+    make = "reproduce.models.library:vgg19"
+
+    def initial(self, name: str) -> Initial:
+        if len(self.shapes[f"{name.rpartition('.')[0]}.weight"]) != 4:
+            return super().initial(name)
+        if name.endswith("bias"):
+            return Initial("constant", 0.0)
+        outputs, _, height, width = self.shapes[name]
+        return Initial("normal", math.sqrt(2 / (height * width * outputs)))
+
+
+def ascending(exits: tuple[int, ...], depth: int, parts: str) -> None:
+    """ValueError unless the exits ascend within the depth of the network."""
+    if not exits or list(exits) != sorted({e for e in exits if 1 <= e <= depth}):
+        raise ValueError(f"exits ascend from 1 to the {depth} {parts} of the network, not {exits}")
+
+
+def floor(width: float, units: int) -> int:
+    """The share `width` of so many units, as ScaleFL's code rounds it; one at least."""
+    return max(1, math.floor(width * units + 1e-9))
+
+
+SVHN_CNN = NormConvNet(normalisation="running")
+"""`svhn_cnn` of dynamic_init: SVHN, Tables 3 and 5."""
+CNN_SVHN = NormConvNet(blocks=((32,), (64,), (128,)), dropout=0.5, normalisation="none")
+"""`cnn_svhn` of dynamic_init: SVHN, Tables 8-14, all algorithms but MOON."""
+SVHN_CONS = ProjectedConvNet()
+"""`svhn_cons` of dynamic_init: the same for MOON."""

@@ -1,0 +1,195 @@
+"""What a model is: a record that names a module of torch and its arguments.
+
+A record is a frozen value that needs no torch. The module is traced once and becomes a graph (`graph.py`), which serves
+one client, a stack of clients, compiled code, and the counting of parameters and multiplications.
+
+The vector of a model holds the module's parameters and its stored buffers of floating point, by the names and in the
+order of its state. Buffers (running means and variances) are left alone by steps of SGD, moved by forward passes in
+training, and averaged by servers; counters are no part of it.
+"""
+
+from __future__ import annotations
+
+import math
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from reproduce.models.count import Count, Shapes
+from reproduce.models.graph import Graph, graph_of
+
+
+@dataclass(frozen=True)
+class Initial:
+    """How one tensor starts: `kind` uniform, normal or constant, `scale` = half-width, deviation or value.
+
+    "rows" is normal with a first row of zeros (embeddings, whose row 0 is the padding).
+    """
+
+    kind: str
+    scale: float
+
+
+@dataclass(frozen=True)
+class Model:
+    """A network. `make` names the callable that gives its module, "module:name"; the fields are the arguments."""
+
+    make: ClassVar[str] = ""
+    foreign: ClassVar[bool] = False
+    """Is it a user's own, whose module says itself how it starts and may run by itself?"""
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """What the callable is given."""
+        return dict(vars(self))
+
+    def module(self) -> Any:
+        """The module of torch, as its own code initialises it; `initial` is the law of experiments."""
+        return pkgutil.resolve_name(self.make)(**self.keywords)
+
+    @property
+    def graph(self) -> Graph:
+        """The module as data."""
+        return graph_of(self)
+
+    @property
+    def parts(self) -> tuple[Model, ...]:
+        """The networks whose modules are traced for this one: itself."""
+        return (self,)
+
+    @property
+    def shapes(self) -> Shapes:
+        """Name -> shape of the entries of the vector, in order."""
+        return self.graph.shapes
+
+    @property
+    def kind(self) -> str:
+        """What is known of it: "softmax" (one linear layer), "dense" (two, with ReLU between), "alone" (a module that
+        only runs by itself), or "layers"."""
+        if self.graph.alone:
+            return "alone"
+        if self.graph.ordered("linear"):
+            return "softmax"
+        return "dense" if self.graph.ordered("linear", "relu", "linear") else "layers"
+
+    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+        """Logits of a batch: ops-specific activations in, [batch, classes] (or [clients, batch, classes]) out."""
+        return self.graph.run(ops, p, {0: x}, self.graph.outputs[-1:])[0]
+
+    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+        """The representation [batch, F] (or [clients, batch, F]) of a batch, which contrastive terms compare."""
+        return self.graph.run(ops, p, {0: x}, [self.graph.features])[0]
+
+    def both(self, ops: Any, p: Mapping[str, Any], x: Any) -> tuple[Any, Any]:
+        """Representation and logits of a batch."""
+        z, logits = self.graph.run(ops, p, {0: x}, [self.graph.features, self.graph.outputs[-1]])
+        return z, logits
+
+    def exit_logits(self, ops: Any, p: Mapping[str, Any], x: Any) -> list[Any]:
+        """Logits of all exits, the first exit's first."""
+        return self.graph.run(ops, p, {0: x}, self.graph.outputs)
+
+    @property
+    def batch_statistics(self) -> bool:
+        """Does the output for one sample depend on its whole batch, which may then be neither padded nor cut?"""
+        return "norm" in self.graph.kinds or bool(self.graph.alone)
+
+    def lonely(self, sample: tuple[int, ...]) -> str:
+        """The first layer with batch normalisation over one number per sample and channel, which no batch of a single
+        sample can go through in training; "" if there is none."""
+        layers = self.cost(sample).layers
+        return next((n for n, kind, out, _ in layers if kind == "BatchNorm2d" and math.prod(out[1:]) == 1), "")
+
+    @property
+    def pretrained(self) -> str:
+        """The stored weights (weights.py) that the initial model takes; "" if all of it is random."""
+        return ""
+
+    def is_stored(self, name: str) -> bool:
+        """Is this tensor one of them?"""
+        return False
+
+    def stored_shape(self, name: str) -> tuple[int, ...]:
+        """The shape that it is stored in."""
+        return self.shapes[name]
+
+    @property
+    def tokens(self) -> int:
+        """How many token ids it knows, from 0 on; 0 if its samples are not texts."""
+        return 0
+
+    @property
+    def longest(self) -> int:
+        """Tokens in the longest text that it reads; 0 if there is no such limit."""
+        return 0
+
+    @property
+    def embedding(self) -> str:
+        """The tensor of which a batch reads, and a step moves, only the rows that its samples name; "" if none."""
+        return ""
+
+    @property
+    def trimmed(self) -> bool:
+        """Does the shape of what it computes follow from the values in a batch (texts cut to the longest of them)?"""
+        return False
+
+    @property
+    def separable(self) -> bool:
+        """May a batch be cut into pieces? Not if samples see each other or share a stream of dropout masks."""
+        return not (self.batch_statistics or self.embedding or any("dropout" in kind for kind in self.graph.kinds))
+
+    def initial(self, name: str) -> Initial:
+        """PyTorch's default: weights and biases uniform in +-1/sqrt(fan_in); normalisation scale 1, shift 0."""
+        shape = self.shapes[name]
+        if name in self.buffers:
+            return Initial("constant", float(name.endswith("running_var")))
+        if len(shape) == 1 and name.endswith("weight"):
+            return Initial("constant", 1.0)
+        if name.endswith("bias"):
+            weight = self.shapes[name.removesuffix("bias") + "weight"]
+            if len(weight) == 1:
+                return Initial("constant", 0.0)
+            return Initial("uniform", 1 / math.sqrt(math.prod(weight[1:])))
+        return Initial("uniform", 1 / math.sqrt(math.prod(shape[1:])))
+
+    def narrowed(self, width: float, scale: bool = True) -> Model:
+        """The network with the first share `width` of every layer's channels; ValueError if it has no such form.
+
+        scale: the outputs of convolutions are divided by `width` (of texts: of all layers that are cut).
+        """
+        raise ValueError(f"a {type(self).__name__} has no narrower form")
+
+    @property
+    def exits(self) -> tuple[int, ...]:
+        """After how many of its parts there is a classifier, where it has more than one (exits.py)."""
+        return ()
+
+    def cut(self, exits: int, width: float) -> Model:
+        """The network up to exit number `exits`, with the first share `width` of every layer's channels."""
+        raise ValueError(f"this needs a network with exits, and a {type(self).__name__} has none")
+
+    @property
+    def maskable(self) -> tuple[str, ...]:
+        """The parameters that magnitude masks may leave out: weights of two axes and more, and biases beside them."""
+        shapes = self.shapes
+        return tuple(n for n in shapes if len(shapes.get(f"{n.rpartition('.')[0]}.weight", ())) > 1)
+
+    @property
+    def buffers(self) -> frozenset[str]:
+        """The entries of the vector that are not trained: running means and variances."""
+        return self.graph.buffers
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers are trained."""
+        return sum(math.prod(s) for n, s in self.shapes.items() if n not in self.buffers)
+
+    def cost(self, sample: tuple[int, ...]) -> Count:
+        """Layer shapes and multiply-accumulates of one forward pass on one sample of shape (channels, ...).
+
+        ValueError names the layer that such a sample does not fit.
+        """
+        count = Count(dict(self.shapes))
+        self.forward(count, {n: n for n in self.shapes}, sample)
+        return count

@@ -1,0 +1,88 @@
+"""Any module of torch as a model: a library's, or a user's own."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reproduce.declare import closure
+from reproduce.declare.values import calling, words
+from reproduce.errors import UserError
+from reproduce.models.count import Count
+from reproduce.models.model import Model
+
+
+@dataclass(frozen=True)
+class Network(Model):
+    """Any module of torch that makes logits [batch, classes] of samples [batch, ...]: a library's or a user's own.
+
+    make: "torchvision.models:resnet18" or "my_file:Net", a callable that gives it. arguments: its keywords.
+    code: a digest of a user's file, so that another network is another declaration. Its initial values are its own, by
+    the seed of the run. UserError if there is no such callable, or if it gives no module.
+    """
+
+    make: str = ""  # type: ignore[misc]
+    arguments: tuple[tuple[str, Any], ...] = ()
+    code: str = field(default="", init=False)
+    foreign = True
+
+    def __post_init__(self) -> None:
+        files = self.files
+        code = closure.with_own("", files) if files else ""
+        object.__setattr__(self, "code", code)
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments)
+        return f"{self.make}({given})" if given else self.make
+
+    @property
+    def files(self) -> frozenset[Path]:
+        """The files of a user's own that say what it is; none for an installed library."""
+        try:
+            made = pkgutil.resolve_name(self.make)
+            file = Path(inspect.getfile(inspect.unwrap(made)))
+        except TypeError as error:
+            raise UserError(f"{self.make} is neither a class nor a function in a file") from error
+        except Exception as error:  # whatever a file raises that is imported
+            raise UserError(f"there is no network {self.make!r}: {words(error)}") from error
+        installed = any(file.is_relative_to(sysconfig.get_path(p)) for p in ("purelib", "platlib", "stdlib"))
+        return frozenset() if installed or file.is_relative_to(closure.PACKAGE) else closure.own(frozenset({file}))
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        return dict(self.arguments)
+
+    def module(self, *key: int | str) -> Any:
+        """The module as its own code initialises it, with what it draws by the stream of `key`."""
+        from torch import nn
+
+        with calling(f"the network {self.make}", "network", *key):
+            made = super().module()
+        if not isinstance(made, nn.Module):
+            raise UserError(f"{self.make} gives a {type(made).__name__} and no torch.nn.Module")
+        return made
+
+    def both(self, ops: Any, p: Mapping[str, Any], x: Any) -> tuple[Any, Any]:
+        if not self.graph.alone:
+            return super().both(ops, p, x)
+        from reproduce.models import alone
+
+        return alone.both(self, ops, p, x)
+
+    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+        return self.both(ops, p, x)[1] if self.graph.alone else super().forward(ops, p, x)
+
+    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
+        return self.both(ops, p, x)[0] if self.graph.alone else super().encode(ops, p, x)
+
+    def cost(self, sample: tuple[int, ...]) -> Count:
+        if not self.graph.alone:
+            return super().cost(sample)
+        from reproduce.models import alone
+
+        return alone.cost(self, sample)

@@ -1,0 +1,1 @@
+"""How samples are given to clients: every partition of the five papers, and a user's own."""

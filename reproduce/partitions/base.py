@@ -1,0 +1,154 @@
+"""What the partitions share: their interface, keyed random streams, and sharing one class out among clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reproduce.declare.values import Indices, Labels, calling, foreign, positive
+from reproduce.errors import UserError
+
+TRAIN, TEST = 1, 2  # key of the stream that cuts the training set and the test set
+LARGEST = 1e100  # alpha: the gamma variates of a larger one would overflow
+ATTEMPTS = 1000  # redraws before a partition is called impossible
+
+
+class Partition(Protocol):
+    """A rule that gives samples to clients: to each at least one, and none to two of them.
+
+    A record says where it does otherwise (`asked`): with `shares_samples = True` a sample may be of several clients,
+    with `leaves_empty = True` clients may have none. A `data_seed` that is not None says that no run's seed enters.
+    """
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        """One array of positions in `labels` per client; the same for the same arguments on every machine."""
+
+
+def stream(seed: int, *keys: int) -> np.random.Generator:
+    """The random stream of (seed, keys); keys start at 1, since NumPy takes (s, 1) and (s, 1, 0) for the same."""
+    return np.random.default_rng([seed, *keys])
+
+
+def check_prior(alpha: float) -> None:
+    """UserError unless a Dirichlet prior has a positive concentration from which shares can be drawn."""
+    positive("the alpha of a Dirichlet prior", alpha)
+    if alpha > LARGEST:
+        raise UserError(f"the alpha of a Dirichlet prior is at most {LARGEST:g}, not {alpha:g}: use IID")
+
+
+def asked(
+    what: str, partition: object, split: Callable[[], Iterable[object]], clients: int, samples: int, seed: int
+) -> list[Indices]:
+    """The clients' samples as `split` of a partition gives them: the one check of all partitions.
+
+    One that is not of this package is asked twice. Raises UserError that begins with `what` unless there are `clients`
+    lists of positions below `samples`, always the same, without a sample twice or a client without any, where the
+    record does not say otherwise (`Partition`).
+    """
+    if not foreign(partition):
+        return _sound(what, partition, split(), clients, samples)
+    parts = []
+    for _ in range(2):
+        with calling(what, "split", seed):
+            parts.append(_sound(what, partition, split(), clients, samples))
+    if not all(map(np.array_equal, *parts)):
+        raise UserError(f"{what} gives other parts each time: draw with np.random.default_rng(seed)")
+    return parts[0]
+
+
+def _sound(what: str, partition: object, given: Iterable[object], clients: int, samples: int) -> list[Indices]:
+    parts = [_positions(f"{what} gives client {m}", part, samples) for m, part in enumerate(given)]
+    if len(parts) != clients:
+        raise UserError(f"{what} makes {len(parts)} parts for {clients} clients")
+    empty = [m for m, part in enumerate(parts) if not len(part)]
+    if len(empty) == clients or (empty and not getattr(partition, "leaves_empty", False)):
+        raise UserError(f"{what} gives client {empty[0]} no samples: use fewer clients (or say `leaves_empty = True`)")
+    holders = np.bincount(np.concatenate(parts), minlength=samples)
+    if holders.max() > 1:
+        twice = [m for m, part in enumerate(parts) if len(np.unique(part)) < len(part)]
+        if twice:
+            raise UserError(f"{what} gives client {twice[0]} a sample twice")
+        if not getattr(partition, "shares_samples", False):
+            said = f"sample {holders.argmax()} to {holders.max()} clients"
+            raise UserError(f"{what} gives {said}: give each to one (or say `shares_samples = True`)")
+    return parts
+
+
+def _positions(what: str, part: object, samples: int) -> Indices:
+    """One client's list; `what` says whose."""
+    found = np.asarray(part)
+    if found.ndim != 1:
+        raise UserError(f"{what} an array with {found.ndim} axes: a list of numbers of samples has one")
+    if not len(found):
+        return np.empty(0, np.int64)
+    if found.dtype.kind == "b":
+        raise UserError(f"{what} a mask: use the numbers of its samples, np.flatnonzero(mask)")
+    if found.dtype.kind not in "iu":
+        raise UserError(f"{what} numbers of samples of the type {found.dtype}: they are whole numbers")
+    if found.min() < 0 or found.max() >= samples:
+        raise UserError(
+            f"{what} the sample {found.min() if found.min() < 0 else found.max()}: there are 0 to {samples - 1}"
+        )
+    return found.astype(np.int64)
+
+
+def check(labels: Labels, clients: int, least: int = 1) -> None:
+    """Refuse a split that cannot give every client `least` samples (at least one)."""
+    if clients < 1:
+        raise UserError(f"a partition among {clients} clients; use at least 1")
+    if len(labels) < clients * max(1, least):
+        raise UserError(f"{len(labels)} samples cannot give {clients} clients {max(1, least)} each; use fewer clients")
+
+
+def impossible(what: str, clients: int) -> UserError:
+    """The error of a partition that was redrawn too often."""
+    return UserError(
+        f"no partition among {clients} clients found in {ATTEMPTS} draws ({what}); use fewer clients or a larger alpha"
+    )
+
+
+def classes_of(labels: Labels) -> list[int]:
+    """The classes that occur, ascending."""
+    return [int(c) for c in np.unique(labels)]
+
+
+def members(labels: Labels, label: int) -> Indices:
+    """Positions of the class `label`, ascending."""
+    return np.flatnonzero(labels == label).astype(np.int64, copy=False)
+
+
+def cut(indices: Indices, shares: NDArray[np.float64]) -> list[Indices]:
+    """`indices` in consecutive pieces at floor(cumulative share * length); the last piece takes the rest."""
+    points = (np.cumsum(shares) * len(indices)).astype(np.int64)[:-1]
+    return [np.asarray(piece) for piece in np.split(indices, points)]
+
+
+def evenly(
+    labels: Labels, owners: Mapping[int, Sequence[int]], clients: int, rng: np.random.Generator
+) -> list[Indices]:
+    """Share each class out among its owners, in shuffled order and in pieces whose sizes differ by at most 1.
+
+    `owners` maps a class to its clients, the first of which take the surplus samples; a class without owners is unused.
+    """
+    pieces: list[list[Indices]] = [[] for _ in range(clients)]
+    for label, holders in owners.items():
+        if holders:
+            shares = np.array_split(rng.permutation(members(labels, label)), len(holders))
+            for client, piece in zip(holders, shares, strict=True):
+                pieces[client].append(piece)
+    return nonempty(joined(pieces))
+
+
+def joined(pieces: Sequence[Sequence[Indices]]) -> list[Indices]:
+    """Each client's pieces as one array."""
+    return [np.concatenate([*p, np.empty(0, np.int64)]).astype(np.int64, copy=False) for p in pieces]
+
+
+def nonempty(parts: list[Indices]) -> list[Indices]:
+    """`parts`, none of which may be empty."""
+    if not all(len(part) for part in parts):
+        raise UserError(f"too few samples of some class for {len(parts)} clients; use fewer clients or more samples")
+    return parts

@@ -1,0 +1,255 @@
+"""Partitions of dynamic_init: two groups of clients with their own label sets (4.2, 4.3) and the label
+distributions of 4.6.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reproduce.declare.values import Indices, Labels, share
+from reproduce.errors import UserError
+from reproduce.partitions.base import (
+    ATTEMPTS,
+    TRAIN,
+    check,
+    check_prior,
+    classes_of,
+    evenly,
+    impossible,
+    joined,
+    members,
+    nonempty,
+    stream,
+)
+
+
+def label_groups(n_labels: int, overlap: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Label sets A and B of the two groups; `overlap` is the shared part of each set (4.2).
+
+    With overlap 0, A is the first floor(L/2) labels and B the rest. Otherwise both have G = floor(L / (2 - overlap))
+    labels of which floor(G overlap) are shared; labels above that are unused.
+    """
+    if n_labels < 2 or not 0 <= overlap < 1:
+        raise UserError(
+            f"two label groups need at least 2 labels and an overlap in [0, 1), not {n_labels} and {overlap}"
+        )
+    group = math.floor(_clean(n_labels / (2 - overlap)))
+    shared = math.floor(_clean(group * overlap))
+    if shared == 0 or group <= shared:
+        half = n_labels // 2
+        return tuple(range(half)), tuple(range(half, n_labels))
+    own = group - shared
+    return tuple(range(group)), tuple(range(own, own + group))
+
+
+@dataclass(frozen=True)
+class GroupedDirichlet:
+    """Groups of equally many clients with label sets of their own; inside a group a Dirichlet prior per client (4.3).
+
+    overlap: the two label sets of `label_groups`. label_sets: instead, those of any number of groups; labels of none
+    are unused, and a session of a group that others share no label with is one of unseen labels (Table 12).
+
+    Quotas inside a group differ by at most 1. Client after client fills its quota from one shuffled pool per label:
+    up to 3 |labels| + 5 draws of a label from its prior until a pool is not empty, else a uniformly chosen pool that is
+    not empty. Everything is assigned; late clients get what is left. Samples of shared labels go to both groups, which
+    are partitioned independently (stream: seed, 1, group). Result: the first group's clients, then the second's, ...
+    """
+
+    alpha: float
+    overlap: float = 0.0
+    label_sets: tuple[tuple[int, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        check_prior(self.alpha)
+        share("the overlap of two groups", self.overlap)
+        if self.label_sets and self.overlap:
+            raise UserError("declare the overlap of two groups, or their label sets, but not both")
+        for number, given in enumerate(self.label_sets, start=1):
+            if not given or len(set(given)) < len(given):
+                raise UserError(f"group {number} has no labels, or one twice: {given}")
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        classes = classes_of(labels)
+        groups = self.groups(classes)
+        if clients % len(groups) or not clients:
+            name = "an even number" if len(groups) == 2 else f"a multiple of {len(groups)}"
+            raise UserError(f"{len(groups)} groups of equally many clients need {name} of clients, not {clients}")
+        parts: list[Indices] = []
+        for group, label_set in enumerate(groups, start=1):
+            parts += self.split_group(labels, label_set, clients // len(groups), stream(seed, TRAIN, group))
+        return parts
+
+    @property
+    def shares_samples(self) -> bool:
+        """Samples of a label that two groups have go to a client of each."""
+        labels = [label for given in self.label_sets for label in given]
+        return self.overlap > 0 or len(set(labels)) < len(labels)
+
+    def groups(self, classes: list[int]) -> list[list[int]]:
+        """The label set of each group, given the labels that occur."""
+        if not self.label_sets:
+            return [[classes[k] for k in positions] for positions in label_groups(len(classes), self.overlap)]
+        for given in self.label_sets:
+            if absent := sorted(set(given) - set(classes)):
+                raise UserError(f"no sample has the labels {absent} of the group {given}")
+        return [list(given) for given in self.label_sets]
+
+    def split_group(
+        self, labels: Labels, label_set: list[int], clients: int, rng: np.random.Generator
+    ) -> list[Indices]:
+        """All samples whose label is in `label_set`, among `clients` clients.
+
+        The tries of 4.3 are drawn at once, which is the same law: with s the prior mass on non-empty pools, at least
+        one of T tries succeeds with probability 1 - (1 - s)^T, and its label then follows the prior restricted to them.
+        """
+        pools = [rng.permutation(members(labels, label)).tolist() for label in label_set]
+        total, tries = sum(map(len, pools)), 3 * len(label_set) + 5
+        if total < clients:
+            raise UserError(f"{total} samples of the labels {label_set} cannot be split among {clients} clients")
+        priors = rng.dirichlet(np.full(len(label_set), self.alpha), size=clients)
+        draws = rng.random((total, 2)).tolist()
+        parts, start = [], 0
+        for i, prior in enumerate(priors):
+            stop = start + total // clients + (i < total % clients)
+            mine: list[int] = []
+            row, hit = _restricted(prior, pools, tries)
+            for luck, which in draws[start:stop]:
+                if luck < hit:
+                    k = min(bisect_right(row, which * row[-1]), bisect_left(row, row[-1]))
+                else:
+                    nonempty = [k for k, pool in enumerate(pools) if pool]
+                    k = nonempty[int(which * len(nonempty))]
+                mine.append(pools[k].pop())
+                if not pools[k]:
+                    row, hit = _restricted(prior, pools, tries)
+            parts.append(np.array(mine, np.int64))
+            start = stop
+        return parts
+
+
+@dataclass(frozen=True)
+class HalfLabels:
+    """The first half of the clients shares the first half of the labels evenly, the others the rest (4.6 `half`)."""
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        check(labels, clients)
+        classes = classes_of(labels)
+        first, second = _client_halves(clients)
+        middle = len(classes) // 2
+        owners = {label: first if k < middle else second for k, label in enumerate(classes)}
+        return evenly(labels, owners, clients, stream(seed, TRAIN))
+
+
+@dataclass(frozen=True)
+class PartialOverlap:
+    """The first half of the clients holds labels 0 .. 0.6L-1, the others 0.4L .. L-1 (4.6 `partial_overlap`).
+
+    Of a label in both sets the first half of the shuffled samples goes to the first group, the rest to the second; each
+    label is split evenly inside its group.
+    """
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        check(labels, clients)
+        rng, classes = stream(seed, TRAIN), classes_of(labels)
+        first, second = _client_halves(clients)
+        begin, end = round(0.4 * len(classes)), round(0.6 * len(classes))
+        pieces: list[list[Indices]] = [[] for _ in range(clients)]
+        for k, label in enumerate(classes):
+            shuffled = rng.permutation(members(labels, label))
+            middle = len(shuffled) if k < begin else 0 if k >= end else len(shuffled) // 2
+            for group, part in ((first, shuffled[:middle]), (second, shuffled[middle:])):
+                for client, piece in zip(group, np.array_split(part, len(group)), strict=True):
+                    pieces[client].append(piece)
+        return nonempty(joined(pieces))
+
+
+@dataclass(frozen=True)
+class TwoShard:
+    """Each label's samples in two halves that go to different clients, 2 L / N labels per client (4.6 `two_shard`).
+
+    batched: the shuffled labels form N batches of L / N (10 labels: 1; 100 labels: 10) and both halves of a batch go to
+    two random clients with a free one of their two slots; restarted if the last step finds no two. Otherwise
+    (200 labels, N = 20) each client draws 2 L / N of the remaining halves with distinct labels, restarted likewise.
+    """
+
+    batched: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.batched, bool):
+            raise UserError(f"two shards are dealt in batches, True, or not, False, and not {self.batched!r}")
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        rng, classes = stream(seed, TRAIN), classes_of(labels)
+        if clients < 2 or (len(classes) if self.batched else 2 * len(classes)) % clients:
+            raise UserError(f"two shards: {len(classes)} labels cannot be dealt to {clients} clients in equal numbers")
+        deal = self._deal_batches if self.batched else self._deal_halves
+        for _ in range(ATTEMPTS):
+            holders = deal(len(classes), clients, rng)
+            if holders is not None:
+                owners = {label: holders[k] for k, label in enumerate(classes)}
+                return evenly(labels, owners, clients, rng)
+        raise impossible("two shards", clients)
+
+    def _deal_batches(self, count: int, clients: int, rng: np.random.Generator) -> list[list[int]] | None:
+        slots = np.full(clients, 2)
+        holders: list[list[int]] = [[] for _ in range(count)]
+        for batch in rng.permutation(count).reshape(clients, -1).tolist():
+            free = np.flatnonzero(slots)
+            if len(free) < 2:
+                return None
+            pair = rng.choice(free, 2, replace=False)
+            slots[pair] -= 1
+            for k in batch:
+                holders[k] = pair.tolist()
+        return holders
+
+    def _deal_halves(self, count: int, clients: int, rng: np.random.Generator) -> list[list[int]] | None:
+        left, each = np.full(count, 2), 2 * count // clients
+        holders: list[list[int]] = [[] for _ in range(count)]
+        for client in range(clients):
+            halves = rng.permutation(np.repeat(np.arange(count), left)).tolist()
+            mine = list(dict.fromkeys(halves))[:each]
+            if len(mine) < each:
+                return None
+            left[mine] -= 1
+            for k in mine:
+                holders[k].append(client)
+        return holders
+
+
+@dataclass(frozen=True)
+class DistinctLabels:
+    """Client i has all samples of the labels i L/N .. (i+1) L/N - 1 (4.6 `distinct`; N = 10, 10 or 100 labels)."""
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        classes = classes_of(labels)
+        if clients < 1 or len(classes) % clients:
+            raise UserError(f"distinct labels: {len(classes)} labels cannot be dealt to {clients} clients equally")
+        each = len(classes) // clients
+        owners = {label: [k // each] for k, label in enumerate(classes)}
+        return evenly(labels, owners, clients, stream(seed, TRAIN))
+
+
+def _client_halves(clients: int) -> tuple[range, range]:
+    if clients < 2:
+        raise UserError("two halves of clients need at least 2 clients")
+    return range(clients // 2), range(clients // 2, clients)
+
+
+def _clean(value: float) -> float:
+    """`value` without the last digits, so that 100 / (2 - 0.2) * 0.2 and the like floor as on paper."""
+    return round(value, 9)
+
+
+def _restricted(prior: NDArray[np.float64], pools: list[list[int]], tries: int) -> tuple[list[float], float]:
+    """Cumulative prior on the non-empty pools, and the chance that one of `tries` draws of the prior hits one."""
+    row: list[float] = np.cumsum([p if pool else 0.0 for p, pool in zip(prior.tolist(), pools, strict=True)]).tolist()
+    mass = min(1.0, row[-1])
+    if all(pools):
+        return row, 1.0
+    return row, 1 - (1 - mass) ** tries

@@ -1,0 +1,162 @@
+"""Partitions that are IID or fix which classes a client may hold."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from reproduce.declare.values import Indices, Labels, whole
+from reproduce.declare.values import seed as check_seed
+from reproduce.errors import UserError
+from reproduce.partitions.base import TRAIN, check, classes_of, evenly, members, nonempty, stream
+
+
+@dataclass(frozen=True)
+class IID:
+    """A random permutation cut into consecutive parts whose sizes differ by at most 1 (defedavg).
+
+    Stream: `default_rng([seed, 1])`.
+    """
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        check(labels, clients)
+        return np.array_split(stream(seed, TRAIN).permutation(len(labels)).astype(np.int64), clients)
+
+
+@dataclass(frozen=True)
+class ShuffledBlocks:
+    """All positions shuffled, consecutive blocks of floor(N / clients), the rest unused (fedagrac, "i.i.d.").
+
+    The paper's code shuffles with Python's `random.Random(1234)` whatever the seed of the run; `data_seed=None` takes
+    the seed of the run instead.
+    """
+
+    data_seed: int | None = 1234
+
+    def __post_init__(self) -> None:
+        check_seed("data_seed", self.data_seed)
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        check(labels, clients)
+        order = list(range(len(labels)))
+        random.Random(seed if self.data_seed is None else self.data_seed).shuffle(order)
+        size = len(order) // clients
+        return [np.array(order[i * size : (i + 1) * size], np.int64) for i in range(clients)]
+
+
+@dataclass(frozen=True)
+class ClassPerClient:
+    """One class per client, each class split evenly among its clients; all samples used (fedacs).
+
+    contiguous: client m of M has class floor(m C / M), so that fast and slow halves of the clients see different
+    classes; modulo: class m mod C, so that both halves see every class.
+    """
+
+    order: Literal["contiguous", "modulo"] = "contiguous"
+
+    def __post_init__(self) -> None:
+        if self.order not in ("contiguous", "modulo"):
+            raise UserError(f"classes go to clients in the order 'contiguous' or 'modulo', not {self.order!r}")
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        check(labels, clients)
+        classes = classes_of(labels)
+        if clients < len(classes):
+            raise UserError(f"one class per client: {clients} clients cannot hold {len(classes)} classes")
+        owners: dict[int, list[int]] = {label: [] for label in classes}
+        for m in range(clients):
+            k = m * len(classes) // clients if self.order == "contiguous" else m % len(classes)
+            owners[classes[k]].append(m)
+        return evenly(labels, owners, clients, stream(seed, TRAIN))
+
+
+@dataclass(frozen=True)
+class TwoClasses:
+    """Client i owns class i mod C and one more class drawn uniformly from the others (defedavg, non-IID).
+
+    Each class is shuffled and split as evenly as possible among its owners, in client order. All samples are used when
+    there are at least as many clients as classes. Stream: `default_rng([seed, 1])`.
+    """
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        check(labels, clients)
+        classes, rng = classes_of(labels), stream(seed, TRAIN)
+        count = len(classes)
+        if count < 2:
+            raise UserError("two classes per client need data with at least two classes")
+        steps = rng.integers(1, count, size=clients)  # second class = first + step (mod C): uniform on the other C - 1
+        owners: dict[int, list[int]] = {label: [] for label in classes}
+        for i, step in enumerate(steps.tolist()):
+            owners[classes[i % count]].append(i)
+            owners[classes[(i + step) % count]].append(i)
+        return evenly(labels, owners, clients, rng)
+
+
+@dataclass(frozen=True)
+class Shards:
+    """Samples sorted by label, cut into `per_client` x clients shards, each client gets `per_client` random ones.
+
+    The other common reading of two classes per client (defedavg).
+    """
+
+    per_client: int = 2
+
+    def __post_init__(self) -> None:
+        whole("shards per client", self.per_client)
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        check(labels, clients, self.per_client)
+        shards = np.array_split(np.argsort(labels, kind="stable").astype(np.int64), clients * self.per_client)
+        order = stream(seed, TRAIN).permutation(len(shards)).reshape(clients, self.per_client)
+        return [np.concatenate([shards[k] for k in row]) for row in order]
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """Five classes per client, unequal sizes (fedagrac, DP2; "pathological" in the published code).
+
+    Label slots are a permutation of the C classes followed by uniform draws; a client with a repeated label gets
+    distinct ones instead. A class with h holders gives floor(n_c / h) shuffled samples to each in client order and
+    drops the remainder; every client's list is then shuffled. Legacy generator seeded 1234 as in the paper's code;
+    `data_seed=None` takes the seed of the run instead.
+    """
+
+    per_client: int = 5
+    data_seed: int | None = 1234
+
+    def __post_init__(self) -> None:
+        whole("labels per client", self.per_client)
+        check_seed("data_seed", self.data_seed)
+
+    def slots(self, classes: int, clients: int, rng: np.random.RandomState) -> Indices:
+        """Positions of the classes each client holds, shape [clients, per_client]."""
+        if not self.per_client <= classes <= clients * self.per_client:
+            raise UserError(f"{clients} clients x {self.per_client} labels cannot cover {classes} classes once each")
+        extra = clients * self.per_client - classes
+        slots = np.concatenate([rng.permutation(classes), rng.randint(0, classes, extra)])
+        slots = slots.reshape(clients, self.per_client)
+        for row in slots:
+            if len(set(row.tolist())) < self.per_client:
+                row[:] = rng.choice(classes, self.per_client, replace=False)
+        return slots.astype(np.int64)
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        check(labels, clients)
+        rng = np.random.RandomState(seed if self.data_seed is None else self.data_seed)  # the paper's
+        classes = classes_of(labels)
+        slots = self.slots(len(classes), clients, rng)
+        parts: list[list[Indices]] = [[] for _ in range(clients)]
+        for k, label in enumerate(classes):
+            indices = members(labels, label)
+            rng.shuffle(indices)
+            holders = np.flatnonzero((slots == k).any(axis=1))
+            size = len(indices) // max(1, len(holders))
+            for position, client in enumerate(holders.tolist()):
+                parts[client].append(indices[position * size : (position + 1) * size])
+        lists = [np.concatenate(pieces) for pieces in parts]
+        for indices in lists:
+            rng.shuffle(indices)
+        return nonempty(lists)

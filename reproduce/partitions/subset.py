@@ -1,0 +1,42 @@
+"""A partition of which every client keeps a part only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from reproduce.declare.values import Indices, Labels, positive
+from reproduce.errors import UserError
+
+
+@dataclass(frozen=True)
+class Head:
+    """The first `share` of every client's list of another partition, at least one sample: the same proportions of
+    clients and classes, up to chance, on less data (fedagrac, reduced scale)."""
+
+    partition: Any
+    share: float
+
+    def __post_init__(self) -> None:
+        positive("the share of each client's list", self.share)
+        if self.share > 1:
+            raise UserError(f"the share of each client's list is at most 1, not {self.share}")
+
+    @property
+    def shares_samples(self) -> bool:
+        return bool(getattr(self.partition, "shares_samples", False))
+
+    @property
+    def leaves_empty(self) -> bool:
+        return bool(getattr(self.partition, "leaves_empty", False))
+
+    @property
+    def data_seed(self) -> int | None:
+        """That of the other partition: with one the split is the same for all seeds of runs."""
+        seed: int | None = getattr(self.partition, "data_seed", None)
+        return seed
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        parts = self.partition.split(labels, clients, seed)
+        return [part[: max(1, math.ceil(self.share * len(part)))] for part in parts]

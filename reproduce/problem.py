@@ -1,0 +1,289 @@
+"""What is optimised: the records of a problem (importable without torch; `engine.task` builds them).
+
+Quadratic        toy objectives with a known minimiser
+Classification   a model on a data set, split over clients
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from reproduce.data.batches import Batches, Fixed
+from reproduce.data.bytepairs import BytePairs
+from reproduce.data.checks import declaration
+from reproduce.data.sample import Sample
+from reproduce.data.sources import SOURCES
+from reproduce.declare.values import frozen, positive, seed, whole
+from reproduce.errors import UserError, unknown
+from reproduce.models.model import Model
+from reproduce.streams import rng
+
+Matrix = tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """F_m(x) = 0.5 (x - e_m)' H_m (x - e_m) with deterministic gradients and equal weights.
+
+    minimisers: e_m, one row per client; None draws e_m ~ N(0, I) once with `data_seed` (the same for all run seeds).
+    hessians: H_m, one matrix per client; None is the identity.
+    start: the initial point; None is the origin.
+    """
+
+    clients: int
+    dim: int
+    minimisers: Matrix | None = None
+    hessians: tuple[Matrix, ...] | None = None
+    start: tuple[float, ...] | None = None
+    data_seed: int = 0
+    batches: Batches = field(default=Fixed(1))
+
+    def __post_init__(self) -> None:
+        whole("the number of clients", self.clients)
+        whole("the dimension", self.dim)
+        seed("data_seed", self.data_seed)
+        shapes = {"minimisers": (self.clients, self.dim), "hessians": (self.clients, self.dim, self.dim)}
+        for name, shape in (*shapes.items(), ("start", (self.dim,))):
+            if getattr(self, name) is not None:
+                _check_array(f"{name} of a quadratic", getattr(self, name), shape)
+        h = np.empty((0, 1, 1)) if self.hessians is None else np.array(self.hessians, dtype=float)
+        if not np.allclose(h, h.transpose(0, 2, 1)):
+            raise UserError("hessians of a quadratic are symmetric")
+
+    model = None
+    """A quadratic has no network."""
+
+    @property
+    def arena(self) -> Quadratic:
+        """What problems must have in common to share objectives on a device."""
+        return self
+
+    @property
+    def sample(self) -> Sample:
+        """What the objectives are functions of: a point."""
+        return Sample((self.dim,))
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return ()
+
+    def check_view(self, name: str) -> None:
+        """Raises ValueError if there is no such evaluation view: a quadratic has but one."""
+        if name != "test":
+            raise ValueError(f"a quadratic has no evaluation view '{name}'")
+
+    def minima(self) -> np.ndarray:
+        """The clients' minimisers e_m [N, d]."""
+        if self.minimisers is not None:
+            return np.array(self.minimisers, dtype=float)
+        return rng("quadratic", self.data_seed).standard_normal((self.clients, self.dim))
+
+    def optimum(self) -> np.ndarray:
+        """The minimiser X* [d] of the average objective."""
+        e = self.minima()
+        if self.hessians is None:
+            return e.mean(0)
+        h = np.array(self.hessians, dtype=float)
+        return np.linalg.solve(h.sum(0), np.einsum("cij,cj->i", h, e))
+
+
+@dataclass(frozen=True)
+class Classification:
+    """Cross-entropy of `model` on `data`, split over `clients` by `partition`.
+
+    data: name of a data set, or a record of generated data with `load()`, `sample`, `sizes` and `classes`.
+    partition_seed: seed of the split; None takes the run's seed.
+    weights: "size" (w_m = n_m / n) or "uniform" (1/N).
+    mean, std: normalisation per channel of pixels scaled to [0, 1]; empty leaves the features as they are.
+    train_samples, test_samples: a fixed random subset of this many samples (0 = all), drawn with `subset_seed`; with
+        `subset_balanced` the same number of training samples per class.
+    test_partition: also split the test set over the clients, with the training split's label mixes.
+    augment: "none" or "crop_flip" (random crop with zero padding 4, horizontal flip; training only).
+    pad: zero pixels added on each side of an image (28x28 to 32x32 with 2).
+    evaluation_batch: samples per evaluation batch (matters only for models with batch statistics).
+    tokenizer: of texts, "hashed" (a number for each word), "pieces" (BERT's word pieces, `data.tokens`) or
+        `BytePairs`.
+    """
+
+    data: Any
+    model: Model
+    partition: Any
+    clients: int
+    batches: Batches
+    partition_seed: int | None = None
+    weights: Literal["size", "uniform"] = "size"
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+    train_samples: int = 0
+    test_samples: int = 0
+    subset_seed: int = 0
+    subset_balanced: bool = False
+    test_partition: bool = False
+    augment: str = "none"
+    pad: int = 0
+    evaluation_batch: int = 500
+    tokenizer: str | BytePairs = "hashed"
+
+    def __post_init__(self) -> None:
+        if self.augment not in ("none", "crop_flip"):
+            raise ValueError(f"augmentation '{self.augment}': use 'none' or 'crop_flip'")
+        if self.augment != "none" and self.model.kind in ("softmax", "dense"):
+            raise ValueError("models of plain features have no images to crop")
+        if self.tokenizer not in ("hashed", "pieces") and not isinstance(self.tokenizer, BytePairs):
+            raise ValueError(f"tokenizer '{self.tokenizer}': use 'hashed' or 'pieces', or BytePairs")
+        if self.tokenizer != "hashed" and getattr(self.source, "kind", "") != "text":
+            raise UserError(f"{self.data} has no texts to cut into word pieces")
+        if not isinstance(self.data, str):
+            frozen("the data set", self.data)
+            declaration(self.data)
+        frozen("the partition", self.partition)
+        frozen("the batches", self.batches)
+        _check_numbers(
+            self.data, self.clients, self.batches, self.evaluation_batch, self.train_samples, self.test_samples,
+            self.pad, self.subset_seed, self.partition_seed, self.mean, self.std,
+        )  # fmt: skip
+        if not callable(getattr(self.partition, "split", None)):
+            raise UserError(f"the partition {type(self.partition).__name__} has no split(labels, clients, seed)")
+        if self.test_partition and not hasattr(self.partition, "split_test"):
+            raise UserError(f"the partition {type(self.partition).__name__} cannot split a test set")
+        _check_tokens(self.model, self.sample)
+        outputs = _outputs(self.model, self.sample)
+        if outputs < self.source.classes:
+            raise UserError(f"{self.model} has {outputs} outputs for the {self.source.classes} classes of {self.data}")
+
+    @property
+    def source(self) -> Any:
+        """The record of the data: `sample`, `sizes`, `classes`."""
+        return _source(self.data)
+
+    @property
+    def sample(self) -> Sample:
+        """One sample as the model sees it."""
+        if isinstance(self.tokenizer, BytePairs):
+            return self.tokenizer.sample
+        sample: Sample = self.source.sample
+        return sample.padded(self.pad) if self.pad else sample
+
+    @property
+    def arena(self) -> tuple[Any, ...]:
+        """What problems must have in common to share data on a device."""
+        return (
+            self.data, self.model, self.mean, self.std, self.pad, self.train_samples, self.test_samples,
+            self.subset_seed, self.subset_balanced, self.batches, self.augment, self.evaluation_batch,
+            self.tokenizer,
+        )  # fmt: skip
+
+    def check_view(self, name: str) -> None:
+        """Raises ValueError if there is no such evaluation view (`ClassificationTask.view`)."""
+        kind, _, detail = name.partition(":")
+        numbers = [int(v) for v in detail.split(",")] if re.fullmatch(r"\d+(,\d+)*", detail) else []
+        if kind == "labels" and numbers and max(numbers) < self.source.classes:
+            return
+        if kind == "held" and numbers and max(numbers) < self.clients:
+            return
+        if kind == "train" and len(numbers) == 1 and numbers[0] > 0:
+            return
+        if name not in ("test", "train"):
+            raise ValueError(f"{self.data} has no evaluation view '{name}'")
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        data = self.data if isinstance(self.data, str) and self.data not in EMBEDDED else ""
+        stored = self.model.pretrained, self.tokenizer.name if isinstance(self.tokenizer, BytePairs) else ""
+        return tuple(dict.fromkeys(filter(None, (data, *stored))))
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Training and test samples in use, as plans expect them."""
+        train, test = self.source.sizes
+        return self.train_samples or train, self.test_samples or test
+
+
+def _check_array(what: str, given: Any, shape: tuple[int, ...]) -> None:
+    """UserError unless `given` are nested tuples of finite numbers of this shape."""
+    try:
+        found = np.array(given)
+        hash(given)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{what}: tuples of tuples of numbers are needed ({error})") from error
+    if found.shape != shape or found.dtype.kind not in "iuf":
+        raise UserError(f"{what}: numbers of shape {shape} are needed, not {found.dtype} of shape {found.shape}")
+    if not np.isfinite(found).all():
+        raise UserError(f"{what}: a number is not finite")
+
+
+def _source(data: Any) -> Any:
+    """The record of data, or of the set that they name."""
+    if not isinstance(data, str):
+        return data
+    if data not in SOURCES:
+        raise unknown("data set", data, SOURCES)
+    return SOURCES[data]
+
+
+@lru_cache(maxsize=None, typed=True)  # typed: 8.0 and True are not 8 and 1
+def _check_numbers(
+    data: Any,
+    clients: int,
+    batches: Any,
+    evaluation_batch: int,
+    train_samples: int,
+    test_samples: int,
+    pad: int,
+    subset_seed: int,
+    partition_seed: int | None,
+    mean: tuple[float, ...],
+    std: tuple[float, ...],
+) -> None:
+    """UserError for a number of a problem that the data do not have or that means nothing."""
+    sample, sizes = _source(data).sample, _source(data).sizes
+    whole("the number of clients", clients)
+    whole("evaluation_batch", evaluation_batch)
+    for name, wanted, there in (("train_samples", train_samples, sizes[0]), ("test_samples", test_samples, sizes[1])):
+        whole(name, wanted, 0)
+        if wanted > there:
+            raise UserError(f"{name} is {wanted}, and {data} has {there}: use fewer, or 0 for all")
+    whole("pad", pad, 0)
+    whole("subset_seed", subset_seed, 0)
+    seed("subset_seed", subset_seed)
+    seed("partition_seed", partition_seed)
+    if not isinstance(batches, Batches):
+        raise UserError(f"batches are a record of reproduce.data.batches, not {batches!r}")
+    channels = sample.shape[0]
+    if (mean or std or pad) and len(sample.shape) != 3:
+        raise UserError(f"mean, std and pad are for images, and {data} has samples of one axis")
+    if (mean or std) and not len(mean) == len(std) == channels:
+        raise UserError(f"mean {mean} and std {std} have one number each for {channels} channels")
+    for deviation in std:
+        positive("each number of std", deviation)
+
+
+def _check_tokens(model: Model, sample: Sample) -> None:
+    """UserError if the model wants tokens and the samples are none, the reverse, or if it has no room for them."""
+    if model.foreign:
+        return  # which says itself what it takes
+    if bool(model.tokens) != (sample.dtype == "int64"):
+        raise UserError(f"{model} {'wants' if model.tokens else 'cannot read'} token ids; samples are {sample.dtype}")
+    ids, length = sample.vocabulary, sample.shape[0]
+    if model.tokens < ids:
+        raise UserError(f"the tokenizer has {ids} ids and does not fit the {model.tokens} rows of {model}")
+    if model.longest and length > model.longest:
+        raise UserError(f"texts of {length} tokens do not fit {model}: cut them to its {model.longest} positions")
+
+
+@cache
+def _outputs(model: Model, sample: Sample) -> int:
+    """How many logits the model makes of a sample; UserError if it does not take such samples."""
+    try:
+        return int(model.cost(sample.shape).layers[-1][2][0])
+    except (ValueError, TypeError, IndexError) as error:
+        raise UserError(f"{model} cannot take samples of shape {sample.shape}: {error}") from error
+
+
+EMBEDDED = ("digits", "gaussian")
+"""Data sets that come with the package's libraries and need no data folder."""

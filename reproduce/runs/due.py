@@ -1,0 +1,226 @@
+"""What a workflow has to do: which jobs to train for an artifact, which to leave out and why, what to draw again.
+
+Nothing here asks when a file was written, or what Snakemake remembers: a new clone has neither. A job is due if its
+result does not hold (`runs.results`), an artifact if the results it was made from, or the code that draws it, are
+not those of its record, `results/<scale>/cells/<paper>_<name>.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from reproduce import files
+from reproduce.runs import costs, plan, results
+from reproduce.runs.plan import Job
+from reproduce.store import reading, seal
+
+SINGLE = 1.0
+"""Hours that a job may take where single tables or figures are asked for and the configuration names no budget."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """hours: jobs that take longer are left out. gaps: train also what an artifact that is there was made without."""
+
+    hours: float = math.inf
+    gaps: bool = True
+
+
+def budget(targets: Collection[str]) -> Budget:
+    """The budget in force for Snakemake's `targets`: `REPRODUCE_BUDGET`; else none for a whole scale.
+
+    A single table or figure gets `SINGLE`, and if it is there, nothing is trained to fill its gaps.
+    """
+    hours = costs.allowed_hours()
+    if hours is not None:
+        return Budget(hours)
+    named = map(os.path.relpath, targets)  # as Snakemake reads them
+    single = targets and all(t.startswith(("figures/", "tables/", "results/")) for t in named)
+    return Budget(SINGLE, gaps=False) if single else Budget()
+
+
+@cache
+def training(scale: str, name: str, allowed: Budget) -> tuple[tuple[Job, ...], tuple[tuple[Job, str], ...]]:
+    """The jobs to train for an artifact, and those whose result does not hold and that are left out, with the reason.
+
+    What is left out is used as it is, if it is of the same declaration.
+    """
+    there = all(Path(f).exists() for f in plan.outputs(scale, name)[:-1])  # the record may be older than records are
+    due, left = [], []
+    for job in plan.artifact_jobs(scale, name):
+        standing = results.standing(job)
+        hours = costs.due(job).seconds / 3600
+        if standing.holds:
+            continue
+        if plan.missing(job):
+            left.append((job, plan.missing(job)))
+        elif hours > allowed.hours:
+            left.append((job, costs.over(allowed.hours)))
+        elif there and not allowed.gaps and _gap(standing):
+            left.append((job, "a gap of what is there"))
+        else:
+            due.append(job)
+    return tuple(due), tuple(left)
+
+
+def _gap(standing: results.Standing) -> bool:
+    """Is there nothing, or less than is declared? Seeds that were set are asked for, whatever is there."""
+    asked = standing.few and plan.seeds_override() is not None
+    return not standing.exists or (standing.usable and standing.short and not asked)
+
+
+def sources(scale: str, name: str) -> list[tuple[str, Path | None, str]]:
+    """What rendering the artifact reads: (panel, results file or None, why there is none) for each of its jobs.
+
+    Results that were trained elsewhere count, whether or not the data set is here; those of another declaration do not.
+    Neither do those that are damaged.
+    """
+    found: list[tuple[str, Path | None, str]] = []
+    for j in plan.artifact_jobs(scale, name):
+        standing = results.standing(j)
+        reason = "" if standing.usable else plan.missing(j) or costs.expensive(j) or _nothing(standing)
+        found.append((j.panel.name, None if reason else Path(j.output), reason))
+    return found
+
+
+def _nothing(standing: results.Standing) -> str:
+    return f"its results are not used: {standing.words}" if standing.exists else "no results yet"
+
+
+@cache
+def announce(scale: str, name: str, allowed: Budget) -> None:
+    """Print `announcement`, once."""
+    print(announcement(scale, name, allowed), end="", file=sys.stderr)
+
+
+def announcement(scale: str, name: str, allowed: Budget) -> str:
+    """One line for people: what will be trained for an artifact, how long that takes, what is left out; or ""."""
+    due, left = training(scale, name, allowed)
+    parts = []
+    if due:
+        whys = [part for j in due for part in (results.standing(j).words or "no results").split("; ")]
+        parts.append(f"trains {total(due)} ({', '.join(dict.fromkeys(whys))})")
+        older = sum(results.standing(j).code == "older" for j in due if results.standing(j).usable)
+        parts.append(f"`python -m reproduce replay {scale} {name}` may confirm {older} instead" if older else "")
+    able = [job for job, reason in left if not plan.missing(job)]
+    kept = Counter((reason, results.standing(job).usable) for job, reason in left)
+    for (reason, usable), count in kept.items():
+        parts.append(f"{'keeps' if usable else 'leaves out'} {count} ({reason})")
+    if able:
+        most = max(costs.due(j).seconds for j in able) / 3600
+        parts.append(f"--config budget={math.ceil(10 * most) / 10:g} trains the {len(able)} too" if parts else "")
+    return f"{name} at scale {scale} {'; '.join(filter(None, parts))}\n" if parts else ""
+
+
+def total(jobs: Iterable[Job]) -> str:
+    """ "3 jobs, about 20 min on one core": how much training `jobs` is."""
+    from reproduce.text import duration
+
+    found = list(jobs)
+    seconds = sum(costs.due(j).seconds for j in found)
+    return f"{len(found)} job{'s' * (len(found) != 1)}, about {duration(seconds)} on one core"
+
+
+# --- what exists and must be made again -------------------------------------------------------------------------------
+
+
+def to_train(scale: str, paper: str, name: str) -> list[Job]:
+    """[the job] if its result does not hold; else []."""
+    job = plan.job(scale, paper, name)
+    return [] if results.standing(job).holds else [job]
+
+
+@cache
+def train_marker(scale: str, paper: str, name: str) -> list[str]:
+    """[an input newer than the results file] if that is there and does not hold; else []."""
+    found = [(job, results.standing(job)) for job in to_train(scale, paper, name)]
+    path = f"logs/{scale}/{paper}/{name}.due/again"
+    return [_marker(path, [job.output], standing.words) for job, standing in found if standing.exists]
+
+
+@cache
+def render_marker(scale: str, name: str, allowed: Budget) -> list[str]:
+    """[an input newer than the files of an artifact] if they are there and not of today, or jobs are due; else []."""
+    files = plan.outputs(scale, name)
+    there = [f for f in files if Path(f).exists()]
+    fresh = there == files and _read(Path(files[-1])) == made_from(scale, name)
+    # Snakemake takes an input that is missing for made, if what was made from it is there.
+    if not there or (fresh and not training(scale, name, allowed)[0]):
+        return []
+    path = f"logs/{scale}/render/{name.replace('/', '_')}.due/again"
+    return [_marker(path, there, "other results, or other drawing code")]
+
+
+def _marker(path: str, outputs: Iterable[str], reason: str) -> str:
+    """Write a file that is newer than `outputs`, and never twice the same: Snakemake then makes them again.
+
+    A newer input is the one reason that needs nothing of Snakemake's own records, which a new clone does not have. It
+    lies in a folder of its own: Snakemake lists a folder once, and sees no file that comes later.
+    """
+    marker = Path(path)
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    after = max(time.time_ns(), 10**9 + max(Path(f).stat().st_mtime_ns for f in outputs))
+    marker.write_text(f"{reason} {after}\n", encoding="utf-8")
+    os.utime(marker, ns=(after, after))
+    return path
+
+
+def made_from(scale: str, name: str) -> dict[str, Any]:
+    """The record of an artifact made now: the digest of what draws it, the checksum of its cells, date and state of
+    each result that it reads, and which seeds, if not all of them."""
+    used = {j.name: results.standing(j) for j in plan.artifact_jobs(scale, name)}
+    states = {job: f"{s.date} {s.words}{_some_of(s)}" for job, s in used.items() if s.usable}
+    cells = Path(plan.cells_file(scale, name))
+    sealed = seal.of_file(cells) if cells.is_file() else ""
+    return {"drawn by": plan.render_digest(name), "cells": sealed, "results": states}
+
+
+def _some_of(standing: results.Standing) -> str:
+    others = set(standing.seeds) - set(standing.wanted)
+    return f"; seeds {', '.join(map(str, standing.wanted))} alone" if others else ""
+
+
+def stamp(scale: str, name: str) -> str:
+    """What an artifact says of the results that it is made from; "" if all are of today's code."""
+    return results.stamp((j.panel.name, results.standing(j)) for j in plan.artifact_jobs(scale, name))
+
+
+def refused(scale: str) -> list[str]:
+    """What lies there and is not used: results files that are damaged or of something else, cells that were changed."""
+    found = [(j.output, results.standing(j)) for j in plan.jobs(scale)]
+    bad = [f"{path}: {standing.words}" for path, standing in found if standing.exists and not standing.usable]
+    cells = [Path(plan.cells_file(scale, a.id)) for a in plan.select(None)]
+    return bad + [f"{path}: {why}" for path in cells if os.path.lexists(path) and (why := _odd(path))]
+
+
+def _odd(cells: Path) -> str:
+    """Why a file of cells is not used, or ""."""
+    try:
+        reading.cells(cells)
+    except reading.Unusable as error:
+        return str(error)
+    return ""
+
+
+def write_record(scale: str, name: str, made: Mapping[str, Any]) -> None:
+    """Write `made_from` beside the cells of the artifact that was just made."""
+    path = Path(plan.outputs(scale, name)[-1])
+    cells = seal.of_file(Path(plan.cells_file(scale, name)))
+    files.write_text(path, json.dumps({**made, "cells": cells}, indent=1) + "\n")
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(files.read_text(path))
+    except (OSError, ValueError, RecursionError):  # damaged: as if it were of other results
+        return None

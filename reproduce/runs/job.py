@@ -1,0 +1,134 @@
+"""One job: train a panel's experiments with all their seeds in one cohort, resumably, and write the results file."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from reproduce.declare import inputs
+from reproduce.declare.experiment import Experiment, Panel, code, own_files
+from reproduce.engine import library
+from reproduce.engine.checkpoint import Checkpoint
+from reproduce.engine.cohort import Cohort, prepare
+from reproduce.engine.cost import estimate
+from reproduce.engine.machine import peak_memory
+from reproduce.engine.progress import Progress
+from reproduce.engine.stopping import Stopping
+from reproduce.engine.task import Tasks
+from reproduce.engine.trainer import Trainer
+from reproduce.errors import UserError
+from reproduce.runs.provenance import commit, environment
+from reproduce.settings import settings
+from reproduce.store.results import write_results
+
+
+def train_job(
+    panel: Panel, experiments: Sequence[Experiment], scale: str, paper: str, job: str, digest: str, output: Path
+) -> None:
+    """Train and write `output`; a job that was killed goes on from its checkpoint and ends in the same bits.
+
+    `digest` names the job's code and configuration: a checkpoint of another digest is never resumed.
+    """
+    here = settings()
+    if here.device == "cuda" and not torch.cuda.is_available():
+        raise UserError("device is cuda, but torch sees no GPU: set device to cpu in the configuration")
+    if commit().endswith("+"):
+        print("the code differs from its commit: the result will be marked as of uncommitted code", file=sys.stderr)
+    started, source = time.monotonic(), code(experiments)  # the files as they are now; they may change while it trains
+    own = {str(file) for e in experiments for file in own_files(e)}
+    tasks = Tasks(here)
+    runs = prepare(experiments, panel.seeds, tasks)
+    trainer = Trainer(here.threads, precision=here.precision)
+    cohort = Cohort(runs, trainer)
+    earlier = 0.0, 0.0, 0  # seconds, processor time and memory before an interruption
+
+    def note() -> dict[str, Any]:
+        used = {
+            "cpu": cohort.cpu,
+            "seconds": earlier[0] + time.monotonic() - started,
+            "process": earlier[1] + time.process_time(),
+            "memory": max(earlier[2], peak_memory()),
+        }
+        made = {"isa": library.how()["isa"], "by": _made_by(), "strategies": sorted(trainer.used)}
+        return {**made, "shared": cohort.shared, **used, **({"read": inputs.noted(own)} if own else {})}
+
+    checkpoint = Checkpoint(
+        here.store / "checkpoints" / f"{scale}-{paper}-{job}-{digest}.pt", runs, note, here.checkpoint
+    )
+    resumed, changed = checkpoint.restore(), ""
+    if resumed:
+        trainer.used |= set(checkpoint.said["strategies"])
+        cohort.shared |= checkpoint.said["shared"]
+        cohort.cpu = list(checkpoint.said["cpu"])
+        earlier = checkpoint.said["seconds"], checkpoint.said["process"], checkpoint.said["memory"]
+        changed = "; ".join(
+            filter(None, (library.keep(checkpoint.said["isa"]), _made_otherwise(checkpoint.said["by"])))
+        )
+        print(changed, end="\n" if changed else "", file=sys.stderr)
+        before = checkpoint.said.get("read", {})
+        if other := inputs.changed(before):
+            raise UserError(f"checkpoint {checkpoint.path} was begun with another {other}: delete it to train anew")
+        inputs.remember(own, before)
+    with Progress(f"{scale}/{paper}/{job}", runs) as progress, Stopping() as stopping:
+
+        def tick() -> None:
+            if stopping.wish:
+                checkpoint.save()
+                stopping.end()
+            checkpoint.tick()
+            progress.update()
+
+        cohort.tick = tick
+        cohort.run()
+    trainer.close()
+    used = note()
+    cost = [estimate(e, panel.seeds) for e in experiments]
+    provenance = {
+        "scale": scale,
+        "paper": paper,
+        "job": job,
+        "digest": digest,
+        "code": source,
+        "panel": panel.name,
+        "substitute": panel.substitute,
+        "seeds": list(panel.seeds),
+        "experiments": [e.record() for e in experiments],
+        "data": tasks.provenance,
+        "data_notes": tasks.notes,
+        "device": here.device,
+        "configured_precision": here.precision,
+        "precision": trainer.precision,
+        "threads": here.threads,
+        "strategies": sorted(trainer.used),
+        "local_runs": cohort.shared,
+        "seconds": round(used["seconds"], 2),
+        "cpu_seconds": round(used["process"], 2),
+        "cpu_seconds_of": np.reshape(used["cpu"], (len(experiments), -1)).round(3).tolist(),
+        "peak_memory": used["memory"],
+        "seconds_by_part": {k: round(v, 2) for k, v in cohort.seconds.items()},
+        "resumed": resumed,
+        "instructions_changed": changed,
+        "samples": sum(c.samples for c in cost),
+        "flops": sum(c.flops for c in cost),
+        **({"read": inputs.noted(own)} if own else {}),
+        **environment(),
+    }
+    write_results(output, runs, provenance)
+    checkpoint.remove()
+
+
+def _made_by() -> dict[str, str]:
+    """What else the rounding of a job depends on, beside the instructions."""
+    return {"torch": str(torch.__version__), "compiler": library.how()["compiler"]}
+
+
+def _made_otherwise(begun: Mapping[str, str]) -> str:
+    """In words what of `_made_by` a resumed job does not go on with; "" where all is the same."""
+    changes = [f"{name} {begun[name]}, goes on with {now}" for name, now in _made_by().items() if begun[name] != now]
+    return f"begun with {' and '.join(changes)}: rounding may differ from here on" if changes else ""

@@ -1,0 +1,84 @@
+"""The claims that are open at a scale, and the jobs that each waits for: where an hour of computing decides most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from reproduce.runs import costs, plan, results
+from reproduce.runs.plan import Job
+from reproduce.verdicts.claims import Claim, claims_files
+from reproduce.verdicts.scoreboard import reads, scoreboard
+from reproduce.verdicts.verdict import Prospect
+
+OPEN = ("not run", "inconclusive")
+
+
+@dataclass(frozen=True)
+class Need:
+    """A claim without a verdict, or with an inconclusive one.
+
+    jobs: those that it reads, that have no results, or too few seeds, and that can be trained here. lacking: the data
+    sets without which others cannot; the claim then stays incomplete, and can be contradicted but not reproduced.
+    done: those that have results, if of too few seeds. prospect: what about how many seeds would make of it.
+    """
+
+    claim: str
+    artifact: str
+    verdict: str
+    jobs: tuple[Job, ...]
+    lacking: tuple[str, ...]
+    done: tuple[Job, ...] = ()
+    prospect: Prospect | None = None
+
+    @property
+    def more_seeds(self) -> float:
+        """Seconds of one core that it takes until the jobs with results have the seeds of the prospect: those that they
+        lack, if others can stay, else all."""
+        seeds = self.prospect.seeds if self.prospect else 0
+        return sum(costs.cost(j).seconds * max(seeds - _stay(j), 0) / len(j.panel.seeds) for j in self.done)
+
+
+def needs(scale: str, artifacts: Iterable[str]) -> list[Need]:
+    """The open claims of `artifacts` (ids) that are meant for the scale.
+
+    Those that need no further data come first, then the cheapest. Inconclusive ones without jobs have all their runs:
+    more seeds would narrow their intervals.
+    """
+    wanted, verdicts = set(artifacts), {v.id: v for v in scoreboard(scale)}
+    found = []
+    for claim in (c for file in claims_files() for c in file.claims):
+        if claim.artifact not in wanted or scale not in claim.scales or verdicts[claim.id].verdict not in OPEN:
+            continue
+        read, said = _jobs(claim, scale), verdicts[claim.id]
+        due = [j for j in read if not _there(j)]
+        done = tuple(j for j in read if results.standing(j).usable)
+        able = tuple(j for j in due if not plan.missing(j))
+        lacking = dict.fromkeys(name for j in due for name in plan.lacking(j))
+        found.append(Need(claim.id, claim.artifact, said.verdict, able, tuple(lacking), done, said.prospect))
+    return sorted(found, key=lambda n: (bool(n.lacking), seconds(n.jobs)))
+
+
+def _jobs(claim: Claim, scale: str) -> list[Job]:
+    """The jobs that make what the claim reads, as far as labels tell."""
+    artifacts, experiments = reads(claim, scale)
+    declared = {e.declaration for e in experiments}
+    mine = [j for j in plan.jobs(scale) if artifacts.intersection(j.artifacts)]
+    return [j for j in mine if any(e.declaration in declared for e in j.experiments)]
+
+
+def seconds(jobs: Iterable[Job]) -> float:
+    """What jobs take on one core, each counted once."""
+    return sum(costs.due(j).seconds for j in dict.fromkeys(jobs))
+
+
+def _stay(job: Job) -> int:
+    """How many seeds of the job's results need not be trained again when others are added."""
+    standing = results.standing(job)
+    return standing.have if standing.extends else 0
+
+
+def _there(job: Job) -> bool:
+    """Are there results of all seeds, of whatever code, and to the target at least?"""
+    standing = results.standing(job)
+    return standing.usable and not standing.few

@@ -1,0 +1,272 @@
+"""Which jobs a scale consists of, which files feed which artifact, and when a job must run again.
+
+The Snakefile and the command line ask here; nothing in this module imports torch or pandas, because every start of
+Snakemake, also inside cluster jobs, pays for it. Snakemake asks most questions more than once: the plan is cached.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from reproduce.declare.artifact import Artifact
+from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel, canonical
+from reproduce.errors import UserError, unknown
+from reproduce.files import read_source
+from reproduce.papers import PAPERS, artifacts
+from reproduce.settings import Settings, settings
+
+_JOB_NAME = re.compile(r"[a-z0-9-]+")
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What one call of `python -m reproduce train` trains: a panel, or at paper scale one algorithm of it.
+
+    `panel` carries the seeds in force (an override included); `artifacts` are the ids that read the results.
+    """
+
+    scale: str
+    paper: str
+    name: str
+    panel: Panel
+    experiments: tuple[Experiment, ...]
+    artifacts: tuple[str, ...]
+
+    @property
+    def output(self) -> str:
+        """The results file, relative to the working directory."""
+        return f"results/{self.scale}/{self.paper}/{self.name}.parquet"
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Data sets that this job's own experiments need."""
+        return tuple(sorted({name for e in self.experiments for name in e.problem.requires}))
+
+    @property
+    def runs(self) -> int:
+        return len(self.experiments) * len(self.panel.seeds)
+
+
+# --- artifacts and jobs -----------------------------------------------------------------------------------------------
+
+
+def check_scale(scale: str) -> str:
+    """`scale` itself; raises UserError if there is no such scale."""
+    if scale not in SCALES:
+        raise unknown("scale", scale, SCALES)
+    return scale
+
+
+def check_paper(paper: str) -> str:
+    """`paper` itself; raises UserError if there is no such paper."""
+    if paper not in PAPERS:
+        raise unknown("paper", paper, PAPERS)
+    return paper
+
+
+def artifact(name: str) -> Artifact:
+    """The artifact with the id `name` ("fedacs/fig6"); raises UserError for an unknown one."""
+    known = {a.id: a for a in artifacts()}
+    if name not in known:
+        raise unknown("artifact", name, known)
+    return known[name]
+
+
+def select(target: str | None) -> tuple[Artifact, ...]:
+    """The artifacts that `target` names: all (None), a paper's, or one ("fedacs/fig6"); UserError if unknown."""
+    if target is None:
+        return artifacts()
+    if "/" in target:
+        return (artifact(target),)
+    return tuple(a for a in artifacts() if a.paper == check_paper(target))
+
+
+def jobs(scale: str) -> tuple[Job, ...]:
+    """All jobs of a scale; raises UserError if two artifacts of a paper mean different panels by one name."""
+    return tuple(_jobs(check_scale(scale), seeds_override()).values())
+
+
+def job(scale: str, paper: str, name: str) -> Job:
+    """One job; raises UserError for an unknown scale, paper or job."""
+    known = _jobs(check_scale(scale), seeds_override())
+    if (check_paper(paper), name) not in known:
+        raise unknown(f"job of {paper} at scale {scale}", name, (n for p, n in known if p == paper))
+    return known[paper, name]
+
+
+def artifact_jobs(scale: str, name: str) -> tuple[Job, ...]:
+    """The jobs whose results the artifact with the id `name` reads."""
+    wanted = artifact(name).id
+    return tuple(j for j in jobs(scale) if wanted in j.artifacts)
+
+
+def seeds_read(scale: str, name: str) -> dict[str, tuple[int, ...]]:
+    """Panel -> the seeds that the artifact with the id `name` reads of it, an override included."""
+    return {panel.name: seeds_override() or panel.seeds for panel in artifact(name).panels(scale)}
+
+
+def seeds_override() -> tuple[int, ...] | None:
+    """The seeds of `REPRODUCE_SEEDS` ("0,1"), which then replace those of every panel; None: as declared."""
+    text = os.environ.get("REPRODUCE_SEEDS")
+    if text is None:
+        return None
+    try:
+        seeds = tuple(int(s) for s in text.split(","))
+    except ValueError as error:
+        raise UserError(f"REPRODUCE_SEEDS={text}: use whole numbers with commas between them, such as 0,1,2") from error
+    if min(seeds) < 0 or max(seeds) >= 2**32 or len(set(seeds)) < len(seeds):
+        raise UserError(f"REPRODUCE_SEEDS={text}: use different numbers, from 0 to 2^32 - 1")
+    return seeds
+
+
+@cache
+def _jobs(scale: str, seeds: tuple[int, ...] | None) -> dict[tuple[str, str], Job]:
+    readers: dict[tuple[str, str], dict[str, Panel]] = {}
+    for a in artifacts():
+        for panel in a.panels(scale):
+            readers.setdefault((a.paper, panel.name), {})[a.id] = panel
+    panels = {
+        key: max(parts.values(), key=lambda p: (len(p.experiments), len(p.seeds))) for key, parts in readers.items()
+    }
+    for key, parts in readers.items():
+        for reader, part in parts.items():
+            if not _is_part(part, panels[key]):
+                other = next(r for r, p in parts.items() if p is panels[key])
+                raise UserError(f"panel '{part.name}' of {reader} at scale {scale} is not the one of {other}")
+    found: dict[tuple[str, str], Job] = {}
+    for (paper, panel_name), declared in panels.items():
+        panel = declared if seeds is None else replace(declared, seeds=seeds)
+        for name, experiments in _split(scale, panel).items():
+            if not _JOB_NAME.fullmatch(name):
+                raise UserError(f"job name '{name}' of {paper}: algorithms are named with a-z, 0-9, '_' and '-'")
+            if (paper, name) in found:
+                raise UserError(f"two jobs of {paper} at scale {scale} have the name '{name}'")
+            trained = {e.declaration for e in experiments}
+            wanted = tuple(
+                reader
+                for reader, part in readers[paper, panel_name].items()
+                if part.experiments == declared.experiments or any(e.declaration in trained for e in part.experiments)
+            )
+            found[paper, name] = Job(scale, paper, name, panel, experiments, wanted)
+    return found
+
+
+def _is_part(part: Panel, whole: Panel) -> bool:
+    """Does `part` name the panel `whole`, all of it or some of its experiments and seeds? What they stand in for may
+    differ."""
+    same = part.experiments == whole.experiments or all(e in whole.experiments for e in part.experiments)
+    return same and set(part.seeds) <= set(whole.seeds)
+
+
+def _split(scale: str, panel: Panel) -> dict[str, tuple[Experiment, ...]]:
+    """Job name -> experiments: the whole panel, at paper scale one job an algorithm.
+
+    Experiments that differ in their labels only are trained once, under the first's.
+    """
+    first: dict[str, Experiment] = {}
+    for e in panel.experiments:
+        first.setdefault(e.declaration, e)
+    if scale != "paper":
+        return {panel.name: tuple(first.values())}
+    groups: dict[str, tuple[Experiment, ...]] = {}
+    for e in first.values():
+        algorithm = str(e.labels.get("algorithm", "")).replace("_", "-")
+        name = f"{panel.name}--{algorithm}" if algorithm else panel.name
+        groups[name] = (*groups.get(name, ()), e)
+    return groups
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def cells_file(scale: str, name: str) -> str:
+    """The per-seed cells of an artifact, which claims and the scoreboard read."""
+    return f"results/{scale}/cells/{name.replace('/', '_')}.csv"
+
+
+def outputs(scale: str, name: str) -> list[str]:
+    """The files that rendering an artifact writes: for readers, the cells, and what they were made from (`due`)."""
+    a = artifact(name)
+    suffixes = ("md", "csv", "tex", "ours.tex") if a.kind == "table" else ("pdf", "png", "txt", "tex")
+    drawn = [f"{a.kind}s/{scale}/{a.paper}_{a.name}.{s}" for s in suffixes]
+    cells = cells_file(scale, name)
+    return [*drawn, cells, cells.replace(".csv", ".json")]
+
+
+def artifact_files(scale: str) -> list[str]:
+    """The files of all artifacts of a scale."""
+    return [f for a in artifacts() for f in outputs(check_scale(scale), a.id)]
+
+
+def missing(job: Job) -> str:
+    """Why the job cannot run here ("needs svhn"), or "" if it can."""
+    names = lacking(job)
+    return f"needs {' and '.join(names)}" if names else ""
+
+
+def lacking(job: Job) -> list[str]:
+    """The data sets that the job needs and that are not available here."""
+    return [name for name in job.requires if not _available(name, settings())]
+
+
+@cache
+def _available(name: str, settings: Settings) -> bool:
+    from reproduce.data.load import available
+
+    return available(name, settings).state != "missing"
+
+
+# --- when to run again ------------------------------------------------------------------------------------------------
+
+
+def digest(scale: str, paper: str, name: str) -> str:
+    """Changes exactly when the results file would: experiments with code and labels (its columns), seeds, precision.
+
+    Names the checkpoints of the job: one of another digest is never resumed.
+    """
+    return digest_of(job(scale, paper, name), settings().precision)
+
+
+@cache
+def digest_of(job: Job, precision: str) -> str:
+    """The digest of a job, which need not be one that an artifact declares."""
+    parts = [[e.digest, canonical(e.labels)] for e in job.experiments]
+    reduced = [] if precision == "float32" else [precision]
+    return _sha(json.dumps([parts, job.panel.seeds, *reduced]))
+
+
+@cache
+def render_digest(name: str) -> str:
+    """Changes with the declarations of the paper, what it reported and claimed, and the code of the report."""
+    folder = PACKAGE / "papers" / artifact(name).paper
+    files = sorted(
+        {f for kind in ("py", "csv", "yaml") for f in folder.rglob(f"*.{kind}")} | {*PACKAGE.glob("report/*.py")}
+    )
+    return _sha(*(f"{f.relative_to(PACKAGE)} {hashlib.sha256(read_source(f)).hexdigest()}" for f in files))
+
+
+def _sha(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+# --- the workflow's configuration -------------------------------------------------------------------------------------
+
+
+def environment(config: Mapping[str, Any]) -> dict[str, str]:
+    """The variables that `config/config.yaml` sets for every job; a key that is null leaves the variable as it is."""
+    keys = ("data", "store", "device", "precision", "threads", "seeds", "budget", "checkpoint")
+    flag = config["to_target"]  # Snakemake leaves `--config to_target=true` a string
+    values = {key: config[key] for key in keys}
+    values["to_target"] = None if flag is None else int(str(flag).lower() == "true")
+    return {
+        f"REPRODUCE_{key.upper()}": ",".join(map(str, v)) if isinstance(v, list) else str(v)
+        for key, v in values.items()
+        if v is not None
+    }
