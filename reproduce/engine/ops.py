@@ -29,7 +29,8 @@ def _conv(x: Tensor, weight: Tensor, bias: Tensor | None, stride: int, padding: 
     if stride > 1 and padding == 0 and weight.shape[-1] == 1:
         # The same without a stride: torch 2.13's way back through such a layer writes outside of its memory on CPUs
         # with AVX2, if the channels are few (2 to 4, 3 to 6, 4 to 8, ...).
-        x, stride = x[:, :, ::stride, ::stride], 1
+        # A pool of one place and not a slice: the way back through a slice leaves channels-last, the same bits slower.
+        x, stride = F.avg_pool2d(x, 1, stride), 1
     return F.conv2d(x, weight, bias, stride, padding, groups=groups)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import avg_pool2d
 from torch.utils.flop_counter import FlopCounterMode
 
 from reproduce.declare.values import words
@@ -92,7 +93,7 @@ def _copy(module: nn.Module) -> nn.Module:
     mine = copy.deepcopy(module, {id(t): t for t in shared})
     for m in mine.modules():
         if isinstance(m, nn.Conv2d) and m.kernel_size == (1, 1) and m.padding == (0, 0) and m.stride != (1, 1):
-            m.register_forward_pre_hook(lambda _, x, stride=m.stride: x[0][:, :, :: stride[0], :: stride[1]])
+            m.register_forward_pre_hook(lambda _, x, stride=m.stride: avg_pool2d(x[0], 1, stride))
             m.stride = (1, 1)
     return mine
 
