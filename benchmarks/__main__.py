@@ -1,7 +1,7 @@
 """`python -m benchmarks [NAME ...] [--isa LEVEL] [--kills N] [--seed N]`: measures the engine, prints Markdown tables.
 
-Without a name everything but `fig4`, `choice`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan`, `peers`,
-`schedules`, `events`, `roberta`, `play` and `faults`.
+Without a name everything but `fig4`, `choice`, `modules`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan`,
+`peers`, `schedules`, `events`, `roberta`, `play` and `faults`.
 
 --isa LEVEL: as on a machine with no more than these instructions; torch and the peers are held to them as well.
 
@@ -14,6 +14,7 @@ width       a HeteroFL client of width 1/8 against full width
 overhead    a whole job against its pure training steps
 memory      peak memory of 100 clients of ResNet-18
 choice      every strategy that can run a work, and which one the trainer takes
+modules     a user's module beside its declared twin, large networks beside a plain loop over the module
 throughput  training samples per second of the trainer's choice on one core (plans measure their own)
 start       what every command waits for: the list, the plans, large partitions
 smoke       where the time of `make smoke` goes
@@ -39,7 +40,7 @@ from collections.abc import Callable
 import numpy
 import torch
 
-from benchmarks import choice, cohorts, faults, gpu, planned, precision, schedules, smoke, start, texts, whole
+from benchmarks import choice, cohorts, faults, gpu, modules, planned, precision, schedules, smoke, start, texts, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
 from reproduce.engine import library
@@ -102,6 +103,7 @@ COMMANDS: dict[str, Callable[..., object]] = {
     "overhead": whole.overhead,
     "memory": whole.memory,
     "choice": choice.choice,
+    "modules": modules.modules,
     "throughput": throughput,
     "start": start.start,
     "smoke": smoke.smoke,
