@@ -17,6 +17,7 @@ try:  # Ctrl-C may come while the program is read
 
     check_platform()  # before what Windows does not have is imported
     from reproduce.cli import (
+        agreement,
         data,
         findings,
         list_,
@@ -35,7 +36,10 @@ except KeyboardInterrupt:
     print(INTERRUPTED, file=sys.stderr)
     sys.exit(130)
 
-COMMANDS = (list_, plan, play, schedule, partition, networks, data, train, replay, render, verify, report, findings)
+COMMANDS = (
+    *(list_, plan, play, schedule, partition, networks, data, train, replay, render),
+    *(verify, agreement, report, findings),
+)
 
 
 class Parser(argparse.ArgumentParser):

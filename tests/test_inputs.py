@@ -143,6 +143,7 @@ def test_an_interrupt_is_a_line(
         "networks": "",
         "data": "",
         "findings": "",
+        "agreement": "",
         "schedule": "fedavg",
         "partition": "sessions",
         "render": "smoke x/y",

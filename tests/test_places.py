@@ -16,6 +16,7 @@ NEEDS = {
     "plan": "plan fedagrac --scale smoke --no-calibrate",
     "verify": "verify smoke",
     "render": "render smoke fedagrac/table1",
+    "agreement": "agreement",
     "report": "report smoke",
     "replay": "replay smoke",
     "findings": "findings --check",
