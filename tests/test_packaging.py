@@ -36,7 +36,7 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-@pytest.mark.parametrize("extra", ["", "workflow", "dev"])
+@pytest.mark.parametrize("extra", ["", "workflow", "docs", "dev"])
 def test_locked_versions_satisfy_the_dependencies(extra: str) -> None:
     declared = project()["optional-dependencies"][extra] if extra else project()["dependencies"]
     versions = locked()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 import re
@@ -205,7 +204,7 @@ def test_a_claim_about_nothing_is_not_lost() -> None:
 
 def shown(png: Path) -> Image.Image:
     """The picture as it is on the page."""
-    return Image.open(io.BytesIO(base64.b64decode(contents.embedded(png).partition(",")[2]))).convert("RGB")
+    return Image.open(io.BytesIO(contents.small(png))).convert("RGB")
 
 
 def whole(png: Path, size: tuple[int, ...]) -> np.ndarray:

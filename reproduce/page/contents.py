@@ -149,24 +149,25 @@ def item(artifact: Artifact, scale: str, verdicts: Iterable[Verdict]) -> Item:
             return Item(artifact, claims, behind, table=_table(shown, artifact))
         caption = shown.with_suffix(".txt")
         said = caption.read_text(encoding="utf-8").strip() if caption.is_file() else f"{artifact.title}."
-        return Item(artifact, claims, behind, image=embedded(shown), alt=seen(artifact, scale), caption=said)
+        image = f"data:image/webp;base64,{base64.b64encode(small(shown)).decode()}"
+        return Item(artifact, claims, behind, image=image, alt=seen(artifact, scale), caption=said)
     except (OSError, ValueError, SyntaxError, UserError) as error:  # Pillow's of odd PNGs
         why = f"not as it was rendered ({' '.join(str(error).split())}); render {artifact.id} again"
         reading.say(shown, why)
         return Item(artifact, claims, behind, target=str(first), refused=f"{shown}: {why}")
 
 
-def embedded(file: Path) -> str:
-    """A picture as a data URI, small enough for a single page. Without its stamp, which is on the page as text."""
+def small(file: Path) -> bytes:
+    """A picture as WebP, small enough for a page with all of them. Without its stamp, which is there as text."""
     from PIL import Image
 
     with Image.open(regular(file)) as picture:
         drawn = picture.height - int(picture.info.get(figures.STAMPED, 0))
         size = round(SHRUNK * picture.width), round(SHRUNK * drawn)
-        small = picture.convert("RGB").resize(size, Image.Resampling.LANCZOS, box=(0, 0, picture.width, drawn))
+        shrunk = picture.convert("RGB").resize(size, Image.Resampling.LANCZOS, box=(0, 0, picture.width, drawn))
     packed = io.BytesIO()
-    small.save(packed, "WEBP")
-    return f"data:image/webp;base64,{base64.b64encode(packed.getvalue()).decode()}"
+    shrunk.save(packed, "WEBP")
+    return packed.getvalue()
 
 
 def _table(file: Path, artifact: Artifact) -> str:
