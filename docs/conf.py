@@ -24,12 +24,13 @@ exclude_patterns = ["findings/templates"]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_fence_as_directive = ["mermaid"]
 myst_heading_anchors = 6
+mermaid_fullscreen, mermaid_height = False, "auto"
 autodoc_member_order = "bysource"
 maximum_signature_line_length = 88
 html_theme = "furo"
 html_title = f"{project} {version}"
 html_static_path = ["static"]
-templates_path = ["static"]
+templates_path = ["templates"]
 html_sidebars = {
     "**": [f"sidebar/{n}.html" for n in ("brand", "search", "scroll-start", "pages", "navigation", "scroll-end")]
 }
@@ -117,7 +118,8 @@ def pages(app: Any, exception: Exception | None) -> None:
     site = Path(app.outdir)
     scales = [s for s in app.config.scales.split(",") if s and not exception]
     for scale in scales:
-        text = page(scale, scoreboard(scale), coverage(scale), [s for s in scales if s != scale])
+        others = [s for s in scales if s != scale]
+        text = page(scale, scoreboard(scale), coverage(scale), others, home="../../index.html")
         target = site / "report" / scale / "index.html"
         target.parent.mkdir(parents=True, exist_ok=True)
         text = PLACES.sub(lambda match: f"../../{there(match[1], site)}", text)

@@ -9,8 +9,10 @@ from pathlib import Path
 from reproduce.verdicts.scoreboard import Tally, Verdict
 
 
-def page(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally], others: Sequence[str] = ()) -> str:
-    """The page as HTML. others: scales whose pages lie beside this one."""
+def page(
+    scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally], others: Sequence[str] = (), home: str = ""
+) -> str:
+    """The page as HTML. others: scales whose pages lie beside this one. home: where the documents begin, on a site."""
     from jinja2 import Environment, FileSystemLoader
 
     from reproduce.page.contents import contents
@@ -31,5 +33,6 @@ def page(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally], others
         grounds=by_ground(verdicts),
         verdicts=VERDICTS,
         others=others,
+        home=home,
         base="../../",
     )
