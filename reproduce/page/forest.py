@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Callable
 
 from reproduce.verdicts import words
 from reproduce.verdicts.verdict import Measured
@@ -35,24 +36,18 @@ def forest(m: Measured, printed: Measured | None = None) -> str:
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{said}">{"".join(parts)}</svg>'
 
 
-class _axis:
+def _axis(m: Measured, printed: Measured | None) -> Callable[[float], float]:
     """From a number to a place on the drawing; numbers beyond the ends are put at the ends."""
+    log = m.what == "ratio" and m.value > 0
 
-    def __init__(self, m: Measured, printed: Measured | None) -> None:
-        self.log = m.what == "ratio" and m.value > 0
-        shown = [m.value, m.low, m.high, *_ends(m), printed.value if printed else None]
-        finite = [s for v in shown if v is not None and math.isfinite(s := self._scaled(v))] or [0.0]
-        pad = 0.12 * (max(finite) - min(finite)) or 0.5 * max(abs(finite[0]), 1e-9)
-        self.low, self.high = min(finite) - pad, max(finite) + pad
+    def scaled(value: float) -> float:
+        return value if not log else math.log(value) if value > 0 else -math.inf
 
-    def __call__(self, value: float) -> float:
-        inside = min(max(self._scaled(value), self.low), self.high)
-        return MARGIN + (WIDTH - 2 * MARGIN) * (inside - self.low) / (self.high - self.low)
-
-    def _scaled(self, value: float) -> float:
-        if not self.log:
-            return value
-        return math.log(value) if value > 0 else -math.inf
+    shown = [m.value, m.low, m.high, *_ends(m), printed.value if printed else None]
+    finite = [s for v in shown if v is not None and math.isfinite(s := scaled(v))] or [0.0]
+    pad = 0.12 * (max(finite) - min(finite)) or 0.5 * max(abs(finite[0]), 1e-9)
+    low, high = min(finite) - pad, max(finite) + pad
+    return lambda value: MARGIN + (WIDTH - 2 * MARGIN) * (min(max(scaled(value), low), high) - low) / (high - low)
 
 
 def _ends(m: Measured) -> list[float]:

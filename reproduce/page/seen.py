@@ -44,14 +44,24 @@ def _numbers(artifact: Artifact, scale: str) -> Iterator[str]:
     except UserError:  # what is refused stands above the scoreboard
         return
     series = _series(artifact, rows)
-    metrics = [m for m in dict.fromkeys([*_first(artifact), *rows["metric"]]) if m in set(rows["metric"])]
-    found = {m: _ranges(rows[rows["metric"] == m], series) for m in metrics}
-    telling = [m for m in metrics if len(set(found[m].values())) > 1]
-    for metric in telling[:1] or metrics[:NAMED]:
-        said = [f"{_name(artifact, series, value)}{text}" for value, text in found[metric].items()]
+    settings = [c for c in rows if c not in ("seed", "value", "censored", "text")]
+    rows = rows.assign(bound=rows["censored"] == "True" if "censored" in rows else False)
+    means = rows.groupby(settings, sort=False, dropna=False).agg(value=("value", "mean"), bound=("bound", "any"))
+    by_metric = {str(metric): own.reset_index() for metric, own in means.groupby("metric", sort=False)}
+    found = {
+        metric: {str(value): _range(of_one) for value, of_one in by_metric[metric].groupby(series, sort=False)}
+        for metric in dict.fromkeys([*_first(artifact), *by_metric])
+        if metric in by_metric
+    }
+    telling = [metric for metric, ranges in found.items() if len(set(ranges.values())) > 1]
+    for metric in telling[:1] or list(found)[:NAMED]:
+        ordered = sorted(found[metric].items(), key=lambda item: float(item[0]) if item[0].isdecimal() else 0)
+        said = [f"{_name(artifact, series, value)}{text}" for value, text in ordered]
+        what = _quantity(artifact, metric)
+        over = ", means over seeds" * (rows.loc[rows["metric"] == metric, "seed"].nunique() > 1)
+        over += ", least to greatest over settings" * bool(by_metric[metric][series].duplicated().any())
         more = f"; and {len(said) - NAMED} more" if len(said) > NAMED else ""
-        what = _quantity(artifact, metric) + _over(rows[rows["metric"] == metric], series)
-        yield f"{what[:1].upper()}{what[1:]}: {'; '.join(said[:NAMED])}{more}."
+        yield f"{what[:1].upper()}{what[1:]}{over}: {'; '.join(said[:NAMED])}{more}."
 
 
 def _drawn(artifact: Artifact, rows: pd.DataFrame) -> pd.DataFrame:
@@ -88,18 +98,6 @@ def _claims() -> dict[str, ClaimsFile]:
     return {file.paper: file for file in claims_files()}
 
 
-def _ranges(rows: pd.DataFrame, series: str) -> dict[str, str]:
-    """Series -> its means over seeds, from the least to the greatest of its settings."""
-    rows = rows.assign(bound=rows["censored"] == "True" if "censored" in rows else False)
-    means = rows.groupby(_settings(rows), sort=False, dropna=False).agg(value=("value", "mean"), bound=("bound", "any"))
-    found = {str(value): _range(own) for value, own in means.groupby(series, sort=False)}
-    return dict(sorted(found.items(), key=lambda item: float(item[0]) if item[0].isdecimal() else 0))
-
-
-def _settings(rows: pd.DataFrame) -> list[str]:
-    return [c for c in map(str, rows) if c not in ("seed", "value", "censored", "bound", "text")]
-
-
 def _range(means: pd.DataFrame) -> str:
     """The least and the greatest of the means that are known. A bound is no number: it is marked, and how many settings
     have one is said. A bound of zero says nothing: what is measured up to a bound is not negative."""
@@ -116,13 +114,6 @@ def _range(means: pd.DataFrame) -> str:
         if count:
             parts.append(text + (f" in {count} of {len(means)} settings" if count < len(means) else ""))
     return ", ".join(parts)
-
-
-def _over(rows: pd.DataFrame, series: str) -> str:
-    """What the numbers of a metric are means and ranges of."""
-    seeds = ", means over seeds" if rows["seed"].nunique() > 1 else ""
-    several = rows[_settings(rows)].drop_duplicates()[series].duplicated().any()
-    return seeds + (", least to greatest over settings" if several else "")
 
 
 def _name(artifact: Artifact, series: str, value: str) -> str:
