@@ -18,7 +18,7 @@ smoke: $(VENV)/workflow.stamp
 
 # A folder for a web server, site/: the documents, the pages of all scales, a gallery. Warnings are errors.
 docs: $(VENV)/docs.stamp
-	$(BIN)/python -m sphinx -q -W --keep-going docs site
+	$(BIN)/python -m sphinx -q -W --keep-going -E -d $(VENV)/doctrees docs site
 	@echo "Written: site/index.html"
 
 test: lint types smoke unit
