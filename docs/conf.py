@@ -78,23 +78,25 @@ def moved(file: Path, folder: Path) -> str:
 
 
 def gallery(scale: str, folder: Path) -> str:
-    """The figures of a scale, small, each of which leads to its place on the report page."""
+    """The figures of a scale, small. An artifact's leads to its place on the report page, another one is just shown."""
     from reproduce import papers
     from reproduce.page.contents import described, label, small
 
-    found = []
+    made = {f"{a.paper}_{a.name}": a for a in papers.artifacts()}
+    files = {f.stem: f for f in Path("figures", scale).glob("*.png")}
     (folder / "gallery").mkdir(parents=True, exist_ok=True)
-    for artifact in papers.artifacts():
-        file = Path(f"figures/{scale}/{artifact.paper}_{artifact.name}.png")
-        if artifact.draw and file.is_file():
-            image = Path("gallery", f"{scale}_{file.stem}.webp")
-            (folder / image).write_bytes(small(file))
-            place = f"report/{scale}/index.html#{artifact.paper}-{artifact.name}"
-            name = f"{described(artifact.paper)[0]}, {label(artifact)}"
-            found.append(
-                f'<figure><a href="{place}"><img src="{image}" alt="{name}" loading="lazy"></a>'
-                f"<figcaption><strong>{name}</strong> {html.escape(artifact.title)}</figcaption></figure>"
-            )
+    found = []
+    for stem in [*sorted(files.keys() - made.keys()), *(stem for stem in made if stem in files)]:
+        image = f"gallery/{scale}_{stem}.webp"
+        (folder / image).write_bytes(small(files[stem]))
+        name, title, place = stem.capitalize(), "", image
+        if a := made.get(stem):
+            name, title = f"{described(a.paper)[0]}, {label(a)}", html.escape(a.title)
+            place = f"report/{scale}/index.html#{a.paper}-{a.name}"
+        found.append(
+            f'<figure><a href="{place}"><img src="{image}" alt="{name}" loading="lazy"></a>'
+            f"<figcaption><strong>{name}</strong> {title}</figcaption></figure>"
+        )
     return "\n".join(['<div class="gallery">', *found, "</div>"])
 
 
