@@ -169,7 +169,7 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
         verdict("table1", "contradicted", -3.0),
         verdict("table1", "not run"),
     ]
-    text = page("smoke", verdicts, [Tally("fedacs", 15, 12, 3)], others=("paper",))
+    text = page("smoke", verdicts, [Tally("fedacs", 15, 12, 3)], others=("paper",), home="../../index.html")
     found = Outline(text)
     assert [t.split(": ", 1)[1] for t in found.texts["h3"]] == [f"Title of <{n}>" for n in ("fig1", "fig2", "table1")]
     assert found.texts["figcaption"] == ["Title. Made of <digits>."]
@@ -191,9 +191,11 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
     links = found.values("a", "href")
     assert {link.removeprefix("#") for link in links if link.startswith("#")} <= set(ids)
     named = [link for link in links if not link.startswith(("#", "http"))]
-    assert "../paper/index.html" in named
+    assert {"../paper/index.html", "../../index.html"} <= set(named)
     assert "../../results/smoke/cells/fedacs_fig1.csv" in named
-    assert all(re.search(r"reproduce/papers|figures/smoke|tables/smoke|cells|paper/index", link) for link in named)
+    assert all(
+        re.search(r"reproduce/papers|figures/smoke|tables/smoke|cells|paper/index|^../../index", link) for link in named
+    )
 
 
 @pytest.mark.usefixtures("_few_artifacts")
