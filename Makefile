@@ -10,15 +10,16 @@ TORCH := $(shell grep -E '^torch(vision)?==' constraints.txt)
 TORCH_INDEX ?=
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: smoke site test lint types unit format clean
+.PHONY: smoke docs test lint types unit format clean
 
 smoke: $(VENV)/workflow.stamp
 	$(BIN)/snakemake smoke --cores $(CORES) --quiet rules
 	@echo "Written: figures/smoke/ tables/smoke/ report/smoke/index.html"
 
-# The pages of all scales and the documents, for a web server.
-site: $(VENV)/workflow.stamp
-	$(BIN)/python -m reproduce report --site site
+# A folder for a web server, site/: the documents, the pages of all scales, a gallery. Warnings are errors.
+docs: $(VENV)/docs.stamp
+	$(BIN)/python -m sphinx -q -W --keep-going -E -d $(VENV)/doctrees docs site
+	@echo "Written: site/index.html"
 
 test: lint types smoke unit
 
@@ -47,6 +48,10 @@ $(VENV)/workflow.stamp: pyproject.toml constraints.txt
 
 $(VENV)/dev.stamp: $(VENV)/workflow.stamp
 	$(INSTALL) --editable ".[workflow,dev]"
+	@touch $@
+
+$(VENV)/docs.stamp: $(VENV)/workflow.stamp
+	$(INSTALL) --editable ".[workflow,docs]"
 	@touch $@
 
 clean:

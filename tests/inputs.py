@@ -150,9 +150,6 @@ def outputs() -> Iterator[Bad]:
         yield Bad(f"a user's own {name}", (*PLAY, "-o", "x"), "name another file, or delete it", _with(name, text))
     yield Bad("a result of another job", (*TRAIN, "-o", OTHER), "is no result of smoke/fedagrac/table1-lr")
     yield Bad("a cut result", (*TRAIN, "-o", "a.parquet"), "name another file", _with("a.parquet", "PAR1"))
-    for site in ("", ".", "docs", "there"):
-        yield Bad(f"--site {site}", ("report", "--site", site), "the folder has other files", _with("docs/a.md", "A"))
-    yield Bad("--site is a file", ("report", "--site", "README.md"), "cannot write", _with("there/a", "A"))
 
 
 def _both(*steps: Callable[[Path], object]) -> Callable[[Path], object]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reproduce.page.markdown import to_html
+from reproduce.page.tables import to_html
 from reproduce.report import entries, figures, formats
 from reproduce.report.latex import latex, tex
 from reproduce.verdicts import markdown

@@ -22,7 +22,7 @@ OPTIONS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
 )
-LARGEST = 2_000_000
+LARGEST = 3_000_000
 """Bytes of a page with all its pictures."""
 
 

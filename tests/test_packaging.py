@@ -36,7 +36,7 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-@pytest.mark.parametrize("extra", ["", "workflow", "dev"])
+@pytest.mark.parametrize("extra", ["", "workflow", "docs", "dev"])
 def test_locked_versions_satisfy_the_dependencies(extra: str) -> None:
     declared = project()["optional-dependencies"][extra] if extra else project()["dependencies"]
     versions = locked()
@@ -55,6 +55,18 @@ def test_environment_installs_the_project_in_its_locked_versions() -> None:
     extras = Requirement("reproduce" + options["--editable"].removeprefix(".")).extras
     assert extras == {"workflow"}
     assert extras <= set(project()["optional-dependencies"])
+
+
+def test_the_page_on_citing_names_what_the_citation_file_names() -> None:
+    page = (ROOT / "docs/citing.md").read_text(encoding="utf-8")
+    references = load_yaml("CITATION.cff")["references"]
+    assert page.count("@misc") == len(references) == 5
+    for paper in references:
+        number = paper["url"].rpartition("/")[2]
+        authors = " and ".join(f"{a['family-names']}, {a['given-names']}" for a in paper["authors"])
+        entry = next(e for e in page.split("@misc") if f"eprint = {{{number}}}" in e)
+        assert f"title = {{{paper['title']}}}" in entry
+        assert f"author = {{{authors}}}" in entry
 
 
 def test_configuration_is_valid_and_shows_every_key_with_its_default() -> None:

@@ -1,1 +1,1 @@
-"""The report as HTML: one page a scale that is a single file, and a folder of pages for a web server."""
+"""The report as HTML: one page a scale, a single file with everything in it."""

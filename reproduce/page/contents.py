@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import os
 import re
 from collections import Counter
@@ -14,18 +16,21 @@ from pathlib import Path
 from reproduce import papers
 from reproduce.declare.artifact import Artifact
 from reproduce.errors import UserError
-from reproduce.files import read_text
+from reproduce.files import read_text, regular
 from reproduce.findings import pages as findings
-from reproduce.page import pictures
 from reproduce.page.forest import forest
-from reproduce.page.markdown import to_html
 from reproduce.page.origin import Origin, origin
 from reproduce.page.seen import seen
+from reproduce.page.tables import to_html
+from reproduce.report import figures
 from reproduce.runs import plan
 from reproduce.store import reading
 from reproduce.verdicts import words
 from reproduce.verdicts.scoreboard import Tally, Verdict
-from reproduce.verdicts.verdict import VERDICTS
+from reproduce.verdicts.verdict import VERDICTS, Measured
+
+SHRUNK = 0.7
+"""Of a figure's width on the page, which with all its figures is to stay under three megabytes."""
 
 
 @dataclass(frozen=True)
@@ -44,45 +49,33 @@ class Judged:
         return forest(self.verdict.measured, self.verdict.printed) if self.verdict.measured else ""
 
     @cached_property
-    def numbers(self) -> list[tuple[str, str]]:
-        """(name, text): ours, what is required, the slack, the paper's number."""
-        v, found = self.verdict, []
-        if v.measured:
-            found = [("ours", self._of(words.measured(v.measured), v.measured.setting))]
-            found += [("required", words.required(v.measured) or "no bound")]
-            found += [("slack", self._slack())] if v.effect is not None else []
-        if v.printed:
-            found.append(("paper", self._of(words.measured(v.printed), v.printed.setting)))
-        return found
+    def numbers(self) -> dict[str, str]:
+        """Ours, what is required, the slack, the paper's number."""
+        v, m = self.verdict, self.verdict.measured
+        found = {"ours": self._said(m), "required": words.required(m) or "no bound"} if m else {}
+        if m and v.effect is not None:
+            ends = words.slack_interval(v) or "no interval"
+            found["slack"] = f"{words.slack(v)} ({'exact' if m.exact else ends})"
+        return {**found, "paper": self._said(v.printed)} if v.printed else found
 
     @property
     def why(self) -> list[str]:
         """The reason, of how many settings the claim speaks, whether the paper's own numbers support it, a note."""
-        v = self.verdict
+        v, reason = self.verdict, self.verdict.reason
+        if self.plot and not re.match(r"depends on|under |\d+ parts", reason):  # the number is shown by itself
+            reason = reason.rpartition("; ")[0]
         own = {"holds": "Holds on the numbers that the paper prints.", "fails": "Fails on the paper's own numbers."}
-        evidence = "; ".join(filter(None, [v.covers, self._reason()]))
-        said = (words.named(evidence, self.names), own.get(v.paper_numbers, ""), words.named(v.note, self.names))
-        return [text for text in said if text]
+        evidence = words.named("; ".join(filter(None, [v.covers, reason])), self.names)
+        return [s for s in (evidence, own.get(v.paper_numbers, ""), words.named(v.note, self.names)) if s]
 
-    def _reason(self) -> str:
-        """The reason without the deciding number, where that is shown by itself and the reason is of one check."""
-        several = re.match(r"depends on|under |\d+ parts", self.verdict.reason)
-        return self.verdict.reason if several or not self.plot else self.verdict.reason.rpartition("; ")[0]
-
-    def _of(self, text: str, setting: str) -> str:
-        return f"{words.named(setting, self.names)}: {text}" if setting else text
-
-    def _slack(self) -> str:
-        v = self.verdict
-        exact = v.measured is not None and v.measured.exact
-        ends = words.slack_interval(v)
-        return words.slack(v) + (" (exact)" if exact else f" ({ends})" if ends else " (no interval)")
+    def _said(self, m: Measured) -> str:
+        return (f"{words.named(m.setting, self.names)}: " if m.setting else "") + words.measured(m)
 
 
 @dataclass(frozen=True)
 class Item:
     """An artifact on the page. target: what to make, if it is not made; refused: why what was made is not shown.
-    image, alt: a figure; table: HTML."""
+    image, alt, caption: of a figure; table: HTML."""
 
     artifact: Artifact
     claims: tuple[Judged, ...]
@@ -103,8 +96,8 @@ class Item:
         return label(self.artifact)
 
     @property
-    def count(self) -> dict[str, int]:
-        return dict(Counter(c.verdict.verdict for c in self.claims))
+    def count(self) -> Counter[str]:
+        return Counter(c.verdict.verdict for c in self.claims)
 
 
 @dataclass(frozen=True)
@@ -121,8 +114,8 @@ class Paper:
     items: tuple[Item, ...]
 
     @property
-    def count(self) -> dict[str, int]:
-        return dict(Counter(c.verdict.verdict for item in self.items for c in item.claims))
+    def count(self) -> Counter[str]:
+        return Counter(c.verdict.verdict for item in self.items for c in item.claims)
 
 
 def contents(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally]) -> list[Paper]:
@@ -130,18 +123,14 @@ def contents(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally]) ->
     by_artifact: dict[str, list[Verdict]] = {}
     for v in verdicts:
         by_artifact.setdefault(v.artifact, []).append(v)
-    said = findings.sentences()
+    said, tallies = findings.sentences(), {tally.paper: tally for tally in found}
     made = []
     for paper in papers.PAPERS:
         own = [a for a in papers.artifacts() if a.paper == paper]
         items = tuple(item(a, scale, by_artifact.pop(a.id, [])) for a in own)
-        name, title, link = described(paper)
         page = next((p for p in (f"docs/findings/{paper}.md", f"docs/papers/{paper}.md") if Path(p).is_file()), "")
-        tally = next((c for c in found if c.paper == paper), None)
-        sentences = tuple(
-            to_html(text).strip().removeprefix("<p>").removesuffix("</p>") for text in said.get(paper, [])
-        )
-        made.append(Paper(paper, name, title, link, sentences, page, tally, items))
+        lines = (to_html(text).strip().removeprefix("<p>").removesuffix("</p>") for text in said.get(paper, []))
+        made.append(Paper(paper, *described(paper), tuple(lines), page, tallies.get(paper), items))
     if by_artifact:
         raise ValueError(f"claims about artifacts that are not there: {', '.join(by_artifact)}")
     return made
@@ -150,33 +139,35 @@ def contents(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally]) ->
 def item(artifact: Artifact, scale: str, verdicts: Iterable[Verdict]) -> Item:
     """One artifact: its file if it is made, else how to make it."""
     ordered = sorted(verdicts, key=lambda v: VERDICTS.index(v.verdict))
-    claims = tuple(Judged(v, artifact.names) for v in ordered)
-    behind = origin(artifact, scale)
+    claims, behind = tuple(Judged(v, artifact.names) for v in ordered), origin(artifact, scale)
     first = Path(plan.outputs(scale, artifact.id)[0])
     if not os.path.lexists(first):
         return Item(artifact, claims, behind, target=str(first))
-    shown = first if first.suffix == ".md" else first.with_suffix(".png")
+    shown = first.with_suffix(".png" if artifact.draw else ".md")
     try:
-        if shown is first:
-            return Item(artifact, claims, behind, table=_table(first, artifact))
-        return Item(artifact, claims, behind, **_figure(shown, artifact), alt=seen(artifact, scale))
+        if not artifact.draw:
+            return Item(artifact, claims, behind, table=_table(shown, artifact))
+        caption = shown.with_suffix(".txt")
+        said = caption.read_text(encoding="utf-8").strip() if caption.is_file() else f"{artifact.title}."
+        image = f"data:image/webp;base64,{base64.b64encode(small(shown)).decode()}"
+        return Item(artifact, claims, behind, image=image, alt=seen(artifact, scale), caption=said)
     except (OSError, ValueError, SyntaxError, UserError) as error:  # Pillow's of odd PNGs
         why = f"not as it was rendered ({' '.join(str(error).split())}); render {artifact.id} again"
         reading.say(shown, why)
         return Item(artifact, claims, behind, target=str(first), refused=f"{shown}: {why}")
 
 
-def _figure(picture: Path, artifact: Artifact) -> dict[str, str]:
-    """Image and caption; what `pictures.embedded` raises."""
-    caption = picture.with_suffix(".txt")
-    said = caption.read_text(encoding="utf-8").strip() if caption.is_file() else f"{artifact.title}."
-    return {"image": pictures.embedded(picture), "caption": said}
+def small(file: Path) -> bytes:
+    """A picture as WebP, small enough for a page with all of them. Without its stamp, which is there as text."""
+    from PIL import Image
 
-
-def label(artifact: Artifact) -> str:
-    """ "Figure 6", "Table 1"; those that no paper has by their name."""
-    match = re.fullmatch(r"(fig|table)(\d+)", artifact.name)
-    return f"{'Figure' if match[1] == 'fig' else 'Table'} {match[2]}" if match else artifact.name.capitalize()
+    with Image.open(regular(file)) as picture:
+        drawn = picture.height - int(picture.info.get(figures.STAMPED, 0))
+        size = round(SHRUNK * picture.width), round(SHRUNK * drawn)
+        shrunk = picture.convert("RGB").resize(size, Image.Resampling.LANCZOS, box=(0, 0, picture.width, drawn))
+    packed = io.BytesIO()
+    shrunk.save(packed, "WEBP")
+    return packed.getvalue()
 
 
 def _table(file: Path, artifact: Artifact) -> str:
@@ -187,6 +178,12 @@ def _table(file: Path, artifact: Artifact) -> str:
     if "<table" not in html:
         raise ValueError("there is no table in it")
     return html
+
+
+def label(artifact: Artifact) -> str:
+    """ "Figure 6", "Table 1"; those that no paper has by their name."""
+    match = re.fullmatch(r"(fig|table)(\d+)", artifact.name)
+    return f"{'Figure' if match[1] == 'fig' else 'Table'} {match[2]}" if match else artifact.name.capitalize()
 
 
 def described(paper: str) -> tuple[str, str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,12 @@ from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import PACKAGE, trainings
 from reproduce.runs import plan, results
 from reproduce.text import duration, short
+
+KINDS = {
+    **{".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".txt": "caption", ".tex": "LaTeX", ".csv": "CSV"},
+    ".ours.tex": "LaTeX, our numbers only",
+}
+CODE = {"runs": "configuration", "artifacts": "declaration", "measures": "measures", "pictures": "picture"}
 
 
 @dataclass(frozen=True)
@@ -36,18 +42,19 @@ def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
     if not used:
         return
     notes = [results.provenance(j.output) for j in used]
-    yield "Results", f"{results.tally(jobs)}, of {len(jobs)} jobs" if len(used) < len(jobs) else results.tally(jobs)
+    yield "Results", results.tally(jobs) + (f", of {len(jobs)} jobs" if len(used) < len(jobs) else "")
     made = [training for n in notes for training in trainings(n)]
     yield "Commit", _several(n["git"] for n in made)
     read = plan.seeds_read(scale, artifact.id)
-    yield "Seeds", _run({s for j, n in zip(used, notes, strict=True) for s in n["seeds"] if s in read[j.panel.name]})
+    seeds = {s for j, n in zip(used, notes, strict=True) for s in n["seeds"] if s in read[j.panel.name]}
+    whole = len(seeds) > 2 and len(seeds) == max(seeds) - min(seeds) + 1
+    yield "Seeds", f"{min(seeds)} to {max(seeds)}" if whole else ", ".join(map(str, sorted(seeds)))
     yield "Device", _several(_device(n) for n in made)
     yield "Precision", _several(results.precision(n) for n in notes)
     seconds, flops = (sum(float(n.get(k) or 0) for n in notes) for k in ("seconds", "flops"))
-    cost = [f"{duration(seconds)} ({seconds:,.0f} s)" if seconds else "", f"{short(flops)}FLOP" if flops else ""]
-    yield "Training", ", ".join(filter(None, cost))
+    yield "Training", f"{duration(seconds)} ({seconds:,.0f} s)" + (f", {short(flops)}FLOP" if flops else "")
     days = sorted({str(n["date"])[:10] for n in made})
-    yield "Made", days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    yield "Made", " to ".join(dict.fromkeys((days[0], days[-1])))
 
 
 def _device(note: Mapping[str, Any]) -> str:
@@ -60,34 +67,12 @@ def _several(values: Iterable[str]) -> str:
     return ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else "")
 
 
-def _run(seeds: set[int]) -> str:
-    found = sorted(seeds)
-    whole = found == list(range(found[0], found[-1] + 1)) and len(found) > 2
-    return f"{found[0]} to {found[-1]}" if whole else ", ".join(map(str, found))
-
-
 def _links(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
-    files: Sequence[str] = plan.outputs(scale, artifact.id)
-    named = [(_kind(f), f) for f in files if not f.endswith(".json")]
-    code = {
-        "runs.py": "configuration",
-        "artifacts.py": "declaration",
-        "measures.py": "measures",
-        "pictures.py": "picture",
-    }
-    if artifact.kind == "table":
-        del code["pictures.py"]
-    own = [(text, f"reproduce/papers/{artifact.paper}/{name}") for name, text in code.items()]
-    own += [("claims", f"reproduce/papers/{artifact.paper}/claims.yaml")]
-    printed = f"reproduce/papers/{artifact.paper}/reported/{artifact.name}.csv"
-    for text, path in [*named, ("the paper's numbers", printed), *own]:
+    *drawn, cells, _ = plan.outputs(scale, artifact.id)
+    folder = f"reproduce/papers/{artifact.paper}"
+    named = [(KINDS["." + Path(f).name.partition(".")[2]], f) for f in drawn]
+    named += [("cells per seed (CSV)", cells), ("the paper's numbers", f"{folder}/reported/{artifact.name}.csv")]
+    named += [(text, f"{folder}/{name}.py") for name, text in CODE.items() if artifact.draw or name != "pictures"]
+    for text, path in [*named, ("claims", f"{folder}/claims.yaml")]:
         if Path(path).is_file() or (PACKAGE.parent / path).is_file():
             yield text, path
-
-
-def _kind(file: str) -> str:
-    if "/cells/" in file:
-        return "cells per seed (CSV)"
-    if file.endswith(".ours.tex"):
-        return "LaTeX, our numbers only"
-    return {".md": "Markdown", ".txt": "caption", ".tex": "LaTeX"}.get(Path(file).suffix, Path(file).suffix[1:].upper())

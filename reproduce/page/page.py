@@ -8,44 +8,31 @@ from pathlib import Path
 
 from reproduce.verdicts.scoreboard import Tally, Verdict
 
-FOLDER = Path(__file__).parent
 
+def page(
+    scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally], others: Sequence[str] = (), home: str = ""
+) -> str:
+    """The page as HTML. others: scales whose pages lie beside this one. home: where the documents begin, on a site."""
+    from jinja2 import Environment, FileSystemLoader
 
-def page(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally], others: Sequence[str] = ()) -> str:
-    """The page as HTML. others: scales whose pages lie beside this one."""
     from reproduce.page.contents import contents
     from reproduce.runs import due, plan, results
     from reproduce.verdicts.scoreboard import by_ground, headline
     from reproduce.verdicts.verdict import VERDICTS
 
-    shown = contents(scale, verdicts, found)
-    return filled(
-        "page.html",
-        title=f"Reproduction at {scale} scale",
+    shown, folder = contents(scale, verdicts, found), FileSystemLoader(Path(__file__).parent)
+    environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["css"] = lambda verdict: verdict.replace(" ", "-")
+    return environment.get_template("page.html").render(
         scale=scale,
         papers=shown,
-        total=dict(Counter(v.verdict for v in verdicts)),
+        total=Counter(v.verdict for v in verdicts),
         results=results.tally(plan.jobs(scale)),
         headline=headline(found, verdicts),
         refused=[*due.refused(scale), *(i.refused for paper in shown for i in paper.items if i.refused)],
         grounds=by_ground(verdicts),
         verdicts=VERDICTS,
         others=others,
+        home=home,
         base="../../",
-        script=(FOLDER / "page.js").read_text(encoding="utf-8"),
     )
-
-
-def filled(template: str, **values: object) -> str:
-    """A template of this folder with its style and `values`, which are escaped."""
-    from jinja2 import Environment, FileSystemLoader
-
-    environment = Environment(
-        loader=FileSystemLoader(FOLDER),
-        autoescape=True,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["css"] = lambda verdict: verdict.replace(" ", "-")
-    return environment.get_template(template).render(style=(FOLDER / "page.css").read_text(encoding="utf-8"), **values)

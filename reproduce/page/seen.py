@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -30,14 +30,11 @@ def seen(artifact: Artifact, scale: str) -> str:
 def _layout(artifact: Artifact) -> Iterator[str]:
     draw = artifact.draw
     if isinstance(draw, Curves):
-        yield f"Lines of {_plain(draw.ylabel)} over {_plain(draw.xlabel)}, one per {named(draw.series)}."
+        # Formulas go: the words before them say what they mean.
+        y, x = (" ".join(re.sub(r"\$[^$]*\$", "", label).split()) for label in (draw.ylabel, draw.xlabel))
+        yield f"Lines of {y} over {x}, one per {named(draw.series)}."
     if isinstance(draw, Sheet) and draw.axes:
         yield f"One panel per {' and '.join('setting' if label == 'panel' else named(label) for label in draw.axes)}."
-
-
-def _plain(label: str) -> str:
-    """The label of an axis in one line, without its formulas: the words before them say what they mean."""
-    return " ".join(re.sub(r"\$[^$]*\$", "", label).split())
 
 
 def _numbers(artifact: Artifact, scale: str) -> Iterator[str]:
@@ -47,14 +44,24 @@ def _numbers(artifact: Artifact, scale: str) -> Iterator[str]:
     except UserError:  # what is refused stands above the scoreboard
         return
     series = _series(artifact, rows)
-    by_metric = {str(metric): own for metric, own in rows.groupby("metric", sort=False)}
-    found = {m: _ranges(by_metric[m], series) for m in dict.fromkeys([*_first(artifact), *by_metric]) if m in by_metric}
-    telling = [m for m, ranges in found.items() if len(set(ranges.values())) > 1]
+    settings = [c for c in rows if c not in ("seed", "value", "censored", "text")]
+    rows = rows.assign(bound=rows["censored"] == "True" if "censored" in rows else False)
+    means = rows.groupby(settings, sort=False, dropna=False).agg(value=("value", "mean"), bound=("bound", "any"))
+    by_metric = {str(metric): own.reset_index() for metric, own in means.groupby("metric", sort=False)}
+    found = {
+        metric: {str(value): _range(of_one) for value, of_one in by_metric[metric].groupby(series, sort=False)}
+        for metric in dict.fromkeys([*_first(artifact), *by_metric])
+        if metric in by_metric
+    }
+    telling = [metric for metric, ranges in found.items() if len(set(ranges.values())) > 1]
     for metric in telling[:1] or list(found)[:NAMED]:
-        said = [f"{_name(artifact, series, value)}{text}" for value, text in found[metric].items()]
+        ordered = sorted(found[metric].items(), key=lambda item: float(item[0]) if item[0].isdecimal() else 0)
+        said = [f"{_name(artifact, series, value)}{text}" for value, text in ordered]
+        what = _quantity(artifact, metric)
+        over = ", means over seeds" * (rows.loc[rows["metric"] == metric, "seed"].nunique() > 1)
+        over += ", least to greatest over settings" * bool(by_metric[metric][series].duplicated().any())
         more = f"; and {len(said) - NAMED} more" if len(said) > NAMED else ""
-        what = _quantity(artifact, metric) + _over(by_metric[metric], series)
-        yield f"{what[:1].upper()}{what[1:]}: {'; '.join(said[:NAMED])}{more}."
+        yield f"{what[:1].upper()}{what[1:]}{over}: {'; '.join(said[:NAMED])}{more}."
 
 
 def _drawn(artifact: Artifact, rows: pd.DataFrame) -> pd.DataFrame:
@@ -63,18 +70,15 @@ def _drawn(artifact: Artifact, rows: pd.DataFrame) -> pd.DataFrame:
     wanted = dict(draw.only) if isinstance(draw, Sheet) else {}
     if isinstance(draw, Curves) and draw.order:
         wanted[draw.series] = draw.order
-    for column, values in wanted.items():
-        if column in rows:
-            rows = rows[rows[column].isin(["" if v is None else str(v) for v in values])]
+    for column in wanted.keys() & set(rows):
+        rows = rows[rows[column].isin(["" if v is None else str(v) for v in wanted[column]])]
     return rows
 
 
 def _series(artifact: Artifact, rows: pd.DataFrame) -> str:
     """The column that tells lines apart. The paper's marks have the colours of the lines: theirs comes first."""
     draw = artifact.draw
-    if not isinstance(draw, Sheet):
-        return "algorithm"
-    column = draw.printed[0].series if draw.printed else draw.series
+    column = (draw.printed[0] if draw.printed else draw).series if isinstance(draw, Sheet) else "algorithm"
     return column if column in rows else "algorithm"
 
 
@@ -94,55 +98,32 @@ def _claims() -> dict[str, ClaimsFile]:
     return {file.paper: file for file in claims_files()}
 
 
-def _ranges(rows: pd.DataFrame, series: str) -> dict[str, str]:
-    """Series -> its means over seeds, from the least to the greatest of its settings."""
-    rows = rows.assign(bound=rows["censored"] == "True" if "censored" in rows else False)
-    means = rows.groupby(_settings(rows), sort=False, dropna=False).agg(value=("value", "mean"), bound=("bound", "any"))
-    found = {str(value): _range(own) for value, own in means.groupby(series, sort=False)}
-    return dict(sorted(found.items(), key=lambda item: float(item[0]) if item[0].isdecimal() else 0))
-
-
-def _settings(rows: pd.DataFrame) -> list[str]:
-    return [c for c in map(str, rows) if c not in ("seed", "value", "censored", "bound", "text")]
-
-
 def _range(means: pd.DataFrame) -> str:
     """The least and the greatest of the means that are known. A bound is no number: it is marked, and how many settings
     have one is said. A bound of zero says nothing: what is measured up to a bound is not negative."""
     known, bounds = (means.loc[means["bound"] == b, "value"] for b in (False, True))
+    more = bounds[bounds > 0]
     parts = []
     if known.notna().any():
-        low, high = number(known.min()), number(known.max())
-        parts.append(low if low == high else f"{low} to {high}")
-    more = bounds[bounds > 0]
-    others = {"not known": len(bounds) - len(more), "no value": int(known.isna().sum())}
-    if len(more):
-        others = {f"more than {number(more.min())}": len(more), **others}
-    few = {
-        text: f" in {count} of {len(means)} settings" * (count < len(means)) for text, count in others.items() if count
-    }
-    return ", ".join([*parts, *(text + of for text, of in few.items())])
-
-
-def _over(rows: pd.DataFrame, series: str) -> str:
-    """What the numbers of a metric are means and ranges of."""
-    seeds = ", means over seeds" if rows["seed"].nunique() > 1 else ""
-    several = rows[_settings(rows)].drop_duplicates()[series].duplicated().any()
-    return seeds + (", least to greatest over settings" if several else "")
+        parts.append(" to ".join(dict.fromkeys((number(known.min()), number(known.max())))))
+    for text, count in (
+        (f"more than {number(more.min())}" if len(more) else "", len(more)),
+        ("not known", len(bounds) - len(more)),
+        ("no value", int(known.isna().sum())),
+    ):
+        if count:
+            parts.append(text + (f" in {count} of {len(means)} settings" if count < len(means) else ""))
+    return ", ".join(parts)
 
 
 def _name(artifact: Artifact, series: str, value: str) -> str:
-    """A series before its numbers: as it is printed, a number with what it is of."""
+    """A series before its numbers, as the picture prints it; a number with what it is of."""
     if value in NOBODY:
         return ""
-    called = named(value, _names(artifact))
-    return f"{named(series)} = {called}: " if value[:1].isdecimal() else f"{called} "
-
-
-def _names(artifact: Artifact) -> Mapping[str, str]:
-    """How the picture prints values: its code may have names besides the artifact's."""
     code = artifact.draw.fill if isinstance(artifact.draw, Filled) else artifact.draw
-    return {**artifact.names, **(code.options.get("names", {}) if isinstance(code, Code) else {})}
+    own = code.options.get("names", {}) if isinstance(code, Code) else {}
+    called = named(value, {**artifact.names, **own})
+    return f"{named(series)} = {called}: " if value[:1].isdecimal() else f"{called} "
 
 
 def _quantity(artifact: Artifact, metric: str) -> str:

@@ -1,0 +1,138 @@
+"""The site (`make docs`): the documents, the API from the docstrings, a gallery, and the report pages of all scales.
+
+Sphinx reads `docs/`, MyST its Markdown. Only two things are loaded from another host, in the reader's browser: Mermaid
+for the diagram, and MathJax on pages with formulas. `tests/test_documents.py` reads this file without Sphinx.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+project, version = PROJECT["name"], PROJECT["version"]
+author = copyright = PROJECT["authors"][0]["name"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx_copybutton", "sphinxcontrib.mermaid"]
+exclude_patterns = ["findings/templates"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_fence_as_directive = ["mermaid"]
+myst_heading_anchors = 6
+mermaid_fullscreen, mermaid_height = False, "auto"
+autodoc_member_order = "bysource"
+maximum_signature_line_length = 88
+html_theme = "furo"
+html_title = f"{project} {version}"
+html_static_path = ["static"]
+templates_path = ["templates"]
+html_sidebars = {
+    "**": [f"sidebar/{n}.html" for n in ("brand", "search", "scroll-start", "pages", "navigation", "scroll-end")]
+}
+html_css_files = ["site.css"]
+html_copy_source = False
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+SCALES = "paper,reduced"
+"""Whose report pages are made (`-D scales=` makes none: they take a minute)."""
+DOCUMENTS = {
+    **{f"{name}.md": f"docs/{name.lower()}.md" for name in ("CONTRIBUTING", "CHANGELOG")},
+    "play/reduced/across.md": "docs/across_table.md",
+}
+"""Files outside this folder that are documents of the site."""
+LINK = re.compile(r"(?<=\]\()(?!\w+:|#)[^)\s]+")
+"""Where a link in Markdown leads, if it is to a file."""
+PLACES = re.compile(r'(?<=href=")\.\./\.\./([^"]+)')
+"""Links of a report page to files of the repository."""
+
+
+def setup(app: Any) -> None:
+    os.chdir(ROOT)  # results and figures are named from here
+    app.add_config_value("scales", SCALES, "")
+    app.connect("source-read", read)
+    app.connect("autodoc-process-docstring", plain)
+    app.connect("build-finished", pages)
+
+
+def read(app: Any, document: str, source: list[str]) -> None:
+    """Put texts of the repository in the places of `<!-- text of FILE -->`, figures in those of `<!-- figures of SCALE
+    -->`, and let links to files that became documents lead there."""
+    here = Path("docs", document).parent
+    text = re.sub(r"<!-- text of (\S+) -->", lambda match: moved(Path(match[1]), here), source[0])
+    text = re.sub(r"<!-- figures of (\w+) -->", lambda match: gallery(match[1], Path(app.outdir)), text)
+    for file, name in DOCUMENTS.items():
+        text = text.replace(f"]({os.path.relpath(file, here)})", f"]({os.path.relpath(name, here)})")
+    source[0] = text
+
+
+def moved(file: Path, folder: Path) -> str:
+    """The text of a file below its title, with its links as they are from another folder."""
+    _, _, text = (ROOT / file).read_text(encoding="utf-8").partition("\n")
+    return LINK.sub(lambda match: os.path.relpath(file.parent / match[0], folder), text)
+
+
+def gallery(scale: str, folder: Path) -> str:
+    """The figures of a scale, small. An artifact's leads to its place on the report page, another one is just shown."""
+    from reproduce import papers
+    from reproduce.page.contents import described, label, small
+
+    made = {f"{a.paper}_{a.name}": a for a in papers.artifacts()}
+    files = {f.stem: f for f in Path("figures", scale).glob("*.png")}
+    (folder / "gallery").mkdir(parents=True, exist_ok=True)
+    found = []
+    for stem in [*sorted(files.keys() - made.keys()), *(stem for stem in made if stem in files)]:
+        image = f"gallery/{scale}_{stem}.webp"
+        (folder / image).write_bytes(small(files[stem]))
+        name, title, place = stem.capitalize(), "", image
+        if a := made.get(stem):
+            name, title = f"{described(a.paper)[0]}, {label(a)}", html.escape(a.title)
+            place = f"report/{scale}/index.html#{a.paper}-{a.name}"
+        found.append(
+            f'<figure><a href="{place}"><img src="{image}" alt="{name}" loading="lazy"></a>'
+            f"<figcaption><strong>{name}</strong> {title}</figcaption></figure>"
+        )
+    return "\n".join(['<div class="gallery">', *found, "</div>"])
+
+
+def plain(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings are plain English: nothing in them is markup but `code`, and a list or an example keeps its lines."""
+    made: list[str] = []
+    for block in "\n".join(lines).split("\n\n"):
+        if re.search(r"^(    |from |\w+ = |[\w, ]+   )", block, flags=re.MULTILINE):
+            made += [".. code-block:: none", "", *("   " + line for line in block.split("\n")), ""]
+            continue
+        text = re.sub(r"([*|_\\])", r"\\\1", " ".join(block.split()))
+        made += [re.sub(r"`([^`]+)`", lambda code: f"``{code[1]}``".replace("\\", ""), text), ""]
+    lines[:] = made
+
+
+def pages(app: Any, exception: Exception | None) -> None:
+    """Write the report pages into the site, with every file that they link to."""
+    from reproduce.page.page import page
+    from reproduce.verdicts.scoreboard import coverage, scoreboard
+
+    site = Path(app.outdir)
+    scales = [s for s in app.config.scales.split(",") if s and not exception]
+    for scale in scales:
+        others = [s for s in scales if s != scale]
+        text = page(scale, scoreboard(scale), coverage(scale), others, home="../../index.html")
+        target = site / "report" / scale / "index.html"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        text = PLACES.sub(lambda match: f"../../{there(match[1], site)}", text)
+        target.write_text(text, encoding="utf-8")
+
+
+def there(name: str, folder: Path) -> str:
+    """Where a file of the repository is in the site: a document is a page, whatever else is copied."""
+    if name.startswith("docs/"):
+        return name.removeprefix("docs/").replace(".md", ".html")
+    if Path(name).is_file() and not name.startswith("report/"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(name, folder / name)
+    return name
