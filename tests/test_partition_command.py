@@ -28,7 +28,8 @@ from reproduce.engine.task import Tasks
 from reproduce.errors import UserError
 from reproduce.models.declared import ConvNet, ResNet, Softmax
 from reproduce.papers import artifacts
-from reproduce.partitions.named import IID, BalancedDirichlet, CappedDirichlet, Exported, Head, TwoClasses, exported
+from reproduce.partitions import exported
+from reproduce.partitions.named import IID, BalancedDirichlet, CappedDirichlet, Exported, Head, TwoClasses
 from reproduce.partitions.split import Split, split
 from reproduce.problem import Classification
 from reproduce.report import partition_picture
