@@ -136,6 +136,16 @@ class TestCurves:
         histories = Histories(frame, "paper")
         assert "Cross: from here on a seed has no finite value." in captions.caption(artifact(), histories, fig)
 
+    def test_a_line_of_runs_that_end_at_their_target_ends_with_the_first_and_without_a_cross(self) -> None:
+        fig, ax = one()
+        frame = runs(("fedavg",)).query("round <= 9 + 3 * seed").assign(status="ok")
+        figures.curves(ax, frame)
+        (line,) = ax.get_lines()
+        assert list(line.get_xdata()) == list(range(10))
+        assert "Cross" not in " ".join(captions.caption(artifact(), Histories(frame, "paper"), fig))
+        figures.curves(ax, frame, start=10)
+        assert (ax.get_lines()[1].get_label(), len(ax.get_lines()[1].get_xdata())) == ("FedAvg", 0)
+
     @pytest.mark.parametrize("end", [0, 7])
     def test_the_mean_is_that_of_the_seeds_that_did_not_diverge(self, end: int) -> None:
         """Results say `diverged` of the whole run, and end with it: here after its first row, or after eight."""

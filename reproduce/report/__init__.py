@@ -1,1 +1,1 @@
-"""From histories to what is read: cells, tables, figures, verdicts and the report."""
+"""From histories to what is read: cells, tables and figures."""
