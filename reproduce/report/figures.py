@@ -115,7 +115,7 @@ def curves(
     for k, name in enumerate(wanted):
         look, mine = styles[str(name)], frame[frame[series] == name]
         kept = lasting(mine)
-        table = _table(kept[kept[x] >= start], x)
+        table = _table(kept[kept[x] >= start], x, kept["seed"].unique())
         alive = np.isfinite(table.to_numpy(float)).all(axis=1)
         line = table if alive.all() else table.iloc[: int(np.argmin(alive))]
         if line.empty:
@@ -263,11 +263,11 @@ def texts(fig: Figure, gid: str) -> list[str]:
     return [text.get_text() for text in fig.texts if text.get_gid() == gid]
 
 
-def _table(kept: pd.DataFrame, x: str) -> pd.DataFrame:
-    """The values of one series: a row per `x` that all seeds have, ascending, and a column per seed; infinite where a
-    run had no finite one."""
+def _table(kept: pd.DataFrame, x: str, seeds: np.ndarray) -> pd.DataFrame:
+    """The values of one series: a row per `x` that all `seeds` have, ascending, and a column per seed; infinite where
+    a run had no finite one."""
     finite = kept.dropna(subset=[x]).assign(value=kept["value"].astype(float).fillna(np.inf))
-    table = finite.pivot_table("value", x, "seed", aggfunc="last")
+    table = finite.pivot_table("value", x, "seed", aggfunc="last").reindex(columns=seeds)
     return (table.interpolate("index", limit_area="inside") if x == "time" else table).dropna()
 
 
