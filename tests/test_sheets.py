@@ -14,7 +14,7 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.declare.artifact import Artifact, Curves, Filled, Printed, Reach
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.problem import Quadratic
-from reproduce.report import drawing, figures, looks, measuring, printed
+from reproduce.report import drawing, figures, looks, metrics, printed
 from reproduce.report.histories import Histories
 from reproduce.systems import System
 
@@ -170,7 +170,7 @@ def test_titles_say_how_many_seeds_where_panels_differ() -> None:
 
 def test_a_horizon_may_be_that_of_the_experiment() -> None:
     reach = Reach(target=50.0, horizon="clock.rounds")
-    found = measuring.measure(reach, histories(), "fedagrac").set_index("model")
+    found = metrics.measured(reach, histories(), "fedagrac").set_index("model")
     assert found["censored"].all()
     assert (set(found.loc["lr", "value"]), set(found.loc["cnn", "value"])) == ({10.0}, {20.0})
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.artifact import Artifact, Printed, Window
 from reproduce.report import looks
-from reproduce.report.measuring import rounds_of
+from reproduce.report.metrics import rounds_of
 from reproduce.report.tables import canonical, reported
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from reproduce import files
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import trainings
 from reproduce.errors import UserError
-from reproduce.report import formats, measuring, tables
+from reproduce.report import formats, metrics, tables
 from reproduce.report.code import function
 from reproduce.report.histories import NOTHING, Histories, Job, load
 from reproduce.report.latex import latex, tex
@@ -75,7 +75,7 @@ def make(artifact: Artifact, histories: Histories, root: Path) -> list[Path]:
     """Write what `render` writes, of histories that are read; returns the files written."""
     panels, scale = artifact.panels(histories.scale), histories.scale
     nothing = bool(panels) and histories.frame.empty
-    cells = check(artifact, _no_cells() if nothing else measuring.cells(artifact, histories))
+    cells = check(artifact, _no_cells() if nothing else metrics.cells(artifact, histories))
     stem = f"{artifact.paper}_{artifact.name}"
     if artifact.kind == "figure":
         written = _figure(artifact, histories, cells, root / "figures" / scale / stem, nothing)
