@@ -234,6 +234,7 @@ def _merge(artifact: Artifact, cells: pd.DataFrame, paper: pd.DataFrame | None) 
     if paper.duplicated(match).any():
         raise ValueError(f"{artifact.id}: the columns {', '.join(match)} do not tell the paper's cells apart")
     both = paper.assign(_at=range(len(paper))).merge(ours, "outer", on=match, suffixes=("_paper", ""), sort=False)
+    both = both.sort_values(match, key=lambda c: c.map(canonical))  # of those that the paper does not have
     both = both.sort_values("_at", kind="stable", na_position="last").reset_index(drop=True)
 
     notes = []
