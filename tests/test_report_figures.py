@@ -347,9 +347,9 @@ def test_the_caption_is_beside_the_pdf_and_not_in_it(tmp_path: Path, monkeypatch
 
 
 def test_the_stamp_names_the_commits() -> None:
-    assert captions.stamp(["A."], []) == "A."
-    assert captions.stamp(["A."], ["1a+"]) == "A. Results of commit 1a+."
-    assert captions.stamp([], ["1", "2", "3", "4", "5"]) == "Results of commits 1, 2, 3 and 2 more."
+    assert captions.with_commits(["A."], []) == "A."
+    assert captions.with_commits(["A."], ["1a+"]) == "A. Results of commit 1a+."
+    assert captions.with_commits([], ["1", "2", "3", "4", "5"]) == "Results of commits 1, 2, 3 and 2 more."
 
 
 def test_a_figure_without_any_results_says_so(tmp_path: Path) -> None:
