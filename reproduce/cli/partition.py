@@ -84,7 +84,7 @@ def _check(output: Path) -> None:
 
 def _print(benchmark: Benchmark, about: dict[str, Any], held: pd.DataFrame) -> None:
     header = [name.upper() for name in held.columns]
-    kinds = {"samples": "{:,}", "share": "{:.1%}", "entropy": "{:.2f}", "test": "{:,}"}
+    kinds: dict[Any, str] = {"samples": "{:,}", "share": "{:.1%}", "entropy": "{:.2f}", "test": "{:,}"}
     rows = [
         ["-" if value is None else kinds.get(name, "{}").format(value) for name, value in row.items()]
         for row in held.head(ROWS).to_dict("records")

@@ -89,27 +89,19 @@ def run(args: argparse.Namespace) -> None:
         picture = files.PNG if args.output.suffix == ".png" else files.PDF
         files.check_output(args.output, picture, f"{args.output.suffix[1:].upper()} picture")
     try:
-        wanted = list(_declared(args) if "/" in args.target else _own(args))
-        for _, timed, length in wanted:
-            _check_length(timed, *length)
-        found = [(names, timed, summarise(timed, args.seed, *length)) for names, timed, length in wanted]
+        length = None if args.aggregations is None and args.horizon is None else (args.aggregations, args.horizon)
+        wanted = list(_declared(args, length) if "/" in args.target else _own(args, length))
+        for _, timed, until in wanted:
+            _check_length(timed, *until)
+        found = [(names, timed, summarise(timed, args.seed, *until)) for names, timed, until in wanted]
     except ValueError as error:
         raise UserError(str(error)) from error
     if args.json:
-        print_json([{"schedule": first, "same": same, **_told(numbers)} for (first, *same), _, numbers in found])
+        print_json([{"schedule": first, "same": same, **numbers.document()} for (first, *same), _, numbers in found])
     else:
         _print([(names, numbers) for names, _, numbers in found])
     if args.output:
         _draw(args, found)
-
-
-def _told(numbers: Summary) -> dict[str, Any]:
-    """For JSON: the scalars, and of every histogram the shares between edges, one more than these."""
-    shown = {
-        name: {"edges": edges.tolist(), "shares": shares.tolist()}
-        for name, (edges, shares) in numbers.histograms().items()
-    }
-    return {**numbers.scalars(), "histograms": shown}
 
 
 def _print(found: list[tuple[list[str], Summary]]) -> None:
@@ -133,7 +125,7 @@ def _given(args: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(args, name) for name in (*SYSTEM, "option") if getattr(args, name) is not None}
 
 
-def _declared(args: argparse.Namespace) -> Iterator[Wanted]:
+def _declared(args: argparse.Namespace, length: Length | None) -> Iterator[Wanted]:
     """The distinct schedules of an artifact's runs, with the names of those runs and the lengths that they declare."""
     from reproduce.clocks.events import Events
     from reproduce.report.names import pretty
@@ -150,14 +142,14 @@ def _declared(args: argparse.Namespace) -> Iterator[Wanted]:
             timed = e.clock.schedule(e.system, e.problem.clients)
             told = {k: v for k, v in e.labels.items() if k != "target_accuracy_pct"}
             words = (pretty(v, artifact.names) if isinstance(v, str) else f"{pretty(k)} = {v}" for k, v in told.items())
-            names = seen.setdefault((timed, _length(args, e.clock.aggregations, e.clock.horizon)), [])
+            names = seen.setdefault((timed, length or (e.clock.aggregations, e.clock.horizon)), [])
             names.append(", ".join(words))
     if not seen:
         raise UserError(f"{args.target}: none of its runs at scale {scale} has a schedule")
-    return ((list(dict.fromkeys(names)), timed, length) for (timed, length), names in seen.items())
+    return ((list(dict.fromkeys(names)), timed, until) for (timed, until), names in seen.items())
 
 
-def _own(args: argparse.Namespace) -> Iterator[Wanted]:
+def _own(args: argparse.Namespace, length: Length | None) -> Iterator[Wanted]:
     from reproduce.report.names import pretty
     from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
     from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
@@ -182,27 +174,23 @@ def _own(args: argparse.Namespace) -> Iterator[Wanted]:
     pace = Pace(own["step"], own["upload"], own["download"], UniformSlowdown(low, high, own["speeds"]))
     timed = Schedule(make(own["n"], **options), own["clients"], own["steps"], pace)
     told = [f"n = {own['n']} of {own['clients']}", f"K = {own['steps']}", *own["option"]]
-    yield [", ".join([pretty(args.target), *told])], timed, _length(args, 1000, None)
+    yield [", ".join([pretty(args.target), *told])], timed, length or (1000, None)
 
 
 def _option(target: str, policy: Any, text: str) -> tuple[str, Any]:
     """NAME=VALUE as a keyword argument of the policy, its value as of the kind of the default."""
     name, equals, value = text.partition("=")
-    known = {f.name: f.default for f in dataclasses.fields(policy) if f.name not in ("n", "selections")}
+    known: dict[str, Any] = {f.name: f.default for f in dataclasses.fields(policy) if f.name not in ("n", "selections")}
     if not known:
         raise UserError(f"--option {text}: {target} has no options")
     if not equals or name not in known:
         wrong = f"{target} has no option '{name}'" if equals else "give NAME=VALUE"
         raise UserError(f"--option {text}: {wrong}; {target} knows {', '.join(known)}")
-    default: Any = known[name]
-    if isinstance(default, bool):
-        if value not in ("true", "false"):
-            raise UserError(f"--option {text}: true or false")
-        return name, value == "true"
+    yes_or_no = isinstance(known[name], bool)
     try:
-        return name, type(default)(value)
-    except ValueError as error:
-        raise UserError(f"--option {text}: a number is needed") from error
+        return name, {"true": True, "false": False}[value] if yes_or_no else type(known[name])(value)
+    except (KeyError, ValueError) as error:
+        raise UserError(f"--option {text}: {'true or false' if yes_or_no else 'a number is needed'}") from error
 
 
 def _check_length(timed: Schedule, aggregations: int | None, horizon: float | None) -> None:
@@ -213,11 +201,6 @@ def _check_length(timed: Schedule, aggregations: int | None, horizon: float | No
         raise UserError(f"--horizon {horizon:g}: use a positive number of seconds")
     if MOST * job < (horizon or 0):
         raise UserError(f"--horizon {horizon:g}: use {MOST * job:g} at most, {MOST:,} jobs of the fastest client")
-
-
-def _length(args: argparse.Namespace, aggregations: int | None, horizon: float | None) -> Length:
-    given = (args.aggregations, args.horizon)
-    return (aggregations, horizon) if given == (None, None) else given
 
 
 def _draw(args: argparse.Namespace, found: list[tuple[list[str], Schedule, Summary]]) -> None:

@@ -75,6 +75,13 @@ class Summary:
             "clients_never_heard": self.silent,
         }
 
+    def document(self) -> dict[str, Any]:
+        """All, ready for JSON: the scalars, and of every histogram the shares between edges, one more than these."""
+        shown = {
+            name: {"edges": h.edges.tolist(), "shares": h.shares.tolist()} for name, h in self.histograms().items()
+        }
+        return {**self.scalars(), "histograms": shown}
+
     def histograms(self) -> dict[str, Histogram]:
         """Shares of the updates, of the time, of the clients watched, and of the time."""
         return {
