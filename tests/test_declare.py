@@ -18,7 +18,7 @@ from reproduce.declare.experiment import Experiment, Panel
 from reproduce.models.declared import Softmax
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification
-from reproduce.report import drawing, entries, formats, measuring, tables
+from reproduce.report import drawing, entries, formats, metrics, tables
 from reproduce.report.histories import Histories
 from reproduce.systems import Steps, System
 from reproduce.systems.membership import Alternating, Rotation
@@ -68,7 +68,7 @@ def histories(found: dict[Run, Curve], diverged: Run | None = None) -> Histories
 
 def measured(m: Measure, found: dict[Run, Curve], column: str = "", diverged: Run | None = None) -> dict[Any, float]:
     artifact = Artifact("fedacs", "fig1", "T", no_panels, (m,))
-    cells = measuring.cells(artifact, histories(found, diverged))
+    cells = metrics.cells(artifact, histories(found, diverged))
     names = ["algorithm", "seed", *([column] if column else [])]
     assert not cells.duplicated(names).any()
     return {tuple(row[c] for c in names): row["value"] for row in cells.to_dict("records")}

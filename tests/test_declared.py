@@ -12,7 +12,7 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.declare.artifact import Artifact, Code, Curves, Last, Measure, no_panels
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.problem import Quadratic
-from reproduce.report import drawing, measuring
+from reproduce.report import drawing, metrics
 from reproduce.report.histories import Histories
 from reproduce.systems import System
 
@@ -43,15 +43,15 @@ def artifact(*cells: Measure, draw: Curves | None = None, **options: Any) -> Art
 
 
 def test_a_number_of_evaluations_is_read_from_a_field_of_the_experiment_or_from_a_label() -> None:
-    found = measuring.cells(artifact(Last("accuracy", "clock.dense_last")), histories())
+    found = metrics.cells(artifact(Last("accuracy", "clock.dense_last")), histories())
     assert dict(zip(found["algorithm"], found["value"], strict=True)) == {"short": 6.0, "long": 9.0}
-    found = measuring.cells(artifact(Last("accuracy", "tail")), histories())
+    found = metrics.cells(artifact(Last("accuracy", "tail")), histories())
     assert dict(zip(found["algorithm"], found["value"], strict=True)) == {"short": 5.5}
     assert "tail" in found
 
 
 def test_labels_that_are_dropped_are_not_in_the_cells() -> None:
-    found = measuring.cells(artifact(Last("accuracy", "tail"), drop=("tail",)), histories())
+    found = metrics.cells(artifact(Last("accuracy", "tail"), drop=("tail",)), histories())
     assert list(found.columns) == ["algorithm", "seed", "metric", "value"]
 
 

@@ -17,7 +17,7 @@ from reproduce.declare.experiment import PACKAGE, SCALES
 from reproduce.engine.cost import estimate
 from reproduce.papers.defedavg import measures, runs, variants
 from reproduce.papers.defedavg.artifacts import ARTIFACTS
-from reproduce.report import drawing, figures, measuring, metrics
+from reproduce.report import drawing, figures, metrics
 from reproduce.report.code import function
 from reproduce.report.histories import Histories, load
 from reproduce.runs.job import train_job
@@ -92,7 +92,7 @@ def test_a_seed_that_speaks_against_it_is_not_left_out(tmp_path: Path) -> None:
         rows = [_curve("defedavg_iid", seed, 40.0) for seed in range(3)]
         rows += [_curve("fedavg", seed, end) for seed, end in enumerate(ends)]
         frame = pd.concat(rows, ignore_index=True)
-        reached = metrics.time_to_reach(frame, "accuracy", 90.0, horizon=900.0, name="time_to_target_s")
+        reached = metrics.first_reaching(frame, "accuracy", 90.0, horizon=900.0, x="time", name="time_to_target_s")
         cells = measures._at_times(
             measures._followed(frame, reached), "accuracy", measures._proposed_times(reached), metric
         )
@@ -168,7 +168,7 @@ def histories(name: str, smoke: dict[str, Path]) -> Histories:
 
 
 def numbers_of(name: str, of: Histories) -> pd.DataFrame:
-    return measuring.cells(NAMED[name], of)
+    return metrics.cells(NAMED[name], of)
 
 
 def test_smoke_runs_learn(smoke: dict[str, Path]) -> None:

@@ -16,7 +16,7 @@ from reproduce.declare.experiment import COLUMNS, Experiment, Panel
 from reproduce.papers import artifacts
 from reproduce.papers.dynamic_init import measures, pictures, runs
 from reproduce.papers.dynamic_init.scales import FASHION, GAUSSIAN, MNIST, NEWS, SCALES, SVHN, SessionData
-from reproduce.report import figures, measuring
+from reproduce.report import figures, metrics
 from reproduce.report.histories import Histories
 from reproduce.runs import plan
 
@@ -50,7 +50,7 @@ def test_windows_of_a_curve_made_by_hand() -> None:
     values = {0: 1.0, **dict.fromkeys(range(51, 151), 95.0)}
     values |= {150 + i: 10.0 * min(i, 10) for i in range(1, 51)} | dict.fromkeys(range(201, 251), 7.0)
     rows = [{**e.labels, "round": r, "value": v} for r, v in values.items()]
-    cells = measuring.cells(ARTIFACTS["table3"], histories(rows, (e,)))
+    cells = metrics.cells(ARTIFACTS["table3"], histories(rows, (e,)))
     found = cells.set_index(["metric", "transition"])["value"].to_dict()
     assert found["accuracy_after_transition_pct", "first"] == pytest.approx((95 + 10 + 20 + 30 + 40) / 5)
     assert found["accuracy_first5_rounds_pct", "first"] == pytest.approx(30)
@@ -81,7 +81,7 @@ def test_transitions_are_sessions(name: str, labels: dict[str, Any], sessions: d
         {**e.labels, "round": r, "value": (r - 1) // timing.rounds}
         for r in range(1, timing.sessions * timing.rounds + 1)
     ]
-    cells = measuring.cells(ARTIFACTS[name], histories(rows, (e,)))
+    cells = metrics.cells(ARTIFACTS[name], histories(rows, (e,)))
     clean = cells[cells["metric"] == "accuracy_first5_rounds_pct"]
     assert dict(zip(clean["transition"], clean["value"], strict=True)) == sessions
     assert set(cells["metric"]) >= set(ARTIFACTS[name].metrics)
@@ -356,7 +356,7 @@ def smoke() -> tuple[pd.Series, pd.DataFrame]:
         for row in played.state["history"]
     ]
     found = histories(rows, panel.experiments)
-    cells = measuring.cells(ARTIFACTS["table3"], found)
+    cells = metrics.cells(ARTIFACTS["table3"], found)
     clean = cells[cells["metric"] == "accuracy_first5_rounds_pct"]
     return clean.groupby(["transition", "algorithm", "init_scheme"])["value"].mean(), found.frame
 

@@ -17,7 +17,7 @@ from reproduce.papers import artifacts
 from reproduce.papers.fedacs import closed_form, measures, runs, theory
 from reproduce.papers.fedacs.artifacts import FINAL, NAMES
 from reproduce.problem import Quadratic
-from reproduce.report import measuring, metrics
+from reproduce.report import metrics
 from reproduce.report.histories import Histories
 from reproduce.systems import System
 
@@ -121,7 +121,7 @@ def test_ratios_are_those_of_the_means_beside_them() -> None:
 def test_without_a_target_of_the_paper_it_is_relative_to_fedavg() -> None:
     played = [curve(a, s, [10.0] * 20 + [60.0 + 10 * s] * 15, tail=15) for a in ("fedacs", "fedavg") for s in (0, 1)]
     assert measures.targets(histories(*played)) == {("dynamic", "mnist", runs.ONE_CLASS): 63.0}
-    final = measuring.measure(FINAL, histories(*played), "fedacs")
+    final = metrics.measured(FINAL, histories(*played), "fedacs")
     assert sorted(final["value"]) == [60, 60, 70, 70]
 
 

@@ -15,7 +15,7 @@ from reproduce.algorithms.fedagrac import Constant, FedaGrac
 from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel
 from reproduce.papers.fedagrac import measures, pictures, runs, section6, simulated_time
 from reproduce.partitions.named import CappedDirichlet, Head
-from reproduce.report import measuring
+from reproduce.report import metrics
 from reproduce.report.histories import Histories
 from reproduce.report.render import render
 from reproduce.runs import due, plan
@@ -34,7 +34,7 @@ def cells_of(name: str, parts: Sequence[pd.DataFrame], scale: str) -> pd.DataFra
     """The cells of an artifact from made-up curves."""
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     histories = Histories(frame, scale, experiments=tuple(e for p in panels(name, scale) for e in p.experiments))
-    return measuring.cells(plan.artifact(f"fedagrac/{name}"), histories)
+    return metrics.cells(plan.artifact(f"fedagrac/{name}"), histories)
 
 
 def curve(values: Sequence[float], experiment: Experiment, seed: int = 0, status: str = "ok") -> pd.DataFrame:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from reproduce.report import captions, drawing, figures, measuring
+from reproduce.report import captions, drawing, figures, metrics
 from reproduce.report.histories import load
 from reproduce.runs import due, plan
 
@@ -28,7 +28,7 @@ def drawn(name: str, scale: str = "reduced") -> Figure:
     experiments = [e for panel in artifact.panels(scale) for e in panel.experiments]
     histories = load(due.sources(scale, name), scale, (), experiments)
     with figures.style():
-        fig = drawing.draw(artifact, histories, measuring.cells(artifact, histories))
+        fig = drawing.draw(artifact, histories, metrics.cells(artifact, histories))
         figures.stamp(fig, " ".join(captions.caption(artifact, histories, fig)))
         FigureCanvasAgg(fig).draw()
     return fig

@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 from reproduce.declare.artifact import Artifact, Printed, Sheet
 from reproduce.declare.experiment import COLUMNS
 from reproduce.papers import artifacts
-from reproduce.report import captions, categories, figures, looks, printed
+from reproduce.report import captions, categories, figures, looks
+from reproduce.report import marks as paper
 from reproduce.report.histories import Histories
 
 PAPERS = Path("reproduce/papers")
@@ -25,16 +26,12 @@ def artifact(name: str) -> Artifact:
     return found
 
 
-def marks(
-    name: str, scale: str = "paper", beyond: Mapping[str, Any] | None = None, **labels: Any
-) -> list[printed.Mark]:
+def marks(name: str, scale: str = "paper", beyond: Mapping[str, Any] | None = None, **labels: Any) -> list[paper.Mark]:
     """The marks of an artifact in the axes with these labels."""
     made = artifact(name)
     assert isinstance(made.draw, Sheet)
     mine = [e for p in made.panels(scale) for e in p.experiments if labels.items() <= e.labels.items()]
-    return [
-        m for each in made.draw.printed for m in printed.marks(each, made, mine, {**labels, **(beyond or {})}, scale)
-    ]
+    return [m for each in made.draw.printed for m in paper.of(each, made, mine, {**labels, **(beyond or {})}, scale)]
 
 
 def rows(paper: str, table: str, **settings: str) -> list[dict[str, str]]:
@@ -90,10 +87,10 @@ def test_the_best_pair_is_outlined_in_the_panels_of_its_model() -> None:
         mine = tuple(e for p in made.panels("paper") for e in p.experiments if e.labels["model"] == model)
         here = Histories(pd.DataFrame({c: [] for c in COLUMNS}), "paper", experiments=mine)
         assert isinstance(made.draw, Sheet)
-        printed.draw(ax, made.draw.printed, made, here, {"model": model})
+        paper.draw(ax, made.draw.printed, made, here, {"model": model})
     (frame,), none = ([p for p in ax.patches if p.get_gid() == "printed"] for ax in axes[0])
     assert (frame.get_xy(), none) == ((0.5, -0.5), []), "rate 0.005 below, lambda 1 to the right"
-    assert captions.printed(made, fig) == "Framed boxes: the paper's numbers (Sec. 6.2, LR)."
+    assert captions.of_marks(made, fig) == "Framed boxes: the paper's numbers (Sec. 6.2, LR)."
 
 
 def test_at_reduced_scale_the_best_pair_is_its_counterpart() -> None:
@@ -105,7 +102,7 @@ def test_at_reduced_scale_the_best_pair_is_its_counterpart() -> None:
     mine = tuple(e for p in made.panels("reduced") for e in p.experiments if e.labels["model"] == "lr")
     here = Histories(pd.DataFrame({c: [] for c in COLUMNS}), "reduced", experiments=mine)
     assert isinstance(made.draw, Sheet)
-    printed.draw(axes[0, 0], made.draw.printed, made, here, {"model": "lr"})
+    paper.draw(axes[0, 0], made.draw.printed, made, here, {"model": "lr"})
     (frame,) = (p for p in axes[0, 0].patches if p.get_gid() == "printed")
     assert axes[0, 0].get_yticklabels()[round(frame.get_xy()[1] + 0.5)].get_text() == "0.05"
     assert frame.get_label() == "the paper's best pair, at 10 times the rate"
@@ -117,13 +114,13 @@ def test_marks_are_open_and_have_the_colour_of_their_series() -> None:
     mine = tuple(e for p in made.panels("paper") for e in p.experiments if e.labels["distribution"] == "iid")
     here = Histories(pd.DataFrame({c: [] for c in COLUMNS}), "paper", experiments=mine)
     assert isinstance(made.draw, Sheet)
-    printed.draw(axes[0, 0], made.draw.printed, made, here, {"dataset": "fashion_mnist", "distribution": "iid"})
+    paper.draw(axes[0, 0], made.draw.printed, made, here, {"dataset": "fashion_mnist", "distribution": "iid"})
     drawn = {line.get_xdata()[0]: line for line in axes[0, 0].get_lines() if line.get_gid() == "printed"}
     assert drawn[179.83].get_color() == looks.FEDAVG.color
     assert {line.get_markerfacecolor() for line in drawn.values()} == {"white"}
     assert (drawn[880].get_marker(), drawn[179.83].get_marker()) == (">", "o")
-    assert axes[0, 0].get_legend_handles_labels()[1] == [printed.MARK]
-    assert captions.printed(made, fig) == "Open marks: the paper's numbers (Table I)."
+    assert axes[0, 0].get_legend_handles_labels()[1] == [paper.KEY]
+    assert captions.of_marks(made, fig) == "Open marks: the paper's numbers (Table I)."
 
 
 def test_marks_that_are_bars_are_called_so() -> None:
@@ -132,8 +129,8 @@ def test_marks_that_are_bars_are_called_so() -> None:
     mine = tuple(e for p in made.panels("paper") for e in p.experiments if labels.items() <= e.labels.items())
     here = Histories(pd.DataFrame({c: [] for c in COLUMNS}), "paper", experiments=mine)
     assert isinstance(made.draw, Sheet)
-    printed.draw(axes[0, 0], made.draw.printed, made, here, {**labels, "algorithm": "fedavg"})
-    assert captions.printed(made, fig) == "Double bars: the paper's numbers (Table 8 and Table 9)."
+    paper.draw(axes[0, 0], made.draw.printed, made, here, {**labels, "algorithm": "fedavg"})
+    assert captions.of_marks(made, fig) == "Double bars: the paper's numbers (Table 8 and Table 9)."
 
 
 DECLARED = [(a.id, each) for a in artifacts() if isinstance(a.draw, Sheet) for each in a.draw.printed]
@@ -145,12 +142,12 @@ def test_every_declared_source_has_marks_at_paper_scale(name: str, each: Printed
     made = artifact(name)
     mine = [e for p in made.panels("paper") for e in p.experiments]
     sizes = ("1/64", "1/16", "0.04", "0.16")
-    assert any([*printed.marks(each, made, mine, {"model_size": s, "last": 1}, "paper")] for s in sizes), each
+    assert any([*paper.of(each, made, mine, {"model_size": s, "last": 1}, "paper")] for s in sizes), each
 
 
 def test_captions_say_where_numbers_are_from_or_that_there_are_none() -> None:
     def text(name: str) -> str:
-        return captions.printed(artifact(name), Figure())
+        return captions.of_marks(artifact(name), Figure())
 
     assert text("fedacs/fig6") == "The paper's numbers (Table 1) are of other settings than those drawn here."
     assert text("fedacs/fig2") == "The paper prints no numbers for this figure."

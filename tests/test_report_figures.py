@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from reproduce.declare.artifact import Artifact, no_panels
 from reproduce.declare.experiment import Experiment, Panel
-from reproduce.report import captions, categories, figures
+from reproduce.report import captions, figures
 from reproduce.report.histories import Histories
 from reproduce.report.names import heading, pretty
 from reproduce.report.render import render
@@ -136,6 +136,16 @@ class TestCurves:
         histories = Histories(frame, "paper")
         assert "Cross: from here on a seed has no finite value." in captions.caption(artifact(), histories, fig)
 
+    def test_a_line_of_runs_that_end_at_their_target_ends_with_the_first_and_without_a_cross(self) -> None:
+        fig, ax = one()
+        frame = runs(("fedavg",)).query("round <= 9 + 3 * seed").assign(status="ok")
+        figures.curves(ax, frame)
+        (line,) = ax.get_lines()
+        assert list(line.get_xdata()) == list(range(10))
+        assert "Cross" not in " ".join(captions.caption(artifact(), Histories(frame, "paper"), fig))
+        figures.curves(ax, frame, start=10)
+        assert (ax.get_lines()[1].get_label(), len(ax.get_lines()[1].get_xdata())) == ("FedAvg", 0)
+
     @pytest.mark.parametrize("end", [0, 7])
     def test_the_mean_is_that_of_the_seeds_that_did_not_diverge(self, end: int) -> None:
         """Results say `diverged` of the whole run, and end with it: here after its first row, or after eight."""
@@ -175,107 +185,29 @@ class TestCurves:
         np.testing.assert_allclose(y, (x + (x / 1.1 + 1)) / 2)
 
 
-class TestPictures:
-    HISTORIES = Histories(runs(), "paper")
-
-    def test_heat_map_prints_its_values(self) -> None:
-        _fig, ax = one()
-        frame = pd.DataFrame(
-            [
-                {"eta": e, "lam": lam, "seed": s, "value": np.nan if e * lam > 0.4 else 100 * e + lam + s}
-                for e in (0.5, 0.1)
-                for lam in (1.0, 0.01, 0.1)
-                for s in (0, 1)
-                if (e, lam) != (0.1, 0.1)
-            ]
-        )
-        categories.heatmap(ax, frame, x="lam", y="eta", names={"lam": "λ"})
-        shown = {t.get_position(): t.get_text() for t in ax.texts}
-        assert shown == {(0, 0): "10.5", (2, 0): "11.5", (0, 1): "50.5", (1, 1): "50.6", (2, 1): "div."}
-        assert [t.get_text() for t in ax.get_xticklabels()] == ["0.01", "0.1", "1"]
-        assert [t.get_text() for t in ax.get_yticklabels()] == ["0.1", "0.5"]
-        assert ax.get_ylim()[0] < ax.get_ylim()[1]  # upwards
-        assert ax.get_xlabel() == "λ"
-        inks = {t.get_text(): t.get_color() for t in ax.texts}
-        assert (inks["10.5"], inks["50.6"]) == ("white", "black")
-        assert len(ax.patches) == 1  # the hatched box of the diverged runs
-
-    def test_a_box_marks_the_mean_of_some_of_its_seeds(self) -> None:
-        fig, ax = one()
-        frame = pd.DataFrame({"x": [1, 1, 2, 2], "y": 1, "seed": [0, 1, 0, 1], "value": [3.0, 4.0, 5.0, np.nan]})
-        categories.heatmap(ax, frame, x="x", y="y")
-        assert [t.get_text() for t in ax.texts] == ["3.5", "5.0†"]
-        assert "†: the mean is without seeds that diverged." in captions.caption(artifact(), self.HISTORIES, fig)
-        categories.heatmap(ax := one()[1], frame.dropna(), x="x", y="y")
-        assert not captions.less(ax.figure)
-
-    def test_dots(self) -> None:
-        _fig, ax = one()
-        last = runs(("fedavg", "moon"), seeds=2).query("round == 20")
-        rows = pd.concat([last.assign(kind="a"), last[last["algorithm"] == "moon"].assign(kind="b", censored=True)])
-        categories.dots(ax, rows, row="kind", rows=["a", "b"], order=["fedavg", "moon"])
-        marks = [line for line in ax.get_lines() if line.get_gid() == "dots" and np.isfinite(line.get_xdata()).any()]
-        dots = [(x, m.get_marker(), y) for m in marks for x, y in zip(*m.get_data(), strict=True)]
-        first, second, alone = sorted((d for d in dots if np.isfinite(d[0])), key=lambda d: d[2])
-        assert (first[:2], second[:2]) == ((20.5, "s"), (30.5, "X"))
-        assert first[2] < 0 < second[2], "beside one another"
-        assert alone == (30.5, ">", 1), "alone in its line of the plot: on it"
-        bars = [line for line in ax.get_lines() if line.get_marker() == "None" and len(set(line.get_ydata())) == 1]
-        ends = [tuple(bar.get_xdata()) for bar in bars if np.isfinite(bar.get_xdata()).all()]
-        assert ends == [pytest.approx((m - HALF_OF_TWO, m + HALF_OF_TWO)) for m in (20.5, 30.5)], "bounds have none"
-        seeds = [x for c in ax.collections for x, _ in c.get_offsets()]
-        assert sorted(seeds) == [20, 21, 30, 30, 31, 31]
-        assert [t.get_text() for t in ax.get_yticklabels()] == ["a", "b"]
-
-    def test_the_legend_of_dots_has_marks_not_arrows(self) -> None:
-        """Also of a series that missed the target in the first line of the plot, or in all."""
-        _fig, ax = one()
-        last = runs(("fedavg", "moon"), seeds=2).query("round == 20").assign(kind="a", censored=True)
-        categories.dots(ax, last, row="kind", rows=["a"], order=["fedavg", "none", "moon"])
-        handles, labels = ax.get_legend_handles_labels()
-        assert labels == ["FedAvg", "MOON"], "every name once"
-        assert [handle.get_marker() for handle in handles] == ["s", "X"]
-
-    def test_groups_of_lines_are_parted_and_their_heads_bold(self) -> None:
-        _fig, ax = one()
-        last = runs(("fedavg",)).query("round == 20")
-        rows = pd.concat([last.assign(kind=kind) for kind in ("a", "a2", "b", "b2")])
-        groups = {"a": "a", "a2": "a", "b": "b", "b2": "b"}
-        categories.dots(ax, rows, row="kind", rows=list(groups), order=["fedavg"], groups=groups)
-        assert [t.get_fontweight() for t in ax.get_yticklabels()] == ["bold", "normal", "bold", "normal"]
-        assert [line.get_ydata()[0] for line in ax.get_lines() if list(line.get_xdata()) == [0, 1]] == [1.5]
-
-    def test_heat_maps_that_are_compared_share_their_scale(self) -> None:
-        frame = pd.DataFrame({"x": [1, 2], "y": [1, 1], "value": [3.0, 4.0]})
-        for limits in ((0.0, 10.0), None):
-            _fig, ax = one()
-            categories.heatmap(ax, frame, x="x", y="y", limits=limits, label="accuracy (%)")
-            assert ax.get_images()[0].get_clim() == (limits or (3.0, 4.0))
-            assert ax.get_images()[0].colorbar.ax.get_ylabel() == "accuracy (%)"
-
-    def test_what_stands_below_the_panels(self) -> None:
-        """From above: panels, what was not run, legend, stamp, whatever comes first; nothing outside the page."""
-        for turn in range(3):
-            fig, axes = figures.sheet(1, 3)
-            before = fig.get_figheight()
-            for ax in axes[0]:
-                figures.curves(ax, runs(SEVEN))
-            steps = [
-                lambda f=fig: figures.legend(f),
-                lambda f=fig: figures.stamp(f, "W" * 8 + " a long stamp" * 60),
-                lambda f=fig: figures.absent(f, {"(d) CNN, equal": "needs svhn", "(e) LR": "needs svhn"}),
-            ]
-            for step in steps[turn:] + steps[:turn]:
-                step()
-            fig.draw_without_rendering()
-            assert len(fig.legends[0].get_texts()) == 7
-            boxes = {t.get_gid(): t.get_window_extent() for t in fig.texts}
-            legend, stamp, absent = fig.legends[0].get_window_extent(), boxes["stamp"], boxes["absent"]
-            panels = min(ax.get_tightbbox().y0 for ax in axes[0])
-            assert 0 <= stamp.y0 < stamp.y1 <= legend.y0 + 1 < legend.y1 <= absent.y0 + 1 < absent.y1 <= panels + 1
-            assert fig.get_figheight() > before
-            assert max(stamp.x1, absent.x1) <= fig.bbox.x1
-            assert figures.texts(fig, "absent") == ["Not run, needs svhn: (d) CNN, equal; (e) LR."]
+def test_what_stands_below_the_panels() -> None:
+    """From above: panels, what was not run, legend, stamp, whatever comes first; nothing outside the page."""
+    for turn in range(3):
+        fig, axes = figures.sheet(1, 3)
+        before = fig.get_figheight()
+        for ax in axes[0]:
+            figures.curves(ax, runs(SEVEN))
+        steps = [
+            lambda f=fig: figures.legend(f),
+            lambda f=fig: figures.stamp(f, "W" * 8 + " a long stamp" * 60),
+            lambda f=fig: figures.absent(f, {"(d) CNN, equal": "needs svhn", "(e) LR": "needs svhn"}),
+        ]
+        for step in steps[turn:] + steps[:turn]:
+            step()
+        fig.draw_without_rendering()
+        assert len(fig.legends[0].get_texts()) == 7
+        boxes = {t.get_gid(): t.get_window_extent() for t in fig.texts}
+        legend, stamp, absent = fig.legends[0].get_window_extent(), boxes["stamp"], boxes["absent"]
+        panels = min(ax.get_tightbbox().y0 for ax in axes[0])
+        assert 0 <= stamp.y0 < stamp.y1 <= legend.y0 + 1 < legend.y1 <= absent.y0 + 1 < absent.y1 <= panels + 1
+        assert fig.get_figheight() > before
+        assert max(stamp.x1, absent.x1) <= fig.bbox.x1
+        assert figures.texts(fig, "absent") == ["Not run, needs svhn: (d) CNN, equal; (e) LR."]
 
 
 def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
@@ -337,9 +269,9 @@ def test_the_caption_is_beside_the_pdf_and_not_in_it(tmp_path: Path, monkeypatch
 
 
 def test_the_stamp_names_the_commits() -> None:
-    assert captions.stamp(["A."], []) == "A."
-    assert captions.stamp(["A."], ["1a+"]) == "A. Results of commit 1a+."
-    assert captions.stamp([], ["1", "2", "3", "4", "5"]) == "Results of commits 1, 2, 3 and 2 more."
+    assert captions.with_commits(["A."], []) == "A."
+    assert captions.with_commits(["A."], ["1a+"]) == "A. Results of commit 1a+."
+    assert captions.with_commits([], ["1", "2", "3", "4", "5"]) == "Results of commits 1, 2, 3 and 2 more."
 
 
 def test_a_figure_without_any_results_says_so(tmp_path: Path) -> None:

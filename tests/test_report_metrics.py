@@ -57,13 +57,14 @@ class TestMetrics:
             left, right = (reduce(f).sort_values(by).reset_index(drop=True) for f in (self.frame, mixed))
             pd.testing.assert_frame_equal(left, right)
 
-    def test_at_round(self) -> None:
-        assert self.values(metrics.at_round(self.frame, "accuracy", 2)) == [50, 20, 70]
-        assert self.values(metrics.at_round(self.frame, "accuracy", 3)) == pytest.approx([40, 30, np.nan], nan_ok=True)
-        with pytest.raises(ValueError, match="not evaluated in round 6; rounds: 1, 2, 3, 4, 5"):
-            metrics.at_round(self.frame, "accuracy", 6)
+    def test_the_value_of_a_round(self) -> None:
+        assert self.values(metrics.plateau(self.frame, "accuracy", 2, 2)) == [50, 20, 70]
+        got = self.values(metrics.plateau(self.frame, "accuracy", 3, 3))
+        assert got == pytest.approx([40, 30, np.nan], nan_ok=True)
+        with pytest.raises(ValueError, match="not evaluated in rounds 6 to 6; rounds: 1, 2, 3, 4, 5"):
+            metrics.plateau(self.frame, "accuracy", 6, 6)
         with pytest.raises(ValueError, match="no metric 'loss' in the histories; there are: accuracy, sized, work"):
-            metrics.at_round(self.frame, "loss", 1)
+            metrics.plateau(self.frame, "loss", 1, 1)
 
     def test_plateau(self) -> None:
         assert self.values(metrics.plateau(self.frame, "accuracy", 1, 2)) == [30, 15, 50]
@@ -90,8 +91,8 @@ class TestMetrics:
         for first, final in ((6, 10), (7, 10)):
             assert metrics.plateau(seeds, "accuracy", first, final)["value"].isna().tolist() == [True] * 3
         assert metrics.plateau(seeds, "accuracy", 5, 6)["value"].tolist() == [75] * 3
-        assert metrics.at_round(seeds, "accuracy", 7)["value"].isna().tolist() == [True] * 3
-        assert metrics.at_round(seeds, "accuracy", 6)["value"].tolist() == [80] * 3
+        assert metrics.plateau(seeds, "accuracy", 7, 7)["value"].isna().tolist() == [True] * 3
+        assert metrics.plateau(seeds, "accuracy", 6, 6)["value"].tolist() == [80] * 3
 
     def test_which_cells_are_of_runs_that_diverged(self) -> None:
         """Whatever the metric and the key, and by when."""
@@ -111,11 +112,6 @@ class TestMetrics:
         got = metrics.first_reaching(self.frame, "accuracy", 45, horizon=4)
         assert self.values(got) == [2, 4, 2]
         assert [*got["censored"]] == [False, True, False]
-        below = metrics.first_reaching(self.frame, "accuracy", 15, direction="below")
-        assert self.values(below) == [1, 1, 5]
-        assert [*below["censored"]] == [False, False, True]
-        with pytest.raises(ValueError, match="direction 'up'"):
-            metrics.first_reaching(self.frame, "accuracy", 1, direction="up")
 
     def test_the_target_may_be_a_label(self) -> None:
         goals = self.frame.assign(target=self.frame["algorithm"].map({"a": 45, "b": 71}))
@@ -128,11 +124,10 @@ class TestMetrics:
         met = self.frame.assign(value=100 * (1164 / 2000))
         assert met["value"].iloc[0] < 58.2
         assert not metrics.first_reaching(met, "accuracy", 58.2)["censored"].any()
-        assert not metrics.time_to_reach(met, "accuracy", 58.2)["censored"].any()
         assert metrics.first_reaching(met, "accuracy", 58.2001)["censored"].all()
 
-    def test_time_to_reach(self) -> None:
-        got = metrics.time_to_reach(self.frame, "accuracy", 75)
+    def test_the_time_at_the_target(self) -> None:
+        got = metrics.first_reaching(self.frame, "accuracy", 75, x="time")
         assert self.values(got) == [12.5, 12.5, 12.5]
         assert [*got["censored"]] == [False, True, True]
         assert set(got["metric"]) == {"time_to_target"}

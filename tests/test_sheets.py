@@ -14,7 +14,8 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.declare.artifact import Artifact, Curves, Filled, Printed, Reach
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.problem import Quadratic
-from reproduce.report import drawing, figures, looks, measuring, printed
+from reproduce.report import drawing, figures, looks, metrics
+from reproduce.report import marks as paper
 from reproduce.report.histories import Histories
 from reproduce.systems import System
 
@@ -108,12 +109,12 @@ def test_an_axes_that_lacks_a_series_says_so(monkeypatch: pytest.MonkeyPatch) ->
     nobody = replace(found, experiments=every, missing=(("cnn-0", "needs a9a"),))
     made = replace(artifact(picture), panels=lambda scale: others)
     assert not figures.texts(drawing.draw(made, nobody, pd.DataFrame()), "absent")
-    marks = iter([printed.Mark("fednova", (1.0, 1.0), 1.0)])
-    monkeypatch.setattr(printed, "marks", lambda *_: marks)
+    marks = iter([paper.Mark("fednova", (1.0, 1.0), 1.0)])
+    monkeypatch.setattr(paper, "of", lambda *_: marks)
     fig = drawing.draw(replace(made, draw=replace(picture, printed=(Printed("Table 1"),))), nobody, pd.DataFrame())
     assert "CNN, equal (FedNova)" in " ".join(figures.texts(fig, "absent")[0].split())
     entries = dict(zip([t.get_text() for t in fig.legends[0].get_texts()], fig.legends[0].legend_handles, strict=True))
-    assert list(entries) == ["FedAvg", printed.MARK, "FedNova (printed)"]
+    assert list(entries) == ["FedAvg", paper.KEY, "FedNova (printed)"]
     ring: Any = entries["FedNova (printed)"]
     assert (ring.get_color(), ring.get_markerfacecolor()) == (looks.LOOKS["fednova"].color, "white")
 
@@ -170,7 +171,7 @@ def test_titles_say_how_many_seeds_where_panels_differ() -> None:
 
 def test_a_horizon_may_be_that_of_the_experiment() -> None:
     reach = Reach(target=50.0, horizon="clock.rounds")
-    found = measuring.measure(reach, histories(), "fedagrac").set_index("model")
+    found = metrics.measured(reach, histories(), "fedagrac").set_index("model")
     assert found["censored"].all()
     assert (set(found.loc["lr", "value"]), set(found.loc["cnn", "value"])) == ({10.0}, {20.0})
 

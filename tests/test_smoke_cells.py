@@ -13,7 +13,7 @@ import pytest
 from reproduce.declare.artifact import Artifact
 from reproduce.errors import UserError
 from reproduce.papers import artifacts
-from reproduce.report import measuring
+from reproduce.report import metrics
 from reproduce.report.histories import Histories, load
 from reproduce.report.render import cells_csv, check, lacking, make
 from reproduce.runs import plan
@@ -84,7 +84,7 @@ def demanded(artifact: Artifact) -> Contents:
 def test_the_code_produces_what_the_claims_ask_for(
     artifact: Artifact, histories: Callable[[Artifact], Histories], tmp_path: Path
 ) -> None:
-    cells = check(artifact, measuring.cells(artifact, histories(artifact)))
+    cells = check(artifact, metrics.cells(artifact, histories(artifact)))
     assert demanded(artifact).lacking(cells.columns, cells["metric"]) == PAPER_ONLY.get(artifact.id, [])
     points = set(demanded(artifact).points)
     assert set(cells.loc[cells["metric"].isin(points), "seed"]) <= {-1}
@@ -107,6 +107,6 @@ def test_a_point_does_not_depend_on_the_seeds(artifact: Artifact, histories: Cal
     """Otherwise it is random and needs an interval: rows per seed, or the jackknife's."""
     found = histories(artifact)
     one = replace(found, frame=found.frame[found.frame["seed"] == found.seeds[0]])
-    both = [measuring.cells(artifact, histories) for histories in (found, one)]
+    both = [metrics.cells(artifact, histories) for histories in (found, one)]
     points = [cells[cells["metric"].isin(demanded(artifact).points)] for cells in both]
     pd.testing.assert_frame_equal(*points)

@@ -11,7 +11,6 @@ TEST: test samples of its own, where the test set is split, too (else -).
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +20,9 @@ from reproduce.errors import UserError
 from reproduce.text import fill, print_json, print_table
 
 if TYPE_CHECKING:
-    from reproduce.partitions.split import Split
+    import pandas as pd
+
     from reproduce.play.benchmarks import Benchmark
-    from reproduce.report.partition_numbers import Holding
 
 NAME = "partition"
 ROWS = 50
@@ -45,7 +44,7 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.partitions import exported
     from reproduce.partitions.split import split
     from reproduce.play.benchmarks import find
-    from reproduce.report.partition_numbers import holdings
+    from reproduce.report import partition
     from reproduce.settings import settings
 
     if not 0 <= args.seed < 2**32:
@@ -59,16 +58,16 @@ def run(args: argparse.Namespace) -> None:
     found = split(problem, args.seed, settings())
     rows = exported.rows(found)
     about = exported.provenance(found, rows, panel=benchmark.declared, scale=benchmark.scale)
-    held = holdings(found)
+    held = partition.holdings(found)
     if args.json:
-        print_json({**about, "substitute": benchmark.substitute, "holdings": [dataclasses.asdict(h) for h in held]})
+        print_json({**about, "substitute": benchmark.substitute, "holdings": held.to_dict("records")})
     else:
         _print(benchmark, about, held)
     for output in args.output:
         if output.suffix == ".parquet":
             exported.write(output, rows, about)
         else:
-            _draw(output, found, about)
+            _draw(output, partition.counts(found), about)
         if not args.json:
             print(f"written: {output}")
 
@@ -83,32 +82,26 @@ def _check(output: Path) -> None:
     files.check_output(output, kinds[output.suffix], f"{output.suffix} of a partition")
 
 
-def _print(benchmark: Benchmark, about: dict[str, Any], held: list[Holding]) -> None:
-    from reproduce.report.partition_numbers import ranked
-
-    header = ["CLIENT", "SAMPLES", "CLASSES", "LARGEST", "SHARE", "ENTROPY", "TEST"]
+def _print(benchmark: Benchmark, about: dict[str, Any], held: pd.DataFrame) -> None:
+    header = [name.upper() for name in held.columns]
+    kinds: dict[Any, str] = {"samples": "{:,}", "share": "{:.1%}", "entropy": "{:.2f}", "test": "{:,}"}
     rows = [
-        [str(h.client), f"{h.samples:,}", str(h.classes), _told(h.largest), f"{h.share:.1%}", f"{h.entropy:.2f}",
-         _told(h.test)]
-        for h in held[:ROWS]
-    ]  # fmt: skip
+        ["-" if value is None else kinds.get(name, "{}").format(value) for name, value in row.items()]
+        for row in held.head(ROWS).to_dict("records")
+    ]
     print_table(header, rows, right=header)
     if len(held) > ROWS:
         print(f"... and {len(held) - ROWS:,} more clients (`--json` has all)")
-    sizes = ", ".join(f"{name} {h.samples:,} (client {h.client})" for name, h in ranked(held).items())
-    print(f"\nsamples per client: {sizes}")
-    for line in _said(benchmark, about, held):
+    order = held.sort_values("samples", kind="stable").iloc[[0, (len(held) - 1) // 2, -1]]  # the smaller of two middles
+    told = zip(("smallest", "median", "largest"), order["samples"], order["client"], strict=True)
+    print("\nsamples per client:", ", ".join(f"{name} {samples:,} (client {client})" for name, samples, client in told))
+    for line in _said(benchmark, about, int(held["samples"].sum())):
         print(fill(line))
 
 
-def _told(number: int | None) -> str:
-    return "-" if number is None else f"{number:,}"
-
-
-def _said(benchmark: Benchmark, about: dict[str, Any], held: list[Holding]) -> list[str]:
+def _said(benchmark: Benchmark, about: dict[str, Any], total: int) -> list[str]:
     """What the table is of."""
     whole, used = about["samples"]["train"].values()
-    total = sum(h.samples for h in held)
     data = f"data: {about['data']}, {whole:,} training samples"
     if used < whole:
         data += f", of which {used:,} are in use, drawn with the seed {about['subset_seed']}"
@@ -125,18 +118,14 @@ def _said(benchmark: Benchmark, about: dict[str, Any], held: list[Holding]) -> l
     return said
 
 
-def _draw(output: Path, found: Split, about: dict[str, Any]) -> None:
-    from reproduce.report import figures, partition_picture
-    from reproduce.report.partition_numbers import counts
+def _draw(output: Path, counts: Any, about: dict[str, Any]) -> None:
+    """The picture, with a line that says which partition it is of."""
+    from reproduce.report import figures, partition
 
-    with figures.style():
-        picture = partition_picture.draw(counts(found), f"{about['data']}: {about['partition']}")
-        figures.stamp(picture, _stamp(about))
-        files.write(output, partial(picture.savefig, format=output.suffix[1:]))
-
-
-def _stamp(about: dict[str, Any]) -> str:
-    """Which partition a picture is of."""
     seed = f"seed {about['seed']}" if about["depends_on_seed"] else "any seed"
     data = f"data SHA-256 {about['data_sha256'][:12]}"
-    return f"{about['panel']}, {about['scale']} scale, {seed}; {data}; checksum {about['checksum'][:12]}"
+    which = f"{about['panel']}, {about['scale']} scale, {seed}; {data}; checksum {about['checksum'][:12]}"
+    with figures.style():
+        picture = partition.draw(counts, f"{about['data']}: {about['partition']}")
+        figures.stamp(picture, which)
+        files.write(output, partial(picture.savefig, format=output.suffix[1:]))

@@ -36,16 +36,21 @@ COLUMNS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "concurrency_mean": ("AT WORK", "{:.4g}".format), "clients_never_heard": ("SILENT", "{:.0f}".format),
 }  # fmt: skip
 
-SYSTEM: Mapping[str, Any] = {
-    "clients": 100, "n": 10, "steps": None, "step": 0.0017, "upload": 0.044, "download": 0.044, "slowdown": (1.0, 5.0),
-    "speeds": "slowdown", "option": [],
-}  # fmt: skip
-"""Options that make a system of one's own, with their defaults; `steps` depends on the policy."""
-
 KNOWN = (
     "defedavg_niid: variant=hold, receive=keep, empty=skip; defedavg_iid: block_uplink=false, download_on_path=true, "
     "receive=keep; asysg: concurrency=N; fedbuff: concurrency=n; favano: contact=parallel, wait=1"
 )
+SYSTEM: Mapping[str, tuple[Any, Any, Any, str]] = {
+    "clients": (100, int, "N", "(default: 100)"),
+    "n": (10, int, "n", "clients drawn, or updates per aggregation (default: 10)"),
+    "steps": (None, int, "K", "local steps per job (default: 50; AsySG 1)"),
+    "step": (0.0017, float, "SECONDS", "of a step of the fastest client (default: 0.0017)"),
+    "upload": (0.044, float, "SECONDS", "of a model (default: 0.044)"),
+    "download": (0.044, float, "SECONDS", "of a model (default: 0.044)"),
+    "slowdown": ((1.0, 5.0), float, ("LOW", "HIGH"), "uniform on (default: 1 5)"),
+    "speeds": ("slowdown", str, "MODEL", "what is uniform: slowdown (default), or rate, HIGH the fastest"),
+}
+"""Options that make a system of one's own: default (that of `steps` depends on the policy), type, unit, help."""
 
 Length = tuple[int | None, float | None]
 """Aggregations and virtual seconds after which a schedule ends, whichever comes first."""
@@ -64,14 +69,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     length.add_argument("--aggregations", type=int, metavar="T", help="stop after so many")
     length.add_argument("--horizon", type=float, metavar="SECONDS", help="stop at this virtual second")
     own = parser.add_argument_group("system and policy, where no artifact gives them")
-    own.add_argument("--clients", type=int, metavar="N", help="(default: 100)")
-    own.add_argument("--n", type=int, metavar="n", help="clients drawn, or updates per aggregation (default: 10)")
-    own.add_argument("--steps", type=int, metavar="K", help="local steps per job (default: 50; AsySG 1)")
-    own.add_argument("--step", type=float, metavar="SECONDS", help="of a step of the fastest client (default: 0.0017)")
-    own.add_argument("--upload", type=float, metavar="SECONDS", help="of a model (default: 0.044)")
-    own.add_argument("--download", type=float, metavar="SECONDS", help="of a model (default: 0.044)")
-    own.add_argument("--slowdown", type=float, nargs=2, metavar=("LOW", "HIGH"), help="uniform on (default: 1 5)")
-    own.add_argument("--speeds", metavar="MODEL", help="what is uniform: slowdown (default), or rate, HIGH the fastest")
+    for name, (default, kind, unit, text) in SYSTEM.items():
+        own.add_argument(
+            f"--{name}", type=kind, metavar=unit, help=text, nargs=2 if isinstance(default, tuple) else None
+        )
     own.add_argument("--option", action="append", metavar="NAME=VALUE", help=f"of the policy; repeatable. {KNOWN}")
     parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="draw it: FILE.png or FILE.pdf")
@@ -88,30 +89,24 @@ def run(args: argparse.Namespace) -> None:
         picture = files.PNG if args.output.suffix == ".png" else files.PDF
         files.check_output(args.output, picture, f"{args.output.suffix[1:].upper()} picture")
     try:
-        wanted = list(_declared(args) if "/" in args.target else _own(args))
-        for _, timed, length in wanted:
-            _check_length(timed, *length)
-        found = [(names, timed, summarise(timed, args.seed, *length)) for names, timed, length in wanted]
+        length = None if args.aggregations is None and args.horizon is None else (args.aggregations, args.horizon)
+        wanted = list(_declared(args, length) if "/" in args.target else _own(args, length))
+        for _, timed, until in wanted:
+            _check_length(timed, *until)
+        found = [(names, timed, summarise(timed, args.seed, *until)) for names, timed, until in wanted]
     except ValueError as error:
         raise UserError(str(error)) from error
     if args.json:
-        print_json([{"schedule": first, "same": same, **_record(numbers)} for (first, *same), _, numbers in found])
+        print_json([{"schedule": first, "same": same, **numbers.document()} for (first, *same), _, numbers in found])
     else:
         _print([(names, numbers) for names, _, numbers in found])
     if args.output:
-        _drawn(args, found)
-
-
-def _record(numbers: Summary) -> dict[str, Any]:
-    """For JSON: the scalars, and of every histogram the shares between edges, one more than these."""
-    found = numbers.histograms().items()
-    shown = {name: {"edges": h.edges.tolist(), "shares": h.shares.tolist()} for name, h in found}
-    return {**numbers.record(), "histograms": shown}
+        _draw(args, found)
 
 
 def _print(found: list[tuple[list[str], Summary]]) -> None:
     """A row for each schedule, under its first name; below, what the columns mean and which names have the same."""
-    rows = [[names[0], *(show(s.record()[key]) for key, (_, show) in COLUMNS.items())] for names, s in found]
+    rows = [[names[0], *(show(s.scalars()[key]) for key, (_, show) in COLUMNS.items())] for names, s in found]
     titles = [title for title, _ in COLUMNS.values()]
     print_table(["SCHEDULE", *titles], rows, right=titles)
     print("STALENESS, MAX: in aggregations; IDLE: not training, transfers included; AT WORK: training at a time")
@@ -125,7 +120,12 @@ def _print(found: list[tuple[list[str], Summary]]) -> None:
             print(f"The same schedule: {' = '.join(names)}")
 
 
-def _declared(args: argparse.Namespace) -> Iterator[Wanted]:
+def _given(args: argparse.Namespace) -> dict[str, Any]:
+    """What of a system of one's own was given."""
+    return {name: getattr(args, name) for name in (*SYSTEM, "option") if getattr(args, name) is not None}
+
+
+def _declared(args: argparse.Namespace, length: Length | None) -> Iterator[Wanted]:
     """The distinct schedules of an artifact's runs, with the names of those runs and the lengths that they declare."""
     from reproduce.clocks.events import Events
     from reproduce.report.names import pretty
@@ -133,9 +133,8 @@ def _declared(args: argparse.Namespace) -> Iterator[Wanted]:
 
     (artifact,) = plan.select(args.target)
     scale = plan.check_scale("paper" if args.scale is None else args.scale)
-    given = [name for name in SYSTEM if getattr(args, name) is not None]
-    if given:
-        raise UserError(f"--{given[0]} is for a policy; {args.target} declares its own system")
+    if given := _given(args):
+        raise UserError(f"--{next(iter(given))} is for a policy; {args.target} declares its own system")
     seen: dict[tuple[Schedule, Length], list[str]] = {}
     experiments: list[Any] = [e for p in artifact.panels(scale) for e in p.experiments]
     for e in experiments:
@@ -143,14 +142,14 @@ def _declared(args: argparse.Namespace) -> Iterator[Wanted]:
             timed = e.clock.schedule(e.system, e.problem.clients)
             told = {k: v for k, v in e.labels.items() if k != "target_accuracy_pct"}
             words = (pretty(v, artifact.names) if isinstance(v, str) else f"{pretty(k)} = {v}" for k, v in told.items())
-            names = seen.setdefault((timed, _length(args, e.clock.aggregations, e.clock.horizon)), [])
+            names = seen.setdefault((timed, length or (e.clock.aggregations, e.clock.horizon)), [])
             names.append(", ".join(words))
     if not seen:
         raise UserError(f"{args.target}: none of its runs at scale {scale} has a schedule")
-    return ((list(dict.fromkeys(names)), timed, length) for (timed, length), names in seen.items())
+    return ((list(dict.fromkeys(names)), timed, until) for (timed, until), names in seen.items())
 
 
-def _own(args: argparse.Namespace) -> Iterator[Wanted]:
+def _own(args: argparse.Namespace, length: Length | None) -> Iterator[Wanted]:
     from reproduce.report.names import pretty
     from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
     from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
@@ -166,34 +165,32 @@ def _own(args: argparse.Namespace) -> Iterator[Wanted]:
     if args.scale is not None:
         raise UserError(f"--scale is for an artifact; {args.target} is a policy")
     make = policies[args.target]
-    given = {name: getattr(args, name) for name in SYSTEM if getattr(args, name) is not None}
-    own: dict[str, Any] = {**SYSTEM, "steps": 1 if make is AsySGPolicy else 50, **given}
+    given = _given(args)
+    own: dict[str, Any] = {name: given.get(name, default) for name, (default, *_) in SYSTEM.items()}
+    own["steps"] = given.get("steps", 1 if make is AsySGPolicy else 50)
+    own["option"] = given.get("option", [])
     options = dict(_option(args.target, make, text) for text in own["option"])
     low, high = own["slowdown"]
     pace = Pace(own["step"], own["upload"], own["download"], UniformSlowdown(low, high, own["speeds"]))
     timed = Schedule(make(own["n"], **options), own["clients"], own["steps"], pace)
     told = [f"n = {own['n']} of {own['clients']}", f"K = {own['steps']}", *own["option"]]
-    yield [", ".join([pretty(args.target), *told])], timed, _length(args, 1000, None)
+    yield [", ".join([pretty(args.target), *told])], timed, length or (1000, None)
 
 
 def _option(target: str, policy: Any, text: str) -> tuple[str, Any]:
     """NAME=VALUE as a keyword argument of the policy, its value as of the kind of the default."""
     name, equals, value = text.partition("=")
-    known = {f.name: f.default for f in dataclasses.fields(policy) if f.name not in ("n", "selections")}
+    known: dict[str, Any] = {f.name: f.default for f in dataclasses.fields(policy) if f.name not in ("n", "selections")}
     if not known:
         raise UserError(f"--option {text}: {target} has no options")
     if not equals or name not in known:
         wrong = f"{target} has no option '{name}'" if equals else "give NAME=VALUE"
         raise UserError(f"--option {text}: {wrong}; {target} knows {', '.join(known)}")
-    default: Any = known[name]
-    if isinstance(default, bool):
-        if value not in ("true", "false"):
-            raise UserError(f"--option {text}: true or false")
-        return name, value == "true"
+    yes_or_no = isinstance(known[name], bool)
     try:
-        return name, type(default)(value)
-    except ValueError as error:
-        raise UserError(f"--option {text}: a number is needed") from error
+        return name, {"true": True, "false": False}[value] if yes_or_no else type(known[name])(value)
+    except (KeyError, ValueError) as error:
+        raise UserError(f"--option {text}: {'true or false' if yes_or_no else 'a number is needed'}") from error
 
 
 def _check_length(timed: Schedule, aggregations: int | None, horizon: float | None) -> None:
@@ -206,12 +203,7 @@ def _check_length(timed: Schedule, aggregations: int | None, horizon: float | No
         raise UserError(f"--horizon {horizon:g}: use {MOST * job:g} at most, {MOST:,} jobs of the fastest client")
 
 
-def _length(args: argparse.Namespace, aggregations: int | None, horizon: float | None) -> Length:
-    given = (args.aggregations, args.horizon)
-    return (aggregations, horizon) if given == (None, None) else given
-
-
-def _drawn(args: argparse.Namespace, found: list[tuple[list[str], Schedule, Summary]]) -> None:
+def _draw(args: argparse.Namespace, found: list[tuple[list[str], Schedule, Summary]]) -> None:
     """One picture per schedule; the names of several have numbers."""
     from reproduce.report import figures, schedule_picture
 

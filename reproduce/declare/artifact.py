@@ -4,7 +4,7 @@
     Measure    from histories to numbers: `Last`, `Window`, `Reach`, or `Code` for what is special
     Sheet      a picture, one axes per combination of labels: `Curves` for lines, `Filled` by code; else `Code`
 
-`report.measuring` and `report.drawing` give them their meaning.
+`report.metrics` and `report.drawing` give them their meaning.
 """
 
 from __future__ import annotations

@@ -1,1 +1,9 @@
-"""From histories to what is read: cells, tables, figures, verdicts and the report."""
+"""From histories to what is read: cells, tables and figures.
+
+histories, metrics                   results files -> tidy rows -> cells, as the measures of `declare` say
+tables, entries, formats, latex      cells beside the paper's numbers -> a table -> Markdown, CSV, LaTeX
+drawing, figures, categories, marks  cells and rows -> a figure: curves, dots, heat maps, the paper's numbers
+captions, names, looks, intervals    what is said below; how things are called, drawn; what seeds say
+render                               all of it for one artifact
+schedule_*, partition                numbers and pictures of the commands of these names
+"""

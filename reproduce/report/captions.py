@@ -30,13 +30,11 @@ def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
     scale = entries.scale_line(histories.scale, histories.substitutes, entries.comparable(artifact, histories.scale))
     if not any(ax.get_visible() for ax in fig.axes):
         return [scale]
-    note = artifact.stamp
-    if not isinstance(note, str):
-        note = function(artifact.paper, note)(histories)
+    note = artifact.stamp if isinstance(artifact.stamp, str) else function(artifact.paper, artifact.stamp)(histories)
     seeds = f"{seeds_of(histories)}." if histories.seeds else ""
-    drawn = {part.get_gid() for ax in fig.axes for part in (*ax.lines, *ax.collections)}
+    drawn = {mark.get_gid() for ax in fig.axes for mark in (*ax.lines, *ax.collections)}
     marks = [text for gid, text in MARKS.items() if gid in drawn]
-    return [s for s in (scale, seeds, *marks, less(fig), note, printed(artifact, fig)) if s]
+    return [s for s in (scale, seeds, *marks, less(fig), note, of_marks(artifact, fig)) if s]
 
 
 def seeds_of(histories: Histories) -> str:
@@ -64,7 +62,7 @@ def gaps(fig: Figure) -> list[str]:
     return [" ".join(text.split()) for text in figures.texts(fig, "absent")]
 
 
-def printed(artifact: Artifact, fig: Figure) -> str:
+def of_marks(artifact: Artifact, fig: Figure) -> str:
     """What the caption says of the paper's numbers; "" for a figure that the paper does not have."""
     wanted: Sequence[Printed] = artifact.draw.printed if isinstance(artifact.draw, Sheet) else ()
     if not wanted:
@@ -79,7 +77,7 @@ def printed(artifact: Artifact, fig: Figure) -> str:
     return f"The paper's numbers ({sources}) are of other settings than those drawn here."
 
 
-def stamp(sentences: Sequence[str], commits: Sequence[str]) -> str:
+def with_commits(sentences: Sequence[str], commits: Sequence[str]) -> str:
     """The stamp of a picture: the caption and the commits of its results."""
     if not commits:
         return " ".join(sentences)

@@ -69,13 +69,13 @@ def dots(
     for i in range(0, len(rows), 2):
         ax.axhspan(i - 0.5, i + 0.5, color="#f4f4f4", zorder=0, linewidth=0)
     ax.set_yticks(range(len(rows)), [(texts or {}).get(value, pretty(value, names)) for value in rows])
-    _part(ax, [(groups or {}).get(value) for value in rows], rows)
+    _separate(ax, [(groups or {}).get(value) for value in rows], rows)
     ax.set(ylim=(len(rows) - 0.5, -0.5), ylabel="")
     ax.grid(visible=False, axis="y")
     ax.tick_params(axis="y", length=0)
 
 
-def _part(ax: Axes, groups: Sequence[object], rows: Sequence[Any]) -> None:
+def _separate(ax: Axes, groups: Sequence[object], rows: Sequence[Any]) -> None:
     """Thin lines between groups, and those that head one in bold."""
     for i, (label, group) in enumerate(zip(ax.get_yticklabels(), groups, strict=True)):
         if i and group != groups[i - 1]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.declare.artifact import Artifact, Curves, Filled, Sheet
-from reproduce.report import captions, figures, metrics, printed
+from reproduce.report import captions, figures, marks, metrics
 from reproduce.report.code import function
 from reproduce.report.names import pretty
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from reproduce.declare.experiment import Experiment
     from reproduce.report.histories import Histories
 
 ALONE = 4.4
@@ -43,65 +44,57 @@ def nothing(artifact: Artifact, reason: str) -> Figure:
 
 def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.DataFrame) -> Figure:
     """One axes, or block of axes, per combination of the labels that was run; a line of text names the others."""
-    parts, reasons, lost = _parts(picture, artifact, histories)
-    if not parts:
+    drawn: list[tuple[str, dict[str, Any], Histories]] = []
+    reasons, lost = dict[str, str](), list[tuple[str, list[str], str]]()
+    for i, (values, panels) in enumerate(_places(picture, artifact, histories.scale).items()):
+        labels = dict(zip(picture.axes, values, strict=True))
+        shown = {k: pretty(v, artifact.names) for k, v in labels.items()}
+        title = picture.title.format(letter=chr(ord("a") + i), **shown)
+        name, why = title or ", ".join(shown.values()), next(filter(None, map(histories.reason, panels)), "no results")
+        here = _of(histories, labels, picture)
+        if here.frame.empty:
+            reasons[name] = why
+        else:
+            drawn.append((title, labels, here))
+            lost.append((name, _lost(here, picture.series, artifact), why))
+    if not drawn:
         return nothing(artifact, "; ".join(dict.fromkeys(reasons.values())) or "no results")
-    across = min(picture.across or len(parts), len(parts))
+
+    across = min(picture.across or len(drawn), len(drawn))
     down, beside = picture.each if isinstance(picture, Filled) else (1, 1)
-    lines, columns = -(-len(parts) // across) * down, across * beside
+    lines, columns = -(-len(drawn) // across) * down, across * beside
     width = {"width": ALONE} if columns == 1 else {}
     fig, axes = figures.sheet(lines, columns, **{**width, **picture.sheet})
     blocks = axes.reshape(-1, down, across, beside).swapaxes(1, 2).reshape(-1, down, beside)
-    marked: dict[str, printed.Mark] = {}
-    for block, (title, labels, here) in zip(blocks, parts, strict=False):
+    marked: dict[str, marks.Mark] = {}
+    for block, (title, labels, here) in zip(blocks, drawn, strict=False):
         if title and histories.seeds_each[0] < histories.seeds_each[1]:
             title += f", {captions.seeds_of(here)}"
         block[0, 0].set_title(title, loc="left" if "{letter}" in picture.title else "center")
         more = _fill(block, picture, artifact, here, labels, cells)
         for ax, beyond in zip(block.flat, more, strict=True):
             if beyond is not None:
-                marked |= printed.draw(ax, picture.printed, artifact, here, {**labels, **beyond})
-    for ax in blocks[len(parts) :].flat:
+                marked |= marks.draw(ax, picture.printed, artifact, here, {**labels, **beyond})
+    for ax in blocks[len(drawn) :].flat:
         ax.set_visible(False)
     _label(axes, picture.ylabel)
-    shown = _shown(fig, picture, artifact, marked)
-    for title, names in lost.items():
-        if gone := [name for name in names if name in shown or picture.series != "algorithm"]:
-            reasons[f"{title} ({', '.join(gone)})"] = names[gone[0]]
+    named = _named(fig, picture, artifact, marked)
+    for title, names, why in lost:
+        if gone := [name for name in names if name in named or picture.series != "algorithm"]:
+            reasons[f"{title} ({', '.join(gone)})"] = why
     figures.absent(fig, reasons)
     figures.legend(fig, picture.legend or None)
     return fig
 
 
-def _shown(fig: Figure, picture: Sheet, artifact: Artifact, marked: Mapping[str, printed.Mark]) -> set[str]:
+def _named(fig: Figure, picture: Sheet, artifact: Artifact, marked: Mapping[str, marks.Mark]) -> set[str]:
     """The series of a picture, drawn or not; one that has marks only gets an entry of the legend."""
     drawn = {figures.DIVERGED.sub("", text) for ax in fig.axes for text in ax.get_legend_handles_labels()[1]}
     names = {pretty(name, artifact.names): mark for name, mark in marked.items() if name}
     for name in [name for name in names if name not in drawn]:
-        printed.key(fig.axes[-1], replace(names[name], bound=False), name)
+        marks.key(fig.axes[-1], replace(names[name], bound=False), name)
     ordered = picture.order if isinstance(picture, Curves) else ()
     return {*drawn, *names, *(pretty(name, artifact.names) for name in ordered)}
-
-
-def _parts(
-    picture: Sheet, artifact: Artifact, histories: Histories
-) -> tuple[list[tuple[str, dict[str, Any], Histories]], dict[str, str], dict[str, dict[str, str]]]:
-    """(title, labels, histories) of every combination with results; title -> reason of those without; of those with
-    results, title -> series without results -> reason."""
-    parts, reasons, lost = [], {}, {}
-    for i, (values, panels) in enumerate(_places(picture, artifact, histories.scale).items()):
-        labels = dict(zip(picture.axes, values, strict=True))
-        shown = {k: pretty(v, artifact.names) for k, v in labels.items()}
-        title = picture.title.format(letter=chr(ord("a") + i), **shown)
-        here = _of(histories, labels, picture)
-        name = title or ", ".join(shown.values())
-        why = next(filter(None, map(histories.reason, panels)), "no results")
-        if here.frame.empty:
-            reasons[name] = why
-        else:
-            parts.append((title, labels, here))
-            lost[name] = dict.fromkeys(_lost(here, picture.series, artifact), why)
-    return parts, reasons, lost
 
 
 def _lost(here: Histories, series: str, artifact: Artifact) -> list[str]:
@@ -117,7 +110,7 @@ def _places(picture: Sheet, artifact: Artifact, scale: str) -> dict[tuple[Any, .
     places: dict[tuple[Any, ...], list[str]] = {}
     for panel in artifact.panels(scale):
         for e in panel.experiments:
-            if all(e.labels.get(k) in values for k, values in picture.only.items()):
+            if _has(e, picture.only):
                 places.setdefault(tuple(e.labels[k] for k in picture.axes), []).append(panel.name)
     if not set(picture.axes) <= set(picture.only):
         return places
@@ -125,15 +118,16 @@ def _places(picture: Sheet, artifact: Artifact, scale: str) -> dict[tuple[Any, .
     return {at: places[at] for at in sorted(places, key=lambda at: [*map(tuple.index, listed, at)])}
 
 
+def _has(e: Experiment, wanted: Mapping[str, tuple[Any, ...]]) -> bool:
+    return all(e.labels.get(k) in values for k, values in wanted.items())
+
+
 def _of(histories: Histories, labels: dict[str, Any], picture: Sheet) -> Histories:
     """The part of the histories that belongs to an axes."""
     frame = _matching(histories.frame, labels, picture)
     if isinstance(picture, Curves):
-        frame = frame[frame["metric"] == picture.metric]
-        if picture.every > 1:
-            frame = frame[frame["round"] % picture.every == 0]
-    wanted = {**picture.only, **{k: (v,) for k, v in labels.items()}}
-    kept = [e for e in histories.experiments if all(e.labels.get(k) in values for k, values in wanted.items())]
+        frame = frame[(frame["metric"] == picture.metric) & (frame["round"] % picture.every == 0)]
+    kept = [e for e in histories.experiments if _has(e, {**picture.only, **{k: (v,) for k, v in labels.items()}})]
     return replace(histories, frame=frame, experiments=tuple(kept))
 
 
@@ -149,37 +143,26 @@ def _matching(frame: pd.DataFrame, labels: Mapping[str, Any], picture: Sheet) ->
 
 
 def _fill(
-    block: np.ndarray,
-    picture: Sheet,
-    artifact: Artifact,
-    here: Histories,
-    labels: dict[str, Any],
-    cells: pd.DataFrame,
+    block: np.ndarray, picture: Sheet, artifact: Artifact, here: Histories, labels: dict[str, Any], cells: pd.DataFrame
 ) -> list[dict[str, Any] | None]:
     """Draw one combination; what labels each of its axes has beyond it, None where no number of the paper belongs."""
+    found = None
     if isinstance(picture, Curves):
         _lines(block[0, 0], picture, here.frame, artifact)
     elif isinstance(picture, Filled):
-        fill, options = function(artifact.paper, picture.fill), {}
+        options = {}
         if picture.alike:
             means = metrics.over_seeds(_matching(cells, {k: labels[k] for k in picture.alike}, picture))["mean"]
             options["limits"] = (means.min(), means.max())
-        found = fill(block[0, 0] if block.size == 1 else block, here, _matching(cells, labels, picture), **options)
-        if found is not None:
-            return list(found)
-    return [{} for _ in block.flat]
+        axes = block[0, 0] if block.size == 1 else block
+        found = function(artifact.paper, picture.fill)(axes, here, _matching(cells, labels, picture), **options)
+    return [{} for _ in block.flat] if found is None else list(found)
 
 
 def _lines(ax: Axes, picture: Curves, rows: pd.DataFrame, artifact: Artifact) -> None:
-    figures.curves(
-        ax,
-        metrics.smooth(rows, picture.smooth) if picture.smooth > 1 else rows,
-        x=picture.x,
-        series=picture.series,
-        order=picture.order or None,
-        spread=picture.spread,
-        names=artifact.names,
-    )
+    curve = metrics.smooth(rows, picture.smooth) if picture.smooth > 1 else rows
+    options: dict[str, Any] = {"x": picture.x, "series": picture.series, "order": picture.order or None}
+    figures.curves(ax, curve, spread=picture.spread, names=artifact.names, **options)
     target = picture.target
     if isinstance(target, str):  # a label that experiments of this scale need not have
         target = rows[target].iloc[0] if target in rows else np.nan

@@ -88,19 +88,15 @@ class Style:
         """The footnotes that the printed `cells` call for, those on `gaps` included."""
         notes = [f"{DASH}{mark} {gap}." for gap, mark in self.marks.items() if gaps]
         if any(c["censored"] or c["paper_censored"] for c in cells):
-            sign = self.bound.format("").strip()
-            notes.append(
-                f"A number with {sign} is a lower bound: not every seed reached the target within the horizon."
-            )
+            reached = "is a lower bound: not every seed reached the target within the horizon."
+            notes.append(f"A number with {self.bound.format('').strip()} {reached}")
         if any(c["status"] == "no value" for c in cells):
             notes.append("n/a: no seed has a value (diverged, or not defined).")
         short = [c for c in cells if c["status"] == "run" and c["seeds"] < c["runs"] and not c["text"]]
         if short:
             fewest = min(short, key=lambda c: c["seeds"])
-            notes.append(
-                f"{PARTIAL} seeds without a value (diverged, or not defined) are left out; "
-                f"fewest left: {fewest['seeds']} of {fewest['runs']}."
-            )
+            left = f"are left out; fewest left: {fewest['seeds']} of {fewest['runs']}."
+            notes.append(f"{PARTIAL} seeds without a value (diverged, or not defined) {left}")
         return notes
 
 
@@ -135,20 +131,14 @@ def doubted(artifact: Artifact, frame: pd.DataFrame) -> pd.Series[bool]:
     """Which cells hold printed numbers that the artifact doubts."""
     found = frame["metric"] != frame["metric"]
     for doubt in artifact.doubts:
-        here = ~found | True
-        for column, values in doubt.cells.items():
-            here &= frame[column].isin(values)
-        found |= here
+        found |= frame[list(doubt.cells)].isin({k: list(v) for k, v in doubt.cells.items()}).all(axis=1)
     return found
 
 
 def comparable(artifact: Artifact, scale: str) -> bool:
     """May the numbers be compared with the paper's one by one? At paper scale, and where all scales run the same."""
-    return scale == "paper" or _runs(artifact, scale) == _runs(artifact, "paper")
-
-
-def _runs(artifact: Artifact, scale: str) -> list[tuple[Any, ...]]:
-    return [(panel.name, panel.experiments, panel.seeds) for panel in artifact.panels(scale)]
+    here, there = ([(p.name, p.experiments, p.seeds) for p in artifact.panels(s)] for s in (scale, "paper"))
+    return here == there
 
 
 def caption(
@@ -172,18 +162,18 @@ def caption(
 
 
 def scale_line(scale: str, substitutes: Sequence[str], same: bool = False) -> str:
-    """The stamp of every table and figure: scale, stand-ins, and what that means for a comparison.
+    """The beginning of the caption of every table and figure: scale, stand-ins, and what that means for a comparison.
 
     same: this scale runs what the paper scale runs (`comparable`).
     """
-    stands = f": {'; '.join(substitutes)}" if substitutes else ""
-    if same and scale != "paper":
-        return f"{scale.capitalize()} scale{stands}; the same as at paper scale."
-    if scale == "smoke":
-        return f"Smoke scale{stands}; shows that everything runs, the numbers mean nothing."
+    means = "; not comparable with the paper number by number"
     if scale == "paper":
-        return f"Paper scale{stands}."
-    return f"{scale.capitalize()} scale{stands}; not comparable with the paper number by number."
+        means = ""
+    elif same:
+        means = "; the same as at paper scale"
+    elif scale == "smoke":
+        means = "; shows that everything runs, the numbers mean nothing"
+    return f"{scale.capitalize()} scale{': ' if substitutes else ''}{'; '.join(substitutes)}{means}."
 
 
 def summary(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> list[str]:
@@ -195,13 +185,10 @@ def summary(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> list
         if theirs.empty:
             continue
         difference = theirs["difference"].dropna()
-        compared, name = f"{len(difference)} of the paper's {len(theirs)}", heading(str(metric), names)
-        line = f"{name}: {compared} cells compared"
-        bounds = int((theirs["mean"].notna() & (theirs["censored"] | theirs["paper_censored"])).sum())
-        if bounds:
-            line += f" ({bounds} with a lower bound left out)"
-        if doubts := int(theirs["doubted"].sum()):
-            line += f" ({doubts} doubtful ones left out)"
+        line = f"{heading(str(metric), names)}: {len(difference)} of the paper's {len(theirs)} cells compared"
+        bounds = (theirs["mean"].notna() & (theirs["censored"] | theirs["paper_censored"])).sum()
+        for count, what in ((bounds, "with a lower bound"), (theirs["doubted"].sum(), "doubtful ones")):
+            line += f" ({count} {what} left out)" if count else ""
         if len(difference):
             rmse, absolute = math.sqrt((difference**2).mean()), difference.abs().mean()
             line += f"; RMSE {rmse:.4g}{_rmse_by_data(theirs, names)}, mean absolute difference {absolute:.4g}"

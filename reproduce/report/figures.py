@@ -105,8 +105,9 @@ def curves(
     A seed that diverged, early or late, is left out from the first round on: results say it of the whole run, and a
     line that seeds leave one by one would jump. Cells keep what such a seed has from before: the value of a round, the
     mean of a window that it outlasted, when it reached a target; only means of the last rounds are without it. The
-    label counts such seeds; if all diverged, it is all that there is. A line stops, with a cross, where one of its
-    seeds has no finite value any more although its run went on, as a loss that overflows.
+    label counts such seeds; if all diverged, it is all that there is. A line ends where the first of its seeds does,
+    as one that was followed only to its target. It ends with a cross where a seed has no finite value any more
+    although its run went on, as a loss that overflows.
     """
     found = list(dict.fromkeys(frame[series]))
     wanted = [s for s in order if s in found] if order is not None else found
@@ -114,11 +115,12 @@ def curves(
     for k, name in enumerate(wanted):
         look, mine = styles[str(name)], frame[frame[series] == name]
         kept = lasting(mine)
-        table = _table(kept[kept[x] >= start], x)
+        table = _table(kept[kept[x] >= start], x, kept["seed"].unique())
         alive = np.isfinite(table.to_numpy(float)).all(axis=1)
         line = table if alive.all() else table.iloc[: int(np.argmin(alive))]
         if line.empty:
-            ax.plot([], [], label=f"{pretty(name, names)} (diverged)", **look.plot)
+            ended = len(kept) and table.empty  # before `start`, at its target
+            ax.plot([], [], label=pretty(name, names) + ("" if ended else " (diverged)"), **look.plot)
             continue
         shift = k / len(wanted)
         rows = line.melt(ignore_index=False).assign(metric=mine["metric"].iloc[0])
@@ -261,11 +263,12 @@ def texts(fig: Figure, gid: str) -> list[str]:
     return [text.get_text() for text in fig.texts if text.get_gid() == gid]
 
 
-def _table(kept: pd.DataFrame, x: str) -> pd.DataFrame:
-    """The values of one series: a row per `x`, ascending, and a column per seed; infinite where a run had none."""
+def _table(kept: pd.DataFrame, x: str, seeds: np.ndarray) -> pd.DataFrame:
+    """The values of one series: a row per `x` that all `seeds` have, ascending, and a column per seed; infinite where
+    a run had no finite one."""
     finite = kept.dropna(subset=[x]).assign(value=kept["value"].astype(float).fillna(np.inf))
-    table = finite.pivot_table("value", x, "seed", aggfunc="last")
-    return table.interpolate("index", limit_area="inside").dropna() if x == "time" else table
+    table = finite.pivot_table("value", x, "seed", aggfunc="last").reindex(columns=seeds)
+    return (table.interpolate("index", limit_area="inside") if x == "time" else table).dropna()
 
 
 def _below(fig: Figure, name: str, text: str, size: float, line: float, color: str) -> None:

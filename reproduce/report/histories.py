@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -58,12 +59,7 @@ class Histories:
         import pandas as pd
 
         labels = [c for c in self.frame.columns if c not in COLUMNS]
-        known: dict[tuple[str, ...], Any] = {}
-        for e in self.experiments:
-            value: Any = e
-            for name in what.split("."):
-                value = getattr(value, name)
-            known[_name(e.labels, labels)] = value
+        known = {_name(e.labels, labels): attrgetter(what)(e) for e in self.experiments}
         rows = self.frame[labels].drop_duplicates()
         values = [known[tuple(map(_spelled, row))] for row in rows.itertuples(index=False, name=None)]
         found = self.frame[labels].merge(rows.assign(_value=values), on=labels, how="left")["_value"]

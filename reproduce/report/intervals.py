@@ -90,6 +90,7 @@ def t_interval(values: Sequence[float], level: float = 0.95, step: float = 0.0) 
     n = len(values)
     if n < 2:
         raise ValueError("an interval needs at least two values")
+    # mean +- t(n - 1) s / sqrt(n), s^2 = sum (v - mean)^2 / (n - 1)
     mean = math.fsum(values) / n
     spread = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1))
     spread = step / math.sqrt(n) if _agree(values) else spread
@@ -125,15 +126,11 @@ def judge(
     n = 0 if point else len(seeds)
     if point or exact:
         return _seed_by_seed(seeds, region, n)
-    if n == 1:
-        value = _centre(*seeds[0])
-        return Judgement("open", value, None, None, _slack(region, value), None, None, n, "one seed")
-    value, (low, high), why = _interval(seeds, level, step)
-    if (low, high) == NO_INFORMATION:
+    value, ends, why = (_centre(*seeds[0]), NO_INFORMATION, "one seed") if n == 1 else _interval(seeds, level, step)
+    if ends == NO_INFORMATION:
         return Judgement("open", value, None, None, _slack(region, value), None, None, n, why)
-    worst, best = region.slack_range(low, high)
-    says = "for" if region.contains(low, high) else "against" if region.excludes(low, high) else "open"
-    return Judgement(says, value, low, high, _slack(region, value), worst, best, n, why)
+    says = "for" if region.contains(*ends) else "against" if region.excludes(*ends) else "open"
+    return Judgement(says, value, *ends, _slack(region, value), *region.slack_range(*ends), n, why)
 
 
 def enough(seeds: Sequence[Observation], region: Region, level: float = 0.95, step: float = 0.0) -> int | None:

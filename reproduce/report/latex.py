@@ -1,6 +1,6 @@
-r"""A `Table` as LaTeX to `\input`: one environment per table, for A4 paper with margins of 2 cm or more room.
+r"""A `Table` as LaTeX to `\input`, set by pandas: one environment per table, for A4 paper with margins of 2 cm or more.
 
-A table that is longer than a page is a `longtable` that breaks between groups of rows; one that is wider lies on its
+A table that is longer than a page is a `longtable`, whose rows have all their labels; one that is wider lies on its
 side. Needs the packages booktabs, longtable and pdflscape.
 """
 
@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 import textwrap
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from reproduce.report.entries import Entry
 from reproduce.report.formats import FORMULA, line, plain
 from reproduce.report.names import heading
-from reproduce.report.tables import Labels, Table, column_heading, label
+from reproduce.report.tables import Table, column_heading, label
 
 # Headings of columns are broken at this many characters; so many lines fit on an upright page.
 NARROW, PAGE = 17, 48
@@ -38,30 +39,30 @@ ACCENTS = tuple("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030b\u030c\u0
 
 @dataclass(frozen=True)
 class Shape:
-    """How a table is set: size of the letters, how many of them fit beside each other, on its side or not, what stands
-    in the lines of an entry."""
+    """How a table is set: size of the letters, how many of them fit beside each other, on its side or not, and whether
+    the difference has a line of its own below ours and the paper's."""
 
     size: str
     wide: int
     side: bool
-    lines: Callable[[Entry], tuple[str, ...]]
+    three: bool
 
-
-def two(entry: Entry) -> tuple[str, ...]:
-    """Ours; the paper's and the difference."""
-    return entry.ours, f"{entry.paper} {entry.difference}".strip()
-
-
-def three(entry: Entry) -> tuple[str, ...]:
-    """Ours; the paper's; the difference."""
-    return entry.ours, entry.paper, entry.difference
+    def lines(self, entry: Entry | None) -> list[str]:
+        """The lines of an entry."""
+        if entry is None:
+            return []
+        below = [entry.paper, entry.difference] if self.three else [f"{entry.paper} {entry.difference}".strip()]
+        return [entry.ours, *filter(None, below)]
 
 
 SHAPES = (
-    Shape("footnotesize", 106, False, two), Shape("footnotesize", 106, False, three),
-    Shape("scriptsize", 178, True, two), Shape("scriptsize", 178, True, three), Shape("tiny", 210, True, three),
+    Shape("footnotesize", 106, False, False), Shape("footnotesize", 106, False, True),
+    Shape("scriptsize", 178, True, False), Shape("scriptsize", 178, True, True), Shape("tiny", 210, True, True),
 )  # fmt: skip
 """From the best to the last resort; the first that fits is taken."""
+
+Column = tuple[str, list[list[str]]]
+"""A heading, and of each row the lines of its cell; plain text."""
 
 
 def tex(text: str) -> str:
@@ -87,115 +88,93 @@ def _letter(sign: str) -> str:
 
 def latex(table: Table) -> str:
     """The table with its caption and notes; a comment if there is nothing in it."""
+    import pandas as pd
+
     first = f"% {table.id}, {table.scale} scale; needs booktabs, longtable and pdflscape"
     if not table.body:
         return f"{first}\n% no numbers\n"
-    shape = next((s for s in SHAPES if _width(table, s) <= s.wide), SHAPES[-1])
-    groups = list(_groups(table, shape))
+    shape = next((s for s in SHAPES if _width(_columns(table, s)) <= s.wide), SHAPES[-1])
+    columns = _columns(table, shape)
+    cells = list(zip(*(found for _, found in columns), strict=True))
+    long = shape.side or sum(max(map(len, row)) for row in cells) > PAGE
+    rows = [[_stack("lines", lines) for lines in row] for row in cells]
+    for i in reversed(range(1, 0 if long else len(rows))):  # a page of a long table may begin with any row
+        for d in range(len(table.row_names) - 1):
+            if table.rows[i][: d + 1] == table.rows[i - 1][: d + 1]:
+                rows[i][d] = ""
+    heads = [
+        [""] * len(table.row_names) + [_heading(column_heading(at[d], name, table)) for at in table.columns]
+        for d, name in enumerate(table.column_names[:-1])
+    ]
+    heads.append([_heading(text) for text, _ in columns])
+    style = pd.DataFrame(rows, columns=heads if len(heads) > 1 else heads[0]).style.hide(axis="index")
+    made = style.to_latex(
+        column_format=f"@{{}}{'l' * len(table.row_names)}{'c' * len(table.columns)}@{{}}",
+        hrules=True,
+        multicol_align="c",
+        environment="longtable" if long else None,
+    )
+    return "\n".join([first, *_around(table, shape, long, _ruled(made.strip(), table))]) + "\n"
+
+
+def _around(table: Table, shape: Shape, long: bool, made: str) -> list[str]:
+    """The environment of the table, with its caption and notes."""
     caption = tex(f"{table.title.rstrip('.')}. {table.caption[0]}")
     named = rf"\caption{{{caption}}}\label{{tab:{table.id.replace('/', '-').replace('_', '-')}}}"
-    spec = f"@{{}}{'l' * len(table.row_names)}{'c' * len(table.columns)}@{{}}"
     notes = " ".join(tex(note) for note in (*table.caption[1:], *table.notes))
-    long = shape.side or sum(len(line) for group in groups for line in group) > PAGE
-    made = _long if long else _short
-    lines = made(spec, named, _head(table), [line for group in groups for line in _joined(group)], notes)
-    small = [rf"\{shape.size}", r"\setlength{\tabcolsep}{3pt}"]
-    around = "landscape" if shape.side else "group" if long else "table"
-    begin, end = (r"\begingroup", r"\endgroup") if around == "group" else (rf"\begin{{{around}}}", rf"\end{{{around}}}")
-    return "\n".join([first, begin, *small, *lines, end]) + "\n"
-
-
-def _short(spec: str, named: str, head: list[str], body: list[str], notes: str) -> list[str]:
-    """A table of one page."""
-    below = [r"\par\smallskip", rf"\parbox{{\linewidth}}{{{notes}}}"] if notes else []
-    table = [rf"\begin{{tabular}}{{{spec}}}", r"\toprule", *head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
-    return [r"\centering", named, *table, *below]
-
-
-def _long(spec: str, named: str, head: list[str], body: list[str], notes: str) -> list[str]:
-    """A table that may go on over several pages, each with the headings."""
-    top = [r"\toprule", *head, r"\midrule"]
-    return [
-        r"\setlength{\LTcapwidth}{\linewidth}",
-        rf"\begin{{longtable}}{{{spec}}}",
-        rf"{named} \\",
-        *top,
-        r"\endfirsthead",
-        *top,
-        r"\endhead",
-        r"\bottomrule",
-        r"\endlastfoot",
-        *body,
-        r"\end{longtable}",
-        rf"\noindent {notes}\par",
+    start = [
+        rf"\{shape.size}\setlength{{\tabcolsep}}{{3pt}}",
+        r"\def\lines#1{\begin{tabular}[t]{@{}c@{}}#1\end{tabular}}",
     ]
+    if not long:
+        below = [r"\par\smallskip", rf"\parbox{{\linewidth}}{{{notes}}}"] if notes else []
+        return [r"\begin{table}", *start, r"\centering", named, made, *below, r"\end{table}"]
+    begin, rest = made.split("\n", 1)
+    around = (r"\begin{landscape}", r"\end{landscape}") if shape.side else (r"\begingroup", r"\endgroup")
+    wide = r"\setlength{\LTcapwidth}{\linewidth}"
+    return [around[0], *start, wide, begin, rf"{named} \\", rest, rf"\noindent {notes}\par", around[1]]
 
 
-def _head(table: Table) -> list[str]:
-    """The headings, a line per level of the columns, equal ones above each other's columns."""
-    width, out = len(table.row_names), []
-    for level, name in enumerate(table.column_names):
-        heads = [labels[: level + 1] for labels in table.columns]
-        last = level == len(table.column_names) - 1
-        line = [_stack(heading(n, table.names)) if last else "" for n in table.row_names]
-        rules, at = [], 0
-        while at < len(heads):
-            span = next((k for k in range(at, len(heads)) if heads[k] != heads[at]), len(heads)) - at
-            text = _stack(column_heading(heads[at][-1], name, table))
-            line.append(text if last and span == 1 else rf"\multicolumn{{{span}}}{{c}}{{{text}}}")
-            rules.append(rf"\cmidrule(lr){{{width + at + 1}-{width + at + span}}}")
-            at += span
-        out += [_begun(" & ".join(line)) + r" \\"] + ([] if last else ["".join(rules)])
-    return out
+def _columns(table: Table, shape: Shape) -> list[Column]:
+    """The columns of the table, those of labels first."""
+    stubs = [
+        (heading(name, table.names), [[label(row[d], table.names)] for row in table.rows])
+        for d, name in enumerate(table.row_names)
+    ]
+    entries = [
+        (
+            column_heading(labels[-1], table.column_names[-1], table),
+            [shape.lines(table.body.get((i, j))) for i in range(len(table.rows))],
+        )
+        for j, labels in enumerate(table.columns)
+    ]
+    return [*stubs, *entries]
 
 
-def _groups(table: Table, shape: Shape) -> Iterator[list[list[str]]]:
-    """Per group of rows that agree in all but the last label, per row: its lines."""
-    width, group, before = len(table.row_names), list[list[str]](), Labels()
-    for i, labels in enumerate(table.rows):
-        if before and labels[:-1] != before[:-1]:
-            yield group
-            group = []
-        same = width - 1 if group else 0  # a page may begin with a group: its first row has all labels
-        stub = ["" if d < same else tex(label(x, table.names)) for d, x in enumerate(labels)]
-        entries = [table.body.get((i, j)) for j in range(len(table.columns))]
-        lines = list(zip(*(shape.lines(e) if e else ("",) * 3 for e in entries), strict=False))
-        used = [k for k, line in enumerate(lines) if k == 0 or any(line)]
-        rows = [_begun(" & ".join([*(stub if k == 0 else [""] * width), *map(tex, lines[k])])) for k in used]
-        group.append(rows)
-        before = labels
-    yield group
-
-
-def _begun(row: str) -> str:
-    r"""A line that may come after \\, which takes a bracket or a star there for its own."""
-    return "{}" + row if row.startswith(("[", "*")) else row
-
-
-def _joined(group: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a group, which a page does not part, and a little room after it."""
-    lines = [line for row in group for line in row]
-    room = [r"\addlinespace"] if len(group) > 1 else []
-    return [*(rf"{line} \\*" for line in lines[:-1]), rf"{lines[-1]} \\", *room]
-
-
-def _width(table: Table, shape: Shape) -> int:
+def _width(columns: Sequence[Column]) -> int:
     """Characters beside each other, the space between columns included."""
-
-    def most(texts: Sequence[str]) -> int:
-        return 2 + max(map(len, texts), default=0)
-
-    stubs = [most([*textwrap.wrap(heading(n, table.names), NARROW), *(label(r[d], table.names) for r in table.rows)])
-             for d, n in enumerate(table.row_names)]  # fmt: skip
-    columns = []
-    for j, labels in enumerate(table.columns):
-        entries = [table.body.get((i, j)) for i in range(len(table.rows))]
-        head = textwrap.wrap(column_heading(labels[-1], table.column_names[-1], table), NARROW)
-        columns.append(most([*head, *(plain(line) for e in entries if e for line in shape.lines(e))]))
-    return sum(stubs) + sum(columns)
+    parts = (
+        [*textwrap.wrap(text, NARROW), *(plain(line) for cell in cells for line in cell)] for text, cells in columns
+    )
+    return sum(2 + max(map(len, lines), default=0) for lines in parts)
 
 
-def _stack(text: str) -> str:
+def _ruled(made: str, table: Table) -> str:
+    """A rule under each heading that stands over columns, below its line."""
+    for level in reversed(range(len(table.column_names) - 1)):
+        at, rules = len(table.row_names), ""
+        for _, group in groupby(labels[: level + 1] for labels in table.columns):
+            rules += rf"\\cmidrule(lr){{{at + 1}-{(at := at + len(list(group)))}}}"
+        made = re.sub(rf"(\\toprule\n(?:.*\n){{{level + 1}}})", rf"\1{rules}\n", made)
+    return made
+
+
+def _heading(text: str) -> str:
     """A heading, broken into lines if it is long."""
-    lines = [_begun(tex(part)) for part in textwrap.wrap(text, NARROW)] or [""]
-    return lines[0] if len(lines) == 1 else r"\shortstack{" + r" \\ ".join(lines) + "}"
+    return _stack("shortstack", textwrap.wrap(text, NARROW))
+
+
+def _stack(command: str, lines: Sequence[str]) -> str:
+    r"""Lines of plain text in one cell; what begins one may come after \\, which takes a bracket or a star."""
+    made = ["{}" + text if text.startswith(("[", "*")) else text for text in map(tex, lines)]
+    return "".join(made) if len(made) < 2 else "\\" + command + "{" + r" \\ ".join(made) + "}"

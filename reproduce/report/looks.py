@@ -38,16 +38,11 @@ class Look:
     first: bool = False
 
     @property
-    def line(self) -> dict[str, Any]:
-        """Keyword arguments for `Axes.plot` of a line without markers."""
-        wide = {"linewidth": 2.2, "zorder": 2.3} if self.first else {"linewidth": 1.1, "zorder": 2.5}
-        return {"color": self.color, "linestyle": DASHES[self.dashes], **wide}
-
-    @property
     def plot(self) -> dict[str, Any]:
-        """Keyword arguments for `Axes.plot` of a line with markers."""
+        """Keyword arguments for `Axes.plot`."""
+        wide = {"linewidth": 2.2, "zorder": 2.3} if self.first else {"linewidth": 1.1, "zorder": 2.5}
         edge = {"markeredgecolor": "white", "markeredgewidth": 0.35}
-        return {**self.line, "marker": self.marker, **edge}
+        return {"color": self.color, "linestyle": DASHES[self.dashes], "marker": self.marker, **wide, **edge}
 
 
 PROPOSED = Look(BLUE, "solid", "o", first=True)

@@ -1,8 +1,7 @@
-"""From curves to numbers: the reductions that artifacts share.
+"""From histories to cells: what the measures of `declare` mean, and the reductions of curves to numbers.
 
-Every function takes tidy history rows (`Histories.frame`, possibly filtered or with further label columns assigned) and
-returns one row per run: label columns, `seed`, `metric`, `value` (and `censored` where a target may be missed), which
-is what `Artifact.cells` returns after dropping or renaming labels.
+A reduction takes tidy history rows (`Histories.frame`, possibly filtered or with further label columns assigned) and
+returns one row per run: label columns, `seed`, `metric`, `value` (and `censored` where a target may be missed).
 
     metric   the metric to read;  name  the metric to write into the result (default: the same)
     key      the sub-key to read ("" = the run's main number); None = all of them, kept as the column `key`
@@ -16,16 +15,97 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reproduce.clocks.events import on_grid
-from reproduce.declare.experiment import COLUMNS
+from reproduce.declare.artifact import Artifact, Code, Last, Measure, Window
+from reproduce.declare.experiment import COLUMNS, Experiment
+from reproduce.report.code import function
+from reproduce.report.histories import Histories
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
+
+# --- what the measures of `declare` mean ------------------------------------------------------------------------------
+
+
+def cells(artifact: Artifact, histories: Histories) -> pd.DataFrame:
+    """The cells of all measures of an artifact, one below the other."""
+    import pandas as pd
+
+    if callable(artifact.cells):
+        found: pd.DataFrame = artifact.cells(histories)
+        return found
+    parts = [measured(m, histories, artifact.paper) for m in artifact.cells]
+    found = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+    return found.drop(columns=list(artifact.drop), errors="ignore")
+
+
+def measured(m: Measure, histories: Histories, paper: str) -> pd.DataFrame:
+    """The cells of one measure."""
+    import pandas as pd
+
+    if isinstance(m, Code):
+        found: pd.DataFrame = function(paper, m)(histories)
+        return found
+    if isinstance(m, Window):
+        return _windows(m, histories)
+    if isinstance(m, Last):
+        key = None if m.by else ""
+        parts = [
+            last(rows, m.metric, int(n), key=key, name=m.name) for n, rows in _each(histories, histories.frame, m.over)
+        ]
+        return pd.concat(parts, ignore_index=True).rename(columns={"key": m.by} if m.by else {})
+    parts, frame = [], histories.frame[histories.frame["metric"] == m.metric]
+    for n, rows in _each(histories, frame, m.smooth):
+        curve = smooth(rows, int(n)) if n > 1 else rows
+        for horizon, part in _each(histories, curve, m.horizon) if m.horizon else [(None, curve)]:
+            parts.append(first_reaching(part, m.metric, m.target, horizon=horizon, x=m.x, name=m.name))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _windows(m: Window, histories: Histories) -> pd.DataFrame:
+    """The means over a window, from the start of the run, or of each of its sessions."""
+    import pandas as pd
+
+    frame, name = histories.frame, m.name or m.metric
+    if not m.sessions:
+        return plateau(frame, m.metric, m.first, m.last, name=name)
+    length = histories.of("clock.rounds")
+    origin = histories.of(m.origin) if m.origin else length * 0
+    parts = []
+    for lengths, rows in frame.groupby([length, origin], sort=False):
+        rounds, first = (int(str(n)) for n in lengths)
+        for transition, session in m.sessions.items():
+            if m.last <= rounds:
+                start = (first + session) * rounds
+                part = plateau(rows, m.metric, start + m.first, start + m.last, name=name)
+                parts.append(part.assign(transition=transition))
+    nothing = pd.DataFrame({c: [] for c in [*label_columns(frame), "seed", "metric", "value", "transition"]})
+    return pd.concat(parts, ignore_index=True) if parts else nothing
+
+
+def rounds_of(m: Window, e: Experiment, transition: str) -> tuple[float, float]:
+    """The first and the last round of the window of a transition in a run of sessions."""
+    origin = attrgetter(m.origin)(e) if m.origin else 0
+    begin = (origin + m.sessions[transition]) * e.clock.rounds
+    return float(begin + m.first), float(begin + m.last)
+
+
+def _each(histories: Histories, frame: pd.DataFrame, number: Any) -> list[tuple[Any, pd.DataFrame]]:
+    """The frame, cut by the label column, or by the attribute of the experiments, that holds the number, or whole with
+    the number itself."""
+    if not isinstance(number, str):
+        return [(number, frame)]
+    held = histories.of(number)[frame.index] if "." in number else frame[number]
+    return [(value, rows) for value, rows in frame.groupby(held, sort=False)]
+
+
+# --- reductions -------------------------------------------------------------------------------------------------------
 
 
 def label_columns(frame: pd.DataFrame) -> list[str]:
@@ -33,46 +113,28 @@ def label_columns(frame: pd.DataFrame) -> list[str]:
     return [c for c in frame.columns if c not in COLUMNS]
 
 
-def last(
-    frame: pd.DataFrame, metric: str, n: int = 1, *, key: str | None = "", name: str | None = None
-) -> pd.DataFrame:
+def last(frame: pd.DataFrame, metric: str, n: int = 1, *, key: str | None = "", name: str = "") -> pd.DataFrame:
     """Mean over the last `n` evaluations of each run (over all of them if there are fewer)."""
     rows, by = _rows(frame, metric, key)
     tail = rows.groupby(by, dropna=False, sort=False).tail(n)
-    cells = _cells(_mean(tail, by), rows, by, name or metric)
-    return cells.assign(value=cells["value"].mask(diverged(cells, frame)))
+    found = _cells(_mean(tail, by), rows, by, name or metric)
+    return found.assign(value=found["value"].mask(diverged(found, frame)))
 
 
-def at_round(
-    frame: pd.DataFrame, metric: str, at: int, *, key: str | None = "", name: str | None = None
-) -> pd.DataFrame:
-    """The value of round `at`; NaN for a run that has no good value there.
-
-    ValueError if no run was evaluated then, unless all had diverged.
-    """
-    rows, by = _rows(frame, metric, key)
-    hit = rows[rows["round"] == at]
-    if hit.empty and len(_whole(rows)):
-        raise ValueError(f"'{metric}' was not evaluated in round {at}; rounds: {_some(rows['round'])}")
-    return _cells(_mean(hit, by), rows, by, name or metric)
-
-
-def plateau(
-    frame: pd.DataFrame, metric: str, first: int, final: int, *, key: str | None = "", name: str | None = None
-) -> pd.DataFrame:
+def plateau(frame: pd.DataFrame, metric: str, first: int, final: int, *, name: str = "") -> pd.DataFrame:
     """Mean over the evaluations of rounds `first` to `final`, both included; NaN for a run that diverged by then.
 
     ValueError if no run was evaluated in that window, unless all had diverged.
     """
-    rows, by = _rows(frame, metric, key)
+    rows, by = _rows(frame, metric, "")
     window = rows[rows["round"].between(first, final)]
     if window.empty and len(_whole(rows)):
         raise ValueError(f"'{metric}' was not evaluated in rounds {first} to {final}; rounds: {_some(rows['round'])}")
-    cells = _cells(_mean(window, by), rows, by, name or metric)
+    found = _cells(_mean(window, by), rows, by, name or metric)
     # The last evaluation may lie before `final`. Runs that diverged do not tell: theirs is where they ended.
     whole = _whole(window)["round"]
-    early = diverged(cells, frame, whole.max() if len(whole) else final)
-    return cells.assign(value=cells["value"].mask(early))
+    early = diverged(found, frame, whole.max() if len(whole) else final)
+    return found.assign(value=found["value"].mask(early))
 
 
 def first_reaching(
@@ -80,48 +142,33 @@ def first_reaching(
     metric: str,
     target: float | str,
     *,
-    direction: str = "above",
     horizon: float | None = None,
     x: str = "round",
     own: bool = False,
     key: str | None = "",
-    name: str | None = None,
+    name: str = "",
 ) -> pd.DataFrame:
-    """The first `x` (round or time) at which the raw curve is at or beyond the target.
+    """The first `x` (round or time) at which the raw curve is at or above the target.
 
     target: a number, or the label column that holds each run's target.
-    direction: "above" (value >= target) or "below" (value <= target).
     horizon: how far runs were followed, in units of `x`; default: the largest `x` among the runs with equal labels, or
     (`own`) of each run by itself, where seeds have different lengths.
     A run that did not reach the target by the horizon gets the horizon as value and `censored` = True.
     """
     rows, by = _rows(frame, metric, key)
-    reached = rows[_good(rows) & _beyond(rows, target, direction)]
+    goal: Any = rows[target].astype(float) if isinstance(target, str) else target
+    # 1164 of 2000 are 58.2 % and, in floating point, a little less.
+    reached = rows[_good(rows) & (rows["value"] >= goal - 1e-9 * abs(goal))]
     value = reached.groupby(by, dropna=False, sort=False)[x].min()
-    cells = _cells(value, rows, by, name or f"{x}_to_target")
+    found = _cells(value, rows, by, name or f"{x}_to_target")
     labels = by if own else [c for c in by if c != "seed"]
     if horizon is not None or not labels:
-        end = np.full(len(cells), float(rows[x].max() if horizon is None else horizon))
+        end = np.full(len(found), float(rows[x].max() if horizon is None else horizon))
     else:
         limit = rows.groupby(labels, dropna=False, sort=False)[x].max().rename("end").reset_index()
-        end = cells[labels].merge(limit, how="left", on=labels)["end"].to_numpy(float)
-    value_of = cells["value"].to_numpy(float)
-    late = ~(value_of <= end)
-    return cells.assign(value=np.where(late, end, value_of), censored=late)
-
-
-def time_to_reach(
-    frame: pd.DataFrame,
-    metric: str,
-    target: float | str,
-    *,
-    direction: str = "above",
-    horizon: float | None = None,
-    key: str | None = "",
-    name: str | None = None,
-) -> pd.DataFrame:
-    """As `first_reaching`, in virtual seconds; `horizon` in seconds."""
-    return first_reaching(frame, metric, target, direction=direction, horizon=horizon, x="time", key=key, name=name)
+        end = found[labels].merge(limit, how="left", on=labels)["end"].to_numpy(float)
+    late = ~(found["value"].to_numpy(float) <= end)
+    return found.assign(value=np.where(late, end, found["value"]), censored=late)
 
 
 def diverged(cells: pd.DataFrame, frame: pd.DataFrame, before: float = math.inf) -> NDArray[np.bool_]:
@@ -222,15 +269,6 @@ def _cells(value: pd.Series[float], rows: pd.DataFrame, by: list[str], name: str
     runs = rows.sort_index()[by].drop_duplicates()
     cells = runs.merge(value.rename("value").reset_index(), on=by, how="left")
     return cells.assign(metric=name)[[*by, "metric", "value"]].reset_index(drop=True)
-
-
-def _beyond(rows: pd.DataFrame, target: float | str, direction: str) -> pd.Series[bool]:
-    if direction not in ("above", "below"):
-        raise ValueError(f"direction '{direction}': use 'above' or 'below'")
-    goal: Any = rows[target].astype(float) if isinstance(target, str) else target
-    # 1164 of 2000 are 58.2 % and, in floating point, a little less.
-    slack = 1e-9 * abs(goal)
-    return rows["value"] >= goal - slack if direction == "above" else rows["value"] <= goal + slack
 
 
 def _some(column: pd.Series) -> str:

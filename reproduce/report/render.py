@@ -11,7 +11,7 @@ from reproduce import files
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import trainings
 from reproduce.errors import UserError
-from reproduce.report import formats, measuring, tables
+from reproduce.report import formats, metrics, tables
 from reproduce.report.code import function
 from reproduce.report.histories import NOTHING, Histories, Job, load
 from reproduce.report.latex import latex, tex
@@ -75,7 +75,7 @@ def make(artifact: Artifact, histories: Histories, root: Path) -> list[Path]:
     """Write what `render` writes, of histories that are read; returns the files written."""
     panels, scale = artifact.panels(histories.scale), histories.scale
     nothing = bool(panels) and histories.frame.empty
-    cells = check(artifact, _no_cells() if nothing else measuring.cells(artifact, histories))
+    cells = check(artifact, _no_cells() if nothing else metrics.cells(artifact, histories))
     stem = f"{artifact.paper}_{artifact.name}"
     if artifact.kind == "figure":
         written = _figure(artifact, histories, cells, root / "figures" / scale / stem, nothing)
@@ -107,28 +107,27 @@ def check(artifact: Artifact, cells: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    if cells.empty:
-        return cells if set(REQUIRED) <= set(cells.columns) else _no_cells()
     absent = [c for c in REQUIRED if c not in cells]
-    if absent:
-        raise ValueError(f"{artifact.id}: the cells lack the column '{absent[0]}'")
-    for column in ("value", "seed"):
-        if not pd.api.types.is_numeric_dtype(cells[column]):
-            raise ValueError(f"{artifact.id}: the column '{column}' of the cells is not numeric")
-    if cells["seed"].isna().any() or (cells["seed"] % 1 != 0).any():
-        raise ValueError(f"{artifact.id}: the column 'seed' of the cells is not whole numbers")
-    if "censored" in cells:
-        # Metrics that cannot miss a target come without the column; put together with others they have gaps.
-        known = cells["censored"].astype(object).where(cells["censored"].notna(), False)
-        if not known.isin([True, False]).all():
-            raise ValueError(f"{artifact.id}: the column 'censored' of the cells is not true or false")
-        cells = cells.assign(censored=known.astype(bool))
+    if cells.empty:
+        return _no_cells() if absent else cells
+    # Metrics that cannot miss a target come without the column; put together with others they have gaps.
+    bound = cells["censored"].fillna(False) if "censored" in cells else pd.Series(False, index=cells.index)
     names = [c for c in cells.columns if c not in ("value", "censored", "text")]
-    twice = cells[cells[names].duplicated()]
-    if len(twice):
-        row = ", ".join(f"{c}={twice.iloc[0][c]}" for c in names)
-        raise ValueError(f"{artifact.id}: two cells for {row}; a column that tells them apart is missing")
-    return cells
+    wrong = ""
+    if absent:
+        wrong = f"the cells lack the column '{absent[0]}'"
+    elif text := [c for c in ("value", "seed") if not pd.api.types.is_numeric_dtype(cells[c])]:
+        wrong = f"the column '{text[0]}' of the cells is not numeric"
+    elif (cells["seed"] % 1 != 0).any():
+        wrong = "the column 'seed' of the cells is not whole numbers"
+    elif not bound.isin([True, False]).all():
+        wrong = "the column 'censored' of the cells is not true or false"
+    elif (twice := cells[names].duplicated()).any():
+        row = ", ".join(f"{c}={v}" for c, v in cells.loc[twice, names].iloc[0].items())
+        wrong = f"two cells for {row}; a column that tells them apart is missing"
+    if wrong:
+        raise ValueError(f"{artifact.id}: {wrong}")
+    return cells.assign(censored=bound.astype(bool)) if "censored" in cells else cells
 
 
 def cells_csv(artifact: Artifact, cells: pd.DataFrame) -> str:
@@ -156,7 +155,7 @@ def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem:
         sentences = captions.caption(artifact, histories, fig)
         made = [training for record in histories.provenance for training in trainings(record)]
         commits = list(dict.fromkeys(str(training["git"]) for training in made if training.get("git")))
-        written = figures.save(fig, stem, captions.stamp(sentences, commits))
+        written = figures.save(fig, stem, captions.with_commits(sentences, commits))
     text = " ".join([artifact.title.rstrip(".") + ".", *sentences, *captions.gaps(fig)])
     texts = {".txt": text, ".tex": tex(text)}
     return written + [files.write_text(stem.with_name(stem.name + k), f"{v}\n") for k, v in texts.items()]

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from reproduce.report import figures, looks
-from reproduce.report.schedule_numbers import Summary, cycle
+from reproduce.report.schedule_numbers import Summary
 from reproduce.systems.schedule import Schedule, Timeline
 
 LANES = 16
@@ -30,11 +30,14 @@ PANELS = {
 
 def draw(schedule: Schedule, seed: int, numbers: Summary, title: str) -> Figure:
     """Timeline of the beginning; staleness, clients at work, idle shares and aggregations per second of all of it."""
-    begin = beginning(schedule, seed, numbers.seconds)
+    download, each = schedule.pace.download, cycle(schedule, seed)
+    # All jobs of the beginning are simulated, more than the lanes show, so that these show what comes of a job.
+    first = download + min(40.0, max(3.0, JOBS / schedule.clients)) * each
+    begin = schedule.timeline(seed, horizon=max(min(numbers.seconds, first), 1e-9))
     with figures.style():
         fig = Figure(figsize=(figures.FULL, 4.6), layout="constrained")
         axes: dict[str, Axes] = fig.subplot_mosaic([["lanes"] * len(PANELS), [*PANELS]], height_ratios=[1.5, 1.0])
-        lanes(axes["lanes"], begin, schedule, schedule.pace.download + 12 * cycle(schedule, seed))
+        lanes(axes["lanes"], begin, schedule, download + 12 * each)
         axes["lanes"].set_title(title, loc="left", pad=16)  # above the legend
         for name, found in numbers.histograms().items():
             xlabel, ylabel, whole = PANELS[name]
@@ -44,12 +47,15 @@ def draw(schedule: Schedule, seed: int, numbers: Summary, title: str) -> Figure:
     return fig
 
 
-def beginning(schedule: Schedule, seed: int, seconds: float) -> Timeline:
-    """The first part of the schedule, at most `seconds` long, with all its jobs; longer than the lanes, so that these
-    show what comes of a job."""
-    cycles = min(40.0, max(3.0, JOBS / schedule.clients))
-    first = schedule.pace.download + cycles * cycle(schedule, seed)
-    return schedule.timeline(seed, horizon=max(min(seconds, first), 1e-9))
+def cycle(schedule: Schedule, seed: int) -> float:
+    """Seconds from job to job of the mean client: with the transfers that it waits for."""
+    policy: Any = schedule.policy
+    pace = schedule.pace
+    job = schedule.steps * float(pace.step_seconds(seed, schedule.clients).mean())
+    if getattr(policy, "receive", "consume") == "keep" and job:
+        blocked, fetches = (getattr(policy, name, False) for name in ("block_uplink", "download_on_path"))
+        return job + pace.upload * blocked + pace.download * fetches
+    return pace.download + job + pace.upload
 
 
 def lanes(ax: Axes, begin: Timeline, schedule: Schedule, seconds: float) -> None:

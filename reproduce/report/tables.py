@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.declare.artifact import Artifact
+from reproduce.declare.artifact import PRINTED, Artifact
 from reproduce.declare.experiment import PACKAGE, Panel
 from reproduce.report import entries
 from reproduce.report.entries import Entry
@@ -23,9 +23,9 @@ from reproduce.report.names import heading, pretty
 if TYPE_CHECKING:
     import pandas as pd
 
-# Columns of reported/*.csv that describe the printed number, not the setting.
-PRINTED = ("artifact", "value", "std", "censored", "censoring", "paper_cell")
 MEASURED = ("mean", "std", "seeds", "paper", "paper_std", "difference", "censored", "status")
+ABSENT: Mapping[str, Any] = {"paper": np.nan, "paper_std": np.nan, "paper_text": "", "paper_censored": False}
+"""Of the paper's number where it prints none."""
 
 Labels = tuple[str, ...]
 Reason = Callable[[Mapping[str, str]], str]
@@ -68,7 +68,7 @@ def reported(paper: str, name: str, folder: Path = PACKAGE / "papers") -> pd.Dat
         return None
     raw = pd.read_csv(path, dtype=str, keep_default_na=False)
     bound = raw["censored"] if "censored" in raw else raw.get("censoring", pd.Series("0", index=raw.index))
-    return raw[[c for c in raw.columns if c not in PRINTED]].assign(
+    return raw[[c for c in raw.columns if c == "metric" or c not in PRINTED]].assign(
         paper=pd.to_numeric(raw["value"], errors="coerce"),
         paper_std=pd.to_numeric(raw["std"], errors="coerce"),
         paper_text=raw["value"],
@@ -120,8 +120,6 @@ def build(
 
     frame, differing = _merge(artifact, cells, paper)
     same = entries.comparable(artifact, scale)
-    if not same:
-        frame["difference"] = np.nan  # the caption says that numbers are not comparable, so nothing compares them
     settings = frame[_settings(frame)].astype(str).to_dict("records")
     why = [reason({str(k): v for k, v in row.items()}) for row in settings]
     frame["status"] = [
@@ -129,39 +127,41 @@ def build(
         for seeds, text, runs, r in zip(frame["seeds"], frame["text"], frame["runs"], why, strict=True)
     ]
     frame["doubted"] = (frame["paper_text"] != "") & entries.doubted(artifact, frame)
-    frame.loc[frame["doubted"], "difference"] = np.nan
+    # Where the caption says that numbers are not comparable, nothing compares them.
+    frame["difference"] = frame["difference"].mask(frame["doubted"] | (not same))
     shown = _to_print(artifact, frame, paper)
     rows, columns = _labels(artifact.rows, shown), _labels(artifact.columns, shown)
     if ours:
-        nothing: dict[str, Any] = {
-            "paper": np.nan,
-            "paper_std": np.nan,
-            "paper_text": "",
-            "paper_censored": False,
-            "doubted": False,
-        }
-        shown = shown[shown["runs"] > 0].assign(**nothing, difference=np.nan)
-        rows, columns = (
-            [labels for labels in found if labels in set(_labels(names, shown))]
-            for names, found in ((artifact.rows, rows), (artifact.columns, columns))
-        )
+        shown = shown[shown["runs"] > 0].assign(**ABSENT, doubted=False, difference=np.nan)
+        mine = (set(_labels(names, shown)) for names in (artifact.rows, artifact.columns))
+        rows, columns = ([at for at in there if at in here] for there, here in zip((rows, columns), mine, strict=True))
     places, elsewhere = _places(artifact, shown, rows, columns, beside=not ours)
     printed = pd.DataFrame(list(places.values()), columns=shown.columns) if places else shown.iloc[:0]
     style = entries.Style.of(artifact, printed)
-    body = {place: style.entry(row) for place, row in places.items()}
-    differing += elsewhere
-    left_out = [] if ours else sorted(set(frame.loc[frame["paper_text"] != "", "metric"]) - set(shown["metric"]))
-    differing += [f"{heading(metric, style.names)}: in the paper, not measured here." for metric in left_out]
-    compared = entries.summary(shown, style.names) if same and not ours else []
-    doubts = [f"{entries.DOUBTED} {doubt.why}" for doubt in artifact.doubts if not ours]
-    notes = [*style.notes(list(places.values()), gaps=not ours), *differing, *compared, *doubts, *artifact.notes]
+    notes = style.notes(list(places.values()), gaps=not ours) + differing + elsewhere
+    if not ours:
+        left_out = sorted(set(frame.loc[frame["paper_text"] != "", "metric"]) - set(shown["metric"]))
+        notes += [f"{heading(metric, style.names)}: in the paper, not measured here." for metric in left_out]
+        notes += entries.summary(shown, style.names) if same else []
+        notes += [f"{entries.DOUBTED} {doubt.why}" for doubt in artifact.doubts]
     if frame.empty:
         notes = [f"{entries.DASH} not run: {reason({})}.", *notes]
     caption = entries.caption(scale, substitutes, printed, same, style.equal and not ours)
-    extra = ["paper_censored", *(c for c in ("text", "paper_text") if frame["text"].astype(bool).any())]
-    tidy = frame[[*_settings(frame), *MEASURED, *extra]]
-    layout = (artifact.rows, artifact.columns, tuple(rows), tuple(columns), body)
-    return Table(artifact.id, artifact.title, scale, tidy, *layout, tuple(caption), tuple(notes), style.names)
+    words = ("text", "paper_text") if frame["text"].astype(bool).any() else ()
+    return Table(
+        artifact.id,
+        artifact.title,
+        scale,
+        frame[[*_settings(frame), *MEASURED, "paper_censored", *words]],
+        artifact.rows,
+        artifact.columns,
+        tuple(rows),
+        tuple(columns),
+        {place: style.entry(cell) for place, cell in places.items()},
+        tuple(caption),
+        (*notes, *artifact.notes),
+        style.names,
+    )
 
 
 def label(value: str, names: Mapping[str, str]) -> str:
@@ -186,24 +186,21 @@ def reasons(panels: Sequence[Panel], missing: Sequence[tuple[str, str]], scale: 
     necessarily of the same one, because an experiment may serve several cells.
     """
     absent = dict(reversed(missing))  # the first reason of a panel counts
-    labels: list[tuple[str, dict[str, set[str]]]] = []
+    known: list[tuple[str, dict[str, set[str]]]] = []
     for panel in panels:
         if panel.name in absent:
             values: dict[str, set[str]] = {}
-            for experiment in panel.experiments:
-                for k, v in experiment.labels.items():
-                    values.setdefault(k, set()).add(canonical(v))
-            labels.append((absent[panel.name], values))
-    alone = {why for _, why in missing}
+            for k, v in (item for e in panel.experiments for item in e.labels.items()):
+                values.setdefault(k, set()).add(canonical(v))
+            known.append((absent[panel.name], values))
 
     def reason(settings: Mapping[str, str]) -> str:
         cell = {k: canonical(v) for k, v in settings.items() if v != ""}  # a column that only our cells have
-        for why, values in labels:
-            if all(cell[k] in known for k, known in values.items() if k in cell):
+        for why, labels in known:
+            if all(cell[k] in values for k, values in labels.items() if k in cell):
                 return why
-        if not labels and len(alone) == 1:
-            return next(iter(alone))
-        return f"not part of the {scale} scale"
+        alone = {why for _, why in missing}
+        return alone.pop() if not known and len(alone) == 1 else f"not part of the {scale} scale"
 
     return reason
 
@@ -220,73 +217,57 @@ def _merge(artifact: Artifact, cells: pd.DataFrame, paper: pd.DataFrame | None) 
 
     if not len(cells):
         cells = pd.DataFrame({c: pd.Series(dtype=object) for c in ("algorithm", "metric", "seed", "value")})
-    labels = artifact.labels
     # By seed, so that the order of the cells does not show in the last digit of a mean.
-    ours = over_seeds(cells.sort_values("seed", kind="stable"), labels)
-    if "text" not in ours:
-        ours["text"] = ""
-    ours["text"] = ours["text"].fillna("").astype(str)
+    ours = over_seeds(cells.sort_values("seed", kind="stable"), artifact.labels)
+    ours["text"] = ours["text"].fillna("").astype(str) if "text" in ours else ""
     if paper is None:
-        blank: dict[str, Any] = {
-            "paper": float("nan"),
-            "paper_std": float("nan"),
-            "paper_text": "",
-            "paper_censored": False,
-        }
-        paper = ours[_settings(ours)].iloc[:0].assign(**blank)
+        paper = ours[_settings(ours)].iloc[:0].assign(**ABSENT)
     theirs = [c for c in paper.columns if not c.startswith("paper")]
+    for c in _settings(ours):
+        spelling = {canonical(v): spelled(v) for v in ours[c]}
+        if c in theirs:
+            spelling |= {canonical(v): v for v in paper[c]}
+            paper = paper.assign(**{c: [spelling[canonical(v)] for v in paper[c]]})
+        ours[c] = [spelling[canonical(v)] for v in ours[c]]
     ours = _complete(artifact, ours, paper, theirs)
-    own = [c for c in _settings(ours) if c not in theirs]
-    settings = [*(c for c in [*theirs, *own] if c not in ("algorithm", "metric")), "algorithm", "metric"]
-    match = [*dict.fromkeys([*(c for c in theirs if c not in labels), "algorithm", "metric"])]
-
-    left = paper.assign(**{f"_{c}": paper[c].map(canonical) for c in theirs}, _at=range(len(paper)))
-    right = ours.assign(**{f"_{c}": ours[c].map(canonical) for c in settings})
-    keys = [f"_{c}" for c in match]
-    if left.duplicated(keys).any():
+    match = [*dict.fromkeys([*(c for c in theirs if c not in artifact.labels), "algorithm", "metric"])]
+    if paper.duplicated(match).any():
         raise ValueError(f"{artifact.id}: the columns {', '.join(match)} do not tell the paper's cells apart")
-    both = left.merge(right, how="outer", on=keys, suffixes=("_paper", ""), sort=False)
+    both = paper.assign(_at=range(len(paper))).merge(ours, "outer", on=match, suffixes=("_paper", ""), sort=False)
+    both = both.sort_values(match, key=lambda c: c.map(canonical))  # of those that the paper does not have
     both = both.sort_values("_at", kind="stable", na_position="last").reset_index(drop=True)
 
-    spelling = {c: dict(zip(right[f"_{c}"], ours[c].map(spelled), strict=True)) for c in settings}
-    for c in theirs:
-        spelling[c] |= dict(zip(left[f"_{c}"], paper[c], strict=True))
-    out, notes = {}, []
-    for c in settings:
-        key = both[f"_{c}"]
-        if c in theirs and c not in match:
-            other = both[f"_{c}_paper"]
-            changed = both[key.notna() & other.notna() & (key != other)]
-            pairs = dict.fromkeys(zip(changed[f"_{c}"], changed[f"_{c}_paper"], strict=True))
-            notes += [f"{heading(c)}: {here} here, {there} in the paper." for here, there in pairs]
-            key = key.fillna(other)
-        out[c] = [spelling[c].get(k, k) for k in key.fillna("")]
+    notes = []
+    for c in (c for c in theirs if c not in match):  # what describes a cell, such as its target
+        here, there = both[c], both[f"{c}_paper"]
+        changed = both[here.notna() & there.notna() & (here != there)]
+        pairs = dict.fromkeys(zip(changed[c].map(canonical), changed[f"{c}_paper"].map(canonical), strict=True))
+        notes += [f"{heading(c)}: {one} here, {other} in the paper." for one, other in pairs]
+        both[c] = here.fillna(there)
+    own = [c for c in _settings(ours) if c not in theirs]
+    settings = [*(c for c in [*theirs, *own] if c not in ("algorithm", "metric")), "algorithm", "metric"]
     numbers = both[["mean", "std", "paper", "paper_std"]].astype(float)
     counts = both[["seeds", "runs"]].fillna(0).astype(int)
     flags = both[["censored", "paper_censored", "point"]].astype("boolean").fillna(False).astype(bool)
     exact = ~flags["censored"] & ~flags["paper_censored"]
-    words = both[["text", "paper_text"]].fillna("")
     difference = (numbers["mean"] - numbers["paper"]).where(exact)
-    frame = pd.concat([pd.DataFrame(out), numbers, counts, flags, words], axis=1).assign(difference=difference)
-    return frame, notes
+    words = both[[*settings, "text", "paper_text"]].fillna("")
+    return pd.concat([words, numbers, counts, flags], axis=1).assign(difference=difference), notes
 
 
 def _complete(artifact: Artifact, ours: pd.DataFrame, paper: pd.DataFrame, theirs: list[str]) -> pd.DataFrame:
     """`ours` with the paper's settings that our cells do not have, where the others determine them."""
     if not len(ours):
-        layout = [*artifact.rows, *artifact.columns]
-        return ours.assign(**{c: "" for c in [*theirs, *layout] if c not in ours})
+        return ours.assign(**{c: "" for c in [*theirs, *artifact.rows, *artifact.columns] if c not in ours})
     shared = [c for c in theirs if c in ours and c != "metric"]
-    keys = paper[shared].map(canonical).agg("\x1f".join, axis=1) if len(paper) else paper.index.to_series()
     for column in [c for c in theirs if c not in ours]:
-        known = paper.groupby(keys)[column].agg(["first", "nunique"]) if len(paper) else None
+        known = paper.groupby(shared)[column].agg(["first", "nunique"])
+        if paper[column].nunique() > 1 and (known["nunique"] > 1).any():
+            raise ValueError(f"{artifact.id}: the cells lack the column '{column}' of reported/{artifact.name}.csv")
         if paper[column].nunique() <= 1:
             ours[column] = paper[column].iloc[0] if len(paper) else ""
-        elif known is not None and (known["nunique"] == 1).all():
-            mine = ours[shared].map(canonical).agg("\x1f".join, axis=1)
-            ours[column] = [known["first"].get(k, "") for k in mine]
         else:
-            raise ValueError(f"{artifact.id}: the cells lack the column '{column}' of reported/{artifact.name}.csv")
+            ours[column] = ours[shared].join(known["first"], on=shared)["first"].fillna("")
     return ours
 
 
@@ -305,50 +286,35 @@ def _to_print(artifact: Artifact, frame: pd.DataFrame, paper: pd.DataFrame | Non
     return shown
 
 
-THEIRS = ("paper", "paper_std", "paper_text", "paper_censored", "doubted")
-
-
 def _places(
     artifact: Artifact, shown: pd.DataFrame, rows: list[Labels], columns: list[Labels], beside: bool
 ) -> tuple[dict[tuple[int, int], dict[str, Any]], list[str]]:
     """Place -> cell, and notes. Where a cell of ours has the place of one of the paper's with other settings, `beside`
     puts the paper's number beside it, and a note says in what they differ; not if several of them have that place."""
-    row_of = {labels: i for i, labels in enumerate(rows)}
-    column_of = {labels: i for i, labels in enumerate(columns)}
-    places: dict[tuple[int, int], dict[str, Any]] = {}
-    hidden: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    at = [{labels: i for i, labels in enumerate(found)} for found in (rows, columns)]
+    found: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for cell in shown.to_dict("records"):
-        place = (
-            row_of[tuple(cell[c] for c in artifact.rows)],
-            column_of[tuple(cell[c] for c in artifact.columns)],
-        )
-        other = places.get(place)
-        if other and other["runs"] and cell["runs"]:
-            differ = [c for c in _settings(shown) if other[c] != cell[c]]
-            raise ValueError(f"{artifact.id}: two cells in one place of the table; they differ in '{differ[0]}'")
-        if other:
-            hidden.setdefault(place, []).append({str(k): v for k, v in (other if cell["runs"] else cell).items()})
-        if not other or cell["runs"]:
-            places[place] = {str(k): v for k, v in cell.items()}
+        row, column = (tuple(cell[c] for c in names) for names in (artifact.rows, artifact.columns))
+        found.setdefault((at[0][row], at[1][column]), []).append({str(k): v for k, v in cell.items()})
+    settings = _settings(shown)
     notes: dict[str, None] = {}
-    for place, cells in hidden.items():
-        here, theirs = places[place], [c for c in cells if c["paper_text"] != ""]
-        if beside and here["runs"] and here["paper_text"] == "" and len(theirs) == 1:
-            places[place] = here | {k: theirs[0][k] for k in THEIRS}
+    places = {}
+    for place, there in found.items():
+        ours, theirs = [c for c in there if c["runs"]], [c for c in there if not c["runs"]]
+        if len(ours) > 1:
+            differ = [c for c in settings if ours[0][c] != ours[1][c]]
+            raise ValueError(f"{artifact.id}: two cells in one place of the table; they differ in '{differ[0]}'")
+        here = places[place] = (ours or theirs)[0]
+        printed = [c for c in theirs if c["paper_text"] != ""]
+        if beside and ours and here["paper_text"] == "" and len(printed) == 1:
+            places[place] = here | {k: printed[0][k] for k in (*ABSENT, "doubted")}
             notes |= dict.fromkeys(
                 f"{heading(c, artifact.names)}: {label(here[c], artifact.names)} here, "
-                f"{label(theirs[0][c], artifact.names)} in the paper."
-                for c in _settings(shown)
-                if c not in ("metric", "status") and here[c] != theirs[0][c]
+                f"{label(printed[0][c], artifact.names)} in the paper."
+                for c in settings
+                if c not in ("metric", "status") and here[c] != printed[0][c]
             )
     return places, list(notes)
-
-
-def _number(label: object) -> float | None:
-    try:
-        return float(str(label))
-    except ValueError:
-        return None
 
 
 def _labels(names: Sequence[str], shown: pd.DataFrame) -> list[Labels]:
@@ -360,10 +326,9 @@ def _labels(names: Sequence[str], shown: pd.DataFrame) -> list[Labels]:
     ranks = []
     for level, name in enumerate(names):
         order = list(dict.fromkeys(labels[level] for labels in found))
-        numbers = [n for n in map(_number, order) if n is not None]
+        numbers = [float(text) for text in order if re.fullmatch(r"-?\d+(\.\d*)?(e-?\d+)?", text)]
         if len(numbers) == len(order) > 1:
-            down = numbers[1] < numbers[0]
-            order.sort(key=lambda label: float(label), reverse=down)
+            order.sort(key=float, reverse=numbers[1] < numbers[0])
         elif level < len(names) - 1:
             run = set(ran[name])
             order.sort(key=lambda label: label not in run)

@@ -21,7 +21,6 @@ from reproduce.papers.fedacs.artifacts import FINAL, PLATEAU, ROUNDS, TIME
 from reproduce.papers.fedacs.closed_form import Floats, Ints
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
-from reproduce.report.measuring import measure
 from reproduce.report.names import pretty
 from reproduce.report.tables import reported
 from reproduce.systems import System
@@ -142,14 +141,14 @@ def calibrated_too(frame: pd.DataFrame, histories: Histories) -> pd.DataFrame:
 
 def convergence_points(histories: Histories) -> pd.DataFrame:
     """Fig. 7: plateau distances of every run and of the mean model, with and without calibration."""
-    found = pd.concat([measure(PLATEAU, histories, "fedacs"), mean_model(histories)], ignore_index=True)
+    found = pd.concat([metrics.measured(PLATEAU, histories, "fedacs"), mean_model(histories)], ignore_index=True)
     return calibrated_too(found, histories)
 
 
 def choices(histories: Histories) -> pd.DataFrame:
     """Sensitivity: `final_accuracy` as in Fig. 6; for the quadratic `distance_plateau` as in Fig. 4."""
     parts = [
-        measure(PLATEAU if toy else FINAL, replace(histories, frame=rows), "fedacs")
+        metrics.measured(PLATEAU if toy else FINAL, replace(histories, frame=rows), "fedacs")
         for toy, rows in histories.frame.groupby(histories.frame["dataset"] == "quadratic")
     ]
     return pd.concat(parts, ignore_index=True)
@@ -178,7 +177,7 @@ def targets(histories: Histories) -> dict[Any, float]:
     frame = histories.frame
     if "target_accuracy_pct" in frame:
         return {k: float(v) for k, v in frame.groupby(SETTING)["target_accuracy_pct"].first().items()}
-    final = measure(FINAL, histories, "fedacs")
+    final = metrics.measured(FINAL, histories, "fedacs")
     best = final[final["algorithm"] == "fedavg"].groupby(SETTING)["value"].max()
     return {k: round(0.9 * float(v), 1) for k, v in best.items()}
 
@@ -244,7 +243,7 @@ def title(dataset: str, alpha: str) -> str:
 
 def accuracies(histories: Histories, names: Mapping[str, str]) -> str:
     """Markdown: the targets, final accuracies, and those of the classes of slow and fast clients."""
-    found = pd.concat([measure(FINAL, histories, "fedacs"), halves(histories)], ignore_index=True)
+    found = pd.concat([metrics.measured(FINAL, histories, "fedacs"), halves(histories)], ignore_index=True)
     goals = targets(histories)
     out = [
         "### Final accuracy (%)",

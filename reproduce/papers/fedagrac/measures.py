@@ -10,7 +10,6 @@ from reproduce.papers.fedagrac import closed_form, simulated_time
 from reproduce.papers.fedagrac.regression import FAST, SLOW, Floats
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
-from reproduce.report.measuring import measure
 
 SETTING = ["dataset", "model", "partition", "k_mean", "k_variance", "k_mode"]
 SLACK = 0.2
@@ -60,9 +59,9 @@ def utilisation(histories: Histories) -> pd.DataFrame:
     bound of the rounds.
     """
     by = ["dataset", "model", "slow_device", "fast_device", "algorithm", "seed"]
-    reached = measure(Reach(horizon="max_rounds"), histories, "fedagrac")
+    reached = metrics.measured(Reach(horizon="max_rounds"), histories, "fedagrac")
     accepted = ~reached["censored"] & ~metrics.diverged(reached, histories.frame)
-    ends = measure(Last("accuracy"), histories, "fedagrac")["value"]
+    ends = metrics.measured(Last("accuracy"), histories, "fedagrac")["value"]
     rows = []
     for key, tries in reached.assign(accepted=accepted, accuracy=ends).groupby(by, sort=False):
         missed = not tries["accepted"].any()
@@ -78,7 +77,7 @@ def utilisation(histories: Histories) -> pd.DataFrame:
 
 def rounds(histories: Histories) -> pd.DataFrame:
     """Table 6: rounds to the target with the fixed hyper-parameters, and with the best of the grid where trained."""
-    cells = measure(Reach(horizon="max_rounds"), histories, "fedagrac")
+    cells = metrics.measured(Reach(horizon="max_rounds"), histories, "fedagrac")
     if "point" not in cells:
         return cells
     # A target that is reached before a run diverges is a number, but no reason to choose its point.

@@ -1,18 +1,23 @@
-"""The picture of a partition: how many samples every client has, and of which classes."""
+"""Who holds what: samples of each class per client, how unequal that is, and the picture of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
+from reproduce.declare.values import Labels
+from reproduce.partitions.split import Split
 from reproduce.report import figures, looks
-from reproduce.report.partition_numbers import Counts
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Counts = NDArray[np.int64]
 
 LANE = 50
 """Clients beside each other, where they are bubbles."""
@@ -22,8 +27,41 @@ MOST = 500
 """Clients that a heat map shows."""
 WIDTH = 6.2
 """Inches, about, that a lane is wide."""
-ROUND = (1, 2, 5, 10)
-"""Steps of ticks."""
+ROUND: dict[str, Any] = {"steps": (1, 2, 5, 10), "integer": True}
+"""Ticks at whole, round numbers."""
+
+
+def counts(split: Split, which: int = 0) -> Counts:
+    """Samples [clients, classes] of the training set (0), or of the test set (1)."""
+    labels: Labels = split.labels[which]
+    return np.array([np.bincount(labels[mine], minlength=split.data.n_classes) for mine in split.parts[which]])
+
+
+def holdings(split: Split) -> pd.DataFrame:
+    """What every client holds, a row each.
+
+    classes: how many; largest: the class of most of its samples, None without samples; share: of the samples that are
+    of that class; entropy: of the classes of its samples, in bits; test: test samples of its own, None if the test set
+    is not split.
+    """
+    import pandas as pd
+    from scipy.special import entr
+
+    table = counts(split)  # [clients, classes]
+    samples = table.sum(axis=1)
+    shares = table / np.maximum(1, samples)[:, None]  # p_c, the share of class c
+    largest = [int(row.argmax()) if row.any() else None for row in table]
+    tests = [len(mine) for mine in split.parts[1]] if len(split.parts) > 1 else [None] * len(table)
+    found = {
+        "client": np.arange(len(table)),
+        "samples": samples,
+        "classes": (table > 0).sum(axis=1),
+        "largest": pd.Series(largest, dtype=object),
+        "share": shares.max(axis=1),
+        "entropy": np.abs(entr(shares).sum(axis=1)) / np.log(2),  # - sum_c p_c log2 p_c, and no -0.0
+        "test": pd.Series(tests, dtype=object),
+    }
+    return pd.DataFrame(found)
 
 
 def draw(counts: Counts, title: str) -> Figure:
@@ -32,6 +70,9 @@ def draw(counts: Counts, title: str) -> Figure:
     Bubbles whose area is the number of samples, a heat map where there are many clients or classes; of very many
     clients the first, which the title says.
     """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
     clients, classes = counts.shape
     if clients <= BUBBLES[0] and classes <= BUBBLES[1]:
         lanes, step = [counts[k : k + LANE] for k in range(0, clients, LANE)], min(LANE, clients)
@@ -47,16 +88,16 @@ def draw(counts: Counts, title: str) -> Figure:
             first = k * LANE
             bars.bar(first + np.arange(len(lane)), lane.sum(axis=1), width=0.8 if cell else 1.0, color=looks.GREY)
             bars.set(ylabel="samples", ylim=(0, 1.05 * counts.sum(axis=1).max()))
-            bars.yaxis.set_major_locator(MaxNLocator(2, steps=ROUND, integer=True))
+            bars.yaxis.set_major_locator(MaxNLocator(2, **ROUND))
             bars.tick_params(labelbottom=False)
             bars.grid(visible=False, axis="x")
             below.set(ylim=(classes - 0.4, -0.6))
-            below.yaxis.set_major_locator(MaxNLocator(20 if cell else 10, steps=ROUND, integer=True))
+            below.yaxis.set_major_locator(MaxNLocator(20 if cell else 10, **ROUND))
             _bubbles(below, lane, first, int(counts.max()), cell) if cell else _heat(below, lane, [bars, below])
             below.set(xlabel="client" if k == len(lanes) - 1 else "", ylabel="class")
             for ax in (bars, below):
                 ax.set_xlim(first - 0.6, first + step - 0.4)
-                ax.xaxis.set_major_locator(MaxNLocator(12, steps=ROUND, integer=True))
+                ax.xaxis.set_major_locator(MaxNLocator(12, **ROUND))
         axes[0, 0].set_title(title, loc="left")
         figures.legend(fig)
     return fig
@@ -64,26 +105,23 @@ def draw(counts: Counts, title: str) -> Figure:
 
 def _bubbles(ax: Axes, counts: Counts, first: int, most: int, cell: float) -> None:
     """A bubble per client and class, that of `most` samples as wide as a cell of so many inches."""
-    import pandas as pd
-    import seaborn as sns
+    from matplotlib.ticker import MaxNLocator
 
     client, label = counts.nonzero()
-    tidy = pd.DataFrame({"client": first + client, "class": label, "samples": counts[client, label]})
-    area = (0.95 * cell * 72) ** 2
+    area = (0.95 * cell * 72) ** 2 / most  # of a sample, in square points
     edge: dict[str, Any] = {"color": looks.BLUE, "edgecolor": looks.BLUE, "linewidth": 0.4}  # a single sample is seen
-    sns.scatterplot(
-        tidy, x="client", y="class", size="samples", sizes=(0, area), size_norm=(0, most), ax=ax, legend=False, **edge
-    )
-    for value in MaxNLocator(3, steps=ROUND, integer=True).tick_values(0, most):
+    ax.scatter(first + client, label, s=area * counts[client, label], **edge)
+    for value in MaxNLocator(3, **ROUND).tick_values(0, most):
         if 0 < value <= most:
-            ax.scatter([], [], s=area * value / most, label=f"{value:,.0f} samples", **edge)
+            ax.scatter([], [], s=area * value, label=f"{value:,.0f} samples", **edge)
 
 
 def _heat(ax: Axes, counts: Counts, beside: Sequence[Axes]) -> None:
     """A cell per client and class, white without samples."""
-    import seaborn as sns
+    from matplotlib.colors import LogNorm
+    from seaborn import blend_palette
 
-    cmap = sns.blend_palette(["#d3e6f3", looks.BLUE, "#04202f"], as_cmap=True)
+    cmap = blend_palette(["#d3e6f3", looks.BLUE, "#04202f"], as_cmap=True)
     norm = LogNorm(1, max(2, int(counts.max())))
     image = ax.imshow(np.ma.masked_equal(counts.T, 0), norm=norm, aspect="auto", interpolation="none", cmap=cmap)
     ax.grid(visible=False)

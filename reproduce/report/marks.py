@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.artifact import Artifact, Printed, Window
 from reproduce.report import looks
-from reproduce.report.measuring import rounds_of
+from reproduce.report.metrics import rounds_of
 from reproduce.report.tables import canonical, reported
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from reproduce.declare.experiment import Experiment
     from reproduce.report.histories import Histories
 
-MARK = "printed in the paper"
+KEY = "printed in the paper"
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def draw(
     ax: Axes, all_: Iterable[Printed], artifact: Artifact, here: Histories, labels: Mapping[str, Any]
 ) -> dict[str, Mark]:
     """Put the paper's numbers that belong to these labels into the axes; returns a mark of each series with some."""
-    found = [mark for each in all_ for mark in marks(each, artifact, here.experiments, labels, here.scale)]
+    found = [mark for each in all_ for mark in of(each, artifact, here.experiments, labels, here.scale)]
     styles = looks.of([*(m.series for m in found)])
     for mark in found:
         if ax.get_images():
@@ -44,7 +44,7 @@ def draw(
         else:
             ax.plot(mark.x, [mark.y, mark.y], **_open(styles[mark.series].color, mark), gid="printed")
     if found and not ax.get_images():
-        ax.plot([], [], label=MARK, **_open(looks.DARK, found[0]))
+        ax.plot([], [], label=KEY, **_open(looks.DARK, found[0]))
     return {mark.series: mark for mark in found}
 
 
@@ -65,7 +65,7 @@ def _open(color: str, mark: Mark) -> dict[str, Any]:
     return {"color": "white", "linewidth": 1.6, "solid_capstyle": "butt", "path_effects": edge, "zorder": 1.8}
 
 
-def marks(
+def of(
     each: Printed, artifact: Artifact, experiments: Sequence[Experiment], labels: Mapping[str, Any], scale: str
 ) -> Iterator[Mark]:
     """The marks of `each` in axes with these labels and experiments."""
