@@ -89,7 +89,7 @@ def test_every_file_that_the_page_names_exists(project: Path) -> None:
         ("LOOKS", "reproduce/report/looks.py"),
         ("UNUSED", "tests/test_closure.py"),
         ("class Source", "reproduce/data/sources.py"),
-        ("class Trace", "reproduce/engine/compiled.py"),
+        ("class Trace", "reproduce/engine/kernels/compiled.py"),
         ("class Stacked", "reproduce/engine/ops.py"),
         ("class Count", "reproduce/models/count.py"),
     ],

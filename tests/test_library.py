@@ -19,7 +19,7 @@ from reproduce.clocks import blocks
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Fixed
 from reproduce.declare.experiment import Experiment
-from reproduce.engine import library
+from reproduce.engine.kernels import library
 from reproduce.errors import UserError
 from reproduce.models.declared import Softmax
 from reproduce.partitions.named import IID
@@ -245,7 +245,7 @@ def test_every_function_that_is_called_is_looked_for() -> None:
 @needs_compiler
 def test_builders_at_once_leave_one_whole_library(fresh: Path) -> None:
     code = (
-        "import sys, torch; from pathlib import Path; from reproduce.engine import library;"
+        "import sys, torch; from pathlib import Path; from reproduce.engine.kernels import library;"
         "library._folder = lambda: Path(sys.argv[1]); library.SOURCES = (library.HERE / 'softmax.c',);"
         "assert library.library(torch.float32) is not None"
     )

@@ -23,9 +23,9 @@ from reproduce.algorithms.fedagrac import FedaGrac
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Cyclic
 from reproduce.declare.experiment import Experiment, Panel
-from reproduce.engine import library
 from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, prepare
+from reproduce.engine.kernels import library
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError

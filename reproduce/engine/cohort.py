@@ -23,11 +23,11 @@ import torch
 
 from reproduce.declare.experiment import Experiment, kind
 from reproduce.engine import own
-from reproduce.engine.evaluate import evaluate
+from reproduce.engine.evaluate import company, evaluate
+from reproduce.engine.order import Contents, contents
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train, listed
 from reproduce.engine.task import Env, Task, Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.engine.words import Words, worded
 from reproduce.errors import OwnCodeError
 
 STATE = ("x", "history", "status", "round", "work", "done")
@@ -115,9 +115,9 @@ class Cohort:
             raise OwnCodeError(f"{kind(type(self.runs[i].experiment.algorithm))}: {error}") from error
 
     def execute(self, jobs: Sequence[tuple[Task, Request]]) -> list[Any]:
-        """Answers in the order of the requests; what several runs ask for in the same words is computed once."""
-        known: dict[Words, int] = {}
-        first = [known.setdefault(words, i) for i, words in enumerate(worded(jobs))]
+        """Answers in the order of the requests; what several runs ask for is computed once."""
+        known: dict[Contents, int] = {}
+        first = [known.setdefault(content, i) for i, content in enumerate(contents(jobs))]
         asked = sorted(set(first))
         self.shared["asked"] += sum(_local_runs(r) for _, r in jobs)
         self.shared["computed"] += sum(_local_runs(jobs[i][1]) for i in asked)
@@ -143,7 +143,7 @@ class Cohort:
             groups: dict[Any, list[int]] = defaultdict(list)
             for i, (task, r) in enumerate(jobs):
                 if isinstance(r, Evaluate):
-                    groups[task.company(r)].append(i)
+                    groups[company(task, r)].append(i)
             for members in groups.values():
                 task = jobs[members[0]][0]
                 requests = [r for r in (jobs[i][1] for i in members) if isinstance(r, Evaluate)]

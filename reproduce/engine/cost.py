@@ -85,7 +85,7 @@ def others(rule: Rule) -> int:
 def expected_strategy(model: Model, sample: tuple[int, ...], rule: Rule = PLAIN) -> str:
     """The strategy of training by a rule on samples of this shape, on a CPU with wide vectors and a C compiler."""
     asked = frozenset(rule.network_terms)
-    return choose(Demand(model, rule, asked, sample=sample, vector=64, chain=_chain(model, sample))).name
+    return choose(Demand(model, asked, sample=sample, vector=64, chain=_chain(model, sample))).name
 
 
 def _chain(model: Model, sample: tuple[int, ...]) -> bool:

@@ -14,16 +14,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from reproduce.engine.arena import Arena
 from reproduce.engine.local import Gradients, Rows, Stepper
 from reproduce.engine.stacking import Chunk
-from reproduce.engine.task import Arena
 
 
 def sibling_run(chunk: Chunk, arena: Arena) -> Rows:
     """Train a chunk whose slots all share one batch plan; the models that theirs are compared with do not move."""
     layout = chunk.layout
-    start = chunk.stack("start")
-    assert start is not None
+    start = chunk.start
     teachers, learners = _teachers(chunk)
     models = layout.blocks(torch.cat([start, *teachers]))
     s, classes, features = len(start), *models[0].shape[1:]

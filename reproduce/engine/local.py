@@ -11,21 +11,18 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from reproduce.engine.arena import Arena
 from reproduce.engine.augment import Augmentation
 from reproduce.engine.inner import Inner
 from reproduce.engine.ops import One, Stacked
 from reproduce.engine.rule import EPSILON
 from reproduce.engine.stacking import Chunk
 from reproduce.engine.still import Contrast, distillation
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Arena
 
 Blocks = list[Tensor]
 Batch = tuple[Tensor, Tensor, Tensor | None]
@@ -234,8 +231,7 @@ def autograd_run(chunk: Chunk, arena: Arena, precision: str = "float32") -> Rows
     """Train the chunk's clients: A models stacked, or one model with the plain operators."""
     plain = len(chunk.slots) == 1
     layout, rule = chunk.layout, chunk.rule
-    start = chunk.stack("start")
-    assert start is not None
+    start = chunk.start
     y = layout.blocks(start)
     stepper, gradients = Stepper(chunk, y), Gradients(chunk, y)
     masks = Masks(chunk, y) if rule.mask else None

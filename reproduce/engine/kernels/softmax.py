@@ -12,16 +12,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine.library import LINE, Descent, aligned, library
+from reproduce.engine.arena import Arena
+from reproduce.engine.kernels.library import LINE, Descent, aligned, library
 from reproduce.engine.local import Rows
 from reproduce.engine.stacking import Chunk
-from reproduce.engine.task import Arena
 
 
 def kernel_run(chunk: Chunk, arena: Arena) -> Rows:
     """Train a chunk in compiled code; CPU only."""
-    start = chunk.stack("start")
-    assert start is not None
+    start = chunk.start
     rule, dtype = chunk.rule, arena.dtype
     classes, features = chunk.layout.shapes[0]
     arena.labels_below(classes)

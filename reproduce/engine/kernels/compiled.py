@@ -15,21 +15,19 @@ import threading
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from reproduce.engine.arena import Arena
 from reproduce.engine.augment import Augmentation
+from reproduce.engine.kernels.library import Descent, addresses, aligned, level, library
 from reproduce.engine.layout import Layout
-from reproduce.engine.library import Descent, addresses, aligned, level, library
 from reproduce.engine.local import Rows
 from reproduce.engine.stacking import Chunk
 from reproduce.models.model import Model
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Arena
 
 PIECE = 32
 """Most samples that go through all layers together."""
@@ -327,9 +325,8 @@ class Scratch:
 def compiled_run(chunk: Chunk, arena: Arena) -> Rows:
     """Train the chunk's clients one after another in compiled code."""
     code = program(chunk.layout.model, tuple(arena.train_x.shape[1:]), arena.dtype)
-    start = chunk.stack("start")
+    start = chunk.start
     assert code is not None
-    assert start is not None
     arena.labels_below(code.trace.buffers[-1].channels)
     rule, index, steps = chunk.rule, chunk.batches(), chunk.steps
     correction, anchor = chunk.stack("correction"), chunk.stack("anchor")
