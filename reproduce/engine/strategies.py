@@ -64,8 +64,8 @@ class Demand:
     """All that a choice depends on.
 
     model: a `Model`, None for a quadratic; asked: of the request (`requests.asked`); sample: shape of one; device:
-    "cpu" or "cuda"; vector: bytes of a vector of the compiled code, 0 where there is none for this type of number; chain: has
-    the model a compiled form.
+    "cpu" or "cuda"; vector: bytes of a vector of the compiled code, 0 where there is none for this type of number;
+    chain: has the model a compiled form.
     """
 
     model: Any

@@ -285,8 +285,10 @@ class Tasks:
             kind = Objectives if isinstance(problem, Quadratic) else Arena
             home = self._arenas[problem.arena] = kind(problem, self.settings, self.dtype)
         if key not in self._tasks:
-            quadratic = isinstance(home, Objectives)
-            self._tasks[key] = QuadraticTask(home, seed) if quadratic else ClassificationTask(home, problem, seed)
+            if isinstance(home, Objectives):
+                self._tasks[key] = QuadraticTask(home, seed)
+            else:
+                self._tasks[key] = ClassificationTask(home, problem, seed)
         return self._tasks[key]
 
     @property
