@@ -28,6 +28,7 @@ from reproduce.settings import settings
 from reproduce.store.results import write_results
 
 
+@library.own_level()
 def train_job(
     panel: Panel, experiments: Sequence[Experiment], scale: str, paper: str, job: str, digest: str, output: Path
 ) -> None:
