@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import benchmarks  # noqa: F401  (the strategy `reference`)
 from reproduce.settings import Settings
 
 ROOT = Path(__file__).parent.parent

@@ -92,10 +92,10 @@ class Cohort:
         left = None
         while waiting:
             behind = min(self.runs[i].place for i in waiting)
-            if self.tick and behind[0] != left:
+            if self.tick and behind[0] != left:  # the last run has left a round
                 self.tick()
             left = behind[0]
-            turn = sorted(i for i in waiting if self.runs[i].place == behind)
+            turn = sorted(i for i in waiting if self.runs[i].place == behind)  # the others wait for these
             asked = [(i, r) for i in turn for r in listed(waiting[i][1])]
             answers = self.execute([(self.runs[i].env.task, r) for i, r in asked])
             given: dict[int, list[Any]] = defaultdict(list)
@@ -117,6 +117,7 @@ class Cohort:
     def execute(self, jobs: Sequence[tuple[Task, Request]]) -> list[Any]:
         """Answers in the order of the requests; what several runs ask for is computed once."""
         known: dict[Contents, int] = {}
+        # First occurrence of each request: equal ones are branches of a prefix that runs share.
         first = [known.setdefault(content, i) for i, content in enumerate(contents(jobs))]
         asked = sorted(set(first))
         self.shared["asked"] += sum(_local_runs(r) for _, r in jobs)

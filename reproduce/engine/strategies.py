@@ -9,7 +9,6 @@ Which is fastest, as measured (`python -m benchmarks choice` prints it again, fo
     compiled     chains of layers up to 30 MMAC: compiled, a sample or a channel per vector lane
     stacked      networks up to 3.6 MMAC, of texts up to 12: stacks of 5 clients, grouped convolutions, channels-last
     sequential   larger networks: one client at a time; at the arithmetic peak already
-    reference    never chosen: the oracle of the tests
 
 `kernel` and `compiled` need a CPU and a C compiler; where there is none, the ones below them take over. On CUDA only
 the size of a stack is another one (docs/gpu.md: what to measure there).
@@ -241,15 +240,6 @@ TABLE = (
         size=lambda work, slots: 1,
         key=lambda work, plans: None,
         together=lambda models, batch: (1, batch),
-    ),
-    Strategy(
-        name="reference",
-        code="reproduce.engine.reference:reference_run",
-        serves=NEEDED | PARTS | SGD | ADAMW | DISTILLATION | CONTRAST | SECOND | MASKS,
-        fits=_network,
-        best=lambda work: False,
-        size=lambda work, slots: 1,
-        precisions=frozenset({"tf32"}),
     ),
 )
 """Best first: where several can compute something, `choose` takes the first that says it is the best."""

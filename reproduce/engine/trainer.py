@@ -88,12 +88,13 @@ class Trainer:
         order = ordered(jobs)
         collectors = {i: Collector(*jobs[i]) for i in order}
         plans = Plans()
+        # buckets: what may train together; calls: chunks of these, one per thread at a time
         calls = [call for bucket in self._buckets(jobs, order) for call in self._calls(bucket, plans)]
         for (chunk, _, owners), (rows, cpu) in zip(calls, self.spread(_clocked, calls), strict=True):
-            steps = np.array([slot.steps for slot in chunk.slots])
+            steps = np.array([slot.steps for slot in chunk.slots])  # processor time is shared out by steps
             for owner, share in zip(owners, cpu * steps / steps.sum(), strict=True):
                 collectors[owner].cpu += share
-            row = torch.tensor([slot.row for slot in chunk.slots], device=rows.update.device)
+            row = torch.tensor([slot.row for slot in chunk.slots], device=rows.update.device)  # places in the requests
             for owner, row_of, rows_of in _by_owner(owners, row, rows):
                 collectors[owner].add(row_of, rows_of)
         return [collectors[i].result() for i in range(len(jobs))]
@@ -178,9 +179,9 @@ def _by_owner(owners: list[int], row: Tensor, rows: Rows) -> Iterator[tuple[int,
     order = np.argsort(of, kind="stable")
     ends = [*np.flatnonzero(np.diff(of[order])) + 1, len(of)]
     sorting = torch.from_numpy(order).to(row.device)
-    row, rows = row[sorting], rows.take(sorting)
+    row, rows = row[sorting], rows.each(lambda x: x.index_select(0, sorting))
     for begin, end in itertools.pairwise([0, *ends]):
-        yield int(of[order[begin]]), row[begin:end], rows.part(begin, end)
+        yield int(of[order[begin]]), row[begin:end], rows.each(lambda x, own=slice(begin, end): x[own])  # type: ignore[misc]
 
 
 KEEP = 16 << 20

@@ -328,9 +328,9 @@ def compiled_run(chunk: Chunk, arena: Arena) -> Rows:
     start = chunk.start
     assert code is not None
     arena.labels_below(code.trace.buffers[-1].channels)
-    rule, index, steps = chunk.rule, chunk.batches(), chunk.steps
+    rule, index, steps = chunk.rule, chunk.batches(), chunk.steps  # index [A, K, B], steps [A]
     correction, anchor = chunk.stack("correction"), chunk.stack("anchor")
-    y = start.clone(memory_format=torch.contiguous_format)
+    y = start.clone(memory_format=torch.contiguous_format)  # [A, P], moved in place
     counts, generators, full = chunk.first_counts(), chunk.generators(arena.device), index.shape[2]
     wide = code.by_channel(full)
 

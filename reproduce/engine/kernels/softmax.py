@@ -39,7 +39,7 @@ def kernel_run(chunk: Chunk, arena: Arena) -> Rows:
     def unpack(packed: Tensor) -> Tensor:
         return torch.cat([packed[:, :, :features].flatten(1), packed[:, :, features]], dim=1)
 
-    out = pack(start)
+    out = pack(start)  # moved in place
     assert out is not None
     anchor = chunk.stack("anchor")
     wanted = rule.mean_gradient or bool(rule.first_gradient)
