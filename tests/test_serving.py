@@ -21,9 +21,8 @@ from reproduce.engine.layout import layout_of
 from reproduce.engine.rates import ASSUMED
 from reproduce.engine.requests import PLAIN, Train, asked
 from reproduce.engine.rule import Exits, OrderedDropout, Rule
-from reproduce.engine.stacking import Chunk, Plans, Slot
 from reproduce.engine.strategies import NAMED, TABLE, Demand
-from reproduce.engine.task import ClassificationTask, QuadraticTask, Task, Tasks
+from reproduce.engine.task import QuadraticTask, Task, Tasks
 from reproduce.engine.trainer import Trainer, demand_of
 from reproduce.errors import UserError
 from reproduce.models.declared import MLP, ConvNet, EarlyExits, FastText, ResNet, Softmax
@@ -171,31 +170,9 @@ def test_what_a_strategy_claims_to_serve_equals_the_reference(strategy: str, nam
 
 @pytest.mark.parametrize(("strategy", "name"), REFUSED)
 def test_what_a_strategy_does_not_serve_it_refuses(strategy: str, name: str) -> None:
-    """Forced onto a request, and handed a chunk whose second slot asks for more than the first."""
     for task, request in requests(strategy, name):
         with pytest.raises(UserError, match=rf"does not serve .*\b{name}\b"):
             Trainer(strategy=strategy).train([(task, request)])
-        plain = replace(
-            request, rule=PLAIN, **{n: None for n in ("model", "teacher", "thresholds")}, start=task.initial()
-        )
-        slots = [Slot(task, plain, 0), Slot(task, request, 0)]
-        model = getattr(task.problem, "model", None)
-        chunk = Chunk(slots, layout_of(model) if model else None, Plans())  # type: ignore[arg-type]
-        with pytest.raises(ValueError, match=rf"'{strategy}' does not serve .*\b{name}\b"):
-            NAMED[strategy].train(chunk, getattr(task, "arena", task))
-
-
-def test_slots_that_may_not_meet_are_refused() -> None:
-    task = task_of(CONV)
-    assert isinstance(task, ClassificationTask)
-    one = Train(np.arange(C), np.full(C, 2), task.initial(), 0.05, 4, Rule(distill=0.5), teacher=task.initial())
-    for other, message in (
-        (replace(one, teacher=task.initial()), "apart"),
-        (replace(one, rule=Rule(distill=0.6)), "rules"),
-    ):
-        chunk = Chunk([Slot(task, one, 0), Slot(task, other, 0)], layout_of(CONV), Plans())
-        with pytest.raises(ValueError, match=message):
-            NAMED["stacked"].train(chunk, task.arena)
 
 
 @pytest.mark.parametrize("strategy", ["kernel", "siblings", "compiled"])

@@ -12,7 +12,8 @@ but what every run waits for, so that after a resumption the same requests meet 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
 from time import perf_counter, process_time
@@ -161,14 +162,9 @@ def _local_runs(request: Request) -> int:
     return int(np.count_nonzero(request.steps)) if isinstance(request, Train) else 0
 
 
-class _timed:
+@contextmanager
+def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
     """Adds the seconds of a block to a counter."""
-
-    def __init__(self, seconds: dict[str, float], name: str) -> None:
-        self.seconds, self.name = seconds, name
-
-    def __enter__(self) -> None:
-        self.start = perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self.seconds[self.name] += perf_counter() - self.start
+    start = perf_counter()
+    yield
+    seconds[name] += perf_counter() - start

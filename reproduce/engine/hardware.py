@@ -61,7 +61,6 @@ def _torch() -> str:
         return "absent"
 
 
-@cache
 def find_compiler(wanted: str | None) -> tuple[str, ...] | None:
     """A C compiler as a command: `wanted`, or cc, gcc, clang, whichever is there first; UserError for an open quote."""
     try:

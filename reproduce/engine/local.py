@@ -196,8 +196,8 @@ class Data:
         self.augment = Augmentation(list(chunk.slots), arena, self.full)
 
     def step(self, k: int, active: int) -> Batch:
-        """x [a, b, ...], y [a, b] and, where batches of different size meet, the weights 1/b of the samples [a, b] (0 for
-        padding); of a single model without the axis a.
+        """x [a, b, ...], y [a, b] and, where batches of different size meet, weights 1/b of the samples [a, b], 0 for
+        padding. A single model goes without the axis a.
         """
         counts = self.counts[:active, k]
         b = int(counts.max())

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from reproduce.engine.requests import PLAIN, asked
+from reproduce.engine.requests import PLAIN
 from reproduce.engine.rule import SGD_TERMS, Rule
 from reproduce.errors import UserError, unknown
 from reproduce.models.model import Model
@@ -130,21 +130,9 @@ class Strategy:
         """The part of a rule that all slots of a chunk must share."""
         return _without(rule, self.free)
 
-    def check(self, chunk: Chunk) -> None:
-        """Raises ValueError if the chunk has a slot that this strategy does not serve, or slots that may not meet."""
-        requests = list({id(slot.request): slot.request for slot in chunk.slots}.values())
-        for request in requests:
-            others = sorted(asked(request) - self.serves)
-            if others or self.shared(request.rule) != self.shared(requests[0].rule):
-                what = f"does not serve {', '.join(others)}" if others else "was handed slots with different rules"
-                raise ValueError(f"strategy '{self.name}' {what}")
-        if len(requests) > 1 and any(self.single & asked(request) for request in requests):
-            raise ValueError(f"strategy '{self.name}' was handed requests together that must stay apart")
-
     def train(self, chunk: Chunk, home: Any, **options: Any) -> Rows:
-        """Train a chunk on its arena; `check` comes first."""
-        self.check(chunk)
-        return pkgutil.resolve_name(self.code)(chunk, home, **options)
+        """Train a chunk on its arena, all of whose slots `choose` gave to this strategy."""
+        return pkgutil.resolve_name(self.code)(chunk, home, **options)  # type: ignore[no-any-return]
 
     def forward(self, model: Any, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
         """Logits [M, b, classes] of models x [M, P] on the samples `where` [b] of `features`."""

@@ -27,6 +27,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -85,6 +86,19 @@ class Descent(ctypes.Structure):
 def addresses(values: Sequence[int]) -> Any:
     """An array of pointers."""
     return (ctypes.c_void_p * len(values))(*values)
+
+
+def call(function: Any, *arguments: Any) -> None:
+    """A C function on whole numbers (int64_t), tensors and arrays (where their numbers begin), and what ctypes made."""
+
+    def handed(value: Any) -> Any:
+        if isinstance(value, int):
+            return ctypes.c_int64(value)
+        if isinstance(value, Tensor):
+            return ctypes.c_void_p(value.data_ptr())
+        return ctypes.c_void_p(value.ctypes.data) if isinstance(value, np.ndarray) else value
+
+    function(*map(handed, arguments))
 
 
 def aligned(size: int, dtype: torch.dtype) -> Tensor:
