@@ -16,7 +16,6 @@ import ctypes
 import hashlib
 import os
 import platform
-import re
 import stat
 import subprocess
 import sys
@@ -41,8 +40,6 @@ HEADERS = tuple(HERE / name for name in ("vectors.h", "network.h", "linear.h"))
 FLAGS = ("-O3", "-ffp-contract=fast", "-std=gnu11", "-shared", "-fPIC", "-w")
 EXACT = ("-O2", "-ffp-contract=off", "-std=gnu11", "-shared", "-fPIC", "-w")
 TYPES = {torch.float32: ("float", "int32_t", "-DSINGLE"), torch.float64: ("double", "int64_t")}
-FUNCTION = re.compile(rb"^(?!static|INLINE|typedef)[A-Za-z][\w ]*[ *](\w+)\((?!.*\);$)", re.MULTILINE)
-"""What a C source defines for others: a line that begins with its type and is no declaration."""
 PATIENCE = 300
 """Seconds after which a compiler counts as hanging."""
 
@@ -226,42 +223,30 @@ def _exact(source: Path, command: tuple[str, ...]) -> Any:
 
 
 def _loaded(
-    name: str,
-    sources: tuple[Path, ...],
-    headers: tuple[Path, ...],
-    options: tuple[str, ...],
-    command: tuple[str, ...],
+    name: str, sources: Sequence[Path], headers: Sequence[Path], options: Sequence[str], command: tuple[str, ...]
 ) -> Any:
     """The library of the sources, built unless it is there; OSError or SubprocessError if that cannot be."""
     text = b"".join(file.read_bytes() for file in (*headers, *sources))
     key = hashlib.sha256(text + "\0".join((*options, *command, hardware.version(command))).encode()).hexdigest()
     folder, stem = _folder(), f"{name}-{key[:16]}"
-    functions = [word.decode() for source in sources for word in FUNCTION.findall(source.read_bytes())]
     for file in sorted(folder.glob(f"{stem}-*.so")):
         try:
-            return _opened(file, functions)
+            return _opened(file)
         except OSError as error:
             print(f"not used: {file}: {error}; it is built again", file=sys.stderr)
             with contextlib.suppress(OSError):  # a folder, or a place that is read-only: it stays, and is named again
                 file.unlink()
-    return _opened(_build(folder, stem, sources, (*command, *options)), functions)
+    return _opened(_build(folder, stem, sources, (*command, *options)))
 
 
-def _opened(file: Path, functions: Sequence[str]) -> Any:
-    """A library that is what was built, by the checksum in its name: of one that was cut, a call could end the process.
-
-    OSError if it is another, or has not these functions.
-    """
+def _opened(file: Path) -> Any:
+    """A library that is what was built, by the checksum in its name; OSError if not: a call could end the process."""
     if hashlib.sha256(file.read_bytes()).hexdigest()[:16] != file.stem.rpartition("-")[2]:
         raise OSError("it is not what was built")
-    found = ctypes.CDLL(str(file))
-    for function in functions:
-        if not hasattr(found, function):
-            raise OSError(f"it has no function {function}")
-    return found
+    return ctypes.CDLL(str(file))
 
 
-def _build(folder: Path, stem: str, sources: tuple[Path, ...], call: tuple[str, ...]) -> Path:
+def _build(folder: Path, stem: str, sources: Sequence[Path], call: Sequence[str]) -> Path:
     """Compile the sources into a file of that folder, which appears when it is complete and on the disk: processes may
     do it at once. Its name is `stem` and the checksum of what is in it."""
     print(f"building {stem.rpartition('-')[0]} (once, some seconds)", file=sys.stderr)
