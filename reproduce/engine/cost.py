@@ -89,5 +89,5 @@ def expected_strategy(model: Model, sample: tuple[int, ...], rule: Rule = PLAIN)
 
 
 def _chain(model: Model, sample: tuple[int, ...]) -> bool:
-    """Is the model a chain of the layers that can be compiled? As `engine.compiled` finds out by tracing it."""
+    """Is the model a chain of the layers that can be compiled? As `kernels.compiled` finds out by tracing it."""
     return not model.batch_statistics and model.cost(sample).chain

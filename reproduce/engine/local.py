@@ -304,5 +304,5 @@ def reduced(precision: str, device: torch.device) -> AbstractContextManager[obje
     """Autocast for "bfloat16"; the backward pass follows the types of the forward pass. float64 is left alone."""
     if precision != "bfloat16":
         return nullcontext()
-    # Without the cache of casts: it would keep tensors of a captured step alive outside of it.
+    # Without the cache of casts: parameters are new tensors in every step, so that it would serve nobody.
     return torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
