@@ -36,11 +36,6 @@ def place(tmp_path: Path) -> Settings:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out the tests that need what this machine lacks, and say so."""
-    if any(item.get_closest_marker("gpu") for item in items):
-        import torch
-
-        if not torch.cuda.is_available():
-            _skip(items, "gpu", "no CUDA device")
     if not Path(os.environ["REPRODUCE_DATA"]).is_dir():
         _skip(items, "data", "no folder with data sets (REPRODUCE_DATA)")
 
