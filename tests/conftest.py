@@ -37,10 +37,6 @@ def place(tmp_path: Path) -> Settings:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out the tests that need what this machine lacks, and say so."""
     if not Path(os.environ["REPRODUCE_DATA"]).is_dir():
-        _skip(items, "data", "no folder with data sets (REPRODUCE_DATA)")
-
-
-def _skip(items: list[pytest.Item], marker: str, reason: str) -> None:
-    for item in items:
-        if item.get_closest_marker(marker):  # `keywords` has the names of folders too
-            item.add_marker(pytest.mark.skip(reason=reason))
+        for item in items:
+            if item.get_closest_marker("data"):  # `keywords` has the names of folders too
+                item.add_marker(pytest.mark.skip(reason="no folder with data sets (REPRODUCE_DATA)"))
