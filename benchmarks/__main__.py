@@ -43,8 +43,8 @@ import torch
 from benchmarks import choice, cohorts, faults, gpu, modules, planned, precision, schedules, smoke, start, texts, whole
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
-from reproduce.engine import library
 from reproduce.engine.hardware import machine
+from reproduce.engine.kernels import library
 from reproduce.engine.strategies import macs
 from reproduce.errors import UserError
 

@@ -9,6 +9,7 @@ from benchmarks.measure import engine_round, seconds
 from benchmarks.works import CNN28, CNN_CIFAR, WORKS, Work
 from reproduce.engine.strategies import TABLE, Demand, choose
 from reproduce.engine.task import Tasks
+from reproduce.engine.trainer import demand
 from reproduce.settings import settings
 
 SLOWER = 0.9
@@ -35,7 +36,7 @@ def works() -> Iterator[Work]:
 
 def choice() -> None:
     """Samples per second of every strategy that can run a work, on one core; * is what the trainer takes."""
-    names = [s.name for s in TABLE if s.name not in ("quadratic", "reference")]
+    names = [s.name for s in TABLE if s.name != "quadratic"]
     print(f"| work | {' | '.join(names)} | chosen / best | |\n|{' --- |' * (len(names) + 3)}", flush=True)
     marked = 0
     for work in works():
@@ -51,7 +52,7 @@ def measured(work: Work) -> tuple[dict[str, float], str]:
     """Samples per second of each strategy, the best of some repeats in turn; and the trainer's choice."""
     asked = _asked(work)
     chosen = choose(asked).name
-    able = [s.name for s in TABLE if s.name != "reference" and not s.obstacle(asked)]
+    able = [s.name for s in TABLE if not s.obstacle(asked)]
     calls = {name: engine_round(work, 1, name) for name in able}
     best: dict[str, float] = {}
     for name, call in calls.items():
@@ -63,4 +64,4 @@ def measured(work: Work) -> tuple[dict[str, float], str]:
 
 
 def _asked(work: Work) -> Demand:
-    return Tasks(settings()).get(work.problem, 0).arena.demand(work.model)
+    return demand(Tasks(settings()).get(work.problem, 0).arena, work.model)

@@ -109,7 +109,7 @@ def _warm(job: Job) -> None:
     import pyarrow.parquet  # noqa: F401
 
     from reproduce.declare.experiment import code
-    from reproduce.engine import library
+    from reproduce.engine.kernels import library
     from reproduce.runs import job as train
 
     code(job.experiments)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import benchmarks  # noqa: F401  (the strategy `reference`)
 from reproduce.settings import Settings
 
 ROOT = Path(__file__).parent.parent
@@ -35,16 +36,7 @@ def place(tmp_path: Path) -> Settings:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out the tests that need what this machine lacks, and say so."""
-    if any(item.get_closest_marker("gpu") for item in items):
-        import torch
-
-        if not torch.cuda.is_available():
-            _skip(items, "gpu", "no CUDA device")
     if not Path(os.environ["REPRODUCE_DATA"]).is_dir():
-        _skip(items, "data", "no folder with data sets (REPRODUCE_DATA)")
-
-
-def _skip(items: list[pytest.Item], marker: str, reason: str) -> None:
-    for item in items:
-        if item.get_closest_marker(marker):  # `keywords` has the names of folders too
-            item.add_marker(pytest.mark.skip(reason=reason))
+        for item in items:
+            if item.get_closest_marker("data"):  # `keywords` has the names of folders too
+                item.add_marker(pytest.mark.skip(reason="no folder with data sets (REPRODUCE_DATA)"))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reproduce.clocks import blocks as module
 from reproduce.clocks.blocks import KERNELS, Block, blocks
-from reproduce.engine import library
+from reproduce.engine.kernels import library
 from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
 from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
 from reproduce.systems.schedule import Aggregation, Policy, Schedule, Update

@@ -86,7 +86,7 @@ def test_no_module_is_imported_by_a_name_that_only_a_run_knows() -> None:
 def test_helpers_that_are_only_imported_are_in_the_digest() -> None:
     files = {str(f.relative_to(PACKAGE)) for f in closure.files(frozenset({"reproduce.algorithms.fedagrac"}))}
     assert {"engine/rule.py", "algorithms/fedlin.py", "streams.py", "engine/trainer.py"} <= files
-    assert {"engine/convnet.c", "engine/vectors.h", "data/embedded.py", "algorithms/base.py"} <= files
+    assert {"engine/kernels/convnet.c", "engine/kernels/vectors.h", "data/embedded.py", "algorithms/base.py"} <= files
     assert not {"algorithms/scaffold.py", "engine/cost.py", "clocks/events.py", "systems/arrivals.py"} & files
 
 
@@ -123,7 +123,7 @@ def digests(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str,
     [
         ("engine/rule.py", "return moved[steps]", "return 2 * moved[steps]", "fedacs/fig7-static", ""),
         ("algorithms/fedlin.py", "def measured(", "def measured(*_, ", "fedagrac/fig1", "fedacs/fig7-static"),
-        ("engine/softmax.c", "#include", "#define CONSTANT 2\n#include", "fedacs/fig7-static", ""),
+        ("engine/kernels/softmax.c", "#include", "#define CONSTANT 2\n#include", "fedacs/fig7-static", ""),
         ("clocks/events.py", "EPSILON = 1e-9", "EPSILON = 1e-8", "defedavg/fashion-mnist-iid-n10", "fedagrac/fig1"),
         ("streams.py", "WORD = 2**32", "WORD = 2**31", "dynamic_init/mnist-n10-o00-a03", ""),
         ("engine/cost.py", "BATCHES = 5e7", "BATCHES = 6e7", "", "fedagrac/fig1"),

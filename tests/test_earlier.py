@@ -34,7 +34,7 @@ def test_it_is_unpacked_without_the_filters_of_newer_pythons(monkeypatch: pytest
     monkeypatch.setattr(tarfile.TarFile, "extractall", lambda *_, **__: pytest.fail("takes no filter there"))
     with earlier.Earlier("HEAD") as found:
         assert (found.folder / "reproduce/__init__.py").is_file()
-        assert (found.folder / "reproduce/engine/convnet.c").is_file()
+        assert (found.folder / "reproduce/engine/kernels/convnet.c").is_file()
         assert (found.folder / "rows.py").is_file()
     assert not found.folder.exists()
 

@@ -24,7 +24,15 @@ CHANGES = re.findall(r"^```python\n# (\S+), ([^\n]+)\n(.*?)^```$", PAGE, flags=r
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package with what the page adds to it."""
     folder = tmp_path_factory.mktemp("extended")
-    for name in ("reproduce", "config", "tests/runs.py", "tests/conftest.py", "Snakefile", "pyproject.toml"):
+    for name in (
+        "reproduce",
+        "benchmarks",
+        "config",
+        "tests/runs.py",
+        "tests/conftest.py",
+        "Snakefile",
+        "pyproject.toml",
+    ):
         (folder / name).parent.mkdir(exist_ok=True)
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, folder / name)
@@ -89,7 +97,7 @@ def test_every_file_that_the_page_names_exists(project: Path) -> None:
         ("LOOKS", "reproduce/report/looks.py"),
         ("UNUSED", "tests/test_closure.py"),
         ("class Source", "reproduce/data/sources.py"),
-        ("class Trace", "reproduce/engine/compiled.py"),
+        ("class Trace", "reproduce/engine/kernels/compiled.py"),
         ("class Stacked", "reproduce/engine/ops.py"),
         ("class Count", "reproduce/models/count.py"),
     ],

@@ -8,8 +8,8 @@ import torch
 
 from reproduce.data.batches import Batches, Shuffled
 from reproduce.data.embedded import GaussianClasses
-from reproduce.engine import compiled, library
 from reproduce.engine.evaluate import evaluate
+from reproduce.engine.kernels import compiled, library
 from reproduce.engine.ops import One
 from reproduce.engine.requests import Evaluate, Train
 from reproduce.engine.rule import Rule

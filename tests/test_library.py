@@ -15,11 +15,10 @@ import torch
 from runs import run
 
 from reproduce.algorithms.base import FedAvg
-from reproduce.clocks import blocks
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Fixed
 from reproduce.declare.experiment import Experiment
-from reproduce.engine import library
+from reproduce.engine.kernels import library
 from reproduce.errors import UserError
 from reproduce.models.declared import Softmax
 from reproduce.partitions.named import IID
@@ -181,7 +180,7 @@ def test_a_damaged_library_is_built_again(
     library._library.cache_clear()
     assert isinstance(library.library(torch.float32), ctypes.CDLL)
     assert capsys.readouterr().err.count(f"not used: {file}: it is not what was built; it is built again\n") == 1
-    assert any(library._opened(found, ["softmax_runs"]) for found in built(fresh) if found.stat().st_size > 5000)
+    assert any(library._opened(found) for found in built(fresh) if found.stat().st_size > 5000)
 
 
 @needs_compiler
@@ -211,48 +210,16 @@ def test_what_lies_in_the_place_of_a_library_is_left(
 
 
 @needs_compiler
-def test_a_library_without_a_function_is_built_again_and_if_that_has_none_others_take_over(
-    fresh: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A whole one, with its checksum: a compiler that drops what it should not."""
-    compiler = library.compiler()
-    assert compiler is not None
-    source = fresh / "nothing.c"
-    source.write_text("int nothing;\n")
-    drops = script(fresh / "drops", f'[ "$1" = --version ] && exec {compiler[0]} "$@"\n'
-                   f'[ -e {fresh}/fine ] && exec {compiler[0]} "$@"\n'
-                   'while [ "$1" != -o ]; do shift; done\n'
-                   f'exec {compiler[0]} -shared -fPIC -o "$2" {source}')  # fmt: skip
-    monkeypatch.setenv("CC", str(drops))
-    assert library.library(torch.float32) is None
-    assert "it has no function softmax_runs; other strategies take over" in capsys.readouterr().err
-    (fresh / "fine").touch()
-    library._library.cache_clear()
-    assert isinstance(library.library(torch.float32), ctypes.CDLL)
-    assert "it has no function softmax_runs; it is built again" in capsys.readouterr().err
-
-
-def test_every_function_that_is_called_is_looked_for() -> None:
-    sources = [library.HERE / name for name in ("convnet.c", "channels.c", "softmax.c")]
-    sources.append(Path(blocks.__file__).with_name("schedule.c"))
-    found = {f.decode() for source in sources for f in library.FUNCTION.findall(source.read_bytes())}
-    assert found == {
-        *("softmax_runs", "local_steps", "logits", "channel_steps"),
-        *(f"{kind}_{verb}" for kind in ("arrivals", "buffers", "rounds") for verb in ("new", "run", "free")),
-    }
-
-
-@needs_compiler
 def test_builders_at_once_leave_one_whole_library(fresh: Path) -> None:
     code = (
-        "import sys, torch; from pathlib import Path; from reproduce.engine import library;"
+        "import sys, torch; from pathlib import Path; from reproduce.engine.kernels import library;"
         "library._folder = lambda: Path(sys.argv[1]); library.SOURCES = (library.HERE / 'softmax.c',);"
         "assert library.library(torch.float32) is not None"
     )
     runs = [subprocess.Popen([sys.executable, "-c", code, str(fresh)], stderr=subprocess.DEVNULL) for _ in range(3)]
     assert [run.wait() for run in runs] == [0, 0, 0]
     assert built(fresh)
-    assert all(library._opened(file, ["softmax_runs"]) for file in built(fresh))
+    assert all(library._opened(file) for file in built(fresh))
 
 
 @needs_compiler

@@ -74,7 +74,7 @@ def test_digests_standings_and_seals_do_not_ask_for_line_ends(clones: tuple[Path
 
 def test_a_digest_of_lines_that_end_as_they_were_written_is_that_of_the_bytes(tmp_path: Path) -> None:
     """Results and cells that are committed keep theirs."""
-    source, cells = closure.PACKAGE / "engine/convnet.c", tmp_path / "cells.csv"
+    source, cells = closure.PACKAGE / "engine/kernels/convnet.c", tmp_path / "cells.csv"
     assert closure._file_digest(source) == hashlib.sha256(source.read_bytes()).hexdigest()
     cells.write_bytes(b"a,b\n1,2\n")
     assert seal.of_file(cells) == hashlib.sha256(cells.read_bytes()).hexdigest()[:32]

@@ -15,7 +15,7 @@ import torch
 from test_levels import MODELS, request, task_of
 
 from reproduce.data.batches import Shuffled
-from reproduce.engine import compiled, library
+from reproduce.engine.kernels import compiled, library
 from reproduce.engine.layout import Layout
 from reproduce.engine.rule import Rule
 from reproduce.engine.trainer import Trainer

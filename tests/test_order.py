@@ -79,7 +79,6 @@ SERVED = {
     "kernel": requests(SOFTMAX, PLAIN, HEAVY),
     "siblings": requests(SOFTMAX, PLAIN, HEAVY, DISTILLED, Rule(distill=0.2)),
     "compiled": requests(CONV, PLAIN, HEAVY),
-    "dense": requests(MLP(64, 6, 10), PLAIN, HEAVY),
     "stacked": requests(CONV, PLAIN, HEAVY, DISTILLED, MASKED) + requests(RESNET, PLAIN, MASKED),
     "sequential": requests(CONV, PLAIN, DISTILLED) + requests(RESNET, PLAIN, MASKED),
     "sparse": requests(WORDS, PLAIN, HEAVY, DISTILLED),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -23,9 +24,9 @@ from reproduce.algorithms.fedagrac import FedaGrac
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Cyclic
 from reproduce.declare.experiment import Experiment, Panel
-from reproduce.engine import library
 from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, prepare
+from reproduce.engine.kernels import library
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
@@ -33,7 +34,7 @@ from reproduce.models.declared import ConvNet
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification, Quadratic
 from reproduce.runs import job as train
-from reproduce.runs import plan, results, training
+from reproduce.runs import results
 from reproduce.settings import settings
 from reproduce.store import results as store
 from reproduce.systems import System
@@ -140,8 +141,6 @@ def test_a_resumed_job_keeps_the_instructions_of_its_checkpoint(
         with pytest.raises(Killed):
             job(tmp_path / "broken.parquet")
     assert library.how()["isa"] == own
-    for name in ("CC", "REPRODUCE_ISA"):
-        monkeypatch.setenv(name, "")  # what `keep` sets is taken back after the test
     pd.testing.assert_frame_equal(job(tmp_path / "broken.parquet"), whole, check_exact=True)
     assert results.provenance(str(tmp_path / "broken.parquet"))["compiled"]["isa"] == isa
     books = [results.provenance(str(tmp_path / f"{name}.parquet"))["local_runs"] for name in ("whole", "broken")]
@@ -167,8 +166,6 @@ def test_a_resumed_job_knows_what_was_before_it_was_killed(tmp_path: Path, monke
     monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
     monkeypatch.setattr(train, "Checkpoint", Late)
     panel, out = Panel("p", (experiment(3),), (0,)), tmp_path / "out.parquet"
-    for name in ("CC", "REPRODUCE_ISA"):
-        monkeypatch.setenv(name, "")  # what `keep` sets is taken back after the test
     with monkeypatch.context() as first:
         first.setattr(Checkpoint, "tick", save_and_die)
         with pytest.raises(Killed):
@@ -181,25 +178,22 @@ def test_a_resumed_job_knows_what_was_before_it_was_killed(tmp_path: Path, monke
     assert 1000 < note["seconds"] < 2000 < note["cpu_seconds"] < 3000
 
 
-@pytest.mark.parametrize("isa", ["none", "sse2"])
-def test_the_next_job_of_a_process_has_its_own_instructions(isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("isa", ["none", *library.levels()])
+def test_what_a_job_keeps_ends_with_it(isa: str) -> None:
     """Plays train several cohorts in one process: what one of them keeps does not stay for the others."""
-    monkeypatch.setenv("CC", os.environ.get("CC", ""))
-    monkeypatch.delenv("REPRODUCE_ISA", raising=False)
-    before = dict(os.environ)
-
-    def resumed(*job: object) -> None:
-        os.environ["CC" if isa == "none" else "REPRODUCE_ISA"] = isa  # as `library.keep` does
-
-    monkeypatch.setattr(train, "train_job", resumed)
-    training.train(plan.jobs("smoke")[0], Path("elsewhere.parquet"))
-    assert dict(os.environ) == before
+    before = library.how()
+    with contextlib.suppress(Killed), library.own_level():
+        library.keep(isa)
+        assert library.how()["isa"] == (isa if isa == "none" or library.compiler() else before["isa"])
+        raise Killed
+    assert library.how() == before
 
 
 def test_a_machine_that_cannot_keep_them_goes_on_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REPRODUCE_ISA", "")
     monkeypatch.setattr(library, "levels", lambda: ("sse2",))
-    assert library.keep("avx512").startswith("begun with avx512 instructions, goes on with ")
+    with library.own_level():
+        assert library.keep("avx512").startswith("begun with avx512 instructions, goes on with ")
 
 
 def save_and_die(checkpoint: Checkpoint) -> None:

@@ -15,14 +15,14 @@ import torch
 
 from reproduce.data.batches import Cyclic
 from reproduce.data.embedded import TopicTokens
-from reproduce.engine import compiled, cost, library, strategies
+from reproduce.engine import cost, strategies
+from reproduce.engine.kernels import compiled, library
 from reproduce.engine.layout import layout_of
 from reproduce.engine.rates import ASSUMED
 from reproduce.engine.requests import PLAIN, Train, asked
 from reproduce.engine.rule import Exits, OrderedDropout, Rule
-from reproduce.engine.stacking import Chunk, Plans, Slot
 from reproduce.engine.strategies import NAMED, TABLE, Demand
-from reproduce.engine.task import ClassificationTask, QuadraticTask, Task, Tasks
+from reproduce.engine.task import QuadraticTask, Task, Tasks
 from reproduce.engine.trainer import Trainer, demand_of
 from reproduce.errors import UserError
 from reproduce.models.declared import MLP, ConvNet, EarlyExits, FastText, ResNet, Softmax
@@ -39,10 +39,8 @@ MODELS: dict[str, tuple[Model | None, Model | None]] = {
     "kernel": (Softmax(64, 10), Softmax(64, 10)),
     "siblings": (Softmax(64, 10), Softmax(64, 10)),
     "compiled": (CONV, MLP(64, 7, 10)),
-    "dense": (MLP(64, 6, 10), MLP(64, 7, 10)),
     "stacked": (CONV, ResNet(1, 10, (4, 6), (1, 1), stem_stride=2)),
     "sequential": (CONV, ResNet(1, 10, (4, 6), (1, 1), stem_stride=2)),
-    "reference": (CONV, MLP(64, 7, 10)),
 }
 """Strategy -> a task's model, and a model to train in the place of another task's."""
 FIELDS = [f.name for kind in (Train, Rule) for f in fields(kind) if f.name != "rule"]
@@ -142,27 +140,24 @@ def expected(task: Task, request: Train) -> list[Any]:
     return [answer.rows, answer.mean_gradient, answer.first_gradient]
 
 
-SERVED = [(s.name, name) for s in TABLE for name in FIELDS if name in s.serves and s.name != "reference"]
+SERVED = [(s.name, name) for s in TABLE for name in FIELDS if name in s.serves]
 REFUSED = [(s.name, name) for s in TABLE for name in FIELDS if name not in s.serves]
 
 
 def test_every_field_is_one_or_the_other_and_the_reference_serves_all() -> None:
-    assert set(MODELS) == set(NAMED)
+    assert set(MODELS) == {s.name for s in TABLE}
     assert all(strategy.serves <= set(FIELDS) for strategy in TABLE)
     assert NAMED["reference"].serves == set(FIELDS)
-    assert len(SERVED) + len(REFUSED) == len(FIELDS) * (len(TABLE) - 1)
+    assert len(SERVED) + len(REFUSED) == len(FIELDS) * len(TABLE)
 
 
-GRAPHS = [(strategy, name, True) for strategy, name in SERVED if NAMED[strategy].captured]
-
-
-@pytest.mark.parametrize(("strategy", "name", "graphs"), [(*pair, False) for pair in SERVED] + GRAPHS)
-def test_what_a_strategy_claims_to_serve_equals_the_reference(strategy: str, name: str, graphs: bool) -> None:
+@pytest.mark.parametrize(("strategy", "name"), SERVED)
+def test_what_a_strategy_claims_to_serve_equals_the_reference(strategy: str, name: str) -> None:
     jobs = requests(strategy, name)
     assert jobs
     for task, request in jobs:
         assert name in asked(request)
-        answer = Trainer(strategy=strategy, graphs=graphs).train([(task, request)])[0]
+        answer = Trainer(strategy=strategy).train([(task, request)])[0]
         update, mean, first = expected(task, request)
         torch.testing.assert_close(answer.rows, update, rtol=0, atol=1e-10)
         assert answer.rows.abs().max() > 1e-4
@@ -175,34 +170,12 @@ def test_what_a_strategy_claims_to_serve_equals_the_reference(strategy: str, nam
 
 @pytest.mark.parametrize(("strategy", "name"), REFUSED)
 def test_what_a_strategy_does_not_serve_it_refuses(strategy: str, name: str) -> None:
-    """Forced onto a request, and handed a chunk whose second slot asks for more than the first."""
     for task, request in requests(strategy, name):
         with pytest.raises(UserError, match=rf"does not serve .*\b{name}\b"):
             Trainer(strategy=strategy).train([(task, request)])
-        plain = replace(
-            request, rule=PLAIN, **{n: None for n in ("model", "teacher", "thresholds")}, start=task.initial()
-        )
-        slots = [Slot(task, plain, 0), Slot(task, request, 0)]
-        model = getattr(task.problem, "model", None)
-        chunk = Chunk(slots, layout_of(model) if model else None, Plans())  # type: ignore[arg-type]
-        with pytest.raises(ValueError, match=rf"'{strategy}' does not serve .*\b{name}\b"):
-            NAMED[strategy].train(chunk, getattr(task, "arena", task))
 
 
-def test_slots_that_may_not_meet_are_refused() -> None:
-    task = task_of(CONV)
-    assert isinstance(task, ClassificationTask)
-    one = Train(np.arange(C), np.full(C, 2), task.initial(), 0.05, 4, Rule(distill=0.5), teacher=task.initial())
-    for other, message in (
-        (replace(one, teacher=task.initial()), "apart"),
-        (replace(one, rule=Rule(distill=0.6)), "rules"),
-    ):
-        chunk = Chunk([Slot(task, one, 0), Slot(task, other, 0)], layout_of(CONV), Plans())
-        with pytest.raises(ValueError, match=message):
-            NAMED["stacked"].train(chunk, task.arena)
-
-
-@pytest.mark.parametrize("strategy", ["kernel", "siblings", "compiled", "dense"])
+@pytest.mark.parametrize("strategy", ["kernel", "siblings", "compiled"])
 def test_a_model_that_a_strategy_does_not_compute_is_refused(strategy: str) -> None:
     task = task_of(ResNet(1, 10, (4, 6), (1, 1), stem_stride=2))
     with pytest.raises(UserError, match="does not compute ResNet on cpu"):
@@ -237,7 +210,7 @@ def test_the_choice_is_a_function_of_the_request_alone() -> None:
         (Demand(CONV, **compiler), "compiled"),
         (Demand(CONV, asked=distils, **compiler), "stacked"),
         (Demand(CONV, sample=images, device="cuda"), "stacked"),
-        (Demand(MLP(64, 6, 10), sample=images), "dense"),
+        (Demand(MLP(64, 6, 10), sample=images), "stacked"),
         (Demand(ResNet(), sample=(3, 32, 32)), "sequential"),
     ):
         assert strategies.choose(work).name == name

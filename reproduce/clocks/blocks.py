@@ -123,7 +123,7 @@ class _Out(ctypes.Structure):
 
 def _library() -> Any:
     """The compiled loops, None where they cannot be."""
-    from reproduce.engine.library import exact  # it needs torch, which planning does without
+    from reproduce.engine.kernels.library import exact  # it needs torch, which planning does without
 
     found = exact(SOURCE)
     if found is not None:

@@ -1,1 +1,6 @@
-"""The shared engine: cohorts of runs, the three clocks, evaluation, checkpoints and histories."""
+"""From requests to numbers: what a run asks for is collected, computed together, evaluated and kept.
+
+Read first: requests, rule, cohort, trainer, stacking, local, ops. Beside them: strategies (the table of ways to train),
+kernels/ (compiled layers), own, asked, kept, traces, surroundings (the guard of a user's own algorithm), checkpoint,
+progress, stopping (a job's life), cost, rates, hardware (what a plan asks before).
+"""

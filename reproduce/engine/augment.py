@@ -7,17 +7,13 @@ own, so that a client's images do not depend on its neighbours in the stack.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor
 
+from reproduce.engine.arena import Arena
 from reproduce.engine.stacking import Slot
 from reproduce.streams import rng
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Arena
 
 MARGIN = 4
 

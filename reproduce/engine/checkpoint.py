@@ -10,10 +10,9 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -21,7 +20,6 @@ import numpy as np
 import torch
 
 from reproduce import files
-from reproduce.declare.experiment import own_files
 from reproduce.engine.cohort import Run
 from reproduce.errors import UserError
 
@@ -59,25 +57,16 @@ class Checkpoint:
             raise _unreadable(self.path, error.strerror or error) from error
         except ValueError as error:
             raise _unreadable(self.path, error) from error
-        begun: dict[int, set[str]] = {}
         try:
-            said = content["note"]
-            if said and not _is_note(said, len(self.runs)):
-                raise ValueError("its note is not whole")
-            if other := sorted(dict(content["origin"].items() ^ origin(self.runs).items())):
+            said, begun, states = (content[name] for name in ("note", "origin", "states"))
+            if other := sorted(dict(begun.items() ^ origin(self.runs).items())):
                 raise ValueError(f"it was begun with other {' and '.join(other)}")
-            for run, (of, state) in zip(self.runs, content["states"], strict=True):
-                if of != identity(run):
-                    raise ValueError("it is of other runs")
-                experiment = id(run.experiment)
-                if state != {} and experiment not in begun:
-                    begun[experiment] = _begun(run)
-                if state != {} and (why := _wrong(state, run, begun[experiment])):
-                    raise ValueError(f"it has {why}")
+            if [of for of, _ in states] != [identity(run) for run in self.runs]:
+                raise ValueError("it is of other runs")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise _unreadable(self.path, error) from error
         self.said = said
-        for run, (_, state) in zip(self.runs, content["states"], strict=True):
+        for run, (_, state) in zip(self.runs, states, strict=True):
             run.state.clear()
             run.state.update(to_device(state, run.env.task.device))
         return True
@@ -97,73 +86,6 @@ class Checkpoint:
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
-
-
-def _is_note(said: Any, runs: int) -> bool:
-    """Is it what `train_job` notes of the way so far, of so many runs?"""
-    if not isinstance(said, dict) or not {"by", "cpu", "isa", "shared", "strategies"} <= set(said):
-        return False
-    if not isinstance(said["strategies"], list) or not isinstance(said["cpu"], list):
-        return False
-    texts = [said["isa"], said["by"].get("torch"), said["by"].get("compiler"), *said["strategies"]]
-    amounts = [*(said.get(name) for name in ("seconds", "process", "memory")), *said["cpu"]]
-    amounts += [said["shared"].get(name) for name in ("asked", "computed")]
-    return len(said["cpu"]) == runs and all(isinstance(t, str) for t in texts) and all(map(_is_amount, amounts))
-
-
-def _is_amount(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
-
-
-def _begun(run: Run) -> set[str]:
-    """The names in the state of such a run when it asks for the first time: what is kept from then on."""
-    fresh = Run(run.experiment, run.seed, run.env)
-    next(fresh.play(), None)
-    return set(fresh.state)
-
-
-def _wrong(state: Any, run: Run, begun: set[str]) -> str:
-    """What in a state is not of this run, whatever its checksum says; "" if all is. begun: see `_begun`."""
-    experiment, env = run.experiment, run.env
-    if not isinstance(state, dict) or not begun <= set(state):
-        return "a state that is not whole"
-    if not isinstance(state["x"], torch.Tensor) or state["x"].shape != (env.parameters,):
-        return "a model of another size"
-    rounds = state["round"]
-    plain = (
-        isinstance(rounds, int) and not isinstance(rounds, bool) and 0 <= rounds <= experiment.clock.length(experiment)
-    )
-    if not plain or state["status"] not in ("ok", "diverged") or not _is_amount(state["work"]):
-        return "no such round, status or work"
-    if not isinstance(state["history"], list) or not all(map(_is_row, state["history"])):
-        return "a history that is none"
-    for name, value in state.items():
-        # What a user's own algorithm remembers may have any shape.
-        if name != "history" and not own_files(experiment) and not all(_fits(tensor, run) for tensor in _arrays(value)):
-            return f"arrays of another size or type ('{name}')"
-    return ""
-
-
-def _is_row(row: Any) -> bool:
-    kinds = (int, float, str, str, float)
-    return isinstance(row, tuple | list) and len(row) == 5 and all(map(isinstance, row, kinds))
-
-
-def _arrays(value: Any) -> Iterator[torch.Tensor | np.ndarray]:
-    """The tensors and arrays in nested containers."""
-    if isinstance(value, torch.Tensor | np.ndarray):
-        yield value
-    elif isinstance(value, dict | list | tuple):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _arrays(inner)
-
-
-def _fits(value: torch.Tensor | np.ndarray, run: Run) -> bool:
-    """Models, and what there is of each client, have the numbers of this run; an array is of numbers or of bits."""
-    if isinstance(value, np.ndarray):
-        return value.dtype in (np.float64, np.int64, np.uint8, np.bool_)
-    shapes = ((run.env.parameters,), (run.env.clients, run.env.parameters))
-    return value.dtype == run.env.task.dtype and tuple(value.shape) in shapes
 
 
 def _unreadable(path: Path, why: object) -> UserError:

@@ -12,7 +12,8 @@ but what every run waits for, so that after a resumption the same requests meet 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
 from time import perf_counter, process_time
@@ -23,11 +24,11 @@ import torch
 
 from reproduce.declare.experiment import Experiment, kind
 from reproduce.engine import own
-from reproduce.engine.evaluate import evaluate
+from reproduce.engine.evaluate import company, evaluate
+from reproduce.engine.order import Contents, contents
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train, listed
 from reproduce.engine.task import Env, Task, Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.engine.words import Words, worded
 from reproduce.errors import OwnCodeError
 
 STATE = ("x", "history", "status", "round", "work", "done")
@@ -92,10 +93,10 @@ class Cohort:
         left = None
         while waiting:
             behind = min(self.runs[i].place for i in waiting)
-            if self.tick and behind[0] != left:
+            if self.tick and behind[0] != left:  # the last run has left a round
                 self.tick()
             left = behind[0]
-            turn = sorted(i for i in waiting if self.runs[i].place == behind)
+            turn = sorted(i for i in waiting if self.runs[i].place == behind)  # the others wait for these
             asked = [(i, r) for i in turn for r in listed(waiting[i][1])]
             answers = self.execute([(self.runs[i].env.task, r) for i, r in asked])
             given: dict[int, list[Any]] = defaultdict(list)
@@ -115,9 +116,10 @@ class Cohort:
             raise OwnCodeError(f"{kind(type(self.runs[i].experiment.algorithm))}: {error}") from error
 
     def execute(self, jobs: Sequence[tuple[Task, Request]]) -> list[Any]:
-        """Answers in the order of the requests; what several runs ask for in the same words is computed once."""
-        known: dict[Words, int] = {}
-        first = [known.setdefault(words, i) for i, words in enumerate(worded(jobs))]
+        """Answers in the order of the requests; what several runs ask for is computed once."""
+        known: dict[Contents, int] = {}
+        # First occurrence of each request: equal ones are branches of a prefix that runs share.
+        first = [known.setdefault(content, i) for i, content in enumerate(contents(jobs))]
         asked = sorted(set(first))
         self.shared["asked"] += sum(_local_runs(r) for _, r in jobs)
         self.shared["computed"] += sum(_local_runs(jobs[i][1]) for i in asked)
@@ -143,7 +145,7 @@ class Cohort:
             groups: dict[Any, list[int]] = defaultdict(list)
             for i, (task, r) in enumerate(jobs):
                 if isinstance(r, Evaluate):
-                    groups[task.company(r)].append(i)
+                    groups[company(task, r)].append(i)
             for members in groups.values():
                 task = jobs[members[0]][0]
                 requests = [r for r in (jobs[i][1] for i in members) if isinstance(r, Evaluate)]
@@ -160,14 +162,9 @@ def _local_runs(request: Request) -> int:
     return int(np.count_nonzero(request.steps)) if isinstance(request, Train) else 0
 
 
-class _timed:
+@contextmanager
+def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
     """Adds the seconds of a block to a counter."""
-
-    def __init__(self, seconds: dict[str, float], name: str) -> None:
-        self.seconds, self.name = seconds, name
-
-    def __enter__(self) -> None:
-        self.start = perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self.seconds[self.name] += perf_counter() - self.start
+    start = perf_counter()
+    yield
+    seconds[name] += perf_counter() - start

@@ -1,34 +1,44 @@
-"""What is evaluated together, and loss and accuracy of many models on one view of the data."""
+"""Evaluation: which models are judged together, and their loss and accuracy on one view of the data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine import strategies
-from reproduce.engine.logits import taken
+from reproduce.engine.kernels import compiled
+from reproduce.engine.layout import layout_of
+from reproduce.engine.objectives import QuadraticTask
+from reproduce.engine.ops import One, Stacked
+from reproduce.engine.order import ordered
 from reproduce.engine.requests import Evaluate, Evaluated
-from reproduce.engine.words import ordered
+from reproduce.engine.strategies import choose
+from reproduce.engine.task import ClassificationTask, Task
+from reproduce.engine.trainer import demand
 from reproduce.models.model import Model
 
-if TYPE_CHECKING:
-    from reproduce.engine.task import ClassificationTask, Task
-
 Spread = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+Judged = tuple[dict[str, np.ndarray], np.ndarray | None]
+"""Metric -> its values [M], and which samples each of the models got right, [M, n]."""
+
+
+def company(task: Task, request: Evaluate) -> Hashable:
+    """Evaluations in equal company are answered together: same data, same samples in the same order, same model."""
+    own = task.test_indices is not None or request.view.startswith("held:")
+    return id(task.arena), id(task) if own else 0, request.view, request.model
 
 
 def evaluate(task: Task, requests: list[Evaluate], spread: Spread = map) -> list[Evaluated]:
-    """Answers to evaluation requests that share task, view and model; `spread` maps a function over threads.
+    """Answers to evaluation requests in the same company; `spread` maps a function over threads.
 
     Which models are judged together depends on what is asked, not on the order of the requests.
     """
     order = ordered([(task, r) for r in requests])
-    x = torch.cat([requests[i].x for i in order])
-    metrics, correct = task.evaluate(x, requests[0], spread)
+    x = torch.cat([requests[i].x for i in order])  # [M, P]
+    metrics, correct = _distance(task, x) if isinstance(task, QuadraticTask) else _judge(task, x, requests[0], spread)
     answers, at = {}, 0
     for i in order:
         end = at + len(requests[i].x)
@@ -38,14 +48,17 @@ def evaluate(task: Task, requests: list[Evaluate], spread: Spread = map) -> list
     return [answers[i] for i in range(len(requests))]
 
 
-def loss_and_accuracy(
-    task: ClassificationTask, x: Tensor, view: str, model: Model, spread: Spread
-) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Mean loss and accuracy in percent, [M] each, and which samples each model got right, [M, n]."""
-    arena = task.arena
+def _distance(task: QuadraticTask, x: Tensor) -> Judged:
+    """|x - X*| of each model."""
+    return {"distance": (x - task.arena.optimum).norm(dim=1).cpu().numpy().astype(float)}, None
+
+
+def _judge(task: ClassificationTask, x: Tensor, request: Evaluate, spread: Spread) -> Judged:
+    """Mean loss and accuracy in percent."""
+    arena, view, model = task.arena, request.view, request.model or task.problem.model
     where = task.view(view)
     features, labels = (arena.train_x, arena.train_y) if view.startswith("train") else (arena.test_x, arena.test_y)
-    strategy = strategies.choose(arena.demand(model))
+    strategy = choose(demand(arena, model))
     together, size = strategy.together(len(x), arena.problem.evaluation_batch)
     losses = torch.zeros(len(x), dtype=torch.float64)
     correct = np.empty((len(x), len(where)), dtype=bool)
@@ -58,8 +71,8 @@ def loss_and_accuracy(
     @torch.inference_mode()
     def judge(portion: tuple[slice, slice]) -> tuple[Tensor, np.ndarray]:
         models, samples = portion
-        logits = strategy.forward(model, x[models], features, where[samples])
-        y = taken(labels, where[samples])
+        logits = strategy.forward(model, x[models], features, where[samples])  # [m, b, classes]
+        y = _taken(labels, where[samples])  # [b]
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), y.repeat(len(logits)), reduction="none")
         # The largest of numbers that are none would be the first class; a loss is finite where all logits are.
         right = (logits.argmax(2) == y) & loss.view(len(logits), -1).isfinite()
@@ -69,3 +82,39 @@ def loss_and_accuracy(
         losses[models] += loss
         correct[models, samples] = right
     return {"loss": (losses / len(where)).numpy(), "accuracy": 100 * correct.mean(1)}, correct
+
+
+# --- logits [M, b, classes] of models x [M, P] on the samples `where` [b] of `features` -------------------------------
+
+
+def chains(model: Model, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
+    """Chains of layers in compiled code, one model after another."""
+    code = compiled.program(model, tuple(features.shape[1:]), features.dtype)
+    assert code is not None
+    return torch.stack([code.logits(row.contiguous(), features, where) for row in x])
+
+
+def linear(model: Model, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
+    """Softmax regression, z = x W' + b: one matrix product for all models."""
+    weight, bias = x.split(layout_of(model).sizes, dim=1)
+    flat = _taken(features, where).flatten(1)  # [b, features]
+    z = torch.addmm(bias.reshape(-1), flat, weight.reshape(-1, flat.shape[1]).t())  # [b, M * classes]
+    return z.view(len(flat), len(x), -1).transpose(0, 1)
+
+
+def network(model: Model, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
+    """Any network: the operators of one model, or those of a stack."""
+    layout, batch = layout_of(model), _taken(features, where)
+    if len(x) == 1:
+        ops = One()
+        return model.forward(ops, layout.named(x[0]), ops.images(batch)).unsqueeze(0)
+    stacked = Stacked(len(x))
+    p = dict(zip(layout.names, layout.blocks(x), strict=True))
+    return model.forward(stacked, p, stacked.images(batch.unsqueeze(0).expand(len(x), *batch.shape)))
+
+
+def _taken(values: Tensor, where: np.ndarray) -> Tensor:
+    """The entries `where` of `values`."""
+    if where[-1] - where[0] == len(where) - 1:  # consecutive samples need no copy
+        return values[int(where[0]) : int(where[-1]) + 1]
+    return values[torch.from_numpy(where).to(values.device)]

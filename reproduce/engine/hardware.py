@@ -12,7 +12,9 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-ENGINE = Path(__file__).parents[1] / "engine"
+from reproduce.errors import UserError
+
+KERNELS = Path(__file__).parent / "kernels"
 CPUINFO = Path("/proc/cpuinfo")
 
 Machine = dict[str, str | int]
@@ -26,7 +28,7 @@ def machine() -> Machine:
         "cores": os.cpu_count() or 1,
         "instructions": os.environ.get("REPRODUCE_ISA") or _instructions(flags),
         "torch": _torch(),
-        "compiler": _compiler(os.environ.get("CC") or ""),
+        "compiler": _compiler(os.environ.get("CC")),
         "kernels": _kernels(),
     }
 
@@ -59,24 +61,37 @@ def _torch() -> str:
         return "absent"
 
 
+def find_compiler(wanted: str | None) -> tuple[str, ...] | None:
+    """A C compiler as a command: `wanted`, or cc, gcc, clang, whichever is there first; UserError for an open quote."""
+    try:
+        commands = [shlex.split(wanted)] if wanted else [["cc"], ["gcc"], ["clang"]]
+    except ValueError as error:
+        raise UserError(f"CC={wanted}: {error}") from error
+    for program, *options in filter(None, commands):
+        if path := shutil.which(program):
+            return (path, *options)
+    return None
+
+
 @cache
-def _compiler(chosen: str) -> str:
-    """The first line of its `--version`; "none" where there is none."""
-    for command in [chosen] if chosen else ["cc", "gcc", "clang"]:
-        try:
-            words = shlex.split(command)
-        except ValueError:  # an open quote; whoever compiles says so
-            continue
-        if words and shutil.which(words[0]):
-            try:
-                run = subprocess.run([*words, "--version"], capture_output=True, text=True, timeout=10)
-            except (OSError, subprocess.TimeoutExpired):
-                continue
-            return " ".join(words[1:] + run.stdout.splitlines()[:1])
-    return "none"
+def version(command: tuple[str, ...]) -> str:
+    """The first line that a compiler says of itself."""
+    try:
+        said = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=20).stdout
+    except (OSError, subprocess.SubprocessError):
+        said = ""
+    return next(iter(said.splitlines()), "unknown")
+
+
+def _compiler(wanted: str | None) -> str:
+    try:
+        command = find_compiler(wanted)
+    except UserError:  # whoever compiles says so
+        command = None
+    return " ".join([*command[1:], version(command)]) if command else "none"
 
 
 @cache
 def _kernels() -> str:
-    sources = sorted(file for kind in ("c", "h") for file in ENGINE.glob(f"*.{kind}"))
+    sources = sorted(file for kind in ("c", "h") for file in KERNELS.glob(f"*.{kind}"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()[:8]

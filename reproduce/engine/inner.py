@@ -52,8 +52,9 @@ class Inner:
     def _exits(self, what: Exits, p: Params, ops: One, batch: Batch) -> Tensor:
         x, labels, weight = batch
         model: Any = self.model
-        *early, last = (z.to(self.dtype) for z in model.exit_logits(ops, p, ops.images(x)))
+        *early, last = (z.to(self.dtype) for z in model.exit_logits(ops, p, ops.images(x)))  # [.., B, classes] each
         exits, t = len(early) + 1, what.temperature
+        # 2 / (m (m + 1)) sum_j j (L_j + distill t^2 / classes KL(softmax(last / t) || softmax(z_j / t)))
         loss = exits * ops.losses(last, labels, weight)
         for j, z in enumerate(early, start=1):
             loss = loss + j * ops.losses(z, labels, weight)
@@ -65,7 +66,7 @@ class Inner:
     def _dropped(self, models: Sequence[Model], k: int, p: Params, ops: One, batch: Batch) -> Tensor:
         x, labels, weight = batch
         logits = self.model.forward(ops, p, ops.images(x)).to(self.dtype)
-        said = logits.detach().softmax(-1)
+        said = logits.detach().softmax(-1)  # the narrower network's loss is -sum said log softmax(z)
         loss = ops.losses(logits, labels, weight)
         if not isinstance(ops, Stacked):
             narrow = part(p, models[self.draws[0, k]].shapes, 0)

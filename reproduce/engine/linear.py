@@ -14,21 +14,20 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from reproduce.engine.arena import Arena
 from reproduce.engine.local import Gradients, Rows, Stepper
 from reproduce.engine.stacking import Chunk
-from reproduce.engine.task import Arena
 
 
 def sibling_run(chunk: Chunk, arena: Arena) -> Rows:
     """Train a chunk whose slots all share one batch plan; the models that theirs are compared with do not move."""
     layout = chunk.layout
-    start = chunk.stack("start")
-    assert start is not None
+    start = chunk.start
     teachers, learners = _teachers(chunk)
-    models = layout.blocks(torch.cat([start, *teachers]))
+    models = layout.blocks(torch.cat([start, *teachers]))  # weights [S + teachers, classes, F], biases [.., classes]
     s, classes, features = len(start), *models[0].shape[1:]
-    weight, bias = models[0].view(-1, features), models[1].view(-1, 1)
-    y = [block[:s] for block in models]
+    weight, bias = models[0].view(-1, features), models[1].view(-1, 1)  # one above the other
+    y = [block[:s] for block in models]  # views: a step moves `weight` and `bias`
     stepper, gradients = Stepper(chunk, y), Gradients(chunk, y)
     plan = chunk.plans.get(chunk.slots[0])
     sizes = (plan >= 0).sum(1).tolist()
@@ -39,14 +38,14 @@ def sibling_run(chunk: Chunk, arena: Arena) -> Rows:
     steps = samples.split(sizes)
     targets = [t.t().contiguous() for t in arena.onehot.index_select(0, index).split(sizes)]
     for k, (x, target) in enumerate(zip(steps, targets, strict=True)):
-        z = torch.addmm(bias, weight, x.t()).view(-1, classes, sizes[k])
+        z = torch.addmm(bias, weight, x.t()).view(-1, classes, sizes[k])  # W x' + b, [S + teachers, classes, B]
         p = z.softmax(1)
-        d = p[:s] - target
-        for a, teacher, strength in learners:
+        d = p[:s] - target  # [S, classes, B]
+        for a, teacher, strength in learners:  # the gradient of KL(p_teacher || p_a) is p_a - p_teacher
             d[a].add_(p[a] - p[teacher], alpha=strength)
         contrast.add(k, d, z)
         d = d.view(s * classes, -1).div_(sizes[k])
-        grads = [torch.mm(d, x).view(s, classes, features), d.sum(1).view(s, classes)]
+        grads = [torch.mm(d, x).view(s, classes, features), d.sum(1).view(s, classes)]  # d x, sum d
         gradients.add(k, grads)
         stepper.step(k, y, grads)
     mean, first = gradients.rows(chunk)
@@ -99,13 +98,13 @@ class _Contrast:
         """Add the term's gradient to d [S, classes, B], of logits z [S and more, classes, B], before batch means."""
         if not self.wanted:
             return
-        own, units = z.index_select(0, self.own), self.units[k]
+        own, units = z.index_select(0, self.own), self.units[k]  # [n, classes, B], [n, 2, classes, B]
         size = _length(own, 1)
-        u = (own / size).unsqueeze(1)
+        u = (own / size).unsqueeze(1)  # z / |z|
         cosines = (units * u).sum(2, keepdim=True)
-        toward, away = ((units - cosines * u) / size.unsqueeze(1)).unbind(1)
+        toward, away = ((units - cosines * u) / size.unsqueeze(1)).unbind(1)  # d cos / dz of both
         a, b = cosines.unbind(1)
-        push = self.strength / self.temperature * ((b - a) / self.temperature).sigmoid()
+        push = self.strength / self.temperature * ((b - a) / self.temperature).sigmoid()  # the slope of softplus
         d.index_add_(0, self.own, push * (away - toward))
 
 

@@ -11,21 +11,18 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from reproduce.engine.arena import Arena
 from reproduce.engine.augment import Augmentation
 from reproduce.engine.inner import Inner
 from reproduce.engine.ops import One, Stacked
 from reproduce.engine.rule import EPSILON
 from reproduce.engine.stacking import Chunk
 from reproduce.engine.still import Contrast, distillation
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Arena
 
 Blocks = list[Tensor]
 Batch = tuple[Tensor, Tensor, Tensor | None]
@@ -40,22 +37,10 @@ class Rows:
     mean_gradient: Tensor | None = None
     first_gradient: Tensor | None = None
 
-    def take(self, a: Tensor) -> Rows:
-        """The rows of these numbers."""
-        return self.each(lambda p: p.index_select(0, a))
-
-    def part(self, begin: int, end: int) -> Rows:
-        """Consecutive rows, without a copy."""
-        return self.each(lambda p: p[begin:end])
-
     def each(self, function: Callable[[Tensor], Tensor]) -> Rows:
         """`function` of all that there is."""
-        mean, first = self.mean_gradient, self.first_gradient
-        return Rows(
-            function(self.update),
-            None if mean is None else function(mean),
-            None if first is None else function(first),
-        )
+        mean, first = (x if x is None else function(x) for x in (self.mean_gradient, self.first_gradient))
+        return Rows(function(self.update), mean, first)
 
 
 class Gradients:
@@ -66,22 +51,22 @@ class Gradients:
         self.wanted = rule.mean_gradient or bool(rule.first_gradient)
         if not self.wanted:
             return
-        self.steps = chunk.steps
-        self.counts = chunk.first_counts() if rule.first_gradient else None
-        self.total = [torch.zeros_like(b) for b in like]
+        self.steps = chunk.steps  # [A]
+        self.counts = chunk.first_counts() if rule.first_gradient else None  # [A]
+        self.total = [torch.zeros_like(b) for b in like]  # sum_k g_k, blocks [A, *shape]
         self.first = [torch.zeros_like(b) for b in like] if rule.first_gradient else []
 
     def add(self, k: int, grads: Blocks) -> None:
         if not self.wanted:
             return
-        active = grads[0].shape[0]
+        active = grads[0].shape[0]  # those that have finished lie behind
         for total, g in zip(self.total, grads, strict=True):
             total[:active] += g
         if self.counts is not None:
             due = np.flatnonzero(self.counts[:active] == k + 1)
             if len(due):
                 for first, total in zip(self.first, self.total, strict=True):
-                    first[due] = total[due] / (k + 1)
+                    first[due] = total[due] / (k + 1)  # the mean of g_0, ..., g_k
 
     def rows(self, chunk: Chunk) -> tuple[Tensor | None, Tensor | None]:
         if not self.wanted:
@@ -92,7 +77,10 @@ class Gradients:
 
 
 class Stepper:
-    """y <- y - lr (1 - decay)^k v with v = momentum v + g + correction + mu (y - anchor), on blocks; v of AdamW."""
+    """y <- y - lr (1 - decay)^k v with v = momentum v + g + correction + mu (y - anchor), or the v of AdamW (rule.py).
+
+    Everything lies in blocks [A, *shape], one per parameter; what differs from client to client in columns [A, 1, ...].
+    """
 
     def __init__(self, chunk: Chunk, y: Blocks) -> None:
         self.rule = chunk.rule
@@ -113,25 +101,15 @@ class Stepper:
         column = chunk.numbers(values, y[0])
         return [column.view(-1, *[1] * (b.dim() - 1)) for b in y]
 
-    @property
-    def plain(self) -> bool:
-        """Plain SGD with one learning rate: the update is a multiple of the gradient."""
-        terms = self.correction, self.velocity, self.rates
-        return terms == (None, None, None) and not self.pull and not self.moments
-
-    def rate_at(self, k: int) -> float:
-        """The common learning rate in step k."""
-        return self.rate * (1 - self.rule.decay) ** k
-
     def step(self, k: int, y: Blocks, grads: Blocks) -> None:
         """Update the first `len(grads[i])` models of the stack in place; `grads` is consumed."""
         a = grads[0].shape[0]
-        if self.correction is not None:
+        if self.correction is not None:  # d = g + correction
             torch._foreach_add_(grads, [c[:a] for c in self.correction])
-        if self.pull:
+        if self.pull:  # d += mu (y - anchor)
             for g, b, z, mu in zip(grads, y, self.anchor, self.mu, strict=True):
                 g.addcmul_(b[:a] - z[:a], mu[:a])
-        if self.velocity is not None:
+        if self.velocity is not None:  # v = momentum v + d
             velocity = [v[:a] for v in self.velocity]
             torch._foreach_mul_(velocity, self.rule.momentum)
             torch._foreach_add_(velocity, grads)
@@ -139,8 +117,8 @@ class Stepper:
         if self.moments:
             grads = self._adamw(k, grads)
         shrink = (1 - self.rule.decay) ** k
-        if self.rates is None:
-            torch._foreach_add_([b[:a] for b in y], grads, alpha=-self.rate_at(k))
+        if self.rates is None:  # y -= lr (1 - decay)^k v
+            torch._foreach_add_([b[:a] for b in y], grads, alpha=-self.rate * shrink)
         else:
             for b, g, rate in zip(y, grads, self.rates, strict=True):
                 b[:a].addcmul_(g, rate[:a], value=-shrink)
@@ -150,9 +128,10 @@ class Stepper:
         a = grads[0].shape[0]
         first, second = ([m[:a] for m in moment] for moment in self.moments)
         b, c = self.rule.betas
-        torch._foreach_lerp_(first, grads, 1 - b)
-        torch._foreach_mul_(second, c)
+        torch._foreach_lerp_(first, grads, 1 - b)  # m = b m + (1 - b) d
+        torch._foreach_mul_(second, c)  # n = c n + (1 - c) d^2
         torch._foreach_addcmul_(second, grads, grads, 1 - c)
+        # v = m / (1 - b^(k+1)) / (sqrt(n / (1 - c^(k+1))) + EPSILON), its first factor drawn into the second
         scale = torch._foreach_sqrt(second)
         torch._foreach_mul_(scale, (1 - b ** (k + 1)) / math.sqrt(1 - c ** (k + 1)))
         torch._foreach_add_(scale, (1 - b ** (k + 1)) * EPSILON)
@@ -170,6 +149,7 @@ class Masks:
         thresholds = chunk.stack("thresholds")
         if thresholds is None:
             raise ValueError("a rule with a mask needs thresholds in the request")
+        # thresholds [A, T], one per client and tensor -> T columns [A, 1, ...]
         self.t = [t.reshape(-1, *[1] * (b.dim() - 1)) for t, b in zip(thresholds.unbind(1), y, strict=True)]
         self.some, self.all = (thresholds > 0).any(0).tolist(), (thresholds > 0).all(0).tolist()
         self.frozen = self._taken(y)
@@ -189,7 +169,7 @@ class Masks:
         return [b if m is None else b * m for b, m in zip(y, self.masks, strict=True)]
 
     def gradient(self, y: Blocks, grads: Blocks) -> Blocks:
-        """g m (1 + 2|y|t / (|y|+t)^2), fiarse eq. (3); without `amplify` g m. `grads` is consumed."""
+        """g m (1 + 2 |y| t / (|y| + t)^2), fiarse eq. (3); without `amplify` g m. `grads` is consumed."""
         a = y[0].shape[0]
         for g, b, m, t, positive in zip(grads, y, self.masks, self.t, self.all, strict=True):
             if m is None:
@@ -197,9 +177,9 @@ class Masks:
             g.mul_(m)
             if self.rule.amplify:
                 size, t = b.abs(), t[:a]
-                bottom = (size + t).square_()
+                bottom = (size + t).square_()  # (|y| + t)^2
                 factor = size.mul_(2).mul_(t).div_(bottom)
-                if not positive:
+                if not positive:  # 0 / 0 where t = 0 and y = 0
                     factor.masked_fill_(t == 0, 0)
                 g.mul_(factor.add_(1))
         return grads
@@ -210,16 +190,18 @@ class Data:
 
     def __init__(self, chunk: Chunk, arena: Arena, plain: bool) -> None:
         self.arena, self.plain = arena, plain
-        self.index = chunk.batches()
-        self.counts = (self.index >= 0).sum(2)
-        self.full = self.index.shape[2]
+        self.index = chunk.batches()  # [A, K, B], -1 for padding
+        self.counts = (self.index >= 0).sum(2)  # b of each step, [A, K]
+        self.full = self.index.shape[2]  # B
         self.augment = Augmentation(list(chunk.slots), arena, self.full)
 
     def step(self, k: int, active: int) -> Batch:
-        """x, y and, where batches of different size meet, the weights 1/b of the samples (0 for padding)."""
+        """x [a, b, ...], y [a, b] and, where batches of different size meet, weights 1/b of the samples [a, b], 0 for
+        padding. A single model goes without the axis a.
+        """
         counts = self.counts[:active, k]
         b = int(counts.max())
-        index = self.index[:active, k, :b]
+        index = self.index[:active, k, :b]  # [a, b]
         weight = None
         if int(counts.min()) < b:
             keep = index >= 0
@@ -234,9 +216,8 @@ def autograd_run(chunk: Chunk, arena: Arena, precision: str = "float32") -> Rows
     """Train the chunk's clients: A models stacked, or one model with the plain operators."""
     plain = len(chunk.slots) == 1
     layout, rule = chunk.layout, chunk.rule
-    start = chunk.stack("start")
-    assert start is not None
-    y = layout.blocks(start)
+    start = chunk.start  # [A, P]
+    y = layout.blocks(start)  # the iterates, one block [A, *shape] per parameter
     stepper, gradients = Stepper(chunk, y), Gradients(chunk, y)
     masks = Masks(chunk, y) if rule.mask else None
     data = Data(chunk, arena, plain)
@@ -245,9 +226,9 @@ def autograd_run(chunk: Chunk, arena: Arena, precision: str = "float32") -> Rows
     contrast = Contrast(chunk, start) if rule.contrast else None
     inner = Inner(chunk, partial(reduced, precision, arena.device)) if rule.inner is not None else None
     for k in range(int(chunk.steps.max())):
-        a = chunk.active(k)
+        a = chunk.active(k)  # longest first: the first a of them still train
         now = [b[:a] for b in y]
-        weights = masks.effective(now) if masks else now
+        weights = masks.effective(now) if masks else now  # y * m
         # One model goes without the axis of the stack, whose gradient would be copied into zeros.
         leaves = [(b[0] if plain else b).detach().requires_grad_() for b in weights]
         ops = One(generators[:1], data.full) if plain else Stacked(a, generators[:a], data.full)
@@ -255,13 +236,13 @@ def autograd_run(chunk: Chunk, arena: Arena, precision: str = "float32") -> Rows
         if inner is not None:
             loss = partial(inner.loss, k, leaves, ops)
         grads = _gradient(loss, leaves, data.step(k, a), plain and layout.model.separable, bool(layout.buffers))
-        grads = [g[None] for g in grads] if plain else grads
+        grads = [g[None] for g in grads] if plain else grads  # [a, *shape] each
         if masks:
             grads = masks.gradient(now, grads)
         with torch.no_grad():
             gradients.add(k, grads)
             stepper.step(k, y, grads)
-            for name, new in ops.buffers.items():
+            for name, new in ops.buffers.items():  # running statistics, which have no gradient
                 y[layout.names.index(name)][:a] = new
     del leaves, grads, weights  # large, and no longer wanted
     mean, first = gradients.rows(chunk)
@@ -323,5 +304,5 @@ def reduced(precision: str, device: torch.device) -> AbstractContextManager[obje
     """Autocast for "bfloat16"; the backward pass follows the types of the forward pass. float64 is left alone."""
     if precision != "bfloat16":
         return nullcontext()
-    # Without the cache of casts: it would keep tensors of a captured step alive outside of it.
+    # Without the cache of casts: parameters are new tensors in every step, so that it would serve nobody.
     return torch.autocast(device.type, torch.bfloat16, cache_enabled=False)

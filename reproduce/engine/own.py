@@ -5,10 +5,10 @@ The algorithms of this package are functions of the run's state, and tests hold 
 - draw from the global generators of torch, NumPy and `random`: each of its steps finds them seeded by what it decides
   (run seed, round, hook, turn), and leaves them, and the libraries' settings, as they were;
 - change in place what a clock remembers or other runs share: it works on copies, and what it can reach of the data, of
-  the clock's entries in the state and of the history is compared after every step;
+  the clock's entries in the state and of the history is compared before and after every hook;
 - remember something outside the run's state, on its object, its class or its module, which other seeds would see and a
-  resumption would not: what it can reach is compared after every step and evaluation, and a change is an error; caches
-  of functions and properties are emptied before every step;
+  resumption would not: what it can reach is compared likewise, and a change is an error; caches of functions and
+  properties are emptied before every step;
 - change the state before the last request of a round, which a resumption would do twice: an error too.
 
 What is not seen here, the time or a generator without a seed, is seen when its first rounds are trained once more
@@ -19,13 +19,11 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -33,19 +31,16 @@ from torch import Tensor
 from reproduce.declare import inputs
 from reproduce.declare.experiment import Experiment, own_files
 from reproduce.engine import surroundings, traces
-from reproduce.engine.asked import check, checked_cohort, checked_model, checked_weights
-from reproduce.engine.kept import Rows, appended, contents, crc, of_clock, rows, unkept
-from reproduce.engine.requests import Evaluate, listed
+from reproduce.engine.asked import check, checked_hooks, checked_metrics, checked_model, checked_models, short
+from reproduce.engine.kept import State, appended, contents, of_clock, rows, unkept
+from reproduce.engine.requests import listed
+from reproduce.engine.task import Env
 from reproduce.errors import OwnCodeError
 from reproduce.streams import globally
 
-if TYPE_CHECKING:
-    from reproduce.engine.requests import Evaluated
-    from reproduce.engine.task import Env
-
-State = dict[str, Any]
 DATA = ("train_x", "train_y", "test_x", "test_y", "e", "h", "optimum")
 """The tensors of an arena that all runs share."""
+Play = Generator[Any, Any, None]
 
 
 def guarded(experiment: Experiment, seed: int) -> Any:
@@ -60,9 +55,7 @@ class Own:
     def __init__(self, experiment: Experiment, seed: int, files: set[str]) -> None:
         self._algorithm, self._seed, self._files = deepcopy(experiment.algorithm), seed, files
         self._clocks = {"status", "round", "done", *experiment.clock.memory}
-        inner = getattr(self._algorithm, "algorithm", self._algorithm)  # of one in parts
-        for name, look in (("choose", checked_cohort), ("message_weights", checked_weights)):
-            object.__setattr__(inner, name, _looked_at(getattr(inner, name), look))
+        self._hooks = checked_hooks(getattr(self._algorithm, "algorithm", self._algorithm))  # of one in parts
         self._loaded = self._modules()
         self._known, self._data = self._traces(self._loaded), dict[str, Any]()
 
@@ -73,74 +66,78 @@ class Own:
 
     def setup(self, env: Env, state: State) -> None:
         state["x"] = state["x"].clone()
-        self._called("setup", env, state, self._algorithm.setup, env, state)
+        self._called("setup", env, state, env, state)
 
     def fingerprinted(self, state: State, scratch: State) -> None:
-        self._called("fingerprinted", None, state, self._algorithm.fingerprinted, state, scratch)
+        self._called("fingerprinted", None, state, state, scratch)
 
     def norms(self, steps: Any, lr: float) -> Any:
-        return self._called("norms", None, {}, self._algorithm.norms, steps, lr)
+        return self._called("norms", None, {}, steps, lr)
 
-    def round(self, env: Env, state: State, now: Any) -> Generator[Any, Any, None]:
+    def round(self, env: Env, state: State, now: Any) -> Play:
         state["x"] = state["x"].clone()
         return self._played("round", env, state, self._algorithm.round(env, state, _copied(now)))
 
-    def aggregation(self, env: Env, state: State, arrivals: Any) -> Generator[Any, Any, None]:
+    def aggregation(self, env: Env, state: State, arrivals: Any) -> Play:
         state["x"] = state["x"].clone()
         return self._played("aggregation", env, state, self._algorithm.aggregation(env, state, _copied(arrivals)))
 
     def models(self, env: Env, state: State) -> Mapping[str, Any]:
         before = contents(state)
-        found = self._called("models", env, state, self._algorithm.models, env, state)
-        if not isinstance(found, Mapping) or not found or not all(isinstance(key, str) for key in found):
-            raise OwnCodeError(f"`models` gives a mapping from words to models [P], not {_short(found)}")
+        found = self._called("models", env, state, env, state)
         self._unchanged(before, state, "models")
-        for x in found.values():
-            check(env.task, Evaluate(_model(x)[None]) if not isinstance(x, Evaluate) else x)
-        return found
+        return checked_models(env.task, found)
 
-    def metrics(self, env: Env, state: State, answers: Mapping[str, Evaluated]) -> list[tuple[str, str, float]]:
-        found = self._called("metrics", env, state, lambda: list(self._algorithm.metrics(env, state, answers)))
-        finite = all(np.isfinite(v).all() for answer in answers.values() for v in answer.metrics.values())
-        _check_metrics(found, finite)
-        self._look(env, whole=True)
-        return found
+    def metrics(self, env: Env, state: State, answers: Mapping[str, Any]) -> list[tuple[str, str, float]]:
+        found = self._called("metrics", env, state, env, state, answers, whole=True)
+        return checked_metrics(found, all(np.isfinite(v).all() for a in answers.values() for v in a.metrics.values()))
 
     # --- around them --------------------------------------------------------------------------------------------------
 
-    def _called(self, hook: str, env: Env | None, state: State, function: Callable[..., Any], *arguments: Any) -> Any:
-        self._look(env)
-        before = (of_clock(state, self._clocks), rows(state)) if state else None
-        traces.clear(self._algorithm, self._modules())
-        with self._keyed(hook, state, 0):
-            found = function(*arguments)
-        if before:
-            self._left(hook, *before, state)
-        return found
+    def _called(self, hook: str, env: Env | None, state: State, *arguments: Any, whole: bool = False) -> Any:
+        with self._watched(hook, env, state, whole), self._keyed(hook, state, 0):
+            found = getattr(self._algorithm, hook)(*arguments)
+            return list(found) if isinstance(found, Iterator) else found
 
-    def _played(self, hook: str, env: Env, state: State, play: Generator[Any, Any, None]) -> Generator[Any, Any, None]:
+    def _played(self, hook: str, env: Env, state: State, play: Play) -> Play:
         if not hasattr(play, "send"):
-            raise OwnCodeError(f"`{hook}` is a generator of requests, not {_short(play)}")
-        self._look(env)
-        before, clocks, answer = contents(state), (of_clock(state, self._clocks), rows(state)), None
-        for turn in itertools.count():
-            traces.clear(self._algorithm, self._modules())
-            try:
-                with self._keyed(hook, state, turn):
-                    request = play.send(answer)
-            except StopIteration:
-                break
-            self._unchanged(before, state, hook)
-            for asked in listed(request):
-                check(env.task, asked, distinct=hook == "round")
-            answer = yield request
-        self._left(hook, *clocks, state)
+            raise OwnCodeError(f"`{hook}` is a generator of requests, not {short(play)}")
+        with self._watched(hook, env, state):
+            before, answer = contents(state), None
+            for turn in itertools.count():
+                try:
+                    with self._keyed(hook, state, turn):
+                        request = play.send(answer)
+                except StopIteration:
+                    break
+                self._unchanged(before, state, hook)
+                for asked in listed(request):
+                    check(env.task, asked, distinct=hook == "round")
+                answer = yield request
         state["x"] = checked_model(env.task, state["x"])
+
+    @contextmanager
+    def _watched(self, hook: str, env: Env | None, state: State, whole: bool = False) -> Iterator[None]:
+        """Raises OwnCodeError for what a hook leaves otherwise than it may; whole: look at all numbers of the data."""
         self._look(env)
+        clocks, history = of_clock(state, self._clocks), rows(state.get("history", []))
+        yield
+        after = of_clock(state, self._clocks)
+        if changed := sorted(name for name in clocks.keys() | after if clocks.get(name) != after.get(name)):
+            raise OwnCodeError(f'`{hook}` changes state["{changed[0]}"], which is the clock\'s: use another name')
+        if state and not appended(history, state.get("history", [])):
+            raise OwnCodeError(f"`{hook}` changes the history, to which rows may be added only")
+        for name in ("x", "work") if state else ():
+            if name not in state:
+                raise OwnCodeError(f'`{hook}` removes state["{name}"]')
+        if wrong := unkept({n: value for n, value in state.items() if n not in {"history", *self._clocks}}):
+            raise OwnCodeError(wrong)
+        self._look(env, whole)
 
     @contextmanager
     def _keyed(self, hook: str, state: State, turn: int) -> Iterator[None]:
-        """Global generators seeded by what is decided, settings as they were; notes what is read meanwhile."""
+        """Global generators seeded by what is decided, caches empty, settings as they were; notes what is read."""
+        traces.clear(self._algorithm, self._modules())
         key = "hook", hook, self._seed, state.get("round", 0), state.get("opened", 0) + 1, turn
         with surroundings.kept(), globally(*key), inputs.watched(self._files):
             yield
@@ -152,33 +149,20 @@ class Own:
                 "`aggregate`, after training, may change it"
             )
 
-    def _left(self, hook: str, before: dict[str, str], history: Rows, state: State) -> None:
-        """Raises OwnCodeError if the clock's entries of a state are others, or if it holds what cannot be kept."""
-        after = of_clock(state, self._clocks)
-        if changed := sorted(name for name in before.keys() | after if before.get(name) != after.get(name)):
-            raise OwnCodeError(f'`{hook}` changes state["{changed[0]}"], which is the clock\'s: use another name')
-        if not appended(history, state):
-            raise OwnCodeError(f"`{hook}` changes the history, to which rows may be added only")
-        for name in ("x", "work"):
-            if name not in state:
-                raise OwnCodeError(f'`{hook}` removes state["{name}"]')
-        if wrong := unkept({n: value for n, value in state.items() if n not in {"history", *self._clocks}}):
-            raise OwnCodeError(wrong)
-
     # --- what it can reach --------------------------------------------------------------------------------------------
+
+    def _modules(self) -> traces.Modules:
+        """The user's modules that are loaded now."""
+        return {n: m for n, m in list(sys.modules.items()) if str(getattr(m, "__file__", "")) in self._files}
 
     def _traces(self, modules: traces.Modules) -> dict[str, str]:
         """A digest of each thing that the code can remember by: fields of its object, names of its modules."""
-        mine = {n: v for n, v in vars(self._algorithm).items() if not hasattr(v, "looked_at")}
+        mine = {n: v for n, v in vars(self._algorithm).items() if n not in self._hooks}
         mine = {n: v for n, v in mine.items() if not traces.cached(self._algorithm, n)}
         found = {f"its own `{name}`": traces.digest(value, modules) for name, value in mine.items()}
         for module in modules.values():
             found |= traces.of_module(module, modules)
         return found
-
-    def _modules(self) -> traces.Modules:
-        """The user's modules that are loaded now."""
-        return {n: m for n, m in list(sys.modules.items()) if str(getattr(m, "__file__", "")) in self._files}
 
     def _look(self, env: Env | None = None, whole: bool = False) -> None:
         """Raises OwnCodeError if something outside the state is not what it was; whole: of data all numbers."""
@@ -188,25 +172,13 @@ class Own:
             self._known |= traces.of_module(modules[name], modules)
         self._loaded = modules
         changed = sorted(name for name in self._known.keys() | now if self._known.get(name) != now.get(name))
-        if env is not None:
-            shared = _shared(env, whole)
-            changed += [name for name, value in shared.items() if self._data.setdefault(name, value) != value]
+        shared = {} if env is None else _shared(env, whole)
+        changed += [name for name, value in shared.items() if self._data.setdefault(name, value) != value]
         if changed:
             raise OwnCodeError(
                 f"it changes {' and '.join(changed)}, so that its numbers would depend on the other runs and on a "
                 'resumption: what it remembers belongs into the state, `state["name"] = ...` in `setup`'
             )
-
-
-def _looked_at(hook: Callable[..., Any], look: Callable[..., Any]) -> Callable[..., Any]:
-    """The hook, whose answer is checked."""
-
-    @wraps(hook)
-    def called(env: Env, now: Any, *rest: Any, **named: Any) -> Any:
-        return look(hook(env, now, *rest, **named), *rest, *named.values())
-
-    called.looked_at = True  # type: ignore[attr-defined]
-    return called
 
 
 def _shared(env: Env, whole: bool) -> dict[str, Any]:
@@ -217,47 +189,17 @@ def _shared(env: Env, whole: bool) -> dict[str, Any]:
         for kind, owner in (("env", env), ("env.task", task), ("env.task.arena", arena))
     }
     arrays = [task.weights, task.samples, *getattr(task, "indices", ())]
-    found["env.task's weights, samples or indices"] = [crc(a) for a in arrays]
+    found["env.task's weights, samples or indices"] = [traces.crc(a) for a in arrays]
     for name in DATA:
         if isinstance(value := getattr(arena, name, None), Tensor):
             found[f"env.task.arena.{name}"] = id(value), value._version
             if whole:
-                found[f"numbers of env.task.arena.{name}"] = crc(value.detach().cpu().contiguous().numpy())
+                found[f"numbers of env.task.arena.{name}"] = traces.crc(value)
     return found
 
 
 def _copied(record: Any) -> Any:
     """The record with arrays and tensors of its own."""
     values = {f.name: getattr(record, f.name) for f in dataclasses.fields(record)}
-    return dataclasses.replace(
-        record, **{n: deepcopy(v) for n, v in values.items() if isinstance(v, np.ndarray | Tensor)}
-    )
-
-
-def _model(x: Any) -> Tensor:
-    if not isinstance(x, Tensor) or x.dim() != 1:
-        raise OwnCodeError("`models` gives a vector [P], or an `Evaluate`, for each key")
-    return x
-
-
-def _check_metrics(found: list[Any], finite: bool) -> None:
-    """Raises OwnCodeError unless these are (metric, key, value), each once; finite: are the models' answers finite?"""
-    names = []
-    for row in found:
-        try:
-            metric, key, value = row
-            number = float(value)
-        except (TypeError, ValueError) as error:
-            raise OwnCodeError(f"`metrics` gives (metric, key, value), not {_short(row)}") from error
-        if not isinstance(metric, str) or not isinstance(key, str):
-            raise OwnCodeError(f"`metrics` gives (metric, key, value) with two words first, not {_short(row)}")
-        if finite and not math.isfinite(number):
-            raise OwnCodeError(f"`metrics` gives {number} for {metric}, though what the models say is finite")
-        names.append((metric, key))
-    if not names or len(set(names)) < len(names):
-        raise OwnCodeError("`metrics` gives nothing" if not names else "`metrics` gives a metric and key twice")
-
-
-def _short(value: Any) -> str:
-    text = f"{type(value).__name__} {value!r}"
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    own = {n: deepcopy(v) for n, v in values.items() if isinstance(v, np.ndarray | Tensor)}
+    return dataclasses.replace(record, **own)

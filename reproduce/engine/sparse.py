@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from reproduce.engine.arena import Arena
 from reproduce.engine.layout import Layout
 from reproduce.engine.local import Rows, autograd_run
 from reproduce.engine.stacking import Chunk, Slot
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Arena
 
 
 def sparse_run(chunk: Chunk, arena: Arena, precision: str = "float32") -> Rows:

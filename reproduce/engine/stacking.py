@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -19,10 +18,8 @@ from reproduce.data.batches import Indices
 from reproduce.engine.layout import Layout
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
+from reproduce.engine.task import Task
 from reproduce.streams import rng
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Task
 
 
 @dataclass(frozen=True)
@@ -114,6 +111,13 @@ class Chunk:
     def has(self, field: str) -> bool:
         """Does any of the slots' requests bring `field`?"""
         return any(getattr(s.request, field) is not None for s in self.slots)
+
+    @property
+    def start(self) -> Tensor:
+        """Where the local runs start, [A, P]."""
+        start = self.stack("start")
+        assert start is not None
+        return start
 
     def stack(self, field: str) -> Tensor | None:
         """[A, P] of a request field ("start", "correction", "anchor", "thresholds"); None if no slot has it.

@@ -43,12 +43,7 @@ class Stopping:
 
     @property
     def wish(self) -> bool:
-        """Shall the training end?"""
-        return bool(self.signal) or self.orphaned
-
-    @property
-    def orphaned(self) -> bool:
-        """Is the workflow that began the training gone?"""
+        """Shall the training end? Also where the workflow that began it is gone."""
         try:
             if self.workflow:
                 os.kill(self.workflow, 0)
@@ -56,7 +51,7 @@ class Stopping:
             return True
         except OSError:  # it is another user's
             pass
-        return False
+        return bool(self.signal)
 
     def _asked(self, number: int, frame: FrameType | None) -> None:
         self.signal = number

@@ -7,13 +7,11 @@ Which is fastest, as measured (`python -m benchmarks choice` prints it again, fo
     kernel       softmax up to 10,000 numbers: a compiled loop; bound by the interpreter otherwise
     siblings     softmax, larger: one matrix product per batch for all runs on the same batches
     compiled     chains of layers up to 30 MMAC: compiled, a sample or a channel per vector lane
-    dense        one hidden layer: stacks of 10 clients, gradients written out
     stacked      networks up to 3.6 MMAC, of texts up to 12: stacks of 5 clients, grouped convolutions, channels-last
     sequential   larger networks: one client at a time; at the arithmetic peak already
-    reference    never chosen: the oracle of the tests
 
-`kernel` and `compiled` need a CPU and a C compiler; where there is none, the ones below them take over. On CUDA stacks
-hold as many models as their share of the memory does (memory.py), and steps may run as captured graphs (graphs.py).
+`kernel` and `compiled` need a CPU and a C compiler; where there is none, the ones below them take over. On CUDA only
+the size of a stack is another one (docs/gpu.md: what to measure there).
 
 Nothing here imports torch, because the plan asks too (cost.py); the functions are named and looked up when called.
 """
@@ -26,8 +24,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from reproduce.engine import memory
-from reproduce.engine.requests import PLAIN, asked
+from reproduce.engine.requests import PLAIN
 from reproduce.engine.rule import SGD_TERMS, Rule
 from reproduce.errors import UserError, unknown
 from reproduce.models.model import Model
@@ -39,8 +36,8 @@ if TYPE_CHECKING:
     from reproduce.engine.local import Rows
     from reproduce.engine.stacking import Chunk, Plans, Slot
 
-STACK = 5
-"""Models per stack on a CPU."""
+STACK = {"cpu": 5, "cuda": 32}
+"""Models per stack; never measured on CUDA."""
 SMALL = 10_000
 """Parameters of a softmax up to which compiled code is faster than matrix products."""
 COMPILED = 30_000_000
@@ -65,19 +62,15 @@ PARTS = frozenset({"model", "inner"})
 class Demand:
     """All that a choice depends on.
 
-    model: a `Model`, None for a quadratic; rule, asked: of the request (`requests.asked`); batch: samples per step;
-    sample: shape of one; device: "cpu" or "cuda", with `memory` bytes; itemsize: bytes of a number; vector: bytes of a
-    vector of the compiled code, 0 where there is none for this type of number; chain: has the model a compiled form.
+    model: a `Model`, None for a quadratic; asked: of the request (`requests.asked`); sample: shape of one; device:
+    "cpu" or "cuda"; vector: bytes of a vector of the compiled code, 0 where there is none for this type of number;
+    chain: has the model a compiled form.
     """
 
     model: Any
-    rule: Rule = PLAIN
     asked: frozenset[str] = frozenset()
-    batch: int = 0
     sample: tuple[int, ...] = ()
     device: str = "cpu"
-    memory: int = 0
-    itemsize: int = 4
     vector: int = 0
     chain: bool = False
 
@@ -106,7 +99,7 @@ class Strategy:
     key: by what slots with equally many steps are sorted (None: by nothing); mixed: may a chunk hold several keys?
     free: fields of the rule in which the slots of a chunk may differ. single: fields of the request that must be the
         same for all slots of a chunk, so that requests with one of them stay apart.
-    precisions: reduced precisions that it applies. captured: does it run as a graph on CUDA?
+    precisions: reduced precisions that it applies.
     logits: the function that evaluates models, "module:name"; together: models, and samples, that it evaluates at a
         time, from the number of models and the problem's batch for evaluation.
     """
@@ -122,8 +115,7 @@ class Strategy:
     free: frozenset[str] = frozenset({"mu"})
     single: frozenset[str] = frozenset()
     precisions: frozenset[str] = frozenset()
-    captured: bool = False
-    logits: str = "reproduce.engine.logits:network"
+    logits: str = "reproduce.engine.evaluate:network"
     together: Callable[[int, int], tuple[int, int]] = lambda models, batch: (1, batch)
 
     def obstacle(self, work: Demand) -> str:
@@ -138,21 +130,9 @@ class Strategy:
         """The part of a rule that all slots of a chunk must share."""
         return _without(rule, self.free)
 
-    def check(self, chunk: Chunk) -> None:
-        """Raises ValueError if the chunk has a slot that this strategy does not serve, or slots that may not meet."""
-        requests = list({id(slot.request): slot.request for slot in chunk.slots}.values())
-        for request in requests:
-            others = sorted(asked(request) - self.serves)
-            if others or self.shared(request.rule) != self.shared(requests[0].rule):
-                what = f"does not serve {', '.join(others)}" if others else "was handed slots with different rules"
-                raise ValueError(f"strategy '{self.name}' {what}")
-        if len(requests) > 1 and any(self.single & asked(request) for request in requests):
-            raise ValueError(f"strategy '{self.name}' was handed requests together that must stay apart")
-
     def train(self, chunk: Chunk, home: Any, **options: Any) -> Rows:
-        """Train a chunk on its arena; `check` comes first."""
-        self.check(chunk)
-        return pkgutil.resolve_name(self.code)(chunk, home, **options)
+        """Train a chunk on its arena, all of whose slots `choose` gave to this strategy."""
+        return pkgutil.resolve_name(self.code)(chunk, home, **options)  # type: ignore[no-any-return]
 
     def forward(self, model: Any, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
         """Logits [M, b, classes] of models x [M, P] on the samples `where` [b] of `features`."""
@@ -164,24 +144,8 @@ def _without(rule: Rule, names: frozenset[str]) -> Rule:
     return replace(rule, **{name: getattr(PLAIN, name) for name in names})
 
 
-def _stack(cpu: int) -> Callable[[Demand, int], int]:
-    """Models per stack: `cpu` of them on the CPU, what the device's memory allows on CUDA."""
-
-    def size(work: Demand, slots: int) -> int:
-        if work.device == "cpu":
-            return cpu
-        each = memory.model_bytes(work.model, work.sample, work.batch, work.rule, work.itemsize)
-        return memory.stack_size(each, work.memory)
-
-    return size
-
-
 def _softmax(work: Demand) -> bool:
     return work.model is not None and work.model.kind == "softmax"
-
-
-def _dense(work: Demand) -> bool:
-    return work.model is not None and work.model.kind == "dense"
 
 
 def _network(work: Demand) -> bool:
@@ -194,13 +158,12 @@ _STACKED = Strategy(
     serves=NEEDED | PARTS | SGD | ADAMW | DISTILLATION | CONTRAST | SECOND | MASKS,
     fits=lambda work: _network(work) and work.model.kind != "alone",
     best=lambda work: macs(work.model, work.sample) <= (LARGE_TEXTS if work.model.trimmed else LARGE),
-    size=_stack(STACK),
+    size=lambda work, slots: STACK[work.device],
     # Batch statistics forbid padding: only clients with equal batches meet.
     key=lambda work, plans: plans.lengths if work.model.batch_statistics else None,
     mixed=False,
     single=frozenset({"teacher"}),
     precisions=frozenset({"tf32", "bfloat16"}),
-    captured=True,
     together=lambda models, batch: (8, batch),  # enough to fill the caches of one core
 )
 
@@ -223,13 +186,13 @@ TABLE = (
     ),
     Strategy(
         name="kernel",
-        code="reproduce.engine.kernel:kernel_run",
+        code="reproduce.engine.kernels.softmax:kernel_run",
         serves=NEEDED | {"model"} | SGD,
         fits=lambda work: _softmax(work) and work.device == "cpu" and work.vector > 0,
         best=lambda work: work.model.parameters <= SMALL,
         size=lambda work, slots: max(4, -(-slots // 8)),
         key=lambda work, plans: plans.numbering(),
-        logits="reproduce.engine.logits:linear",
+        logits="reproduce.engine.evaluate:linear",
         together=lambda models, batch: (models, max(batch, 2000)),
     ),
     Strategy(
@@ -243,29 +206,18 @@ TABLE = (
         # Siblings may have different teachers, or none.
         free=frozenset({"mu", "distill", "contrast", "temperature"}),
         precisions=frozenset({"tf32"}),
-        logits="reproduce.engine.logits:linear",
+        logits="reproduce.engine.evaluate:linear",
         together=lambda models, batch: (models, max(batch, 2000)),
     ),
     Strategy(
         name="compiled",
-        code="reproduce.engine.compiled:compiled_run",
+        code="reproduce.engine.kernels.compiled:compiled_run",
         serves=NEEDED | {"model"} | SGD,
         fits=lambda work: work.device == "cpu" and work.vector > 0 and work.chain,
-        # Vectors of 16 bytes do not outrun the libraries' matrix products.
-        best=lambda work: macs(work.model, work.sample) <= COMPILED and (work.vector > 16 or not _dense(work)),
+        best=lambda work: macs(work.model, work.sample) <= COMPILED,
         size=lambda work, slots: max(1, slots // 16),
-        logits="reproduce.engine.logits:compiled",
+        logits="reproduce.engine.evaluate:chains",
         together=lambda models, batch: (1, 1000),
-    ),
-    Strategy(
-        name="dense",
-        code="reproduce.engine.dense:dense_run",
-        serves=NEEDED | {"model"} | SGD,
-        fits=_dense,
-        size=_stack(2 * STACK),
-        precisions=frozenset({"tf32"}),
-        captured=True,
-        together=lambda models, batch: (8, batch),
     ),
     _STACKED,
     replace(
@@ -276,15 +228,6 @@ TABLE = (
         size=lambda work, slots: 1,
         key=lambda work, plans: None,
         together=lambda models, batch: (1, batch),
-    ),
-    Strategy(
-        name="reference",
-        code="reproduce.engine.reference:reference_run",
-        serves=NEEDED | PARTS | SGD | ADAMW | DISTILLATION | CONTRAST | SECOND | MASKS,
-        fits=_network,
-        best=lambda work: False,
-        size=lambda work, slots: 1,
-        precisions=frozenset({"tf32"}),
     ),
 )
 """Best first: where several can compute something, `choose` takes the first that says it is the best."""

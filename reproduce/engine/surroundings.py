@@ -16,6 +16,14 @@ import torch
 from reproduce.errors import OwnCodeError
 
 PACKAGE = "reproduce"
+_SETTINGS: Any = (
+    (torch.get_default_dtype, torch.set_default_dtype),
+    (torch.get_default_device, torch.set_default_device),
+    (torch.is_grad_enabled, torch.set_grad_enabled),
+    (torch.get_num_threads, torch.set_num_threads),
+    (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+)
+"""How settings of torch are asked for and made."""
 _PRODUCTS: Any = (torch.backends.mkldnn.matmul, torch.backends.cuda.matmul)  # type: ignore[attr-defined]
 """Where the precision of matrix products is set, which `machine.fast_products` does."""
 
@@ -23,15 +31,15 @@ _PRODUCTS: Any = (torch.backends.mkldnn.matmul, torch.backends.cuda.matmul)  # t
 @contextmanager
 def kept() -> Iterator[None]:
     """Settings of torch, NumPy and Python are afterwards as they were: types, threads, warnings, the folder."""
-    before, errors, folder = _settings(), np.geterr(), os.getcwd()
+    before, errors, folder = [ask() for ask, _ in _SETTINGS], np.geterr(), os.getcwd()
     products = [p.fp32_precision for p in _PRODUCTS]  # the older function that asks cannot be used beside these
     with warnings.catch_warnings():
         try:
             yield
         finally:
-            for (name, arguments), (_, now) in zip(before.items(), _settings().items(), strict=True):
-                if arguments != now:
-                    getattr(torch, name)(*arguments)
+            for (ask, put), value in zip(_SETTINGS, before, strict=True):
+                if ask() != value:
+                    put(value)
             if products != [p.fp32_precision for p in _PRODUCTS]:
                 torch.set_float32_matmul_precision("highest")
                 for place, precision in zip(_PRODUCTS, products, strict=True):
@@ -40,17 +48,6 @@ def kept() -> Iterator[None]:
             np.seterr(**errors)
             with suppress(OSError):  # a folder that is gone
                 os.chdir(folder)
-
-
-def _settings() -> dict[str, tuple[Any, ...]]:
-    """Function of torch that makes a setting -> its arguments now."""
-    return {
-        "set_default_dtype": (torch.get_default_dtype(),),
-        "set_default_device": (torch.get_default_device(),),
-        "set_grad_enabled": (torch.is_grad_enabled(),),
-        "set_num_threads": (torch.get_num_threads(),),
-        "use_deterministic_algorithms": (torch.are_deterministic_algorithms_enabled(),),
-    }
 
 
 @contextmanager

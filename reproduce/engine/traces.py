@@ -1,15 +1,20 @@
-"""What Python code can remember by: a digest of an object and of whatever can be reached from it."""
+"""What Python code can remember by: a digest of an object and of whatever can be reached from it.
+
+It is the digest of a pickle that nobody reads. pickle knows containers, attributes, slots and cycles; what it would
+refuse, or would only name, is said here: a user's classes and functions, generators, tensors, locks.
+"""
 
 from __future__ import annotations
 
+import copyreg
 import hashlib
-import itertools
 import pickle
 import types
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+import zlib
+from collections.abc import Mapping
 from contextvars import ContextVar
-from functools import cached_property, partial
+from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,12 +23,13 @@ from torch import Tensor
 
 Modules = Mapping[str, types.ModuleType]
 """Those whose code is looked into, by name."""
+HOLDERS = types.FunctionType | types.BuiltinFunctionType | type | staticmethod | classmethod | property
 
 
 def digest(value: Any, modules: Modules) -> str:
     """Of what `value` is, whatever can be reached from it included; of others' code and types only the name."""
     told = hashlib.blake2b()
-    _tell(value, told.update, modules, {})
+    _Told(modules, told).dump(value)
     return told.hexdigest()
 
 
@@ -31,6 +37,15 @@ def of_module(module: types.ModuleType, modules: Modules) -> dict[str, str]:
     """Name -> digest of what a module holds."""
     held = {n: v for n, v in list(vars(module).items()) if not (n.startswith("__") and n.endswith("__"))}
     return {f"`{name}` of {module.__name__}.py": digest(value, modules) for name, value in held.items()}
+
+
+def crc(numbers: Tensor | np.ndarray) -> int | str:
+    """A checksum of the numbers of a tensor or an array; of a sparse tensor what it prints."""
+    if isinstance(numbers, Tensor):
+        if numbers.layout is not torch.strided:
+            return repr(numbers)
+        numbers = numbers.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
+    return zlib.crc32(np.ascontiguousarray(numbers).tobytes()) if numbers.size else 0
 
 
 def cached(owner: Any, name: str) -> bool:
@@ -50,111 +65,70 @@ def clear(value: Any, modules: Modules) -> None:
                     function.cache_clear()
 
 
-def _tell(value: Any, say: Callable[[bytes], object], modules: Modules, seen: dict[int, tuple[int, Any]]) -> None:
-    say(f"\0{type(value).__qualname__}\0".encode())
-    if value is None or isinstance(value, str | bytes | int | float | complex | np.generic):
-        return _say(repr(value), say)
-    if id(value) in seen:
-        return _say(str(seen[id(value)][0]), say)
-    seen[id(value)] = len(seen), value
-    for inner in _parts(value, modules):
-        if isinstance(inner, bytes):
-            say(inner)
-        else:
-            _tell(inner, say, modules, seen)
+def _object() -> None:
+    """What a pickle here says that an object is made by, whose parts follow."""
 
 
-def _say(text: str, say: Callable[[bytes], object]) -> None:
-    say(text.encode("utf-8", "surrogatepass"))
+class _Told(pickle.Pickler):
+    """Objects as (what makes them, arguments, state); the state may lead back to the object."""
 
+    def __init__(self, modules: Modules, told: Any) -> None:
+        super().__init__(SimpleNamespace(write=told.update), protocol=5)
+        self.modules = modules
 
-def _parts(value: Any, modules: Modules) -> Iterator[Any]:
-    """What makes up an object: bytes, or other objects."""
-    if isinstance(value, Tensor):
-        yield from (str((value.dtype, value.shape)).encode(), _numbers(value), value.grad if value.is_leaf else None)
-        yield dict(getattr(value, "__dict__", {}))
-    elif isinstance(value, torch.Generator):
-        yield value.get_state().numpy().tobytes()
-    elif isinstance(value, np.ndarray) and value.dtype != object:
-        yield from (str((value.dtype, value.shape)).encode(), np.ascontiguousarray(value).tobytes())
-    elif isinstance(value, set | frozenset):
-        yield from sorted(digest(v, modules).encode() for v in value)
-    elif isinstance(value, types.ModuleType):
-        yield value.__name__.encode()
-    elif isinstance(value, type | types.FunctionType | types.MethodType | staticmethod | classmethod | property):
-        yield from _code(value, modules)
-    elif isinstance(value, partial):
-        yield from (value.func, value.args, value.keywords, vars(value))
-    elif isinstance(value, types.GeneratorType):
-        frame = value.gi_frame
-        yield from (str(frame.f_lasti).encode(), dict(frame.f_locals)) if frame else (b"ended",)
-    elif type(value).__module__ == "itertools":
-        yield repr(value).encode()
-    elif isinstance(value, ContextVar):
-        yield value.get(None)
-    else:
-        yield from _instance(value, modules)
+    def reducer_override(self, value: Any) -> Any:
+        if value is _object:
+            return NotImplemented
+        parts = self._parts(value)
+        return self._reduced(value) if parts is None else (_object, (), (type(value).__qualname__, *parts))
 
+    def _parts(self, value: Any) -> tuple[Any, ...] | None:
+        """What makes up an object that pickle does not know as it is meant here; None for one that it knows."""
+        if isinstance(value, Tensor):
+            grad = value.grad if value.is_leaf else None
+            return str(value.dtype), tuple(value.shape), crc(value), grad, dict(getattr(value, "__dict__", {}))
+        if isinstance(value, torch.Generator):
+            return (value.get_state().numpy().tobytes(),)
+        if isinstance(value, types.GeneratorType):
+            frame = value.gi_frame
+            return (frame.f_lasti, dict(frame.f_locals)) if frame else ("ended",)
+        if isinstance(value, types.ModuleType):
+            return (value.__name__,)
+        if isinstance(value, ContextVar):
+            return (value.get(None),)
+        if type(value).__module__ == "itertools":
+            return (repr(value),)
+        return self._code(value) if isinstance(value, HOLDERS) else None
 
-def _code(value: Any, modules: Modules) -> Iterator[Any]:
-    """Functions and classes: of a user's own all that they hold, of others the name."""
-    if isinstance(value, types.MethodType | staticmethod | classmethod):
-        yield from (getattr(value, "__self__", None), value.__func__)
-    elif isinstance(value, property):
-        yield from (value.fget, value.fset)
-    else:
-        yield value.__qualname__.encode()
-        mine = value.__module__ in modules
-        if mine and isinstance(value, type):
-            yield from (v for n, v in vars(value).items() if not n.startswith("__") or callable(v))
-        elif mine:
-            cells = [c.cell_contents for c in value.__closure__ or () if _filled(c)]
-            yield from (value.__code__.co_code, value.__defaults__, value.__kwdefaults__, cells, vars(value))
+    def _code(self, value: Any) -> tuple[Any, ...]:
+        """Functions and classes: of a user's own all that they hold, of others the name."""
+        if isinstance(value, staticmethod | classmethod):
+            return (value.__func__,)
+        if isinstance(value, property):
+            return value.fget, value.fset
+        name = f"{value.__module__}.{value.__qualname__}"
+        if value.__module__ not in self.modules:
+            owner = getattr(value, "__self__", None)
+            return name, None if isinstance(owner, types.ModuleType) else owner
+        if isinstance(value, type):
+            return name, {n: v for n, v in vars(value).items() if not n.startswith("__") or callable(v)}
+        cells = [c.cell_contents for c in value.__closure__ or () if _filled(c)]
+        return name, value.__code__.co_code, value.__defaults__, value.__kwdefaults__, cells, vars(value)
 
-
-def _instance(value: Any, modules: Modules) -> Iterator[Any]:
-    """Other objects: what containers hold, attributes and slots, what iterators go on with, else what is pickled."""
-    kind, known = type(value), False
-    if isinstance(value, Mapping):
-        yield from itertools.chain.from_iterable(value.items())
-        known = True
-    elif isinstance(value, list | tuple | np.ndarray):
-        yield from value
-        known = True
-    if kind.__module__ in modules:
-        yield from (
-            ((n, v) for n, v in vars(value).items() if not cached(value, n)) if hasattr(value, "__dict__") else ()
-        )
-        for c in kind.__mro__:
-            names = vars(c).get("__slots__", ())
-            for name in (names,) if isinstance(names, str) else names:
-                private = name.startswith("__") and not name.endswith("__")
-                real = f"_{c.__name__.lstrip('_')}{name}" if private else name
-                if not real.startswith("__"):
-                    yield real, getattr(value, real, None)
-    elif not known:
-        packed = _pickled(value)
-        yield packed or kind.__qualname__.encode()
-        if packed is None:
-            yield dict(getattr(value, "__dict__", {}))
-            if hasattr(value, "__next__"):
-                yield from _left(value)
-
-
-def _left(iterator: Any) -> Iterator[Any]:
-    """What an iterator that cannot be pickled as a whole (`map` of a lambda) is made of."""
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            yield from iterator.__reduce__()[1]
-    except TypeError:
-        return
-
-
-def _numbers(tensor: Tensor) -> bytes:
-    tensor = tensor.detach().cpu()
-    if tensor.layout is not torch.strided:
-        return repr(tensor).encode()
-    return tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+    def _reduced(self, value: Any) -> Any:
+        """What pickle would say, without values of a user's cached properties; of what it refuses the attributes."""
+        kind = type(value)
+        try:
+            known = copyreg.dispatch_table.get(kind)
+            found: Any = known(value) if known else value.__reduce_ex__(5)
+        except Exception:  # whatever another package's object raises
+            return _object, (), (kind.__qualname__, dict(getattr(value, "__dict__", {})))
+        if isinstance(found, str):  # the name of a constant
+            return _object, (), (kind.__qualname__, found)
+        if kind.__module__ in self.modules and len(found) > 2 and isinstance(found[2], dict):
+            state = {n: v for n, v in found[2].items() if not cached(value, n)}
+            return (*found[:2], state, *found[3:])
+        return found
 
 
 def _filled(cell: types.CellType) -> bool:
@@ -162,12 +136,3 @@ def _filled(cell: types.CellType) -> bool:
         return cell.cell_contents is not cell
     except ValueError:
         return False
-
-
-def _pickled(value: Any) -> bytes | None:
-    """Another package's object as bytes; None if it cannot be."""
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            return pickle.dumps(value, protocol=5)
-    except Exception:  # whatever another package's object raises
-        return None

@@ -2,7 +2,7 @@
 
 How each is computed says strategies.py. A request's strategy follows from the request alone; slots meet in a chunk only
 if they have the same strategy, data, model and rule. Requests are taken in an order that their contents decide
-(words.py), each chunk is computed by one thread with one intra-op thread, and sums are added in chunk order: the result
+(order.py), each chunk is computed by one thread with one intra-op thread, and sums are added in chunk order: the result
 depends neither on the number of threads nor on the order of the requests.
 """
 
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -21,15 +21,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine import graphs, strategies
-from reproduce.engine.graphs import Lanes
+from reproduce.engine import strategies
+from reproduce.engine.arena import Arena
+from reproduce.engine.kernels.compiled import program
+from reproduce.engine.kernels.library import available, level
+from reproduce.engine.layout import layout_of
 from reproduce.engine.local import Rows
 from reproduce.engine.machine import fast_products, keep_heap, set_cuda_arithmetic
+from reproduce.engine.objectives import Objectives
+from reproduce.engine.order import ordered
 from reproduce.engine.requests import Train, Trained, asked
 from reproduce.engine.stacking import Chunk, Plans, Slot
 from reproduce.engine.strategies import Demand, Strategy
 from reproduce.engine.task import Task
-from reproduce.engine.words import ordered
+from reproduce.models.model import Model
 
 
 @dataclass
@@ -50,15 +55,11 @@ class Trainer:
     """Runs Train requests with `threads` workers.
 
     strategy: forces one way of computing (tests and benchmarks). precision: see `settings.PRECISIONS`.
-    graphs: run the strategies that can be captured as steps on fixed buffers; None: on CUDA, where they are captured.
     `used` says how it was computed, for the provenance.
     """
 
-    def __init__(
-        self, threads: int = 1, strategy: str = "auto", precision: str = "float32", graphs: bool | None = None
-    ) -> None:
-        self.forced, self.arithmetic, self.graphs = strategies.check(strategy), precision, graphs
-        self.lanes = cache(Lanes)
+    def __init__(self, threads: int = 1, strategy: str = "auto", precision: str = "float32") -> None:
+        self.forced, self.arithmetic = strategies.check(strategy), precision
         self.used: set[str] = set()
         torch.set_num_threads(1)
         keep_heap()
@@ -87,12 +88,13 @@ class Trainer:
         order = ordered(jobs)
         collectors = {i: Collector(*jobs[i]) for i in order}
         plans = Plans()
+        # buckets: what may train together; calls: chunks of these, one per thread at a time
         calls = [call for bucket in self._buckets(jobs, order) for call in self._calls(bucket, plans)]
         for (chunk, _, owners), (rows, cpu) in zip(calls, self.spread(_clocked, calls), strict=True):
-            steps = np.array([slot.steps for slot in chunk.slots])
+            steps = np.array([slot.steps for slot in chunk.slots])  # processor time is shared out by steps
             for owner, share in zip(owners, cpu * steps / steps.sum(), strict=True):
                 collectors[owner].cpu += share
-            row = torch.tensor([slot.row for slot in chunk.slots], device=rows.update.device)
+            row = torch.tensor([slot.row for slot in chunk.slots], device=rows.update.device)  # places in the requests
             for owner, row_of, rows_of in _by_owner(owners, row, rows):
                 collectors[owner].add(row_of, rows_of)
         return [collectors[i].result() for i in range(len(jobs))]
@@ -116,35 +118,22 @@ class Trainer:
         """The bucket's slots, longest first, cut into chunks."""
         strategy, work, slots = bucket.strategy, bucket.work, bucket.slots
         home, size = slots[0].task.arena, strategy.size(work, len(slots))
-        layout: Any = home.layout_of(work.model)
+        layout: Any = layout_of(work.model) if work.model else home.layout
         order = sorted(range(len(slots)), key=lambda i: -slots[i].steps)
         if key := strategy.key(work, plans):
             order = sorted(order, key=lambda i: (-slots[i].steps, key(slots[i])))
         together = None if key is None or strategy.mixed else (lambda i: key(slots[i]))
         for part in _cut(order, size, together):
             chunk = Chunk([slots[i] for i in part], layout, plans)
-            yield chunk, self._call(strategy, chunk, home, size), [bucket.owners[i] for i in part]
+            yield chunk, self._call(strategy, chunk, home), [bucket.owners[i] for i in part]
 
-    def _call(self, strategy: Strategy, chunk: Chunk, home: Any, size: int) -> Callable[[], Rows]:
+    def _call(self, strategy: Strategy, chunk: Chunk, home: Any) -> Callable[[], Rows]:
         """The call that trains `chunk`; notes in `used` how."""
-        cuda = home.device.type == "cuda"
-        how = [strategy.name]
-        if self.arithmetic in strategy.precisions and (cuda or self.arithmetic == "bfloat16"):
-            how.append(self.arithmetic)
-        if cuda and strategy.captured and size > 1:
-            how.append(f"{size} at most")
+        reduces = self.arithmetic in strategy.precisions
+        applied = reduces and (home.device.type == "cuda" or self.arithmetic == "bfloat16")
+        self.used.add(f"{strategy.name}+{self.arithmetic}" if applied else strategy.name)
         options = {"precision": self.arithmetic} if "bfloat16" in strategy.precisions else {}
-        run = partial(strategy.train, chunk, home, **options)
-        if strategy.captured and (cuda if self.graphs is None else self.graphs):
-            obstacle = graphs.obstacle(chunk, home)
-            how.append(f"no graph: {obstacle}" if obstacle else "graph")
-            if not obstacle:
-                strategy.check(chunk)
-                run = partial(self.lanes(home.device).graph, chunk, home, strategy.name, self.arithmetic)
-        if cuda and home.problem.model and "graph" not in how:
-            run = partial(self.lanes(home.device).eager, run)
-        self.used.add("+".join(how))
-        return run
+        return partial(strategy.train, chunk, home, **options)
 
 
 def _clocked(call: Call) -> tuple[Rows, float]:
@@ -153,9 +142,24 @@ def _clocked(call: Call) -> tuple[Rows, float]:
     return call[1](), time.thread_time() - before
 
 
+def demand(home: Arena | Objectives, model: Model | None, terms: frozenset[str] = frozenset()) -> Demand:
+    """What the strategy is chosen by that trains `model` on this data; without `terms`, that evaluates it."""
+    if not isinstance(home, Arena):
+        return Demand(None, terms, device=home.device.type)
+    sample, here, cpu = home.problem.sample.shape, level(), home.device.type == "cpu"
+    return Demand(
+        model,
+        terms,
+        sample=sample,
+        device=home.device.type,
+        vector=here.width if cpu and here and available(home.dtype) else 0,
+        chain=cpu and model is not None and program(model, sample, home.dtype) is not None,
+    )
+
+
 def demand_of(task: Task, request: Train) -> Demand:
     """What the strategy of a request is chosen by. Raises ValueError if the request lacks what its rule needs."""
-    return task.arena.demand(request.model or task.problem.model, request.rule, asked(request))
+    return demand(task.arena, request.model or task.problem.model, asked(request))
 
 
 def _cut(order: list[int], size: int, key: Callable[[int], object] | None) -> Iterator[list[int]]:
@@ -175,9 +179,9 @@ def _by_owner(owners: list[int], row: Tensor, rows: Rows) -> Iterator[tuple[int,
     order = np.argsort(of, kind="stable")
     ends = [*np.flatnonzero(np.diff(of[order])) + 1, len(of)]
     sorting = torch.from_numpy(order).to(row.device)
-    row, rows = row[sorting], rows.take(sorting)
+    row, rows = row[sorting], rows.each(lambda x: x.index_select(0, sorting))
     for begin, end in itertools.pairwise([0, *ends]):
-        yield int(of[order[begin]]), row[begin:end], rows.part(begin, end)
+        yield int(of[order[begin]]), row[begin:end], rows.each(lambda x, own=slice(begin, end): x[own])  # type: ignore[misc]
 
 
 KEEP = 16 << 20

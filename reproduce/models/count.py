@@ -14,7 +14,7 @@ class Count:
     features).
 
     After a forward pass `layers` lists (layer, kind, output shape, parameters), `macs` are the multiply-accumulates of
-    one sample, and `chain` says whether it is a chain of layers such as can be compiled (`engine.compiled`).
+    one sample, and `chain` says whether it is a chain of layers such as can be compiled (`engine.kernels`).
     """
 
     def __init__(self, shapes: Shapes) -> None:

@@ -244,7 +244,7 @@ class ImageNetResNet(Model):
     """torchvision's ResNet-18 or ResNet-34 with linear layers before the classifier (dynamic_init).
 
     depth: 18 or 34. projection: sizes of the layers between the pooled features (512) and the classifier; their last
-    output is the representation. init: "imagenet" reads the backbone's tensors from a file (engine/weights.py);
+    output is the representation. init: "imagenet" reads the backbone's tensors from a file (weights.py);
     "random" is Kaiming-normal by fan-out, and the last scale of each block starts at 0. width: channels of the first
     stage; other widths than 64 have no stored weights.
     """

@@ -13,10 +13,10 @@ import torch
 
 from reproduce.declare import inputs
 from reproduce.declare.experiment import Experiment, Panel, code, own_files
-from reproduce.engine import library
 from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.cost import estimate
+from reproduce.engine.kernels import library
 from reproduce.engine.machine import peak_memory
 from reproduce.engine.progress import Progress
 from reproduce.engine.stopping import Stopping
@@ -28,6 +28,7 @@ from reproduce.settings import settings
 from reproduce.store.results import write_results
 
 
+@library.own_level()
 def train_job(
     panel: Panel, experiments: Sequence[Experiment], scale: str, paper: str, job: str, digest: str, output: Path
 ) -> None:

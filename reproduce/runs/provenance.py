@@ -11,8 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from reproduce.engine import library
 from reproduce.engine.hardware import machine
+from reproduce.engine.kernels import library
 
 PACKAGE = Path(__file__).parent.parent
 ELSEWHERE = (

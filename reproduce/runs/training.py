@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,21 +48,7 @@ def train(job: plan.Job, output: Path | None = None) -> None:
     if settings().to_target:
         job = replace(job, experiments=tuple(e.to_target for e in job.experiments))
     digest = plan.digest_of(job, settings().precision)
-    with _own_instructions():
-        train_job(job.panel, job.experiments, job.scale, job.paper, job.name, digest, path)
-
-
-@contextmanager
-def _own_instructions() -> Iterator[None]:
-    """A resumed job keeps the instruction set that it was begun with; what the same process trains next does not."""
-    names = ("REPRODUCE_ISA", "CC")
-    before = {name: os.environ[name] for name in names if name in os.environ}
-    try:
-        yield
-    finally:
-        for name in names:
-            os.environ.pop(name, None)
-        os.environ.update(before)
+    train_job(job.panel, job.experiments, job.scale, job.paper, job.name, digest, path)
 
 
 def _add(job: plan.Job, part: plan.Job, path: Path) -> None:
@@ -80,8 +64,7 @@ def _add(job: plan.Job, part: plan.Job, path: Path) -> None:
     digest = plan.digest_of(part, settings().precision)
     added = settings().store / "checkpoints" / f"{job.scale}-{job.paper}-{job.name}-{digest}.parquet"
     if not (added.is_file() and results.provenance(added)):
-        with _own_instructions():
-            train_job(part.panel, part.experiments, job.scale, job.paper, job.name, digest, added)
+        train_job(part.panel, part.experiments, job.scale, job.paper, job.name, digest, added)
     with locked(path.parent):
         now = results.standing(job)
         if results.part(job) is part:

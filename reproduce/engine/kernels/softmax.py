@@ -6,22 +6,19 @@ regression on a9a costs less than one torch operator.
 
 from __future__ import annotations
 
-import ctypes
-
 import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine.library import LINE, Descent, aligned, library
+from reproduce.engine.arena import Arena
+from reproduce.engine.kernels.library import LINE, Descent, aligned, call, library
 from reproduce.engine.local import Rows
 from reproduce.engine.stacking import Chunk
-from reproduce.engine.task import Arena
 
 
 def kernel_run(chunk: Chunk, arena: Arena) -> Rows:
     """Train a chunk in compiled code; CPU only."""
-    start = chunk.stack("start")
-    assert start is not None
+    start = chunk.start
     rule, dtype = chunk.rule, arena.dtype
     classes, features = chunk.layout.shapes[0]
     arena.labels_below(classes)
@@ -40,7 +37,7 @@ def kernel_run(chunk: Chunk, arena: Arena) -> Rows:
     def unpack(packed: Tensor) -> Tensor:
         return torch.cat([packed[:, :, :features].flatten(1), packed[:, :, features]], dim=1)
 
-    out = pack(start)
+    out = pack(start)  # moved in place
     assert out is not None
     anchor = chunk.stack("anchor")
     wanted = rule.mean_gradient or bool(rule.first_gradient)
@@ -75,13 +72,10 @@ def _run(chunk: Chunk, arena: Arena, x: Tensor, out: Tensor, vectors: tuple[Tens
     g = aligned(classes * width, out.dtype)
     names, share = np.empty((2, plan.shape[2]), dtype=np.int64), aligned(plan.shape[2], out.dtype)
     steps = np.ascontiguousarray(chunk.steps, dtype=np.int64)
-    integers, pointer = ctypes.c_int64, ctypes.c_void_p
-    library(out.dtype).softmax_runs(
-        *(pointer(x.data_ptr()), integers(width), pointer(arena.train_y.data_ptr())),
-        *(pointer(plan.ctypes.data), integers(plan.shape[1]), integers(plan.shape[2]), pointer(plan_of.ctypes.data)),
-        *(pointer(steps.ctypes.data), integers(slots), integers(classes), pointer(out.data_ptr())),
-        *((Descent * slots)(*rows), pointer(z.data_ptr()), pointer(g.data_ptr())),
-        *(pointer(names[0].ctypes.data), pointer(names[1].ctypes.data), pointer(share.data_ptr())),
+    call(
+        library(out.dtype).softmax_runs,
+        *(x, width, arena.train_y, plan, plan.shape[1], plan.shape[2], plan_of),
+        *(steps, slots, classes, out, (Descent * slots)(*rows), z, g, names[0], names[1], share),
     )
 
 

@@ -2,7 +2,7 @@
 
 One source serves every vector unit: a *level* names the instructions that a library may use, and with them the width of
 a vector and the number of its registers (vectors.h). The machine's level is what torch finds; REPRODUCE_ISA asks for a
-lower one. Results depend on the level, not on the processor, so a job can be resumed elsewhere.
+lower one, and a job that is resumed keeps its own (`keep`). Results depend on the level, not on the processor.
 
 Libraries are kept under names that change with the sources, the compiler and the level, in the package's own folder or
 the user's cache; a name ends with the checksum of the file, and one that has another is built again. Without a compiler
@@ -16,23 +16,22 @@ import ctypes
 import hashlib
 import os
 import platform
-import re
-import shlex
-import shutil
 import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from reproduce import files
+from reproduce.engine import hardware
 from reproduce.errors import UserError, unknown
 
 HERE = Path(__file__).parent
@@ -41,8 +40,6 @@ HEADERS = tuple(HERE / name for name in ("vectors.h", "network.h", "linear.h"))
 FLAGS = ("-O3", "-ffp-contract=fast", "-std=gnu11", "-shared", "-fPIC", "-w")
 EXACT = ("-O2", "-ffp-contract=off", "-std=gnu11", "-shared", "-fPIC", "-w")
 TYPES = {torch.float32: ("float", "int32_t", "-DSINGLE"), torch.float64: ("double", "int64_t")}
-FUNCTION = re.compile(rb"^(?!static|INLINE|typedef)[A-Za-z][\w ]*[ *](\w+)\((?!.*\);$)", re.MULTILINE)
-"""What a C source defines for others: a line that begins with its type and is no declaration."""
 PATIENCE = 300
 """Seconds after which a compiler counts as hanging."""
 
@@ -88,6 +85,19 @@ def addresses(values: Sequence[int]) -> Any:
     return (ctypes.c_void_p * len(values))(*values)
 
 
+def call(function: Any, *arguments: Any) -> None:
+    """A C function on whole numbers (int64_t), tensors and arrays (where their numbers begin), and what ctypes made."""
+
+    def handed(value: Any) -> Any:
+        if isinstance(value, int):
+            return ctypes.c_int64(value)
+        if isinstance(value, Tensor):
+            return ctypes.c_void_p(value.data_ptr())
+        return ctypes.c_void_p(value.ctypes.data) if isinstance(value, np.ndarray) else value
+
+    function(*map(handed, arguments))
+
+
 def aligned(size: int, dtype: torch.dtype) -> Tensor:
     """Zeros that start at a multiple of the widest vector, as the vectors of the C sources must."""
     memory = torch.zeros(size + LINE // dtype.itemsize, dtype=dtype)
@@ -108,8 +118,8 @@ def levels() -> tuple[str, ...]:
 
 
 def level() -> Level | None:
-    """The level in force: the machine's highest, or REPRODUCE_ISA; UserError if the machine cannot execute that."""
-    wanted, here = os.environ.get("REPRODUCE_ISA"), levels()
+    """The level in force: the machine's highest, REPRODUCE_ISA, or what is kept; UserError if that cannot be."""
+    wanted, here = _kept.replace("none", "") or os.environ.get("REPRODUCE_ISA"), levels()
     if not wanted:
         return LEVELS[here[-1]] if here else None
     if wanted not in LEVELS:
@@ -117,6 +127,31 @@ def level() -> Level | None:
     if wanted not in here:
         raise UserError(f"REPRODUCE_ISA={wanted}: this machine can execute {', '.join(here) or 'none of the levels'}")
     return LEVELS[wanted]
+
+
+_kept = ""  # the level of a job that is resumed; "none": it was begun without compiled code
+
+
+def keep(isa: str) -> str:
+    """Compute at the level `isa` from now on, as a job did that is resumed ("none": without compiled code).
+
+    Where this machine cannot, it goes on at its own level, and that is what is returned, in words; else "".
+    """
+    global _kept
+    if isa == "none" or (isa in levels() and compiler()):
+        _kept = isa
+    here = how()["isa"]
+    return "" if here == isa else f"begun with {isa} instructions, goes on with {here}: rounding differs from here on"
+
+
+@contextlib.contextmanager
+def own_level() -> Iterator[None]:
+    """A job: what it keeps ends with it."""
+    global _kept
+    try:
+        yield
+    finally:
+        _kept = ""
 
 
 # --- building ---------------------------------------------------------------------------------------------------------
@@ -141,20 +176,7 @@ def how() -> dict[str, str]:
     if command is None:
         return {"isa": "none", "compiler": "none"}
     failed = [reason for key, reason in _failures.items() if key[1:] == (here, command)]
-    return {"isa": "none" if failed else here.name, "compiler": failed[0] if failed else _version(command)}
-
-
-def keep(isa: str) -> str:
-    """Compute at the level `isa` from now on, as a job did that is resumed ("none": without compiled code).
-
-    Where this machine cannot, it goes on at its own level, and that is what is returned, in words; else "".
-    """
-    if isa == "none":
-        os.environ["CC"] = "none"
-    elif isa in levels() and compiler():
-        os.environ["REPRODUCE_ISA"] = isa
-    here = how()["isa"]
-    return "" if here == isa else f"begun with {isa} instructions, goes on with {here}: rounding differs from here on"
+    return {"isa": "none" if failed else here.name, "compiler": failed[0] if failed else hardware.version(command)}
 
 
 _failures: dict[tuple[torch.dtype, Level, tuple[str, ...]], str] = {}
@@ -162,32 +184,15 @@ _failures: dict[tuple[torch.dtype, Level, tuple[str, ...]], str] = {}
 
 def compiler() -> tuple[str, ...] | None:
     """The C compiler as a command: $CC, or cc, gcc, clang, whichever is found first; CC=none does without."""
-    return _compiler(os.environ.get("CC"))
+    return None if _kept == "none" else _compiler(os.environ.get("CC"))
 
 
 @cache
 def _compiler(wanted: str | None) -> tuple[str, ...] | None:
-    if wanted == "none":
-        return None
-    try:
-        commands = [shlex.split(wanted)] if wanted else [[name] for name in ("cc", "gcc", "clang")]
-    except ValueError as error:
-        raise UserError(f"CC={wanted}: {error}") from error
-    for program, *options in filter(None, commands):
-        if path := shutil.which(program):
-            return (path, *options)
-    _say(f"CC={wanted}: there is no such program" if wanted else "there is no C compiler (cc, gcc, clang)")
-    return None
-
-
-@cache
-def _version(command: tuple[str, ...]) -> str:
-    """The first line that the compiler says of itself."""
-    try:
-        said = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=20).stdout
-    except (OSError, subprocess.SubprocessError):
-        said = ""
-    return next(iter(said.splitlines()), "unknown")
+    found = None if wanted == "none" else hardware.find_compiler(wanted)
+    if found is None and wanted != "none":
+        _say(f"CC={wanted}: there is no such program" if wanted else "there is no C compiler (cc, gcc, clang)")
+    return found
 
 
 @cache
@@ -218,42 +223,30 @@ def _exact(source: Path, command: tuple[str, ...]) -> Any:
 
 
 def _loaded(
-    name: str,
-    sources: tuple[Path, ...],
-    headers: tuple[Path, ...],
-    options: tuple[str, ...],
-    command: tuple[str, ...],
+    name: str, sources: Sequence[Path], headers: Sequence[Path], options: Sequence[str], command: tuple[str, ...]
 ) -> Any:
     """The library of the sources, built unless it is there; OSError or SubprocessError if that cannot be."""
     text = b"".join(file.read_bytes() for file in (*headers, *sources))
-    key = hashlib.sha256(text + "\0".join((*options, *command, _version(command))).encode()).hexdigest()
+    key = hashlib.sha256(text + "\0".join((*options, *command, hardware.version(command))).encode()).hexdigest()
     folder, stem = _folder(), f"{name}-{key[:16]}"
-    functions = [word.decode() for source in sources for word in FUNCTION.findall(source.read_bytes())]
     for file in sorted(folder.glob(f"{stem}-*.so")):
         try:
-            return _opened(file, functions)
+            return _opened(file)
         except OSError as error:
             print(f"not used: {file}: {error}; it is built again", file=sys.stderr)
             with contextlib.suppress(OSError):  # a folder, or a place that is read-only: it stays, and is named again
                 file.unlink()
-    return _opened(_build(folder, stem, sources, (*command, *options)), functions)
+    return _opened(_build(folder, stem, sources, (*command, *options)))
 
 
-def _opened(file: Path, functions: Sequence[str]) -> Any:
-    """A library that is what was built, by the checksum in its name: of one that was cut, a call could end the process.
-
-    OSError if it is another, or has not these functions.
-    """
+def _opened(file: Path) -> Any:
+    """A library that is what was built, by the checksum in its name; OSError if not: a call could end the process."""
     if hashlib.sha256(file.read_bytes()).hexdigest()[:16] != file.stem.rpartition("-")[2]:
         raise OSError("it is not what was built")
-    found = ctypes.CDLL(str(file))
-    for function in functions:
-        if not hasattr(found, function):
-            raise OSError(f"it has no function {function}")
-    return found
+    return ctypes.CDLL(str(file))
 
 
-def _build(folder: Path, stem: str, sources: tuple[Path, ...], call: tuple[str, ...]) -> Path:
+def _build(folder: Path, stem: str, sources: Sequence[Path], call: Sequence[str]) -> Path:
     """Compile the sources into a file of that folder, which appears when it is complete and on the disk: processes may
     do it at once. Its name is `stem` and the checksum of what is in it."""
     print(f"building {stem.rpartition('-')[0]} (once, some seconds)", file=sys.stderr)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import torch
 
+from reproduce.engine.arena import Arena
 from reproduce.engine.augment import Augmentation
 from reproduce.engine.inner import drawn
 from reproduce.engine.layout import Layout
@@ -14,7 +15,6 @@ from reproduce.engine.local import Rows
 from reproduce.engine.ops import One
 from reproduce.engine.rule import EPSILON, Exits
 from reproduce.engine.stacking import Chunk, Slot
-from reproduce.engine.task import Arena
 from reproduce.streams import rng
 
 

@@ -1,4 +1,4 @@
-"""Requests in words: which are equal, and an order of them that follows from their contents alone.
+"""Which requests are equal, and an order of them that follows from their contents alone.
 
 Sums and stacks round differently in another order. So requests are not computed in the order in which runs happened to
 ask, which a resumption may change.
@@ -11,52 +11,49 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train
 from reproduce.engine.rule import Rule
+from reproduce.engine.task import Task
 from reproduce.models.model import Model
 
-if TYPE_CHECKING:
-    from reproduce.engine.task import Task
-
-Words = tuple[bytes, ...]
+Contents = tuple[bytes, ...]
+"""Kind of request, task, its fields in their order, and, where that is not enough, digests of its tensors."""
 
 
 def ordered(jobs: Sequence[tuple[Task, Request]]) -> list[int]:
     """The positions of the requests, sorted by their contents; only equal ones stay in the order in which they come."""
-    words = worded(jobs)
-    return sorted(range(len(jobs)), key=words.__getitem__)
+    found = contents(jobs)
+    return sorted(range(len(jobs)), key=found.__getitem__)
 
 
-def worded(jobs: Sequence[tuple[Task, Request]]) -> list[Words]:
-    """What each request asks: equal words mean the same task, the same numbers, and the same tensors to the bit.
+def contents(jobs: Sequence[tuple[Task, Request]]) -> list[Contents]:
+    """What each request asks: equal contents mean the same task, the same numbers, and the same tensors to the bit.
 
     Tensors are read only where everything else is equal.
     """
-    words = [_words(task, request) for task, request in jobs]
-    alike: dict[Words, list[int]] = defaultdict(list)
-    for i, said in enumerate(words):
-        alike[said].append(i)
+    found: list[Contents] = [
+        (_NAMES[type(r)], task.name, *[_field(getattr(r, name)) for name in _FIELDS[type(r)]]) for task, r in jobs
+    ]
+    alike: dict[Contents, list[int]] = defaultdict(list)
+    for i, content in enumerate(found):
+        alike[content].append(i)
     for same in alike.values():
         if len(same) > 1:
             for i in same:
-                words[i] += _digests(jobs[i][1])
-    return words
-
-
-def _words(task: Task, request: Request) -> Words:
-    return (_NAMES[type(request)], task.name, *[_word(getattr(request, name)) for name in _FIELDS[type(request)]])
+                found[i] += _digests(jobs[i][1])
+    return found
 
 
 _FIELDS = {kind: tuple(f.name for f in fields(kind)) for kind in (Train, Gradient, Evaluate)}
 _NAMES = {kind: kind.__name__.encode() for kind in _FIELDS}
 
 
-def _word(value: Any) -> bytes:
+def _field(value: Any) -> bytes:
     """A field of a request; of a tensor the shape."""
     if value is None:
         return b""
@@ -72,8 +69,8 @@ def _declared(value: Rule | Model) -> bytes:
     return repr(value).encode()
 
 
-def _digests(request: Request) -> Words:
-    """The bits of the request's tensors, each tensor as a short word."""
+def _digests(request: Request) -> Contents:
+    """The bits of the request's tensors, each tensor as a short digest."""
     values = (getattr(request, name) for name in _FIELDS[type(request)])
     tensors = [value.detach().cpu().contiguous() for value in values if isinstance(value, torch.Tensor)]
     return tuple([hashlib.sha256(tensor.numpy().data).digest() for tensor in tensors])

@@ -15,21 +15,19 @@ import threading
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from reproduce.engine.arena import Arena
 from reproduce.engine.augment import Augmentation
+from reproduce.engine.kernels.library import Descent, addresses, aligned, call, level, library
 from reproduce.engine.layout import Layout
-from reproduce.engine.library import Descent, addresses, aligned, level, library
 from reproduce.engine.local import Rows
 from reproduce.engine.stacking import Chunk
 from reproduce.models.model import Model
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Arena
 
 PIECE = 32
 """Most samples that go through all layers together."""
@@ -242,23 +240,12 @@ class Program:
         for _, n in self.trace.masks:
             pointers.append(masks.data_ptr() + before * masks.element_size())
             before += full * n
-        function = self.library.channel_steps if wide else self.library.local_steps
-        function(
-            ctypes.byref(scratch.network),
-            ctypes.byref(run),
-            ctypes.c_int64(at),
-            ctypes.c_int64(at + len(index)),
-            ctypes.c_void_p(y.data_ptr()),
-            ctypes.c_void_p(scratch.gradient.data_ptr()),
-            self._parameters(y),
-            scratch.gradients,
-            ctypes.c_void_p(x.data_ptr()),
-            ctypes.c_void_p(labels.data_ptr()),
-            index.ctypes.data_as(ctypes.c_void_p),
-            ctypes.c_int64(batch),
-            addresses(pointers),
-            ctypes.c_int64(len(pointers)),
-            ctypes.c_int64(masks.shape[1]),
+        call(
+            self.library.channel_steps if wide else self.library.local_steps,
+            *(ctypes.byref(scratch.network), ctypes.byref(run), at, at + len(index)),
+            *(y, scratch.gradient, self._parameters(y), scratch.gradients),
+            *(x, labels, index, batch),
+            *(addresses(pointers), len(pointers), masks.shape[1]),
         )
 
     def masks(self, generator: torch.Generator, steps: int, full: int) -> Tensor:
@@ -275,14 +262,7 @@ class Program:
         out = torch.empty((len(index), self.trace.buffers[-1].channels), dtype=self.dtype)
         scratch = self._scratch(self.piece(len(index)), False)
         index = np.ascontiguousarray(index, dtype=np.int64)
-        self.library.logits(
-            ctypes.byref(scratch.network),
-            self._parameters(y),
-            ctypes.c_void_p(x.data_ptr()),
-            index.ctypes.data_as(ctypes.c_void_p),
-            ctypes.c_int64(len(index)),
-            ctypes.c_void_p(out.data_ptr()),
-        )
+        call(self.library.logits, ctypes.byref(scratch.network), self._parameters(y), x, index, len(index), out)
         return out
 
     def _parameters(self, y: Tensor) -> Any:
@@ -327,13 +307,12 @@ class Scratch:
 def compiled_run(chunk: Chunk, arena: Arena) -> Rows:
     """Train the chunk's clients one after another in compiled code."""
     code = program(chunk.layout.model, tuple(arena.train_x.shape[1:]), arena.dtype)
-    start = chunk.stack("start")
+    start = chunk.start
     assert code is not None
-    assert start is not None
     arena.labels_below(code.trace.buffers[-1].channels)
-    rule, index, steps = chunk.rule, chunk.batches(), chunk.steps
+    rule, index, steps = chunk.rule, chunk.batches(), chunk.steps  # index [A, K, B], steps [A]
     correction, anchor = chunk.stack("correction"), chunk.stack("anchor")
-    y = start.clone(memory_format=torch.contiguous_format)
+    y = start.clone(memory_format=torch.contiguous_format)  # [A, P], moved in place
     counts, generators, full = chunk.first_counts(), chunk.generators(arena.device), index.shape[2]
     wide = code.by_channel(full)
 
