@@ -1,4 +1,4 @@
-"""What a model is: a record that names a module of torch and its arguments.
+"""What a model is: a record that names a module of torch.
 
 A record is a frozen value that needs no torch. The module is traced once and becomes a graph (`graph.py`), which serves
 one client, a stack of clients, compiled code, and the counting of parameters and multiplications.
@@ -33,20 +33,15 @@ class Initial:
 
 @dataclass(frozen=True)
 class Model:
-    """A network. `make` names the callable that gives its module, "module:name"; the fields are the arguments."""
+    """A network. `make` names the callable that makes its module of this record, "module:name"."""
 
     make: ClassVar[str] = ""
     foreign: ClassVar[bool] = False
     """Is it a user's own, whose module says itself how it starts and may run by itself?"""
 
-    @property
-    def keywords(self) -> dict[str, Any]:
-        """What the callable is given."""
-        return dict(vars(self))
-
     def module(self) -> Any:
         """The module of torch, as its own code initialises it; `initial` is the law of experiments."""
-        return pkgutil.resolve_name(self.make)(**self.keywords)
+        return pkgutil.resolve_name(self.make)(self)
 
     @property
     def graph(self) -> Graph:
@@ -162,8 +157,12 @@ class Model:
 
     @property
     def exits(self) -> tuple[int, ...]:
-        """After how many of its parts there is a classifier, where it has more than one (exits.py)."""
+        """After how many of its parts there is a classifier, where it has more than one."""
         return ()
+
+    def with_exits(self, exits: tuple[int, ...]) -> Model:
+        """The same network with classifiers after these parts; ValueError if there is no such form of it."""
+        raise ValueError(f"there is no form of a {type(self).__name__} with exits")
 
     def cut(self, exits: int, width: float) -> Model:
         """The network up to exit number `exits`, with the first share `width` of every layer's channels."""

@@ -53,16 +53,12 @@ class Network(Model):
         installed = any(file.is_relative_to(sysconfig.get_path(p)) for p in ("purelib", "platlib", "stdlib"))
         return frozenset() if installed or file.is_relative_to(closure.PACKAGE) else closure.own(frozenset({file}))
 
-    @property
-    def keywords(self) -> dict[str, Any]:
-        return dict(self.arguments)
-
     def module(self, *key: int | str) -> Any:
         """The module as its own code initialises it, with what it draws by the stream of `key`."""
         from torch import nn
 
         with calling(f"the network {self.make}", "network", *key):
-            made = super().module()
+            made = pkgutil.resolve_name(self.make)(**dict(self.arguments))
         if not isinstance(made, nn.Module):
             raise UserError(f"{self.make} gives a {type(made).__name__} and no torch.nn.Module")
         return made
