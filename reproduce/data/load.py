@@ -26,7 +26,7 @@ from reproduce.files import regular, size
 from reproduce.models import weights
 from reproduce.settings import Settings
 
-PARTS = checks.PARTS
+PARTS, ARRAYS = checks.PARTS, checks.ARRAYS
 
 __all__ = ["Availability", "Dataset", "Texts", "available", "catalogue", "load", "tokenize"]
 
@@ -97,9 +97,8 @@ def load(name: str, settings: Settings) -> Dataset:
             arrays, note = decode(source, layout, settings.data)
             copy = store.write(root, name, sha256, arrays, note, stamps)
     arrays = copy.arrays()
-    x, y = [arrays[f"{part}_x"] for part in PARTS], [arrays[f"{part}_y"] for part in PARTS]
-    texts = [_texts(arrays, part) for part in PARTS]
-    return Dataset(name, x[0], y[0], x[1], y[1], source.classes, "data folder", copy.sha256, copy.note, *texts)
+    whole, texts = (arrays[k] for k in ARRAYS), (_texts(arrays, part) for part in PARTS)
+    return Dataset(name, *whole, source.classes, "data folder", copy.sha256, copy.note, *texts)
 
 
 def undamaged(root: Path, name: str, wanted: Callable[[store.Decoded], bool]) -> store.Decoded | None:
@@ -141,16 +140,14 @@ def missing(source: Source, folder: Path) -> str:
 
 def checked(arrays: Arrays, source: Source) -> Arrays:
     """`arrays` with token ids for texts; raises ValueError if they are not as the set is declared (`checks`)."""
-    for part, rows in zip(PARTS, source.sizes, strict=True):
-        texts = _texts(arrays, part)
-        if texts is not None:
+    for part in PARTS:
+        if (texts := _texts(arrays, part)) is not None:
             arrays[f"{part}_x"] = tokenize(texts)
-        x, y = arrays[f"{part}_x"], arrays[f"{part}_y"]
-        x, y = checks.samples(part, x, y, source.sample, rows, source.classes, floats=False)
-        if len(y) > 1 and y.min() == y.max():  # of a known set that is damage; of a user's own it may be meant
+    found = checks.both(arrays, source.sample, source.sizes, source.classes, floats=False)
+    for part in PARTS:  # of a known set that is damage; of a user's own it may be meant
+        if len(y := found[f"{part}_y"]) > 1 and y.min() == y.max():
             raise ValueError(f"all {part} labels are {y[0]}")
-        arrays |= {f"{part}_x": x, f"{part}_y": y}
-    return arrays
+    return arrays | found
 
 
 def of_record(record: Any) -> Dataset:
@@ -170,27 +167,22 @@ def _loaded(record: Any, own: bool) -> Dataset:
     name = type(record).__name__
     with calling(f"the data set {name}", "data") if own else nullcontext():
         data = record.load()
-        given = {key: getattr(data, key) for part in PARTS for key in (f"{part}_x", f"{part}_y")}
-        classes = data.n_classes
+        given, classes = {key: getattr(data, key) for key in ARRAYS}, data.n_classes
     texts = [getattr(data, f"{part}_text", None) for part in PARTS]
-    arrays: dict[str, Any] = {}
     try:
         if classes != record.classes:
             raise ValueError(f"it has {classes} classes; declared are {record.classes}")
+        arrays = checks.both(given, record.sample, record.sizes, record.classes, floats=True)
         for part, rows, text in zip(PARTS, record.sizes, texts, strict=True):
-            x, y = given[f"{part}_x"], given[f"{part}_y"]
-            x, y = checks.samples(part, x, y, record.sample, rows, record.classes, floats=True)
-            arrays |= {f"{part}_x": x, f"{part}_y": y}
             checks.texts(part, text, rows)
-        types = [arrays[f"{part}_x"].dtype for part in PARTS]
-        if len(record.sample.shape) == 3 and types.count(np.dtype(np.uint8)) == 1:
-            raise ValueError(f"train_x has the type {types[0]} and test_x {types[1]}; images of both have the same")
+        train, test = (arrays[f"{part}_x"].dtype for part in PARTS)
+        if len(record.sample.shape) == 3 and (train == np.uint8) != (test == np.uint8):
+            raise ValueError(f"train_x has the type {train} and test_x {test}; images of both have the same")
     except ValueError as error:
         raise UserError(f"data set {name}: {error}") from error
     sha256 = checks.summed(arrays.values(), texts) if own else data.sha256
-    said: dict[str, Any] = {f"{part}_text": text for part, text in zip(PARTS, texts, strict=True)}
     note = str(getattr(data, "note", ""))
-    return Dataset(name, **arrays, n_classes=classes, source="record", sha256=sha256, note=note, **said)
+    return Dataset(name, *(arrays[k] for k in ARRAYS), classes, "record", sha256, note, *texts)
 
 
 def decode(source: Source, layout: Files, folder: Path) -> tuple[Arrays, str]:

@@ -9,7 +9,7 @@ import operator
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -189,12 +189,10 @@ class Writer:
         """The node changes nothing."""
         self.values[node] = self.values[node.args[0]]  # type: ignore[index]
 
-    def in_images(self, node: fx.Node) -> bool:
-        return self.values[node.args[0]] in self.images  # type: ignore[index]
-
-    def featured(self, node: fx.Node) -> bool:
-        """Are these features, and no images and no samples?"""
-        return self.values[node.args[0]] > 0 and not self.in_images(node)  # type: ignore[index]
+    def given(self, node: fx.Node) -> str:
+        """What the node takes: "samples", "images" or "features"."""
+        number = self.values[node.args[0]]  # type: ignore[index]
+        return "images" if number in self.images else "features" if number else "samples"
 
     def _layer(self, node: fx.Node, name: str, m: nn.Module) -> None:
         said = f"{name} ({type(m).__name__})"
@@ -204,15 +202,23 @@ class Writer:
             raise Unknown(f"{said} takes something else than what a layer gives")
         self._known(node, name, m)
 
-    def _known(self, node: fx.Node, name: str, m: nn.Module) -> None:
+    def _known(self, node: fx.Node, name: str, m: Any) -> None:
         """The step of a layer of torch; one in place says so."""
-        kind = type(m)
-        if kind in EACH and _default(m, kind()):
+        kind, layer = type(m), LAYERS.get(type(m))
+        said = name if name.endswith("()") else f"{name} ({kind.__name__})"
+        if kind in EACH and {**vars(m), **MODES} == {**vars(kind()), **MODES}:  # with the numbers of its kind
             self.add(node, "each", function=EACH[kind])
-        elif kind in LAYERS:
-            LAYERS[kind](self, node, name, m)
+        elif kind is nn.Identity or (kind in DROPOUTS and not (m.p and m.training)):
+            self.same(node)
+        elif kind is nn.Flatten and (m.start_dim, m.end_dim) == (1, -1):
+            self.flat(node)
+        elif layer is None:
+            raise Unknown(said)
+        elif not layer.fits(m, self, node) or self.given(node) not in layer.takes:
+            raise Unknown(f"{said} of {self.given(node)}{layer.but}")
         else:
-            raise Unknown(name if name.endswith("()") else f"{name} ({kind.__name__})")
+            weighted = next(m.parameters(recurse=False), None) is not None
+            self.add(node, layer.op, name if weighted else "", layer.image, **layer.options(m))
         if getattr(m, "inplace", False):
             self._overwritten(node)
 
@@ -260,7 +266,7 @@ class Writer:
 
     def _mean(self, node: fx.Node, said: str) -> None:
         axes, keep = _arguments(node, dim=None, keepdim=False)
-        if keep or not self.in_images(node) or sorted(a % 4 for a in axes or ()) != [2, 3]:
+        if keep or self.given(node) != "images" or sorted(a % 4 for a in axes or ()) != [2, 3]:
             raise Unknown(f"{said} over other axes than those of images")
         self.add(node, "global_pool", image=False)
 
@@ -297,107 +303,77 @@ def _features(steps: tuple[Step, ...], output: int) -> int:
     return at if at and not (steps[at - 1].op == "flatten" and steps[at - 1].inputs == (0,)) else output
 
 
-def _default(m: nn.Module, plain: nn.Module) -> bool:
-    return {**vars(m), "inplace": 0, "training": 0} == {**vars(plain), "inplace": 0, "training": 0}
-
-
-def _square(said: str, *values: Any) -> list[int]:
-    """Numbers that are the same in both directions; Unknown if they are not."""
-    found = []
-    for value in values:
-        pair = tuple(value) if isinstance(value, list | tuple) else (value, value)
-        if len(pair) != 2 or pair[0] != pair[1] or not isinstance(pair[0], int):
-            raise Unknown(f"{said} is not the same in both directions")
-        found.append(pair[0])
-    return found
-
-
 # --- layers -----------------------------------------------------------------------------------------------------------
 
 
-def _conv(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-    said = f"{name} (Conv2d)"
-    if isinstance(m.padding, str) or m.padding_mode != "zeros" or m.groups != 1 or m.dilation != (1, 1):
-        raise Unknown(f"{said} with groups, dilation or another padding")
-    _, stride, padding = _square(said, m.kernel_size, m.stride, m.padding)
-    w.add(node, "conv", name, image=True, stride=stride, padding=padding)
+class Layer(NamedTuple):
+    """The operator for a kind of layer.
+
+    takes: what it may be given. image: does it give images (None: if it is given some)? fits: does the operator compute
+    what this layer does? but: what it does not. options: the operator's arguments beside tensors.
+    """
+
+    op: str
+    takes: tuple[str, ...] = ("samples", "images", "features")
+    image: bool | None = None
+    fits: Callable[[Any, Writer, fx.Node], bool] = lambda m, w, node: True
+    but: str = ""
+    options: Callable[[Any], dict[str, Any]] = lambda m: {}
 
 
-def _linear(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-    if w.in_images(node):
-        raise Unknown(f"{name} (Linear) of images")
-    w.add(node, "linear", name, image=False)
+def _square(m: Any) -> dict[str, int]:
+    """Size, stride and padding of a window; Unknown unless they are the same in both directions."""
+    found = {}
+    for name in ("kernel_size", "stride", "padding"):
+        value = getattr(m, name)
+        pair = tuple(value) if isinstance(value, list | tuple) else (value, value)
+        if len(pair) != 2 or pair[0] != pair[1] or not isinstance(pair[0], int):
+            raise Unknown(f"the {name} {value} of a {type(m).__name__} is not the same in both directions")
+        found[name.removeprefix("kernel_")] = pair[0]
+    return found
 
 
-def _norm(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-    if not m.affine or m.eps != 1e-5 or m.momentum != 0.1 or w.featured(node) or m.training != w.training:
-        raise Unknown(f"{name} (BatchNorm2d) with numbers of its own, or not in the mode of the network")
-    w.add(node, "norm", name, image=True)
-
-
-def _layer_norm(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-    known = w.featured(node)
-    plain = m.eps == 1e-5 and m.elementwise_affine and m.bias is not None and len(m.normalized_shape) == 1
-    if not plain or not known:
-        raise Unknown(f"{name} (LayerNorm) of images, or with numbers of its own")
-    w.add(node, "layer_norm", name)
-
-
-def _group_norm(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-    if not m.affine or w.featured(node):
-        raise Unknown(f"{name} (GroupNorm) not of images, or without weights")
-    w.add(node, "group_norm", name, image=True, groups=m.num_groups, eps=m.eps)
-
-
-def _window(op: str) -> Callable[[Writer, fx.Node, str, Any], None]:
-    def layer(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-        plain = not m.ceil_mode and getattr(m, "dilation", 1) == 1 and not getattr(m, "return_indices", False)
-        if not plain or not (getattr(m, "count_include_pad", True) and getattr(m, "divisor_override", None) is None):
-            raise Unknown(f"{name} ({type(m).__name__}) with numbers of its own")
-        size, stride, padding = _square(name, m.kernel_size, m.stride, m.padding)
-        w.add(node, op, image=True, size=size, stride=stride, padding=padding)
-
-    return layer
-
-
-def _global(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-    if m.output_size not in (1, (1, 1)) or not all(map(w.flattens, node.users)):
-        raise Unknown(f"{name} (AdaptiveAvgPool2d) to more than one number, or not flattened")
-    w.add(node, "global_pool", image=False)
-
-
-def _flatten(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-    if (m.start_dim, m.end_dim) != (1, -1):
-        raise Unknown(f"{name} (Flatten) of other axes")
-    w.flat(node)
-
-
-def _dropout(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-    channels = isinstance(m, nn.Dropout2d)
-    if not m.p or not m.training:
-        w.same(node)
-    elif channels != w.in_images(node) or w.values[node.args[0]] == 0:  # type: ignore[index]
-        raise Unknown(f"{name} ({type(m).__name__}) on {'features' if channels else 'images'}")
-    else:
-        w.add(node, "channel_dropout" if channels else "dropout", p=m.p)
-
-
-LAYERS: dict[type[nn.Module], Callable[[Writer, fx.Node, str, Any], None]] = {
-    nn.Conv2d: _conv,
-    nn.Linear: _linear,
-    nn.BatchNorm2d: _norm,
-    nn.LayerNorm: _layer_norm,
-    nn.GroupNorm: _group_norm,
-    nn.MaxPool2d: _window("pool"),
-    nn.AvgPool2d: _window("mean_pool"),
-    nn.AdaptiveAvgPool2d: _global,
-    nn.Flatten: _flatten,
-    nn.ReLU: lambda w, node, name, m: w.add(node, "relu"),
-    nn.Dropout: _dropout,
-    nn.Dropout2d: _dropout,
-    nn.Identity: lambda w, node, name, m: w.same(node),
-    MeanEmbedding: lambda w, node, name, m: w.add(node, "embed", name, image=False),
-}
+FLAT, SAMPLES = ("samples", "features"), ("samples", "images")
+OWN = ", with numbers of its own"
+LAYERS: dict[type[nn.Module], Layer] = {
+    nn.Conv2d: Layer(
+        "conv", image=True, but=", with groups, dilation or another padding",
+        fits=lambda m, w, node: m.padding_mode == "zeros" and m.groups == 1 and m.dilation == (1, 1),
+        options=lambda m: {name: n for name, n in _square(m).items() if name != "size"},
+    ),
+    nn.Linear: Layer("linear", FLAT, image=False),
+    nn.BatchNorm2d: Layer(
+        "norm", SAMPLES, image=True, but=f"{OWN}, or not in the mode of the network",
+        fits=lambda m, w, node: m.affine and m.eps == 1e-5 and m.momentum == 0.1 and m.training == w.training,
+    ),
+    nn.LayerNorm: Layer(
+        "layer_norm", ("features",), but=OWN,
+        fits=lambda m, w, node: m.eps == 1e-5 and m.bias is not None and len(m.normalized_shape) == 1,
+    ),
+    nn.GroupNorm: Layer(
+        "group_norm", SAMPLES, image=True, but=", without weights", fits=lambda m, w, node: m.affine,
+        options=lambda m: {"groups": m.num_groups, "eps": m.eps},
+    ),
+    nn.MaxPool2d: Layer(
+        "pool", image=True, but=OWN, options=_square,
+        fits=lambda m, w, node: not m.ceil_mode and m.dilation == 1 and not m.return_indices,
+    ),
+    nn.AvgPool2d: Layer(
+        "mean_pool", image=True, but=OWN, options=_square,
+        fits=lambda m, w, node: not m.ceil_mode and m.count_include_pad and m.divisor_override is None,
+    ),
+    nn.AdaptiveAvgPool2d: Layer(
+        "global_pool", image=False, but=" to several numbers, or not flattened",
+        fits=lambda m, w, node: m.output_size in (1, (1, 1)) and all(map(w.flattens, node.users)),
+    ),
+    nn.ReLU: Layer("relu"),
+    nn.Dropout: Layer("dropout", ("features",), options=lambda m: {"p": m.p}),
+    nn.Dropout2d: Layer("channel_dropout", ("images",), options=lambda m: {"p": m.p}),
+    MeanEmbedding: Layer("embed", image=False),
+}  # fmt: skip
+DROPOUTS = (nn.Dropout, nn.Dropout2d)
+MODES = {"inplace": 0, "training": 0}
+"""What two layers that compute the same may differ in."""
 AS_LAYERS: dict[str, Callable[..., nn.Module]] = {
     "relu": nn.ReLU,
     "max_pool2d": nn.MaxPool2d,
