@@ -71,19 +71,17 @@ class BytePairs:
 
     def _stored(self, data: Path) -> Pairs:
         """Those of the model's folder."""
-        for file in FILES:
-            if folder := weights.hub_folder(self.name, data, file):
-                break
-        else:
-            otherwise = "or declare byte pairs of the texts (no name)"
-            raise MissingData(self.name, weights.missing_on_hub(self.name, data, " or ".join(FILES), otherwise))
+        found = next(filter(None, (weights.find(self.name, data, file) for file in FILES)), None)
+        if found is None:
+            otherwise = "declare byte pairs of the texts (no name)"
+            raise MissingData(self.name, weights.missing(self.name, data, " or ".join(FILES), otherwise))
         try:
-            if file == "merges.txt":
-                vocabulary, merges = models.BPE.read_file(str(folder / "vocab.json"), str(folder / file))
-                return vocabulary, merges
-            return _model(json.loads((folder / file).read_text(encoding="utf-8")))
+            if found.name == "tokenizer.json":
+                return _model(json.loads(found.read_text(encoding="utf-8")))
+            vocabulary, merges = models.BPE.read_file(str(found.with_name("vocab.json")), str(found))
+            return vocabulary, merges
         except Exception as error:  # the library raises its own
-            raise UserError(f"{folder / file} holds no byte pairs ({error}); copy it again") from error
+            raise UserError(f"{found} holds no byte pairs ({error}); copy it again") from error
 
 
 def _trained(texts: Sequence[str], size: int) -> Pairs:

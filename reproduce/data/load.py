@@ -51,9 +51,9 @@ def catalogue() -> tuple[Source, ...]:
 def available(name: str, settings: Settings) -> Availability:
     """Where the data set, or the stored weights, of a name stand, without reading them. UserError for unknown names."""
     if weights.known(name):
-        path = weights.find(name, settings)
+        path = weights.find(name, settings.data)
         if path is None:
-            return Availability(name, "missing", "", weights.missing(name, settings))
+            return Availability(name, "missing", "", weights.missing(name, settings.data))
         return Availability(name, "present", str(path), "checked when read")
     source = find_source(name)
     if source.embedded:

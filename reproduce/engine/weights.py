@@ -30,9 +30,9 @@ def stored(layout: Layout, settings: Settings) -> Stored:
     name = layout.model.pretrained
     if not name:
         return Stored({}, {})
-    path = find(name, settings)
+    path = find(name, settings.data)
     if path is None:
-        raise MissingData(name, missing(name, settings))
+        raise MissingData(name, missing(name, settings.data))
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     if name in FILES and not sha256.startswith(FILES[name].split("-")[1].split(".")[0]):
         raise UserError(f"{path} is damaged: its SHA-256 is {sha256}; delete it and fetch it again")
