@@ -17,9 +17,9 @@ from reproduce.data.batches import Batches, Fixed
 from reproduce.data.bytepairs import BytePairs
 from reproduce.data.checks import declaration
 from reproduce.data.sample import Sample
-from reproduce.data.sources import SOURCES
+from reproduce.data.sources import find_source
 from reproduce.declare.values import frozen, positive, seed, whole
-from reproduce.errors import UserError, unknown
+from reproduce.errors import UserError
 from reproduce.models.model import Model
 from reproduce.streams import rng
 
@@ -179,9 +179,7 @@ class Classification:
     @property
     def source(self) -> Any:
         """The record of the data: `sample`, `sizes`, `classes`."""
-        if isinstance(self.data, str) and self.data not in SOURCES:
-            raise unknown("data set", self.data, SOURCES)
-        return SOURCES[self.data] if isinstance(self.data, str) else self.data
+        return find_source(self.data) if isinstance(self.data, str) else self.data
 
     @property
     def sample(self) -> Sample:

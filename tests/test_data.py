@@ -17,7 +17,7 @@ import pytest
 from fakes import RNG, declare, grey, known
 
 from reproduce.data import download
-from reproduce.data.load import available, catalogue, load
+from reproduce.data.load import available, load
 from reproduce.data.sources import SOURCES
 from reproduce.errors import MissingData, UserError
 from reproduce.settings import Settings
@@ -135,12 +135,12 @@ def test_wrong_labels_sizes_and_types_are_refused(
 
 
 def test_catalogue_is_complete() -> None:
-    names = [source.name for source in catalogue()]
+    names = [source.name for source in SOURCES.values()]
     assert names == list(SOURCES)
     assert {"mnist", "fashion_mnist", "cifar10", "cifar100", "a9a", "ag_news", "svhn", "cinic10", "tiny_imagenet"} <= {
         *names
     }
-    for source in catalogue():
+    for source in SOURCES.values():
         assert source.licence
         assert source.citation
         assert source.embedded or source.papers
@@ -148,7 +148,7 @@ def test_catalogue_is_complete() -> None:
         for layout in source.layouts:
             assert all(file.path.startswith(f"{source.name.removesuffix('_subset')}/") for file in layout.files)
     fetchable = {*download.TORCHVISION, *download.ARCHIVES, *(path.split("/")[0] for path in download.URLS)}
-    assert fetchable == {source.name for source in catalogue() if not source.embedded} - {"ag_news_subset"}
+    assert fetchable == {source.name for source in SOURCES.values() if not source.embedded} - {"ag_news_subset"}
 
 
 def test_the_planner_needs_no_heavy_imports() -> None:

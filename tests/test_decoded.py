@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_data import copies
+from test_data import mnist as mnist
 
 from reproduce.data import decoded as store
 from reproduce.data.load import available, load
@@ -96,14 +97,14 @@ def test_a_damaged_copy_of_another_files_checksum_is_not_taken_over(
     assert capsys.readouterr().err.count("is decoded again") == 1
 
 
-@pytest.mark.parametrize("key", ["sha256", "note", "stamps", "sums", "sizes", "name", "seal"])
+@pytest.mark.parametrize("key", ["sha256", "note", "stamps", "files", "name", "seal"])
 def test_a_changed_manifest_is_not_believed(place: Settings, mnist: dict[str, np.ndarray], key: str) -> None:
     """What it says is in the provenance of results."""
     sha256 = load("mnist", place).sha256
     (folder,) = copies(place)
     manifest = folder / store.MANIFEST
     content = json.loads(manifest.read_text())
-    other = {"stamps": [], "sums": dict.fromkeys(content["sums"], "ab"), "sizes": {}}.get(key, "ab" * 32)
+    other = {"stamps": [], "files": {f: [size, "ab"] for f, (size, _) in content["files"].items()}}.get(key, "ab" * 32)
     manifest.write_text(json.dumps(content | {key: other}))
     assert available("mnist", place).state == "present"
     data = load("mnist", place)

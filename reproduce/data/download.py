@@ -16,8 +16,8 @@ import numpy as np
 
 from reproduce.data.dataset import Arrays
 from reproduce.data.decoded import DISK_FULL, FORBIDDEN, disk_errors
-from reproduce.data.load import PARTS, checked, checksums, find_layout, find_source, load, verified
-from reproduce.data.sources import Files, Source
+from reproduce.data.load import PARTS, checked, checksums, find_layout, load, verified
+from reproduce.data.sources import Files, Source, find_source
 from reproduce.errors import UserError
 from reproduce.settings import Settings
 

@@ -1,4 +1,4 @@
-"""Readers of the files: train_x, train_y, test_x, test_y in the types of `Dataset`, texts as two arrays."""
+"""Readers of the files: train_x, train_y, test_x, test_y in the types of `Dataset`, texts packed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.data.dataset import Arrays, pack
+from reproduce.data.dataset import Arrays, packed
 from reproduce.data.sources import Source
 
 READERS: dict[str, Callable[[Sequence[Path], Source], tuple[Arrays, str]]] = {}
@@ -90,7 +90,7 @@ def read_news(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
         if min(map(len, rows)) < 2:
             raise ValueError("a row without text")
         arrays[f"{part}_y"] = np.array([int(row[0]) - 1 for row in rows], np.int64)
-        arrays[f"{part}_text"], arrays[f"{part}_text_ends"] = pack(" ".join(row[1:]) for row in rows)
+        arrays[f"{part}_text"] = packed(" ".join(row[1:]) for row in rows)
     return arrays, ""
 
 

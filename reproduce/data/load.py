@@ -18,17 +18,15 @@ import numpy as np
 
 from reproduce.data import checks
 from reproduce.data import decoded as store
-from reproduce.data.dataset import Arrays, Dataset, Texts, tokenize
-from reproduce.data.sources import SOURCES, File, Files, Source
+from reproduce.data.dataset import Arrays, Dataset, tokenize, unpacked
+from reproduce.data.sources import File, Files, Source, find_source
 from reproduce.declare.values import calling, foreign
-from reproduce.errors import MissingData, UserError, unknown
+from reproduce.errors import MissingData, UserError
 from reproduce.files import regular, size
 from reproduce.models import weights
 from reproduce.settings import Settings
 
 PARTS, ARRAYS = checks.PARTS, checks.ARRAYS
-
-__all__ = ["Availability", "Dataset", "Texts", "available", "catalogue", "load", "tokenize"]
 
 
 @dataclass(frozen=True)
@@ -41,11 +39,6 @@ class Availability:
     state: Literal["verified", "present", "missing", "embedded"]
     path: str
     detail: str
-
-
-def catalogue() -> tuple[Source, ...]:
-    """All known data sets with size, licence, citation and the papers that use them at paper scale."""
-    return tuple(SOURCES.values())
 
 
 def available(name: str, settings: Settings) -> Availability:
@@ -92,7 +85,7 @@ def load(name: str, settings: Settings) -> Dataset:
         sha256 = _combined([verified(file, settings.data, name) for file in layout.files])
         copy = undamaged(root, name, lambda c: c.sha256 == sha256 and list(c.stamps) != stamps)
         if copy is not None:
-            copy = store.restamp(copy, name, stamps)
+            copy = copy.remembered(stamps)
         else:
             arrays, note = decode(source, layout, settings.data)
             copy = store.write(root, name, sha256, arrays, note, stamps)
@@ -110,13 +103,6 @@ def undamaged(root: Path, name: str, wanted: Callable[[store.Decoded], bool]) ->
             return copy
         print(f"{copy.path / damaged} is damaged (its checksum differs): {name} is decoded again", file=sys.stderr)
     return None
-
-
-def find_source(name: str) -> Source:
-    """The record of a data set; raises UserError with the nearest names."""
-    if name not in SOURCES:
-        raise unknown("data set", name, SOURCES)
-    return SOURCES[name]
 
 
 def find_layout(source: Source, folder: Path) -> Files | None:
@@ -203,8 +189,8 @@ def decode(source: Source, layout: Files, folder: Path) -> tuple[Arrays, str]:
     return arrays, note
 
 
-def _texts(arrays: Arrays, part: str) -> Texts | None:
-    return Texts(arrays[f"{part}_text"], arrays[f"{part}_text_ends"]) if f"{part}_text" in arrays else None
+def _texts(arrays: Arrays, part: str) -> list[str] | None:
+    return unpacked(arrays[f"{part}_text"]) if f"{part}_text" in arrays else None
 
 
 def _absent(layout: Files, folder: Path) -> list[str]:

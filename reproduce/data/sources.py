@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from reproduce.data.sample import Sample
+from reproduce.errors import unknown
 
 VOCABULARY = 30_522
 """Token ids of texts, as many as BERT has."""
@@ -190,3 +191,10 @@ _ALL = (
 )  # fmt: skip
 
 SOURCES: dict[str, Source] = {source.name: source for source in _ALL}
+
+
+def find_source(name: str) -> Source:
+    """The record of a data set; raises UserError with the nearest names."""
+    if name not in SOURCES:
+        raise unknown("data set", name, SOURCES)
+    return SOURCES[name]

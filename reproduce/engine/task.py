@@ -33,7 +33,7 @@ from reproduce.engine.strategies import Demand
 from reproduce.engine.weights import stored
 from reproduce.errors import UserError
 from reproduce.models.model import Model
-from reproduce.partitions.split import chosen, loaded, seed_of, test_parts, train_parts
+from reproduce.partitions.split import chosen, loaded, parts_of, seed_of
 from reproduce.problem import Classification, Quadratic
 from reproduce.settings import Settings
 from reproduce.streams import rng
@@ -148,7 +148,7 @@ def _parts(arena: Arena, problem: Classification, seed: int) -> list[Indices]:
 
     A line on stderr says if a user's own gives the same to two seeds and has no `data_seed`.
     """
-    partition, parts = problem.partition, train_parts(problem, arena.labels, seed)
+    partition, parts = problem.partition, parts_of(problem, seed, arena.labels)
     if foreign(partition):
         # What another process splits otherwise is not resumed.
         arena.checksums[f"{partition} of {problem.clients} clients, seed {seed}"] = summed(parts)
@@ -181,7 +181,7 @@ class ClassificationTask:
         self.weights = share / share.sum()
         self.test_indices: list[Indices] | None = None
         if problem.test_partition:
-            self.test_indices = test_parts(problem, arena.labels, arena.test_labels, split_seed)
+            self.test_indices = parts_of(problem, split_seed, arena.labels, arena.test_labels)
         self._check_company()
 
     @cached_property

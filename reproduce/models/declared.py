@@ -145,6 +145,7 @@ class FastText(Model):
     width: int = 300
     classes: int = 4
     make = "reproduce.models.small:fasttext"
+    embedding = "embedding.weight"
 
     @property
     def parts(self) -> tuple[Model, ...]:
@@ -159,10 +160,6 @@ class FastText(Model):
     @property
     def tokens(self) -> int:
         return self.vocabulary
-
-    @property
-    def embedding(self) -> str:
-        return "embedding.weight"
 
     def with_rows(self, rows: int) -> FastText:
         """The same with so many rows of the embedding."""

@@ -38,6 +38,10 @@ class Model:
     make: ClassVar[str] = ""
     foreign: ClassVar[bool] = False
     """Is it a user's own, whose module says itself how it starts and may run by itself?"""
+    embedding: ClassVar[str] = ""
+    """The tensor of which a batch reads, and a step moves, only the rows that its samples name; "" if none."""
+    trimmed: ClassVar[bool] = False
+    """Does the shape of what it computes follow from the values in a batch (texts cut to the longest of them)?"""
 
     def module(self) -> Any:
         """The module of torch, as its own code initialises it; `initial` is the law of experiments."""
@@ -118,16 +122,6 @@ class Model:
     def longest(self) -> int:
         """Tokens in the longest text that it reads; 0 if there is no such limit."""
         return 0
-
-    @property
-    def embedding(self) -> str:
-        """The tensor of which a batch reads, and a step moves, only the rows that its samples name; "" if none."""
-        return ""
-
-    @property
-    def trimmed(self) -> bool:
-        """Does the shape of what it computes follow from the values in a batch (texts cut to the longest of them)?"""
-        return False
 
     @property
     def separable(self) -> bool:

@@ -56,6 +56,7 @@ class RoBERTa(Model):
     make = "reproduce.models.library:roberta"
     kind = "layers"
     batch_statistics = False
+    trimmed = True
     buffers = frozenset()
     parts = ()
 
@@ -72,10 +73,6 @@ class RoBERTa(Model):
     @property
     def longest(self) -> int:
         return self.positions - self.padding - 1
-
-    @property
-    def trimmed(self) -> bool:
-        return True
 
     @property
     def separable(self) -> bool:

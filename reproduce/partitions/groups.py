@@ -130,11 +130,8 @@ class HalfLabels:
     """The first half of the clients shares the first half of the labels evenly, the others the rest (4.6 `half`)."""
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        classes = np.unique(labels).tolist()
-        first, second = _client_halves(clients)
-        middle = len(classes) // 2
-        owners = {label: first if k < middle else second for k, label in enumerate(classes)}
-        return evenly(labels, owners, clients, stream(seed, TRAIN))
+        middle = len(np.unique(labels)) // 2
+        return _two_halves(labels, clients, middle, middle, stream(seed, TRAIN))
 
 
 @dataclass(frozen=True)
@@ -146,17 +143,23 @@ class PartialOverlap:
     """
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        rng, groups = stream(seed, TRAIN), by_class(labels)
-        first, second = _client_halves(clients)
-        begin, end = round(0.4 * len(groups)), round(0.6 * len(groups))
-        pieces: list[list[Indices]] = [[] for _ in range(clients)]
-        for k, indices in enumerate(groups.values()):
-            shuffled = rng.permutation(indices)
-            middle = len(shuffled) if k < begin else 0 if k >= end else len(shuffled) // 2
-            for group, part in ((first, shuffled[:middle]), (second, shuffled[middle:])):
-                for client, piece in zip(group, np.array_split(part, len(group)), strict=True):
-                    pieces[client].append(piece)
-        return joined(pieces)
+        count = len(np.unique(labels))
+        return _two_halves(labels, clients, round(0.4 * count), round(0.6 * count), stream(seed, TRAIN))
+
+
+def _two_halves(labels: Labels, clients: int, begin: int, end: int, rng: np.random.Generator) -> list[Indices]:
+    """Labels before `begin` to the first half of the clients, from `end` on to the others, half of the rest to each."""
+    if clients < 2:
+        raise UserError("two halves of clients need at least 2 clients")
+    first, second = range(clients // 2), range(clients // 2, clients)
+    pieces: list[list[Indices]] = [[] for _ in range(clients)]
+    for k, indices in enumerate(by_class(labels).values()):
+        shuffled = rng.permutation(indices)
+        middle = len(shuffled) if k < begin else 0 if k >= end else len(shuffled) // 2
+        for group, part in ((first, shuffled[:middle]), (second, shuffled[middle:])):
+            for client, piece in zip(group, np.array_split(part, len(group)), strict=True):
+                pieces[client].append(piece)
+    return joined(pieces)
 
 
 @dataclass(frozen=True)
@@ -224,12 +227,6 @@ class DistinctLabels:
         each = len(classes) // clients
         owners = {label: [k // each] for k, label in enumerate(classes)}
         return evenly(labels, owners, clients, stream(seed, TRAIN))
-
-
-def _client_halves(clients: int) -> tuple[range, range]:
-    if clients < 2:
-        raise UserError("two halves of clients need at least 2 clients")
-    return range(clients // 2), range(clients // 2, clients)
 
 
 def _clean(value: float) -> float:
