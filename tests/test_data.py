@@ -42,7 +42,7 @@ def test_load_gives_the_arrays_read_only_and_maps_them_the_second_time(
 ) -> None:
     first = load("mnist", place)
     monkeypatch.setattr("reproduce.data.load.decode", None)  # the second load must not decode
-    monkeypatch.setattr("reproduce.data.load.checksums", None)  # nor read the archive
+    monkeypatch.setattr("reproduce.data.load.sha256", None)  # nor read the archive
     for data in (first, load("mnist", place)):
         assert data.train_x.shape == (30, 28, 28, 1)
         assert data.train_x.dtype == np.uint8

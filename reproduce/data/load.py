@@ -82,13 +82,13 @@ def load(name: str, settings: Settings) -> Dataset:
     stamps = [_stamp(file, settings.data) for file in layout.files]
     copy = undamaged(root, name, lambda c: list(c.stamps) == stamps)
     if copy is None:
-        sha256 = _combined([verified(file, settings.data, name) for file in layout.files])
-        copy = undamaged(root, name, lambda c: c.sha256 == sha256 and list(c.stamps) != stamps)
+        summed = _combined([verified(file, settings.data, name) for file in layout.files])
+        copy = undamaged(root, name, lambda c: c.sha256 == summed and list(c.stamps) != stamps)
         if copy is not None:
             copy = copy.remembered(stamps)
         else:
             arrays, note = decode(source, layout, settings.data)
-            copy = store.write(root, name, sha256, arrays, note, stamps)
+            copy = store.write(root, name, summed, arrays, note, stamps)
     arrays = copy.arrays()
     whole, texts = (arrays[k] for k in ARRAYS), (_texts(arrays, part) for part in PARTS)
     return Dataset(name, *whole, source.classes, "data folder", copy.sha256, copy.note, *texts)
@@ -166,9 +166,9 @@ def _loaded(record: Any, own: bool) -> Dataset:
             raise ValueError(f"train_x has the type {train} and test_x {test}; images of both have the same")
     except ValueError as error:
         raise UserError(f"data set {name}: {error}") from error
-    sha256 = checks.summed(arrays.values(), texts) if own else data.sha256
+    summed = checks.summed(arrays.values(), texts) if own else data.sha256
     note = str(getattr(data, "note", ""))
-    return Dataset(name, *(arrays[k] for k in ARRAYS), classes, "record", sha256, note, *texts)
+    return Dataset(name, *(arrays[k] for k in ARRAYS), classes, "record", summed, note, *texts)
 
 
 def decode(source: Source, layout: Files, folder: Path) -> tuple[Arrays, str]:
@@ -221,32 +221,25 @@ def verified(file: File, folder: Path, name: str) -> str:
     path = folder / file.path
     if file.folder:
         return _listing(path)
-    found = checksums(path)
-    side = path.with_name(path.name + ".sha256")
-    accepted = list(file.known)
+    found, side = sha256(path), path.with_name(path.name + ".sha256")
+    accepted = [file.sha256] if file.sha256 else []
     if side.is_file():
-        accepted.append("sha256:" + side.read_text(encoding="utf-8", errors="replace").split(" ")[0].strip()[:64])
-    if not set(accepted) & set(found):
+        accepted.append(side.read_text(encoding="utf-8", errors="replace").split(" ")[0].strip()[:64])
+    if found not in accepted:
         expected = " or ".join(accepted) or f"that of a side file {side.name}, which is not there"
         raise UserError(
-            f"data set {name}: {path} has checksum {found[0]}, expected {expected}: the file is cut short, damaged or "
+            f"data set {name}: {path} has SHA-256 {found}, expected {expected}: the file is cut short, damaged or "
             f"another one; copy it again, or delete it and run `python -m reproduce data get {name}`"
         )
-    return found[0].removeprefix("sha256:")
+    return found
 
 
-def checksums(path: Path) -> tuple[str, str]:
-    """("sha256:...", "md5:...") of a file."""
-    sha256, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
+def sha256(path: Path) -> str:
+    """SHA-256 of a file."""
     with regular(path).open("rb") as stream:
-        while block := stream.read(1 << 20):
-            sha256.update(block)
-            md5.update(block)
-    return f"sha256:{sha256.hexdigest()}", f"md5:{md5.hexdigest()}"
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _combined(checksums_of_files: Sequence[str]) -> str:
+def _combined(sums: Sequence[str]) -> str:
     """The checksum itself for one file, otherwise the SHA-256 of all of them."""
-    if len(checksums_of_files) == 1:
-        return checksums_of_files[0]
-    return hashlib.sha256("\n".join(checksums_of_files).encode()).hexdigest()
+    return sums[0] if len(sums) == 1 else hashlib.sha256("\n".join(sums).encode()).hexdigest()

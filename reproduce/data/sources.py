@@ -20,10 +20,10 @@ CIFAR_PAPER = "Krizhevsky, Learning Multiple Layers of Features from Tiny Images
 
 @dataclass(frozen=True)
 class File:
-    """A file, or with `folder` a tree of files, relative to the data folder, and the known checksums ("sha256:...")."""
+    """A file, or with `folder` a tree of files, relative to the data folder; its SHA-256, if it is known."""
 
     path: str
-    known: tuple[str, ...] = ()
+    sha256: str = ""
     folder: bool = False
 
 
@@ -74,10 +74,7 @@ class Source:
 
 def _layout(reader: str, known: Mapping[str, str]) -> Files:
     """Files and their SHA-256; "folder" is a tree of files, "" a file of which only a side file tells it."""
-    return Files(
-        reader,
-        tuple(File(p, () if s in ("", "folder") else (f"sha256:{s}",), s == "folder") for p, s in known.items()),
-    )
+    return Files(reader, tuple(File(p, *(("", True) if s == "folder" else (s,))) for p, s in known.items()))
 
 
 def _archive(name: str, sha256: str = "") -> Files:
