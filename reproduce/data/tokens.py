@@ -58,11 +58,11 @@ def encoded(
     tokenizer: Any, length: int, train: Sequence[str], test: Sequence[str], vocabulary: str, note: str
 ) -> Tokens:
     """The texts by a tokenizer that cuts and pads them to `length`; vocabulary: what its checksum is of."""
-    ids = [
-        np.array([e.ids for e in tokenizer.encode_batch(list(texts))], np.int32).reshape(-1, length)
-        for texts in (train, test)
-    ]
-    return Tokens(*ids, hashlib.sha256(vocabulary.encode()).hexdigest(), note)
+
+    def ids(texts: Sequence[str]) -> NDArray[np.int32]:
+        return np.array([e.ids for e in tokenizer.encode_batch(list(texts))], np.int32).reshape(-1, length)
+
+    return Tokens(ids(train), ids(test), hashlib.sha256(vocabulary.encode()).hexdigest(), note)
 
 
 def _trained(texts: Sequence[str]) -> dict[str, int]:

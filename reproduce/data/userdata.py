@@ -75,8 +75,11 @@ class UserData:
 
     def load(self) -> Dataset:
         """The arrays; raises UserError if the decoded copy is not there any more."""
-        arrays, note = self.copy.arrays(), self.copy.note
-        return Dataset("own data", *(arrays[k] for k in ARRAYS), self.classes, "record", self.sha256, note)
+        copy = self.copy
+        arrays: dict[str, Any] = {k: v for k, v in copy.arrays().items() if k in ARRAYS}
+        return Dataset(
+            "own data", n_classes=self.classes, source="record", sha256=self.sha256, note=copy.note, **arrays
+        )
 
 
 @dataclass(frozen=True)

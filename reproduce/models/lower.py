@@ -7,30 +7,21 @@ from __future__ import annotations
 
 import operator
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import fx, nn
 
 from reproduce.models.graph import Graph, Step
+from reproduce.models.layers import AS_LAYERS, DROPOUTS, EACH, LAYERS, MODES, NAMES, Unknown
 from reproduce.models.model import Model
 from reproduce.models.small import MeanEmbedding
 
 SAFE = {"conv", "linear", "norm", "layer_norm", "group_norm", "pool", "mean_pool", "add"}
 """Operators whose output may be overwritten: their way back does not read it."""
-EACH = {
-    nn.GELU: "gelu", nn.Tanh: "tanh", nn.SiLU: "silu", nn.Sigmoid: "sigmoid", nn.ELU: "elu", nn.Softplus: "softplus",
-    nn.LeakyReLU: "leaky_relu", nn.Hardswish: "hardswish", nn.ReLU6: "relu6", nn.Mish: "mish",
-}  # fmt: skip
-"""Functions of single numbers."""
-
-
-class Unknown(Exception):
-    """What of a module no operator set does."""
 
 
 class Tracer(fx.Tracer):
@@ -115,8 +106,11 @@ def _luck() -> tuple[Any, ...]:
 class Writer:
     """Goes through the nodes of a traced module and writes a step for each that computes."""
 
+    training: bool
+
     def __init__(self, module: nn.Module, traced: fx.Graph, training: bool) -> None:
-        self.module, self.nodes, self.training = module, list(traced.nodes), training
+        self.module, self.nodes = module, list(traced.nodes)
+        self.training = training
         self.steps: list[Step] = []
         self.values: dict[fx.Node, int] = {}
         self.images: set[int] = set()
@@ -237,11 +231,13 @@ class Writer:
         elif name in ("view", "reshape", "flatten"):
             self._flattened(node, name, said)
         elif name == "mean":
-            self._mean(node, said)
+            axes, keep = _arguments(node, dim=None, keepdim=False)
+            if keep or self.given(node) != "images" or sorted(a % 4 for a in axes or ()) != [2, 3]:
+                raise Unknown(f"{said} over other axes than those of images")
+            self.add(node, "global_pool", image=False)
         elif name in ("dropout", "dropout2d"):
             p, training, inplace = _arguments(node, p=0.5, training=True, inplace=False)
-            layer = {"dropout": nn.Dropout, "dropout2d": nn.Dropout2d}[name](p, inplace).train(training)
-            self._known(node, said, layer)
+            self._known(node, said, DROPOUTS[name == "dropout2d"](p, inplace).train(training))
         elif name.rstrip("_") in AS_LAYERS:
             self._known(node, said, AS_LAYERS[name.rstrip("_")](*node.args[1:], **node.kwargs))
         else:
@@ -251,24 +247,14 @@ class Writer:
 
     def _flattened(self, node: fx.Node, name: str, said: str) -> None:
         """`flatten(1)`, `view(x.size(0), -1)`, `view(-1, 400)` and their like."""
-        sizes = node.args[1:] or tuple(node.kwargs.values())
+        sizes: Any = node.args[1:] or tuple(node.kwargs.values())
         sizes = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], list | tuple) else sizes
-        if name == "flatten":
-            if sizes not in ((1,), (1, -1)):
-                raise Unknown(said)
-            self.flat(node)
-        elif len(sizes) == 2 and _batch(sizes[0]) and sizes[1] == -1:
-            self.flat(node)
-        elif len(sizes) == 2 and (_batch(sizes[0]) or sizes[0] == -1) and isinstance(sizes[1], int):
-            self.flat(node, features=sizes[1])
-        else:
+        known, features = name == "flatten" and sizes in ((1,), (1, -1)), -1
+        if name != "flatten" and len(sizes) == 2 and (_batch(sizes[0]) or sizes[0] == -1):
+            known, features = isinstance(sizes[1], int), sizes[1]
+        if not known:
             raise Unknown(f"{said} to another shape than one axis of features")
-
-    def _mean(self, node: fx.Node, said: str) -> None:
-        axes, keep = _arguments(node, dim=None, keepdim=False)
-        if keep or self.given(node) != "images" or sorted(a % 4 for a in axes or ()) != [2, 3]:
-            raise Unknown(f"{said} over other axes than those of images")
-        self.add(node, "global_pool", image=False)
+        self.flat(node, **({} if features == -1 else {"features": features}))
 
     def flat(self, node: fx.Node, **features: Any) -> None:
         """Features of images; what is pooled has none but these."""
@@ -301,93 +287,6 @@ def _features(steps: tuple[Step, ...], output: int) -> int:
     while at and steps[at - 1].op == "dropout":
         at = steps[at - 1].inputs[0]
     return at if at and not (steps[at - 1].op == "flatten" and steps[at - 1].inputs == (0,)) else output
-
-
-# --- layers -----------------------------------------------------------------------------------------------------------
-
-
-class Layer(NamedTuple):
-    """The operator for a kind of layer.
-
-    takes: what it may be given. image: does it give images (None: if it is given some)? fits: does the operator compute
-    what this layer does? but: what it does not. options: the operator's arguments beside tensors.
-    """
-
-    op: str
-    takes: tuple[str, ...] = ("samples", "images", "features")
-    image: bool | None = None
-    fits: Callable[[Any, Writer, fx.Node], bool] = lambda m, w, node: True
-    but: str = ""
-    options: Callable[[Any], dict[str, Any]] = lambda m: {}
-
-
-def _square(m: Any) -> dict[str, int]:
-    """Size, stride and padding of a window; Unknown unless they are the same in both directions."""
-    found = {}
-    for name in ("kernel_size", "stride", "padding"):
-        value = getattr(m, name)
-        pair = tuple(value) if isinstance(value, list | tuple) else (value, value)
-        if len(pair) != 2 or pair[0] != pair[1] or not isinstance(pair[0], int):
-            raise Unknown(f"the {name} {value} of a {type(m).__name__} is not the same in both directions")
-        found[name.removeprefix("kernel_")] = pair[0]
-    return found
-
-
-FLAT, SAMPLES = ("samples", "features"), ("samples", "images")
-OWN = ", with numbers of its own"
-LAYERS: dict[type[nn.Module], Layer] = {
-    nn.Conv2d: Layer(
-        "conv", image=True, but=", with groups, dilation or another padding",
-        fits=lambda m, w, node: m.padding_mode == "zeros" and m.groups == 1 and m.dilation == (1, 1),
-        options=lambda m: {name: n for name, n in _square(m).items() if name != "size"},
-    ),
-    nn.Linear: Layer("linear", FLAT, image=False),
-    nn.BatchNorm2d: Layer(
-        "norm", SAMPLES, image=True, but=f"{OWN}, or not in the mode of the network",
-        fits=lambda m, w, node: m.affine and m.eps == 1e-5 and m.momentum == 0.1 and m.training == w.training,
-    ),
-    nn.LayerNorm: Layer(
-        "layer_norm", ("features",), but=OWN,
-        fits=lambda m, w, node: m.eps == 1e-5 and m.bias is not None and len(m.normalized_shape) == 1,
-    ),
-    nn.GroupNorm: Layer(
-        "group_norm", SAMPLES, image=True, but=", without weights", fits=lambda m, w, node: m.affine,
-        options=lambda m: {"groups": m.num_groups, "eps": m.eps},
-    ),
-    nn.MaxPool2d: Layer(
-        "pool", image=True, but=OWN, options=_square,
-        fits=lambda m, w, node: not m.ceil_mode and m.dilation == 1 and not m.return_indices,
-    ),
-    nn.AvgPool2d: Layer(
-        "mean_pool", image=True, but=OWN, options=_square,
-        fits=lambda m, w, node: not m.ceil_mode and m.count_include_pad and m.divisor_override is None,
-    ),
-    nn.AdaptiveAvgPool2d: Layer(
-        "global_pool", image=False, but=" to several numbers, or not flattened",
-        fits=lambda m, w, node: m.output_size in (1, (1, 1)) and all(map(w.flattens, node.users)),
-    ),
-    nn.ReLU: Layer("relu"),
-    nn.Dropout: Layer("dropout", ("features",), options=lambda m: {"p": m.p}),
-    nn.Dropout2d: Layer("channel_dropout", ("images",), options=lambda m: {"p": m.p}),
-    MeanEmbedding: Layer("embed", image=False),
-}  # fmt: skip
-DROPOUTS = (nn.Dropout, nn.Dropout2d)
-MODES = {"inplace": 0, "training": 0}
-"""What two layers that compute the same may differ in."""
-AS_LAYERS: dict[str, Callable[..., nn.Module]] = {
-    "relu": nn.ReLU,
-    "max_pool2d": nn.MaxPool2d,
-    "avg_pool2d": nn.AvgPool2d,
-    "adaptive_avg_pool2d": nn.AdaptiveAvgPool2d,
-    **{name: kind for kind, name in EACH.items()},
-}
-"""Functions that compute what a layer without parameters does, whose arguments they take."""
-NAMES: dict[Any, str] = {
-    getattr(where, name): name
-    for where in (torch, F)
-    for name in (*AS_LAYERS, "relu_", "flatten", "dropout", "dropout2d", "mean", "add", "reshape")
-    if hasattr(where, name)
-} | {operator.add: "add", operator.iadd: "iadd", operator.mul: "mul", operator.getitem: "getitem", getattr: "getattr"}
 
 
 def _arguments(node: fx.Node, **defaults: Any) -> list[Any]:

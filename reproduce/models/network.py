@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import pkgutil
 import sysconfig
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from reproduce.declare import closure
 from reproduce.declare.values import calling, words
 from reproduce.errors import UserError
 from reproduce.models.count import Count
+from reproduce.models.graph import Graph, graph_of
 from reproduce.models.model import Model
 
 
@@ -63,18 +64,14 @@ class Network(Model):
             raise UserError(f"{self.make} gives a {type(made).__name__} and no torch.nn.Module")
         return made
 
-    def both(self, ops: Any, p: Mapping[str, Any], x: Any) -> tuple[Any, Any]:
-        if not self.graph.alone:
-            return super().both(ops, p, x)
+    @property
+    def graph(self) -> Graph:
+        found = graph_of(self)
+        if not found.alone:
+            return found
         from reproduce.models import alone
 
-        return alone.both(self, ops, p, x)
-
-    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
-        return self.both(ops, p, x)[1] if self.graph.alone else super().forward(ops, p, x)
-
-    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
-        return self.both(ops, p, x)[0] if self.graph.alone else super().encode(ops, p, x)
+        return replace(found, outputs=(2,), features=1, whole=partial(alone.both, self))
 
     def cost(self, sample: tuple[int, ...]) -> Count:
         if not self.graph.alone:
