@@ -108,6 +108,8 @@ class Graph:
         """
         if any(step.op == "flatten" and step.inputs != (0,) for step in self.steps):
             raise ValueError("a network that flattens images has no narrower form")
+        if "group_norm" in self.kinds:
+            raise ValueError("a network with groups of channels has no narrower form")
         begins = {0, *(i + 1 for i, step in enumerate(self.steps) if step.op == "flatten" and step.inputs == (0,))}
         shapes = dict(self.shapes)
         for i, step in enumerate(self.steps):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import math
 import pkgutil
 import sysconfig
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,9 @@ class Network(Model):
             raise UserError(f"{self.make} gives a {type(made).__name__} and no torch.nn.Module")
         return made
 
+    def narrowed(self, width: float, scale: bool = True) -> NarrowNetwork:
+        return NarrowNetwork(self.make, self.arguments, width, scale)
+
     @property
     def graph(self) -> Graph:
         found = graph_of(self)
@@ -79,3 +83,30 @@ class Network(Model):
         from reproduce.models import alone
 
         return alone.cost(self, sample)
+
+
+@dataclass(frozen=True)
+class NarrowNetwork(Network):
+    """What a client of smaller capacity trains: the first ceil(width * c) of the c channels of every layer.
+
+    scaled: outputs of convolutions are divided by `width`.
+    """
+
+    width: float = 1.0
+    scaled: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _narrow(self)  # ValueError, before anything is trained, if it has no such form
+
+    @property
+    def graph(self) -> Graph:
+        return _narrow(self)
+
+
+@cache
+def _narrow(model: NarrowNetwork) -> Graph:
+    whole = Network(model.make, model.arguments).graph
+    if whole.alone:
+        raise ValueError(f"the network {model.make} has no narrower form: {whole.alone}")
+    return whole.narrowed(lambda c: math.ceil(model.width * c - 1e-9), 1 / model.width if model.scaled else 1.0)
