@@ -88,7 +88,7 @@ def imagenet_resnet(net: declared.ImageNetResNet) -> ResNet:
     blocks = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3)}[net.depth]
     network = ResNet(tuple(net.width * 2**i for i in range(4)), blocks, net.classes, zero_init_residual=True)
     layers: list[nn.Module] = []
-    features = 8 * net.width
+    features = 8 * net.width  # of the last stage, pooled: [B, 8 * width]
     for i, wide in enumerate(net.projection, start=1):
         layers += [nn.Linear(features, wide), *([nn.ReLU()] if i < len(net.projection) else [])]
         features = wide

@@ -141,8 +141,8 @@ class RoBERTa(Model):
 
     def activations(self, ops: Any, p: Mapping[str, Any], x: Any) -> Iterator[Any]:
         """The features [batch, L, F] that leave each encoder layer."""
-        x = ops.trim(x, self.padding)
-        z = ops.lookup(x, p, "embeddings.word_embeddings")
+        x = ops.trim(x, self.padding)  # [batch, L], L the tokens of the longest text
+        z = ops.lookup(x, p, "embeddings.word_embeddings")  # [batch, L, F]
         z = ops.add(z, ops.lookup(ops.places(x, self.padding), p, "embeddings.position_embeddings"))
         z = self._scaled(ops, ops.shift(z, p, "embeddings.token_type_embeddings"))
         z = ops.token_dropout(ops.layer_norm(z, p, "embeddings.LayerNorm"), self.dropout)
@@ -151,11 +151,12 @@ class RoBERTa(Model):
             yield z
 
     def _layer(self, ops: Any, p: Mapping[str, Any], x: Any, z: Any, layer: str) -> Any:
+        # z <- LN(z + W_o softmax(Q K' / sqrt(d)) V); Q, K, V: [batch, L, heads * d]
         parts = [self._linear(ops, p, z, f"{layer}.attention.self.{part}") for part in ("query", "key", "value")]
-        a = self._linear(
-            ops, p, ops.attention(parts, x, self.padding, self.heads, self.dropout), f"{layer}.attention.output.dense"
-        )
+        a = ops.attention(parts, x, self.padding, self.heads, self.dropout)
+        a = self._linear(ops, p, a, f"{layer}.attention.output.dense")
         z = ops.layer_norm(ops.add(ops.token_dropout(a, self.dropout), z), p, f"{layer}.attention.output.LayerNorm")
+        # z <- LN(z + W_2 gelu(W_1 z)); W_1 z: [batch, L, inner]
         a = ops.each(self._linear(ops, p, z, f"{layer}.intermediate.dense"), "gelu")
         a = ops.token_dropout(self._linear(ops, p, a, f"{layer}.output.dense"), self.dropout)
         return ops.layer_norm(ops.add(a, z), p, f"{layer}.output.LayerNorm")

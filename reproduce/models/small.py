@@ -44,7 +44,7 @@ def convnet(net: declared.ConvNet) -> nn.Sequential:
         if net.activation:
             layers |= {f"pool{i}": nn.MaxPool2d(2), f"relu{i}": nn.ReLU()}
         side, inputs = (side + 2 * net.padding - net.kernel + 1) // (2 if net.activation else 1), width
-    layers["flatten"] = nn.Flatten()
+    layers["flatten"] = nn.Flatten()  # [B, width, side, side] -> [B, width * side^2]
     for name, layer in _linear(inputs * side * side, *net.hidden, net.classes).items():
         here = {"all": name.startswith("fc"), "first": name == "fc1", "last": name == net.last}[net.dropout_at]
         if net.dropout and here:
@@ -89,7 +89,7 @@ class MeanEmbedding(nn.Embedding):
     """The mean [B, F] of the rows that the token ids [B, L] name; id 0 is padding and does not count."""
 
     def forward(self, ids: Tensor) -> Tensor:
-        kept = (ids != 0).unsqueeze(-1)
+        kept = (ids != 0).unsqueeze(-1)  # [B, L, 1]
         return (super().forward(ids) * kept).sum(1) / (kept.sum(1) + 1e-6)
 
 
