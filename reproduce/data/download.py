@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from reproduce.data.checks import PARTS
 from reproduce.data.dataset import Arrays
 from reproduce.data.decoded import DISK_FULL, FORBIDDEN, disk_errors
-from reproduce.data.load import PARTS, checked, find_layout, load, sha256, verified
+from reproduce.data.load import checked, find_layout, load, sha256, verified
 from reproduce.data.sources import Files, Source, find_source
 from reproduce.errors import UserError
 from reproduce.settings import Settings

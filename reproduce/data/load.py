@@ -18,6 +18,7 @@ import numpy as np
 
 from reproduce.data import checks
 from reproduce.data import decoded as store
+from reproduce.data.checks import ARRAYS, PARTS
 from reproduce.data.dataset import Arrays, Dataset, tokenize, unpacked
 from reproduce.data.sources import File, Files, Source, find_source
 from reproduce.declare.values import calling, foreign
@@ -25,8 +26,6 @@ from reproduce.errors import MissingData, UserError
 from reproduce.files import regular, size
 from reproduce.models import weights
 from reproduce.settings import Settings
-
-PARTS, ARRAYS = checks.PARTS, checks.ARRAYS
 
 
 @dataclass(frozen=True)
@@ -174,10 +173,10 @@ def _loaded(record: Any, own: bool) -> Dataset:
 
 def decode(source: Source, layout: Files, folder: Path) -> tuple[Arrays, str]:
     """The checked arrays of the files, and the note; raises UserError if the files cannot be decoded."""
-    from reproduce.data.formats import READERS
+    from reproduce.data import formats
 
     try:
-        arrays, note = READERS[layout.reader]([folder / file.path for file in layout.files], source)
+        arrays, note = getattr(formats, layout.reader)([folder / file.path for file in layout.files], source)
         arrays = checked(arrays, source)
     except UserError:
         raise
