@@ -51,7 +51,7 @@ def test_load_gives_the_arrays_read_only_and_maps_them_the_second_time(
             array = getattr(data, key)
             assert np.array_equal(array.reshape(value.shape), value)
             assert not array.flags.writeable
-        assert (data.name, data.n_classes, data.source, data.note) == ("mnist", 10, "data folder", "")
+        assert (data.name, data.n_classes, data.note) == ("mnist", 10, "")
         assert data.sha256 == hashlib.sha256((place.data / "mnist" / "mnist.npz").read_bytes()).hexdigest()
 
 

@@ -70,7 +70,7 @@ class Own:
         data = BASE[self.kind].load()
         parts: Parts = {name: np.array(getattr(data, name)) for name in ARRAYS} | {"n_classes": 3}
         CHANGES[self.change](parts)
-        return Dataset("own", **parts, source="embedded", sha256="the same whatever the data are")
+        return Dataset("own", **parts, sha256="the same whatever the data are")
 
 
 def own(change: Change, kind: str, name: str = "it") -> Own:

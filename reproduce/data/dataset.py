@@ -6,7 +6,7 @@ import re
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,7 @@ class Dataset:
     train_x, test_x: images uint8 [N, H, W, C] (C = 1 for grey), tables float32 [N, D], texts int32 [N, 64] token ids of
         `tokenize` with padding 0; of a problem's own record also what `checks.samples` lets pass.
     train_y, test_y: int64 [N], labels 0 .. n_classes - 1.
-    source: "data folder", "embedded", or "record" where a problem brings its own.  sha256: of the files used, or of the
-        arrays of a set without files.
+    sha256: of the files used, or of the arrays of a set without files.
     note: what a caption must say about the data; empty if they are the official ones.
     train_text, test_text: the raw texts of a text set, in the order of the labels.
     """
@@ -39,7 +38,6 @@ class Dataset:
     test_x: NDArray[Any]
     test_y: NDArray[np.int64]
     n_classes: int
-    source: Literal["data folder", "embedded", "record"]
     sha256: str
     note: str = ""
     train_text: Sequence[str] | None = None

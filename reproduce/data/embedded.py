@@ -40,7 +40,7 @@ def digits() -> Dataset:
 def _dataset(name: str, parts: list[tuple[NDArray[Any], Labels]], classes: int) -> Dataset:
     digest = hashlib.sha256(b"".join(array.tobytes() for part in parts for array in part)).hexdigest()
     (train_x, train_y), (test_x, test_y) = parts
-    return Dataset(name, train_x, train_y, test_x, test_y, classes, "embedded", digest)
+    return Dataset(name, train_x, train_y, test_x, test_y, classes, digest)
 
 
 class Generated:

@@ -90,7 +90,7 @@ def load(name: str, settings: Settings) -> Dataset:
             copy = store.write(root, name, summed, arrays, note, stamps)
     arrays = copy.arrays()
     said: dict[str, Any] = {k: arrays[k] for k in ARRAYS} | {f"{part}_text": _texts(arrays, part) for part in PARTS}
-    return Dataset(name, n_classes=source.classes, source="data folder", sha256=copy.sha256, note=copy.note, **said)
+    return Dataset(name, n_classes=source.classes, sha256=copy.sha256, note=copy.note, **said)
 
 
 def undamaged(root: Path, name: str, wanted: Callable[[store.Decoded], bool]) -> store.Decoded | None:
@@ -168,7 +168,7 @@ def _loaded(record: Any, own: bool) -> Dataset:
     summed = checks.summed(arrays.values(), texts) if own else data.sha256
     note = str(getattr(data, "note", ""))
     said: dict[str, Any] = arrays | {f"{part}_text": text for part, text in zip(PARTS, texts, strict=True)}
-    return Dataset(name, n_classes=classes, source="record", sha256=summed, note=note, **said)
+    return Dataset(name, n_classes=classes, sha256=summed, note=note, **said)
 
 
 def decode(source: Source, layout: Files, folder: Path) -> tuple[Arrays, str]:

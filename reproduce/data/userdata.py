@@ -77,9 +77,7 @@ class UserData:
         """The arrays; raises UserError if the decoded copy is not there any more."""
         copy = self.copy
         arrays: dict[str, Any] = {k: v for k, v in copy.arrays().items() if k in ARRAYS}
-        return Dataset(
-            "own data", n_classes=self.classes, source="record", sha256=self.sha256, note=copy.note, **arrays
-        )
+        return Dataset("own data", n_classes=self.classes, sha256=self.sha256, note=copy.note, **arrays)
 
 
 @dataclass(frozen=True)
