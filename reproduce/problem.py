@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -17,9 +17,9 @@ from reproduce.data.batches import Batches, Fixed
 from reproduce.data.bytepairs import BytePairs
 from reproduce.data.checks import declaration
 from reproduce.data.sample import Sample
-from reproduce.data.sources import SOURCES
+from reproduce.data.sources import find_source
 from reproduce.declare.values import frozen, positive, seed, whole
-from reproduce.errors import UserError, unknown
+from reproduce.errors import UserError
 from reproduce.models.model import Model
 from reproduce.streams import rng
 
@@ -143,10 +143,7 @@ class Classification:
             declaration(self.data)
         frozen("the partition", self.partition)
         frozen("the batches", self.batches)
-        _check_numbers(
-            self.data, self.clients, self.batches, self.evaluation_batch, self.train_samples, self.test_samples,
-            self.pad, self.subset_seed, self.partition_seed, self.mean, self.std,
-        )  # fmt: skip
+        self._check_numbers()
         if not callable(getattr(self.partition, "split", None)):
             raise UserError(f"the partition {type(self.partition).__name__} has no split(labels, clients, seed)")
         if self.test_partition and not hasattr(self.partition, "split_test"):
@@ -156,10 +153,33 @@ class Classification:
         if outputs < self.source.classes:
             raise UserError(f"{self.model} has {outputs} outputs for the {self.source.classes} classes of {self.data}")
 
+    def _check_numbers(self) -> None:
+        """UserError for a number that the data do not have or that means nothing."""
+        shape, sizes = self.source.sample.shape, self.source.sizes
+        whole("the number of clients", self.clients)
+        whole("evaluation_batch", self.evaluation_batch)
+        for name, there in zip(("train_samples", "test_samples"), sizes, strict=True):
+            wanted = getattr(self, name)
+            whole(name, wanted, 0)
+            if wanted > there:
+                raise UserError(f"{name} is {wanted}, and {self.data} has {there}: use fewer, or 0 for all")
+        whole("pad", self.pad, 0)
+        whole("subset_seed", self.subset_seed, 0)
+        seed("subset_seed", self.subset_seed)
+        seed("partition_seed", self.partition_seed)
+        if not isinstance(self.batches, Batches):
+            raise UserError(f"batches are a record of reproduce.data.batches, not {self.batches!r}")
+        if (self.mean or self.std or self.pad) and len(shape) != 3:
+            raise UserError(f"mean, std and pad are for images, and {self.data} has samples of one axis")
+        if (self.mean or self.std) and not len(self.mean) == len(self.std) == shape[0]:
+            raise UserError(f"mean {self.mean} and std {self.std} have one number each for {shape[0]} channels")
+        for deviation in self.std:
+            positive("each number of std", deviation)
+
     @property
     def source(self) -> Any:
         """The record of the data: `sample`, `sizes`, `classes`."""
-        return _source(self.data)
+        return find_source(self.data) if isinstance(self.data, str) else self.data
 
     @property
     def sample(self) -> Sample:
@@ -193,7 +213,7 @@ class Classification:
 
     @property
     def requires(self) -> tuple[str, ...]:
-        data = self.data if isinstance(self.data, str) and self.data not in EMBEDDED else ""
+        data = self.data if isinstance(self.data, str) and not self.source.embedded else ""
         stored = self.model.pretrained, self.tokenizer.name if isinstance(self.tokenizer, BytePairs) else ""
         return tuple(dict.fromkeys(filter(None, (data, *stored))))
 
@@ -217,52 +237,6 @@ def _check_array(what: str, given: Any, shape: tuple[int, ...]) -> None:
         raise UserError(f"{what}: a number is not finite")
 
 
-def _source(data: Any) -> Any:
-    """The record of data, or of the set that they name."""
-    if not isinstance(data, str):
-        return data
-    if data not in SOURCES:
-        raise unknown("data set", data, SOURCES)
-    return SOURCES[data]
-
-
-@lru_cache(maxsize=None, typed=True)  # typed: 8.0 and True are not 8 and 1
-def _check_numbers(
-    data: Any,
-    clients: int,
-    batches: Any,
-    evaluation_batch: int,
-    train_samples: int,
-    test_samples: int,
-    pad: int,
-    subset_seed: int,
-    partition_seed: int | None,
-    mean: tuple[float, ...],
-    std: tuple[float, ...],
-) -> None:
-    """UserError for a number of a problem that the data do not have or that means nothing."""
-    sample, sizes = _source(data).sample, _source(data).sizes
-    whole("the number of clients", clients)
-    whole("evaluation_batch", evaluation_batch)
-    for name, wanted, there in (("train_samples", train_samples, sizes[0]), ("test_samples", test_samples, sizes[1])):
-        whole(name, wanted, 0)
-        if wanted > there:
-            raise UserError(f"{name} is {wanted}, and {data} has {there}: use fewer, or 0 for all")
-    whole("pad", pad, 0)
-    whole("subset_seed", subset_seed, 0)
-    seed("subset_seed", subset_seed)
-    seed("partition_seed", partition_seed)
-    if not isinstance(batches, Batches):
-        raise UserError(f"batches are a record of reproduce.data.batches, not {batches!r}")
-    channels = sample.shape[0]
-    if (mean or std or pad) and len(sample.shape) != 3:
-        raise UserError(f"mean, std and pad are for images, and {data} has samples of one axis")
-    if (mean or std) and not len(mean) == len(std) == channels:
-        raise UserError(f"mean {mean} and std {std} have one number each for {channels} channels")
-    for deviation in std:
-        positive("each number of std", deviation)
-
-
 def _check_tokens(model: Model, sample: Sample) -> None:
     """UserError if the model wants tokens and the samples are none, the reverse, or if it has no room for them."""
     if model.foreign:
@@ -283,7 +257,3 @@ def _outputs(model: Model, sample: Sample) -> int:
         return int(model.cost(sample.shape).layers[-1][2][0])
     except (ValueError, TypeError, IndexError) as error:
         raise UserError(f"{model} cannot take samples of shape {sample.shape}: {error}") from error
-
-
-EMBEDDED = ("digits", "gaussian")
-"""Data sets that come with the package's libraries and need no data folder."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reproduce.data.load import checksums
+from reproduce.data.load import sha256
 from reproduce.data.sources import SOURCES, File, Files
 from reproduce.settings import Settings
 
@@ -20,7 +20,7 @@ def grey(rows: int) -> np.ndarray:
 
 def known(settings: Settings, *paths: str) -> tuple[File, ...]:
     """The files with the checksums they have now."""
-    return tuple(File(p, checksums(settings.data / p)[:1]) for p in paths)
+    return tuple(File(p, sha256(settings.data / p)) for p in paths)
 
 
 def declare(

@@ -21,7 +21,7 @@ import written
 from inputs import JOB, NEVER, OTHER, RENDER, TRAIN, Bad, folder, link, pipe, socket
 from pyarrow import parquet
 
-from reproduce.data.load import checksums
+from reproduce.data.load import sha256
 from reproduce.data.sources import SOURCES
 from reproduce.runs import plan
 from reproduce.verdicts import scoreboard
@@ -260,7 +260,7 @@ def _bring(name: str, files: dict[str, bytes], train: int = 2, test: int = 2) ->
             target.write_bytes(data)
             side = target.with_name(f"{target.name}.sha256")
             if side.name not in {Path(p).name for p in files} and target.suffix != ".sha256":
-                side.write_text(checksums(target)[0].removeprefix("sha256:") + "  x\n")
+                side.write_text(sha256(target) + "  x\n")
 
     return patch
 
@@ -314,7 +314,7 @@ def data() -> Iterator[Bad]:
         yield Bad(f"mnist.npz, {name}", ("data", "get", "mnist"), "mnist/mnist.npz", patch=_bring("mnist", files))
     for name, side in {"empty": b"", "bytes": b"\xff" * 99, "of another file": b"0" * 64, "a word": b"yes"}.items():
         files = {"mnist/mnist.npz": _npz(), "mnist/mnist.npz.sha256": side}
-        yield Bad(f"side file, {name}", ("data", "get", "mnist"), "has checksum", patch=_bring("mnist", files))
+        yield Bad(f"side file, {name}", ("data", "get", "mnist"), "has SHA-256", patch=_bring("mnist", files))
     news = b'"1","T","x"\n"2","T","y"\n'
     for name, text in {"no text": b'"1"\n"2"\n', "class 9": b'"9","T"\n"1","T"\n', "class 0": b'"0","T"\n"1","T"\n',
                        "a word": b'"one","T"\n"1","T"\n', "Latin-1": b'"1","\xfc"\n"2","T"\n', "empty": b"",

@@ -33,10 +33,10 @@ class Untraceable(Plain):
 class Residual(nn.Module):
     """ReLU in place on what is read again, running statistics, and a mean over the image."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: int = 6) -> None:
         super().__init__()
-        self.stem, self.norm, self.act = nn.Conv2d(1, 6, 3, padding=1), nn.BatchNorm2d(6), nn.ReLU(inplace=True)
-        self.body, self.fc = nn.Conv2d(6, 6, 3, padding=1, bias=False), nn.Linear(6, 10)
+        self.stem, self.norm, self.act = nn.Conv2d(1, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU(inplace=True)
+        self.body, self.fc = nn.Conv2d(width, width, 3, padding=1, bias=False), nn.Linear(width, 10)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.norm(self.stem(x))

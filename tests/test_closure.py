@@ -141,13 +141,23 @@ def test_a_changed_constant_changes_the_digests_that_use_it(
 
 
 def test_normal_form_of_a_fixed_source() -> None:
-    """The same tokens in Python 3.11 to 3.14, whose tokenizers cut f-strings differently."""
-    assert closure.normal(GOLDEN).replace("\n", " ") == (
-        "from __future__ import annotations NEWLINE class A : NEWLINE INDENT DEDENT "
-        "def f ( x : int , * , y : str = \"a\" 'b' ) -> str : NEWLINE INDENT "
-        "if ( z := x ) != 0 and not ( y ) : NEWLINE INDENT "
-        "return f\"{x!r:>{z}} {'in' + f'{y}'} {{}}\" f\"{z}\" NEWLINE DEDENT "
-        'LIMIT : float = 1e-3 NEWLINE return rb"\\x" if x else ( yield y ) NEWLINE DEDENT'
+    """The same in Python 3.11 to 3.13, whose syntax trees have other fields and cut f-strings differently."""
+    y, z = "FormattedValue(value=Name(id='y') conversion=-1)", "FormattedValue(value=Name(id='z') conversion=-1)"
+    added = f"BinOp(left=Constant(value='in') op=Add() right=JoinedStr(values=[{y}]))"
+    test = (
+        "BoolOp(op=And() values=[Compare(left=NamedExpr(target=Name(id='z') value=Name(id='x')) ops=[NotEq()] "
+        "comparators=[Constant(value=0)]) UnaryOp(op=Not() operand=Name(id='y'))])"
+    )
+    assert closure.normal(GOLDEN) == (
+        "Module(body=[ImportFrom(module='__future__' names=[alias(name='annotations')] level=0) "
+        "ClassDef(name='A' body=[]) FunctionDef(name='f' args=arguments("
+        "args=[arg(arg='x' annotation=Name(id='int'))] kwonlyargs=[arg(arg='y' annotation=Name(id='str'))] "
+        f"kw_defaults=[Constant(value='ab')]) body=[If(test={test} body=[Return(value=JoinedStr(values=["
+        f"FormattedValue(value=Name(id='x') conversion=114 format_spec=JoinedStr(values=[Constant(value='>') {z}])) "
+        f"Constant(value=' ') FormattedValue(value={added} conversion=-1) Constant(value=' {{}}') {z}]))]) "
+        "AnnAssign(target=Name(id='LIMIT') annotation=Name(id='float') value=Constant(value=0.001) simple=1) "
+        "Return(value=IfExp(test=Name(id='x') body=Constant(value=b'\\\\x') orelse=Yield(value=Name(id='y'))))] "
+        "returns=Name(id='str'))])"
     )
 
 

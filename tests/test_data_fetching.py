@@ -19,7 +19,7 @@ from PIL import Image
 
 from reproduce import vision
 from reproduce.data import download
-from reproduce.data.load import available, checksums, load
+from reproduce.data.load import available, load, sha256
 from reproduce.data.sources import SOURCES, File
 from reproduce.errors import UserError
 from reproduce.settings import Settings
@@ -116,12 +116,12 @@ def test_official_files_are_fetched_verified_and_kept_as_they_are(
     web.mkdir()
     (web / "a9a").write_text("-1 3:1\n+1 1:1\n")
     (web / "a9a.t").write_text("+1 2:1\n")
-    files = tuple(File(f"a9a/{n}", checksums(web / n)[1:]) for n in ("a9a", "a9a.t"))  # by MD5, as SVHN
+    files = tuple(File(f"a9a/{n}", sha256(web / n)) for n in ("a9a", "a9a.t"))
     declare(monkeypatch, "a9a", files, "read_libsvm", 2, 1)
     monkeypatch.setattr(download, "URLS", {f"a9a/{n}": (web / n).as_uri() for n in ("a9a", "a9a.t")})
     good = (web / "a9a.t").read_bytes()
     (web / "a9a.t").write_bytes(good[:-2])
-    with pytest.raises(UserError, match=r"a9a\.t has checksum"):
+    with pytest.raises(UserError, match=r"a9a\.t has SHA-256"):
         download.download("a9a", place)
     assert not list((place.data / "a9a").iterdir())
     (web / "a9a.t").write_bytes(good)
@@ -160,10 +160,10 @@ def test_official_archives_are_verified_and_unpacked(
     monkeypatch.setitem(SOURCES, name, replace(source, train=2, test=2))
     here = replace(known, url=archive.as_uri())
     monkeypatch.setitem(download.ARCHIVES, name, here)
-    with pytest.raises(UserError, match=f"has checksum md5:.*expected {known.checksum}"):
+    with pytest.raises(UserError, match=f"has the MD5 .*expected {known.md5}"):
         download.download(name, place)
     assert not list((place.data / name).iterdir())
-    monkeypatch.setitem(download.ARCHIVES, name, replace(here, checksum=checksums(archive)[1]))
+    monkeypatch.setitem(download.ARCHIVES, name, replace(here, md5=hashlib.md5(archive.read_bytes()).hexdigest()))
     download.download(name, place)
     data = load(name, place)
     assert data.train_x[:, 0, 0, 0].tolist() == data.test_x[:, 0, 0, 0].tolist() == [10, 20]
@@ -178,9 +178,8 @@ def test_every_set_is_fetched_over_https_or_has_a_checksum() -> None:
     for path, url in download.URLS.items():
         source = SOURCES[path.split("/")[0]]
         files = [file for layout in source.layouts for file in layout.files if file.path == path]
-        assert all(known.startswith("sha256:") for file in files for known in file.known)
-        assert files[0].known
+        assert all(len(file.sha256) == 64 for file in files)
         assert url.startswith(("https://", "http://ufldl.stanford.edu/"))
     for archive in download.ARCHIVES.values():
         assert archive.url.startswith("https://")
-        assert archive.checksum.startswith("md5:")
+        assert len(archive.md5) == 32

@@ -20,7 +20,6 @@ from reproduce.engine.cohort import Run
 from reproduce.engine.layout import layout_of
 from reproduce.engine.task import Env, Tasks
 from reproduce.errors import UserError
-from reproduce.models.exits import with_exits
 from reproduce.papers.fiarse import configuration, runs, scales
 from reproduce.settings import settings
 from reproduce.streams import rng
@@ -117,7 +116,7 @@ def test_where_all_hold_everything_the_methods_are_one() -> None:
     for name, method in methods.items():
         problem = SETTING.problem
         if name == "scalefl":
-            problem = replace(problem, model=with_exits(problem.model, (2,)))
+            problem = replace(problem, model=problem.model.with_exits((2,)))
         ends[name] = finished(method, problem, (1.0,)).state["x"]
     for end in ends.values():
         torch.testing.assert_close(end, ends["heterofl"], rtol=0, atol=1e-10)
@@ -155,8 +154,8 @@ def test_the_settings_are_those_of_the_paper() -> None:
 @pytest.mark.parametrize(
     ("algorithm", "problem", "said"),
     [
-        (FedAvg(), replace(STILL, model=with_exits(STILL.model, (1, 2))), "FedAvg trains one classifier, .* 2 exits"),
-        (HeteroFL(), replace(STILL, model=with_exits(STILL.model, (1, 2))), "HeteroFL trains one classifier"),
+        (FedAvg(), replace(STILL, model=STILL.model.with_exits((1, 2))), "FedAvg trains one classifier, .* 2 exits"),
+        (HeteroFL(), replace(STILL, model=STILL.model.with_exits((1, 2))), "HeteroFL trains one classifier"),
         (FIARSE(), runs.network(scales.IMAGE_BLOBS, "scalefl"), "FIARSE trains one classifier"),
         (ScaleFL(levels=((1.0, 1, 1.0),)), STILL, "a RoBERTa has none"),
         (FIARSE(scope=scales.TEXT_SHARDS[1:]), STILL, "no shard of the thresholds has the stage 'embeddings.position"),

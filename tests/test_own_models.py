@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from torch import nn
 
 from reproduce.algorithms.base import FedAvg
+from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
 from reproduce.declare.experiment import SCALES, Experiment
@@ -28,6 +30,7 @@ from reproduce.problem import Classification
 from reproduce.runs import plan
 from reproduce.settings import settings
 from reproduce.systems import System
+from reproduce.systems.capacity import SplitCapacity
 from reproduce.systems.work import Steps
 from tests import own_modules
 from tests.runs import run
@@ -163,6 +166,23 @@ def test_counters_start_anew_in_every_call() -> None:
 
 def test_two_linear_layers_need_not_be_defined_in_order_of_use() -> None:
     assert network("Swapped").kind == "layers"
+
+
+def test_a_narrower_one_is_the_module_with_fewer_channels() -> None:
+    """Its outputs are those of the module that is written so; HeteroFL plays it; what has no such form says so."""
+    whole, x = network("Residual"), torch.randn(7, 1, 8, 8)
+    narrow, module = whole.narrowed(0.5, scale=False), network("Residual", width=3).module().eval()
+    named = {n: v for n, v in module.state_dict().items() if n in narrow.shapes}
+    assert {n: tuple(v.shape) for n, v in named.items()} == narrow.shapes
+    torch.testing.assert_close(narrow.forward(One(), named, One().images(x)), module(x), rtol=1e-5, atol=1e-5)
+    few = replace(
+        experiment(whole), system=System(Steps(2), capacity=SplitCapacity((1.0, 0.25))), algorithm=HeteroFL(lr=0.1)
+    )
+    (played,) = run([few])
+    assert played.state["status"] == "ok"
+    for name, why in (("Plain", "flattens images"), ("Modern", "groups of channels"), ("Untraceable", "cannot trace")):
+        with pytest.raises(ValueError, match=f"no narrower form: .*{why}|{why} has no narrower form"):
+            network(name).narrowed(0.5)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reproduce.declare.experiment import SCALES
-from reproduce.declare.values import foreign
-from reproduce.errors import UserError
-from reproduce.partitions import named as partitions_of_the_papers
-from reproduce.partitions.base import asked
+from reproduce.partitions.base import by_class
 from reproduce.partitions.named import (
     IID,
     BalancedDirichlet,
@@ -25,7 +22,6 @@ from reproduce.partitions.named import (
     DistinctLabels,
     GroupedDirichlet,
     HalfLabels,
-    Head,
     PartialOverlap,
     Sharding,
     Shards,
@@ -34,8 +30,6 @@ from reproduce.partitions.named import (
     TwoShard,
     label_groups,
 )
-from reproduce.problem import Classification
-from reproduce.runs import plan
 
 
 def balanced(classes: int, each: int) -> np.ndarray:
@@ -241,7 +235,9 @@ def test_fast_loops_follow_the_law_of_the_slow_ones(name: str) -> None:
     def fast(seed: int) -> list[np.ndarray]:
         if name == "balanced":
             return BalancedDirichlet(alpha, None).split(labels, clients, seed)
-        return GroupedDirichlet(alpha).split_group(labels, [0, 1, 2, 3], clients, np.random.default_rng(seed))
+        return GroupedDirichlet(alpha).split_group(
+            list(by_class(labels).values()), clients, np.random.default_rng(seed)
+        )
 
     slow = naive_balanced if name == "balanced" else naive_group
     ours = np.array([[np.bincount(labels[p]).max() for p in fast(s)] for s in range(seeds)])
@@ -258,16 +254,14 @@ def test_balanced_dirichlet_sizes_priors_and_matched_test_sets(
 ) -> None:
     labels, clients, seed = problem
     partition = BalancedDirichlet(alpha, None)
-    parts, priors = partition.split_with_priors(labels, clients, seed)
+    parts, priors = partition.split(labels, clients, seed), partition.priors(labels.max() + 1, clients, seed)
     assert set(sizes(parts)) == {len(labels) // clients}
     assert priors.shape == (clients, labels.max() + 1)
     assert np.allclose(priors.sum(axis=1), 1)
     test_labels = np.repeat(np.arange(labels.max() + 1), 40)
-    for matched in (True, False):
-        test = partition.split_test(labels, test_labels, clients, seed, matched)
-        used = np.concatenate(test)
-        assert set(sizes(test)) == {len(test_labels) // clients}
-        assert len(np.unique(used)) == len(used)
+    test = partition.split_test(labels, test_labels, clients, seed)
+    assert set(sizes(test)) == {len(test_labels) // clients}
+    assert len(np.unique(np.concatenate(test))) == sum(sizes(test))
 
 
 def histograms(labels: np.ndarray, parts: list[np.ndarray]) -> np.ndarray:
@@ -279,7 +273,7 @@ def test_matched_test_sets_have_the_classes_of_the_training_sets(partition: Any)
     train, test = balanced(4, 3000), balanced(4, 500)
     mine = histograms(train, partition.split(train, 20, 0))
     matched = histograms(test, partition.split_test(train, test, 20, 0))
-    independent = histograms(test, partition.split_test(train, test, 20, 0, matched=False))
+    independent = histograms(test, replace(partition, data_seed=1).split(test, 20, 0))
     near, far = np.abs(mine - matched).sum(axis=1).mean(), np.abs(mine - independent).sum(axis=1).mean()
     assert near < 0.5 * far
 
@@ -304,8 +298,11 @@ def test_balanced_dirichlet_takes_the_samples_of_a_class_in_order() -> None:
 
 
 def test_balanced_dirichlet_realises_its_priors() -> None:
-    parts, priors = BalancedDirichlet(1.0, None).split_with_priors(balanced(4, 20_000), 4, seed=11)
-    first = histograms(balanced(4, 20_000), parts)
+    partition = BalancedDirichlet(1.0, None)
+    first, priors = (
+        histograms(balanced(4, 20_000), partition.split(balanced(4, 20_000), 4, 11)),
+        partition.priors(4, 4, 11),
+    )
     assert np.corrcoef(first.ravel(), priors.ravel())[0, 1] > 0.8
 
 
@@ -385,125 +382,3 @@ def test_fixed_partitions_ignore_the_seed_of_the_run_and_keyed_ones_do_not() -> 
     for partition in (CappedDirichlet(0.3), Sharding(), BalancedDirichlet(0.3)):
         first, second = partition.split(CIFAR, 20, 0), partition.split(CIFAR, 20, 1)
         assert all(np.array_equal(p, q) for p, q in zip(first, second, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("partition", "labels", "clients", "words"),
-    [
-        (IID(), np.zeros(3, int), 4, "3 samples"),
-        (IID(), np.zeros(3, int), 0, "at least 1"),
-        (ClassPerClient(), balanced(10, 5), 5, "10 classes"),
-        (ClassPerClient(), np.repeat([0, 1], [1, 20]), 4, "too few samples"),
-        (TwoClasses(), np.zeros(9, int), 3, "at least two classes"),
-        (DirichletClass(0.001), balanced(2, 100), 10, "1000 draws"),
-        (DirichletClass(1.0), balanced(2, 10), 10, "10 each"),
-        (CappedDirichlet(0.001), balanced(2, 100), 20, "1000 draws"),
-        (GroupedDirichlet(0.3), balanced(4, 10), 3, "even number"),
-        (GroupedDirichlet(0.3), balanced(4, 1), 8, "cannot be split"),
-        (GroupedDirichlet(0.3), balanced(1, 10), 2, "at least 2 labels"),
-        (GroupedDirichlet(0.3, 0.9), np.zeros(9, int), 2, "at least 2 labels"),
-        (GroupedDirichlet(0.7, label_sets=((0, 1), (2,), (3,))), balanced(4, 10), 8, "multiple of 3"),
-        (GroupedDirichlet(0.7, label_sets=((0, 1), (4,))), balanced(4, 10), 4, r"no sample has the labels \[4\]"),
-        (GroupedDirichlet(0.7, label_sets=((0, 1), (2,))), balanced(4, 2), 6, "2 samples of the labels"),
-        (TwoShard(), balanced(10, 1), 10, "too few samples"),
-        (TwoShard(False), balanced(200, 1), 20, "too few samples"),
-        (DistinctLabels(), balanced(10, 3), 0, "cannot be dealt"),
-        (PartialOverlap(), balanced(10, 1), 4, "too few samples"),
-        (TwoShard(), balanced(10, 10), 7, "equal numbers"),
-        (DistinctLabels(), balanced(10, 10), 7, "equally"),
-        (Sharding(5), balanced(4, 10), 4, "cannot cover"),
-        (HalfLabels(), balanced(4, 10), 1, "at least 2 clients"),
-    ],
-)
-def test_impossible_splits_say_so(partition: Any, labels: np.ndarray, clients: int, words: str) -> None:
-    with pytest.raises(UserError, match=words):
-        partition.split(labels, clients, 0)
-
-
-def test_label_groups_and_test_classes_refuse_nonsense() -> None:
-    for overlap in (1.0, -0.1, float("nan")):
-        with pytest.raises(UserError, match="overlap"):
-            label_groups(10, overlap)
-    for sets, words in (
-        (((0, 1), ()), "group 2 has no labels"),
-        (((0, 0),), "one twice"),
-    ):
-        with pytest.raises(UserError, match=words):
-            GroupedDirichlet(0.3, label_sets=sets)
-    with pytest.raises(UserError, match="but not both"):
-        GroupedDirichlet(0.3, 0.2, ((0,), (1,)))
-    for partition in (BalancedDirichlet(0.3), CappedDirichlet(1.0, 0)):
-        with pytest.raises(UserError, match="training set has not"):
-            partition.split_test(balanced(4, 50), balanced(5, 10), 4, 0)
-
-
-# --- every declared one -----------------------------------------------------------------------------------------------
-
-
-def declared() -> list[Any]:
-    """The partitions of all experiments, and those that others hold."""
-    problems = (e.problem for scale in SCALES for j in plan.jobs(scale) for e in j.experiments)
-    found = dict.fromkeys(p.partition for p in problems if isinstance(p, Classification))
-    return [*found, *(p.partition for p in found if isinstance(p, Head))]
-
-
-def test_every_declared_partition_passes_the_one_check_of_all() -> None:
-    """No sample twice, nobody empty, the same for the same seed, of this package; shared samples only where it is
-    said, and there really."""
-    labels = np.random.default_rng(0).permutation(np.repeat(np.arange(10), 300))
-    partitions = declared()
-    assert len({type(p) for p in partitions}) == 15
-    for partition in partitions:
-        assert not foreign(partition)
-        for clients in (20, 10, 12):
-            try:
-                first, second = (
-                    asked("it", partition, lambda p=partition, c=clients: p.split(labels, c, 3), clients, 3000, 3)
-                    for _ in range(2)
-                )
-            except UserError as error:
-                assert not str(error).startswith("it "), "refused by the partition itself, not by the check"  # noqa: PT017
-                continue
-            assert all(map(np.array_equal, first, second))
-            shared = len(np.unique(np.concatenate(first))) < sum(sizes(first))
-            assert shared == getattr(partition, "shares_samples", False)
-
-
-DIRICHLET = (DirichletClass, DirichletClient, CappedDirichlet, BalancedDirichlet, GroupedDirichlet)
-
-
-def test_all_dirichlet_partitions_are_known() -> None:
-    known = {cls for cls in vars(partitions_of_the_papers).values() if isinstance(cls, type)}
-    assert {cls for cls in known if "Dirichlet" in cls.__name__} == set(DIRICHLET)
-
-
-@pytest.mark.parametrize("cls", DIRICHLET)
-@pytest.mark.parametrize("alpha", [0.0, 0, -0.3, float("nan"), float("inf"), True, "0.3", None, 1e308])
-def test_no_dirichlet_partition_takes_an_alpha_that_means_nothing(cls: Any, alpha: Any) -> None:
-    with pytest.raises(UserError, match="the alpha of a Dirichlet prior is"):
-        cls(alpha)
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: Shards(0), "shards per client is a whole number >= 1, not 0"),
-        (lambda: Shards(1.5), "shards per client"),  # type: ignore[arg-type]
-        (lambda: Sharding(True), "labels per client is a whole number >= 1, not True"),
-        (lambda: ClassPerClient("mod"), "'contiguous' or 'modulo', not 'mod'"),  # type: ignore[arg-type]
-        (lambda: Head(IID(), 0), "the share of each client's list is a positive number, not 0"),
-        (lambda: Head(IID(), 1.5), "at most 1, not 1.5"),
-        (lambda: CappedDirichlet(0.3, -1), "data_seed is a whole number >= 0, not -1"),
-        (lambda: BalancedDirichlet(0.3, 1.5), "data_seed is a whole number"),  # type: ignore[arg-type]
-        (lambda: ShuffledBlocks(2**32), "data_seed is below 2"),
-        (lambda: Sharding(5, "1"), "data_seed is a whole number"),  # type: ignore[arg-type]
-        (lambda: DirichletClass(0.3, -1), "min_size is a whole number >= 0"),
-        (lambda: DirichletClient(0.3, 2.5), "min_size is a whole number"),  # type: ignore[arg-type]
-        (lambda: GroupedDirichlet(0.3, 1.0), "the overlap of two groups lies in"),
-        (lambda: GroupedDirichlet(0.3, float("nan")), "the overlap of two groups lies in"),
-        (lambda: TwoShard(2), "dealt in batches, True, or not, False"),  # type: ignore[arg-type]
-    ],
-)
-def test_partitions_refuse_other_numbers_that_mean_nothing(make: Any, words: str) -> None:
-    with pytest.raises(UserError, match=words):
-        make()

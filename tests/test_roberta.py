@@ -22,8 +22,7 @@ from reproduce.engine.requests import Train
 from reproduce.engine.rule import Exits, OrderedDropout, Rule
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.models.exits import EarlyExitsRoBERTa, with_exits
-from reproduce.models.roberta import RoBERTa
+from reproduce.models.roberta import EarlyExitsRoBERTa, RoBERTa
 from reproduce.models.submodels import positions
 from reproduce.partitions.dirichlet import DirichletClass
 from reproduce.problem import Classification
@@ -214,10 +213,10 @@ def test_an_exit_is_a_shorter_network_with_a_head_of_its_own() -> None:
 
 
 def test_one_exit_after_all_layers_is_the_plain_network() -> None:
-    assert list(with_exits(SMALL, (2,)).shapes.items()) == list(SMALL.shapes.items())
+    assert list(SMALL.with_exits((2,)).shapes.items()) == list(SMALL.shapes.items())
     assert DEEP.cut(1, 0.36).kept(24) == 8, "floor"
     with pytest.raises(ValueError, match="exits ascend from 1 to the 2 layers"):
-        with_exits(SMALL, (1, 3))
+        SMALL.with_exits((1, 3))
 
 
 # --- training ---------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pytest
 
 from reproduce.data import tokens
 from reproduce.data.batches import Shuffled
-from reproduce.data.load import checksums, load
+from reproduce.data.load import load, sha256
 from reproduce.data.sources import SOURCES, File, Files
 from reproduce.data.tokens import pieces
 from reproduce.engine.task import Tasks
@@ -36,7 +36,7 @@ def news(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         rows = "".join(f'"{1 + i % 4}","{text}"\n' for i, text in enumerate(texts))
         (folder / "data" / "ag_news" / f"{name}.csv.xz").write_bytes(lzma.compress(rows.encode()))
     paths = ("ag_news/train_subset.csv.xz", "ag_news/test.csv.xz")
-    files = tuple(File(p, checksums(folder / "data" / p)[:1]) for p in paths)
+    files = tuple(File(p, sha256(folder / "data" / p)) for p in paths)
     found = Files("read_news", files)
     source = replace(SOURCES["ag_news"], train=len(TRAIN), test=len(TEST), layouts=(found,))
     monkeypatch.setitem(SOURCES, "ag_news", source)

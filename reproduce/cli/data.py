@@ -19,12 +19,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce.data.load import available, catalogue
+    from reproduce.data.load import available
+    from reproduce.data.sources import SOURCES
     from reproduce.errors import UserError
     from reproduce.settings import settings
 
     here = settings()
-    wanted = catalogue()
+    wanted = tuple(SOURCES.values())
     if args.action not in (None, "get"):
         known = {source.name for source in wanted}
         name = next((word for word in (args.name, args.action) if word in known), "NAME")

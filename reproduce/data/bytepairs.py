@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
 from reproduce.data.sample import Sample
-from reproduce.data.tokens import Tokens
+from reproduce.data.tokens import Tokens, encoded
 from reproduce.errors import MissingData, UserError
 from reproduce.models import weights
 
@@ -68,29 +65,23 @@ class BytePairs:
         tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
         tokenizer.enable_truncation(self.length)
         tokenizer.enable_padding(length=self.length, pad_id=1, pad_token="<pad>")
-        said = json.dumps([vocabulary, merges], sort_keys=True).encode()
+        said = json.dumps([vocabulary, merges], sort_keys=True)
         whose = f"byte pairs of {self.name}" if self.name else f"{len(vocabulary):,} byte pairs of the training texts"
-        cut = [self._ids(tokenizer, texts) for texts in (train, test)]
-        return Tokens(cut[0], cut[1], hashlib.sha256(said).hexdigest(), f"tokens: {whose}")
+        return encoded(tokenizer, self.length, train, test, said, f"tokens: {whose}")
 
     def _stored(self, data: Path) -> Pairs:
         """Those of the model's folder."""
-        for file in FILES:
-            if folder := weights.hub_folder(self.name, data, file):
-                break
-        else:
-            otherwise = "or declare byte pairs of the texts (no name)"
-            raise MissingData(self.name, weights.missing_on_hub(self.name, data, " or ".join(FILES), otherwise))
+        found = next(filter(None, (weights.find(self.name, data, file) for file in FILES)), None)
+        if found is None:
+            otherwise = "declare byte pairs of the texts (no name)"
+            raise MissingData(self.name, weights.missing(self.name, data, " or ".join(FILES), otherwise))
         try:
-            if file == "merges.txt":
-                vocabulary, merges = models.BPE.read_file(str(folder / "vocab.json"), str(folder / file))
-                return vocabulary, merges
-            return _model(json.loads((folder / file).read_text(encoding="utf-8")))
+            if found.name == "tokenizer.json":
+                return _model(json.loads(found.read_text(encoding="utf-8")))
+            vocabulary, merges = models.BPE.read_file(str(found.with_name("vocab.json")), str(found))
+            return vocabulary, merges
         except Exception as error:  # the library raises its own
-            raise UserError(f"{folder / file} holds no byte pairs ({error}); copy it again") from error
-
-    def _ids(self, tokenizer: Any, texts: Iterable[str]) -> NDArray[np.int32]:
-        return np.array([e.ids for e in tokenizer.encode_batch(list(texts))], np.int32).reshape(-1, self.length)
+            raise UserError(f"{found} holds no byte pairs ({error}); copy it again") from error
 
 
 def _trained(texts: Sequence[str], size: int) -> Pairs:

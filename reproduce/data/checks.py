@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from reproduce.declare.values import whole
 from reproduce.errors import UserError
 
 PARTS = ("train", "test")
+ARRAYS = "train_x", "train_y", "test_x", "test_y"
 LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -41,6 +42,17 @@ def declaration(data: Any) -> None:
     whole(f"{name}.classes", data.classes)
     if sample.dtype == "int64":
         whole(f"the vocabulary of {name}.sample", sample.vocabulary)
+
+
+def both(
+    arrays: Mapping[str, Any], sample: Sample, sizes: tuple[int, int], classes: int, floats: bool
+) -> dict[str, NDArray[Any]]:
+    """`samples` of both parts."""
+    found: dict[str, NDArray[Any]] = {}
+    for part, rows in zip(PARTS, sizes, strict=True):
+        x, y = arrays[f"{part}_x"], arrays[f"{part}_y"]
+        found[f"{part}_x"], found[f"{part}_y"] = samples(part, x, y, sample, rows, classes, floats)
+    return found
 
 
 def samples(

@@ -1,4 +1,4 @@
-"""The record of a loaded data set, and texts kept as bytes."""
+"""The record of a loaded data set, and its texts as bytes or as token ids."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,7 @@ class Dataset:
     train_x, test_x: images uint8 [N, H, W, C] (C = 1 for grey), tables float32 [N, D], texts int32 [N, 64] token ids of
         `tokenize` with padding 0; of a problem's own record also what `checks.samples` lets pass.
     train_y, test_y: int64 [N], labels 0 .. n_classes - 1.
-    source: "data folder", "embedded", or "record" where a problem brings its own.  sha256: of the files used, or of the
-        arrays of a set without files.
+    sha256: of the files used, or of the arrays of a set without files.
     note: what a caption must say about the data; empty if they are the official ones.
     train_text, test_text: the raw texts of a text set, in the order of the labels.
     """
@@ -39,7 +38,6 @@ class Dataset:
     test_x: NDArray[Any]
     test_y: NDArray[np.int64]
     n_classes: int
-    source: Literal["data folder", "embedded", "record"]
     sha256: str
     note: str = ""
     train_text: Sequence[str] | None = None
@@ -52,31 +50,13 @@ class Dataset:
             object.__setattr__(self, key, view)
 
 
-class Texts(Sequence[str]):
-    """Strings stored as one array of UTF-8 bytes and the end of each, so that they can stay on disk until read."""
-
-    def __init__(self, blob: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
-        self._blob, self._ends = blob, ends
-
-    def __len__(self) -> int:
-        return len(self._ends)
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        i = range(len(self))[index]
-        start = int(self._ends[i - 1]) if i else 0
-        return self._blob[start : int(self._ends[i])].tobytes().decode()
+def packed(texts: Iterable[str]) -> NDArray[np.uint8]:
+    """Texts as one array of bytes, which can stay on disk."""
+    return np.frombuffer("\0".join(texts).encode(), np.uint8)
 
 
-def pack(texts: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The two arrays of `Texts`."""
-    encoded = [text.encode() for text in texts]
-    return np.frombuffer(b"".join(encoded), np.uint8), np.cumsum([len(e) for e in encoded], dtype=np.int64)
+def unpacked(array: NDArray[np.uint8]) -> list[str]:
+    return array.tobytes().decode().split("\0")
 
 
 def tokenize(texts: Iterable[str], vocabulary: int = VOCABULARY, length: int = LENGTH) -> NDArray[np.int32]:

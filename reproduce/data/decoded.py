@@ -1,6 +1,7 @@
 """Decoded data sets on disk: .npy files that are mapped on the next load, written whole or not at all.
 
-The manifest has the checksum of every file, and one of itself. A copy whose bytes are others is not read.
+The manifest has the size and the checksum of every file, and a checksum of itself. A copy whose bytes are others is not
+read.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from reproduce import files
 from reproduce.data.dataset import Arrays
 from reproduce.errors import UserError
 
-FORMAT = 2  # raise it when the decoded arrays change, so that older copies are decoded again
+FORMAT = 3  # raise it when the decoded arrays change, so that older copies are decoded again
 MANIFEST = "manifest.json"
 SUM = "blake2b"  # as fast on every processor; SHA-256 is faster only where there are instructions for it
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -38,24 +39,25 @@ Stamp = list[Any]  # [path relative to the data folder, bytes, modification time
 @dataclass(frozen=True)
 class Decoded:
     """A decoded copy of whole length; `stamps` are the files it was made from, as they were when their checksums
-    matched, `sums` the checksums of its own files."""
+    matched, `files` the sizes and checksums of its own."""
 
     path: Path
+    name: str
     sha256: str
     note: str
     stamps: Sequence[Stamp]
-    sums: Mapping[str, str]
+    files: Mapping[str, Sequence[Any]]
 
     def arrays(self) -> Arrays:
         """The arrays, mapped read-only; UserError if another process is just putting the copy aside."""
         try:
-            return {Path(name).stem: np.asarray(np.load(self.path / name, mmap_mode="r")) for name in sorted(self.sums)}
+            return {Path(f).stem: np.asarray(np.load(self.path / f, mmap_mode="r")) for f in sorted(self.files)}
         except FileNotFoundError as error:
-            raise _busy(self.path) from error
+            raise UserError(f"{self.path} is being rewritten by other processes; run the command again") from error
 
     def damage(self) -> str:
         """The first file that does not hold what was written, "" if all do. A process reads each file once for that."""
-        for name, expected in self.sums.items():
+        for name, (_, expected) in self.files.items():
             try:
                 status = (self.path / name).stat()
                 known = (self.path / name, expected, status.st_ino, status.st_size, status.st_mtime_ns)
@@ -68,6 +70,17 @@ class Decoded:
                 return name
         return ""
 
+    def remembered(self, stamps: Sequence[Stamp]) -> Decoded:
+        """Other files (copied or touched) have the same checksum; a read-only store just stays as it is."""
+        found = replace(self, stamps=stamps)
+        with contextlib.suppress(UserError):
+            found.write_manifest()
+        return found
+
+    def write_manifest(self) -> None:
+        content = {"format": FORMAT, **{name: value for name, value in vars(self).items() if name != "path"}}
+        files.write_text(self.path / MANIFEST, json.dumps({**content, "seal": _seal(content)}))
+
 
 _whole: set[tuple[Any, ...]] = set()
 """Files of this process whose checksum matched, as they were then."""
@@ -78,10 +91,10 @@ def copies(root: Path, name: str) -> Iterator[Decoded]:
     for manifest in sorted(root.glob(f"{name}-*/{MANIFEST}")):
         try:
             content = json.loads(files.read_text(manifest))
+            sealed = content.pop("seal") == _seal(content) and content.pop("format") == FORMAT
             sizes = {f.name: f.stat().st_size for f in manifest.parent.glob("*.npy")}
-            sealed = content.pop("seal") == _seal(content) and content["sums"].keys() == sizes.keys()
-            if sealed and content["format"] == FORMAT and content["sizes"] == sizes and content["name"] == name:
-                yield Decoded(manifest.parent, *(content[key] for key in ("sha256", "note", "stamps", "sums")))
+            if sealed and content["name"] == name and sizes == {f: size for f, (size, _) in content["files"].items()}:
+                yield Decoded(manifest.parent, **content)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue  # cut short, damaged or of another version: decoded again
 
@@ -95,23 +108,16 @@ def write(root: Path, name: str, sha256: str, arrays: Arrays, note: str, stamps:
         folder = Path(tempfile.mkdtemp(prefix=f".{name}-", suffix=".tmp", dir=root))
         try:
             sums = {f"{key}.npy": save(folder / f"{key}.npy", value) for key, value in arrays.items()}
-            _write_manifest(folder, name, sha256, note, stamps, sums)
-            _move(folder, final, name)
+            made = {file: ((folder / file).stat().st_size, found) for file, found in sums.items()}
+            Decoded(folder, name, sha256, note, list(stamps), made).write_manifest()
+            found = _moved(folder, final, name)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-    found = _sound(final, name)
     if found is None:
         raise UserError(
             f"the decoded copy {final} is damaged right after writing; check the disk, or set REPRODUCE_STORE"
         )
     return found
-
-
-def restamp(copy: Decoded, name: str, stamps: Sequence[Stamp]) -> Decoded:
-    """Remember that other files (copied or touched) have the same checksum; a read-only store just stays as it is."""
-    with contextlib.suppress(OSError):
-        _write_manifest(copy.path, name, copy.sha256, copy.note, stamps, copy.sums)
-    return replace(copy, stamps=stamps)
 
 
 @contextlib.contextmanager
@@ -155,42 +161,17 @@ def _seal(content: Mapping[str, Any]) -> str:
     return hashlib.new(SUM, json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _write_manifest(
-    folder: Path, name: str, sha256: str, note: str, stamps: Sequence[Stamp], sums: Mapping[str, str]
-) -> None:
-    sizes = {f.name: f.stat().st_size for f in folder.glob("*.npy")}
-    content = {"format": FORMAT, "name": name, "sha256": sha256, "note": note, "sizes": sizes}
-    content |= {"stamps": list(stamps), "sums": dict(sums)}
-    content["seal"] = _seal(content)
-    temporary = folder / f".{MANIFEST}-{os.getpid()}.tmp"
-    try:
-        temporary.write_text(json.dumps(content))
-        os.replace(temporary, folder / MANIFEST)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _move(folder: Path, final: Path, name: str) -> None:
-    """Put `folder` in the place of `final`, unless another process has just put a whole copy there."""
-    folder.chmod(0o755)  # mkdtemp made it private
-    for _ in range(5):
-        try:
+def _moved(folder: Path, final: Path, name: str) -> Decoded | None:
+    """The copy in the place of `final`: that of `folder`, unless another process has just put a whole one there."""
+    with files.locked(final.parent):
+        if (there := _sound(final, name)) is None:
+            folder.chmod(0o755)  # mkdtemp made it private
+            aside = folder.with_suffix(".old.tmp")
+            if final.exists():
+                os.replace(final, aside)
             os.replace(folder, final)
-            return
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
-        if _sound(final, name):
-            return
-        aside = Path(tempfile.mkdtemp(prefix=f".{final.name}-", suffix=".tmp", dir=final.parent))
-        with contextlib.suppress(FileNotFoundError):
-            os.replace(final, aside / "old")
-        shutil.rmtree(aside, ignore_errors=True)
-    raise _busy(final)
-
-
-def _busy(final: Path) -> UserError:
-    return UserError(f"{final} is being rewritten by other processes; run the command again")
+            shutil.rmtree(aside, ignore_errors=True)
+    return there or _sound(final, name)
 
 
 def _sound(final: Path, name: str) -> Decoded | None:

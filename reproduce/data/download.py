@@ -7,17 +7,18 @@ import os
 import shutil
 import tempfile
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from reproduce.data.checks import PARTS
 from reproduce.data.dataset import Arrays
 from reproduce.data.decoded import DISK_FULL, FORBIDDEN, disk_errors
-from reproduce.data.load import PARTS, checked, checksums, find_layout, find_source, load, verified
-from reproduce.data.sources import Files, Source
+from reproduce.data.load import checked, find_layout, load, sha256, verified
+from reproduce.data.sources import Files, Source, find_source
 from reproduce.errors import UserError
 from reproduce.settings import Settings
 
@@ -38,19 +39,19 @@ TORCHVISION = {"mnist": "MNIST", "fashion_mnist": "FashionMNIST", "cifar10": "CI
 
 @dataclass(frozen=True)
 class Archive:
-    """An official archive: its checksum, and the folder in it that has the folders of the set's last layout."""
+    """An official archive: its MD5, and the folder in it that has the folders of the set's last layout."""
 
     url: str
-    checksum: str
+    md5: str
     inside: str = ""
 
 
 ARCHIVES = {
     "cinic10": Archive(
-        "https://datashare.ed.ac.uk/bitstream/handle/10283/3192/CINIC-10.tar.gz", "md5:6ee4d0c996905fe93221de577967a372"
+        "https://datashare.ed.ac.uk/bitstream/handle/10283/3192/CINIC-10.tar.gz", "6ee4d0c996905fe93221de577967a372"
     ),
     "tiny_imagenet": Archive(
-        "https://cs231n.stanford.edu/tiny-imagenet-200.zip", "md5:90528d7ca1a48142e341f4ef8d21d0de", "tiny-imagenet-200"
+        "https://cs231n.stanford.edu/tiny-imagenet-200.zip", "90528d7ca1a48142e341f4ef8d21d0de", "tiny-imagenet-200"
     ),
 }
 
@@ -58,8 +59,8 @@ ARCHIVES = {
 def download(name: str, settings: Settings) -> Path:
     """Fetch the complete data set into `settings.data` unless it is there, verify it, and give its first file.
 
-    Raises UserError without network, when what was fetched is not the
-    official data, when the disk is full, and for a damaged file that is already there (which is never overwritten).
+    Raises UserError without network, for other than the official data, when the disk is full, and for a damaged file
+    that is already there (which is never overwritten).
     """
     source = find_source(name)
     if source.embedded:
@@ -85,7 +86,8 @@ def _get(source: Source, folder: Path, temporary: Path) -> Files:
     if source.name not in TORCHVISION:
         files = " and ".join(file.path for file in source.layouts[0].files)
         raise UserError(f"{source.name} is nowhere to be fetched: copy {files} into the data folder (docs/data.md)")
-    arrays = _online(source, lambda: _torchvision(source, temporary))
+    with _online(source):
+        arrays = _torchvision(source, temporary)
     _compare(source, arrays)
     _save(folder / source.layouts[0].files[0].path, temporary / "whole.npz", arrays)
     return source.layouts[0]
@@ -93,14 +95,9 @@ def _get(source: Source, folder: Path, temporary: Path) -> Files:
 
 def _get_files(source: Source, layout: Files, folder: Path, temporary: Path) -> None:
     """The official files: fetched next to their place, moved there when all checksums match."""
-
-    def fetch() -> None:
+    with _online(source):
         for file in layout.files:
-            target = temporary / file.path
-            target.parent.mkdir(exist_ok=True)
-            _fetch(URLS[file.path], target)
-
-    _online(source, fetch)
+            _fetch(URLS[file.path], temporary / file.path)
     for file in layout.files:
         verified(file, temporary, source.name)
     for file in layout.files:
@@ -114,9 +111,12 @@ def _get_archive(source: Source, folder: Path, temporary: Path) -> Files:
     if there:
         raise UserError(f"{there[0]} is there, and nothing is overwritten: delete it to get {source.name}")
     packed = temporary / archive.url.rpartition("/")[2]
-    _online(source, lambda: _fetch(archive.url, packed))
-    if archive.checksum not in (found := checksums(packed)):
-        raise UserError(f"{archive.url} has checksum {found[1]}, expected {archive.checksum}; try again later")
+    with _online(source):
+        _fetch(archive.url, packed)
+    with packed.open("rb") as stream:
+        found = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+    if found != archive.md5:
+        raise UserError(f"{archive.url} has the MD5 {found}, expected {archive.md5}; try again later")
     shutil.unpack_archive(packed, temporary / "unpacked")
     for file in layout.files:
         os.replace(temporary / "unpacked" / archive.inside / Path(file.path).name, folder / file.path)
@@ -124,6 +124,7 @@ def _get_archive(source: Source, folder: Path, temporary: Path) -> Files:
 
 
 def _fetch(url: str, target: Path) -> None:
+    target.parent.mkdir(exist_ok=True)
     with urllib.request.urlopen(url, timeout=60) as answer, target.open("wb") as stream:
         shutil.copyfileobj(answer, stream)
 
@@ -140,12 +141,14 @@ def _torchvision(source: Source, temporary: Path) -> Arrays:
     return arrays
 
 
-def _online(source: Source, fetch: Callable[[], Any]) -> Any:
+@contextmanager
+def _online(source: Source) -> Iterator[None]:
+    """Around what needs the network: its errors say what to do."""
     try:
-        return fetch()
+        yield
     except UserError:
         raise
-    except Exception as error:  # urllib, torchvision and Hugging Face each have their own errors for a missing network
+    except Exception as error:  # urllib and torchvision each have their own errors for a missing network
         if isinstance(error, OSError) and error.errno in DISK_FULL + FORBIDDEN:
             raise
         raise UserError(
@@ -162,15 +165,14 @@ def _compare(source: Source, arrays: Arrays) -> None:
     for key, expected in source.decoded.items():
         found = hashlib.sha256(arrays[key].astype(np.uint8).tobytes()).hexdigest()
         if found != expected:
-            raise UserError(
-                f"{key} of the fetched {source.name} has SHA-256 {found}, expected {expected}; try again later"
-            )
+            said = f"{key} of the fetched {source.name} has SHA-256 {found}, expected {expected}"
+            raise UserError(f"{said}; try again later")
 
 
 def _save(path: Path, temporary: Path, arrays: Arrays) -> None:
     """The archive and its side file. The side file goes first: alone it is harmless, the archive alone is refused."""
     np.savez_compressed(temporary, allow_pickle=False, **arrays)
     side = temporary.with_suffix(".sha256")
-    side.write_text(f"{checksums(temporary)[0].removeprefix('sha256:')}  {path.name}\n")
+    side.write_text(f"{sha256(temporary)}  {path.name}\n")
     os.replace(side, path.with_name(path.name + ".sha256"))
     os.replace(temporary, path)

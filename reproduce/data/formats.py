@@ -1,4 +1,7 @@
-"""Readers of the files: train_x, train_y, test_x, test_y in the types of `Dataset`, texts as two arrays."""
+"""Readers of the files: train_x, train_y, test_x, test_y in the types of `Dataset`, texts packed.
+
+Each takes (files, source) and gives (arrays, note); a damaged file raises any exception.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import io
 import lzma
 import math
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
@@ -15,19 +18,10 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.data.dataset import Arrays, pack
+from reproduce.data.dataset import Arrays, packed
 from reproduce.data.sources import Source
 
-READERS: dict[str, Callable[[Sequence[Path], Source], tuple[Arrays, str]]] = {}
 
-
-def reader(function: Callable[[Sequence[Path], Source], tuple[Arrays, str]]) -> Callable[..., tuple[Arrays, str]]:
-    """Register a reader: (files, source) to (arrays, note); a damaged file raises any exception."""
-    READERS[function.__name__] = function
-    return function
-
-
-@reader
 def read_npz(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
     """An archive with `train_x, train_y, test_x, test_y`, images possibly as differences `train_x_d` (docs/data.md)."""
     arrays: Arrays = {}
@@ -64,7 +58,6 @@ def undo_differences(planes: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(planes.transpose(0, 2, 3, 1))
 
 
-@reader
 def read_libsvm(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
     """Two LIBSVM text files, labels -1/+1 to 0/1, as dense rows of the official width (the test file has less)."""
     from sklearn.datasets import load_svmlight_files
@@ -80,7 +73,6 @@ def read_libsvm(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
     return arrays, ""
 
 
-@reader
 def read_news(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
     """Two CSV files of class 1-4 and text fields; text = title + " " + description (dynamic_init)."""
     arrays: Arrays = {}
@@ -90,11 +82,10 @@ def read_news(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
         if min(map(len, rows)) < 2:
             raise ValueError("a row without text")
         arrays[f"{part}_y"] = np.array([int(row[0]) - 1 for row in rows], np.int64)
-        arrays[f"{part}_text"], arrays[f"{part}_text_ends"] = pack(" ".join(row[1:]) for row in rows)
+        arrays[f"{part}_text"] = packed(" ".join(row[1:]) for row in rows)
     return arrays, ""
 
 
-@reader
 def read_svhn(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
     """The official MATLAB files: X [32, 32, 3, N], y 1 .. 10 where 10 is the digit 0."""
     from scipy.io import loadmat
@@ -107,7 +98,6 @@ def read_svhn(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
     return arrays, ""
 
 
-@reader
 def read_cinic10(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
     """The official folders `train` and `test` with one folder of PNG images per class; `valid` is not used."""
     from reproduce.vision import torchvision
@@ -116,7 +106,6 @@ def read_cinic10(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
     return _images("train", train.samples, source) | _images("test", test.samples, source), ""
 
 
-@reader
 def read_tiny_imagenet(paths: Sequence[Path], source: Source) -> tuple[Arrays, str]:
     """The official folders `train/<class>/images` and `val` with its annotations; classes sorted by folder name."""
     from reproduce.vision import torchvision

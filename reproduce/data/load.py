@@ -18,17 +18,14 @@ import numpy as np
 
 from reproduce.data import checks
 from reproduce.data import decoded as store
-from reproduce.data.dataset import Arrays, Dataset, Texts, tokenize
-from reproduce.data.sources import SOURCES, File, Files, Source
+from reproduce.data.checks import ARRAYS, PARTS
+from reproduce.data.dataset import Arrays, Dataset, tokenize, unpacked
+from reproduce.data.sources import File, Files, Source, find_source
 from reproduce.declare.values import calling, foreign
-from reproduce.errors import MissingData, UserError, unknown
+from reproduce.errors import MissingData, UserError
 from reproduce.files import regular, size
 from reproduce.models import weights
 from reproduce.settings import Settings
-
-PARTS = checks.PARTS
-
-__all__ = ["Availability", "Dataset", "Texts", "available", "catalogue", "load", "tokenize"]
 
 
 @dataclass(frozen=True)
@@ -43,17 +40,12 @@ class Availability:
     detail: str
 
 
-def catalogue() -> tuple[Source, ...]:
-    """All known data sets with size, licence, citation and the papers that use them at paper scale."""
-    return tuple(SOURCES.values())
-
-
 def available(name: str, settings: Settings) -> Availability:
     """Where the data set, or the stored weights, of a name stand, without reading them. UserError for unknown names."""
     if weights.known(name):
-        path = weights.find(name, settings)
+        path = weights.find(name, settings.data)
         if path is None:
-            return Availability(name, "missing", "", weights.missing(name, settings))
+            return Availability(name, "missing", "", weights.missing(name, settings.data))
         return Availability(name, "present", str(path), "checked when read")
     source = find_source(name)
     if source.embedded:
@@ -89,17 +81,16 @@ def load(name: str, settings: Settings) -> Dataset:
     stamps = [_stamp(file, settings.data) for file in layout.files]
     copy = undamaged(root, name, lambda c: list(c.stamps) == stamps)
     if copy is None:
-        sha256 = _combined([verified(file, settings.data, name) for file in layout.files])
-        copy = undamaged(root, name, lambda c: c.sha256 == sha256 and list(c.stamps) != stamps)
+        summed = _combined([verified(file, settings.data, name) for file in layout.files])
+        copy = undamaged(root, name, lambda c: c.sha256 == summed and list(c.stamps) != stamps)
         if copy is not None:
-            copy = store.restamp(copy, name, stamps)
+            copy = copy.remembered(stamps)
         else:
             arrays, note = decode(source, layout, settings.data)
-            copy = store.write(root, name, sha256, arrays, note, stamps)
+            copy = store.write(root, name, summed, arrays, note, stamps)
     arrays = copy.arrays()
-    x, y = [arrays[f"{part}_x"] for part in PARTS], [arrays[f"{part}_y"] for part in PARTS]
-    texts = [_texts(arrays, part) for part in PARTS]
-    return Dataset(name, x[0], y[0], x[1], y[1], source.classes, "data folder", copy.sha256, copy.note, *texts)
+    said: dict[str, Any] = {k: arrays[k] for k in ARRAYS} | {f"{part}_text": _texts(arrays, part) for part in PARTS}
+    return Dataset(name, n_classes=source.classes, sha256=copy.sha256, note=copy.note, **said)
 
 
 def undamaged(root: Path, name: str, wanted: Callable[[store.Decoded], bool]) -> store.Decoded | None:
@@ -111,13 +102,6 @@ def undamaged(root: Path, name: str, wanted: Callable[[store.Decoded], bool]) ->
             return copy
         print(f"{copy.path / damaged} is damaged (its checksum differs): {name} is decoded again", file=sys.stderr)
     return None
-
-
-def find_source(name: str) -> Source:
-    """The record of a data set; raises UserError with the nearest names."""
-    if name not in SOURCES:
-        raise unknown("data set", name, SOURCES)
-    return SOURCES[name]
 
 
 def find_layout(source: Source, folder: Path) -> Files | None:
@@ -141,16 +125,14 @@ def missing(source: Source, folder: Path) -> str:
 
 def checked(arrays: Arrays, source: Source) -> Arrays:
     """`arrays` with token ids for texts; raises ValueError if they are not as the set is declared (`checks`)."""
-    for part, rows in zip(PARTS, source.sizes, strict=True):
-        texts = _texts(arrays, part)
-        if texts is not None:
+    for part in PARTS:
+        if (texts := _texts(arrays, part)) is not None:
             arrays[f"{part}_x"] = tokenize(texts)
-        x, y = arrays[f"{part}_x"], arrays[f"{part}_y"]
-        x, y = checks.samples(part, x, y, source.sample, rows, source.classes, floats=False)
-        if len(y) > 1 and y.min() == y.max():  # of a known set that is damage; of a user's own it may be meant
+    found = checks.both(arrays, source.sample, source.sizes, source.classes, floats=False)
+    for part in PARTS:  # of a known set that is damage; of a user's own it may be meant
+        if len(y := found[f"{part}_y"]) > 1 and y.min() == y.max():
             raise ValueError(f"all {part} labels are {y[0]}")
-        arrays |= {f"{part}_x": x, f"{part}_y": y}
-    return arrays
+    return arrays | found
 
 
 def of_record(record: Any) -> Dataset:
@@ -170,35 +152,31 @@ def _loaded(record: Any, own: bool) -> Dataset:
     name = type(record).__name__
     with calling(f"the data set {name}", "data") if own else nullcontext():
         data = record.load()
-        given = {key: getattr(data, key) for part in PARTS for key in (f"{part}_x", f"{part}_y")}
-        classes = data.n_classes
+        given, classes = {key: getattr(data, key) for key in ARRAYS}, data.n_classes
     texts = [getattr(data, f"{part}_text", None) for part in PARTS]
-    arrays: dict[str, Any] = {}
     try:
         if classes != record.classes:
             raise ValueError(f"it has {classes} classes; declared are {record.classes}")
+        arrays = checks.both(given, record.sample, record.sizes, record.classes, floats=True)
         for part, rows, text in zip(PARTS, record.sizes, texts, strict=True):
-            x, y = given[f"{part}_x"], given[f"{part}_y"]
-            x, y = checks.samples(part, x, y, record.sample, rows, record.classes, floats=True)
-            arrays |= {f"{part}_x": x, f"{part}_y": y}
             checks.texts(part, text, rows)
-        types = [arrays[f"{part}_x"].dtype for part in PARTS]
-        if len(record.sample.shape) == 3 and types.count(np.dtype(np.uint8)) == 1:
-            raise ValueError(f"train_x has the type {types[0]} and test_x {types[1]}; images of both have the same")
+        train, test = (arrays[f"{part}_x"].dtype for part in PARTS)
+        if len(record.sample.shape) == 3 and (train == np.uint8) != (test == np.uint8):
+            raise ValueError(f"train_x has the type {train} and test_x {test}; images of both have the same")
     except ValueError as error:
         raise UserError(f"data set {name}: {error}") from error
-    sha256 = checks.summed(arrays.values(), texts) if own else data.sha256
-    said: dict[str, Any] = {f"{part}_text": text for part, text in zip(PARTS, texts, strict=True)}
+    summed = checks.summed(arrays.values(), texts) if own else data.sha256
     note = str(getattr(data, "note", ""))
-    return Dataset(name, **arrays, n_classes=classes, source="record", sha256=sha256, note=note, **said)
+    said: dict[str, Any] = arrays | {f"{part}_text": text for part, text in zip(PARTS, texts, strict=True)}
+    return Dataset(name, n_classes=classes, sha256=summed, note=note, **said)
 
 
 def decode(source: Source, layout: Files, folder: Path) -> tuple[Arrays, str]:
     """The checked arrays of the files, and the note; raises UserError if the files cannot be decoded."""
-    from reproduce.data.formats import READERS
+    from reproduce.data import formats
 
     try:
-        arrays, note = READERS[layout.reader]([folder / file.path for file in layout.files], source)
+        arrays, note = getattr(formats, layout.reader)([folder / file.path for file in layout.files], source)
         arrays = checked(arrays, source)
     except UserError:
         raise
@@ -211,8 +189,8 @@ def decode(source: Source, layout: Files, folder: Path) -> tuple[Arrays, str]:
     return arrays, note
 
 
-def _texts(arrays: Arrays, part: str) -> Texts | None:
-    return Texts(arrays[f"{part}_text"], arrays[f"{part}_text_ends"]) if f"{part}_text" in arrays else None
+def _texts(arrays: Arrays, part: str) -> list[str] | None:
+    return unpacked(arrays[f"{part}_text"]) if f"{part}_text" in arrays else None
 
 
 def _absent(layout: Files, folder: Path) -> list[str]:
@@ -243,32 +221,25 @@ def verified(file: File, folder: Path, name: str) -> str:
     path = folder / file.path
     if file.folder:
         return _listing(path)
-    found = checksums(path)
-    side = path.with_name(path.name + ".sha256")
-    accepted = list(file.known)
+    found, side = sha256(path), path.with_name(path.name + ".sha256")
+    accepted = [file.sha256] if file.sha256 else []
     if side.is_file():
-        accepted.append("sha256:" + side.read_text(encoding="utf-8", errors="replace").split(" ")[0].strip()[:64])
-    if not set(accepted) & set(found):
+        accepted.append(side.read_text(encoding="utf-8", errors="replace").split(" ")[0].strip()[:64])
+    if found not in accepted:
         expected = " or ".join(accepted) or f"that of a side file {side.name}, which is not there"
         raise UserError(
-            f"data set {name}: {path} has checksum {found[0]}, expected {expected}: the file is cut short, damaged or "
+            f"data set {name}: {path} has SHA-256 {found}, expected {expected}: the file is cut short, damaged or "
             f"another one; copy it again, or delete it and run `python -m reproduce data get {name}`"
         )
-    return found[0].removeprefix("sha256:")
+    return found
 
 
-def checksums(path: Path) -> tuple[str, str]:
-    """("sha256:...", "md5:...") of a file."""
-    sha256, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
+def sha256(path: Path) -> str:
+    """SHA-256 of a file."""
     with regular(path).open("rb") as stream:
-        while block := stream.read(1 << 20):
-            sha256.update(block)
-            md5.update(block)
-    return f"sha256:{sha256.hexdigest()}", f"md5:{md5.hexdigest()}"
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _combined(checksums_of_files: Sequence[str]) -> str:
+def _combined(sums: Sequence[str]) -> str:
     """The checksum itself for one file, otherwise the SHA-256 of all of them."""
-    if len(checksums_of_files) == 1:
-        return checksums_of_files[0]
-    return hashlib.sha256("\n".join(checksums_of_files).encode()).hexdigest()
+    return sums[0] if len(sums) == 1 else hashlib.sha256("\n".join(sums).encode()).hexdigest()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from reproduce.data.sample import Sample
+from reproduce.errors import unknown
 
 VOCABULARY = 30_522
 """Token ids of texts, as many as BERT has."""
@@ -19,10 +20,10 @@ CIFAR_PAPER = "Krizhevsky, Learning Multiple Layers of Features from Tiny Images
 
 @dataclass(frozen=True)
 class File:
-    """A file, or with `folder` a tree of files, relative to the data folder, and the known checksums ("sha256:...")."""
+    """A file, or with `folder` a tree of files, relative to the data folder; its SHA-256, if it is known."""
 
     path: str
-    known: tuple[str, ...] = ()
+    sha256: str = ""
     folder: bool = False
 
 
@@ -71,8 +72,13 @@ class Source:
         return Sample(self.shape, "int64", VOCABULARY) if self.kind == "text" else Sample(self.shape)
 
 
+def _layout(reader: str, known: Mapping[str, str]) -> Files:
+    """Files and their SHA-256; "folder" is a tree of files, "" a file of which only a side file tells it."""
+    return Files(reader, tuple(File(p, *(("", True) if s == "folder" else (s,))) for p, s in known.items()))
+
+
 def _archive(name: str, sha256: str = "") -> Files:
-    return Files("read_npz", (File(f"{name}/{name}.npz", (f"sha256:{sha256}",) if sha256 else ()),))
+    return _layout("read_npz", {f"{name}/{name}.npz": sha256})
 
 
 _ALL = (
@@ -122,86 +128,44 @@ _ALL = (
     Source(
         "a9a", "table", (123,), 2, 32_561, 16_281, ("fedagrac",),
         "CC BY 4.0 (UCI Adult, LIBSVM version)", "Platt 1998; Chang and Lin, LIBSVM, ACM TIST 2 (2011)",
-        (
-            Files(
-                "read_libsvm",
-                (
-                    File("a9a/a9a.xz", ("sha256:cea7c541c650d123ac692cb8e2244d1c2e82f67c75cbfeccdb25a4b6fc88ef72",)),
-                    File("a9a/a9a.t.xz", ("sha256:11dcdf09d2c3502c1e972986b8d8022b5adf895311e41e37e06e26ebc1ef45f3",)),
-                ),
-            ),
-            Files(
-                "read_libsvm",
-                (
-                    File("a9a/a9a", ("sha256:f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906",)),
-                    File("a9a/a9a.t", ("sha256:1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9",)),
-                ),
-            ),
-        ),
+        (_layout("read_libsvm", {
+            "a9a/a9a.xz": "cea7c541c650d123ac692cb8e2244d1c2e82f67c75cbfeccdb25a4b6fc88ef72",
+            "a9a/a9a.t.xz": "11dcdf09d2c3502c1e972986b8d8022b5adf895311e41e37e06e26ebc1ef45f3",
+        }), _layout("read_libsvm", {
+            "a9a/a9a": "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906",
+            "a9a/a9a.t": "1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9",
+        }),),
     ),
     Source(
         "ag_news", "text", (64,), 4, 120_000, 7_600, ("dynamic_init", "fiarse"),
         "research, non-commercial use (A. Gulli's corpus)", "Zhang, Zhao, LeCun, NIPS 2015",
-        (
-            Files(
-                "read_news",
-                (
-                    File(
-                        "ag_news/train.csv",
-                        ("sha256:76a0a2d2f92b286371fe4d4044640910a04a803fdd2538e0f3f29a5c6f6b672e",),
-                    ),
-                    File(
-                        "ag_news/test.csv",
-                        ("sha256:521465c2428ed7f02f8d6db6ffdd4b5447c1c701962353eb2c40d548c3c85699",),
-                    ),
-                ),
-            ),
-        ),
+        (_layout("read_news", {
+            "ag_news/train.csv": "76a0a2d2f92b286371fe4d4044640910a04a803fdd2538e0f3f29a5c6f6b672e",
+            "ag_news/test.csv": "521465c2428ed7f02f8d6db6ffdd4b5447c1c701962353eb2c40d548c3c85699",
+        }),),
     ),
     Source(
         "ag_news_subset", "text", (64,), 4, 15_171, 7_600, ("dynamic_init", "fiarse"),
         "research, non-commercial use (A. Gulli's corpus)", "Zhang, Zhao, LeCun, NIPS 2015; an eighth of the texts",
-        (
-            Files(
-                "read_news",
-                (
-                    File(
-                        "ag_news/train_subset.csv.xz",
-                        ("sha256:ec89a3ce7f82038d8e2c844118dc29ff7ef04ec862139a950a78ecd80d3c109e",),
-                    ),
-                    File(
-                        "ag_news/test.csv.xz",
-                        ("sha256:b797f846079c25565eab8e6f9e407ee94f385662d04fd9d0c3b9f6008d0d022a",),
-                    ),
-                ),
-            ),
-        ),
+        (_layout("read_news", {
+            "ag_news/train_subset.csv.xz": "ec89a3ce7f82038d8e2c844118dc29ff7ef04ec862139a950a78ecd80d3c109e",
+            "ag_news/test.csv.xz": "b797f846079c25565eab8e6f9e407ee94f385662d04fd9d0c3b9f6008d0d022a",
+        }),),
     ),
     Source(
         "svhn", "image", (32, 32, 3), 10, 73_257, 26_032, ("dynamic_init",),
         "non-commercial use", "Netzer, Wang, Coates, Bissacco, Wu, Ng, NIPS workshop 2011",
-        (
-            Files(
-                "read_svhn",
-                (
-                    File(
-                        "svhn/train_32x32.mat",
-                        ("sha256:435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8",),
-                    ),
-                    File(
-                        "svhn/test_32x32.mat",
-                        ("sha256:cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b",),
-                    ),
-                ),
-            ),
-        ),
+        (_layout("read_svhn", {
+            "svhn/train_32x32.mat": "435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8",
+            "svhn/test_32x32.mat": "cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b",
+        }),),
     ),
     Source(
         "cinic10", "image", (32, 32, 3), 10, 90_000, 90_000, ("fedacs",),
         "MIT (images: CIFAR-10 and ImageNet terms)", "Darlow, Crowley, Antoniou, Storkey, arXiv:1810.03505",
         (
             _archive("cinic10"),
-            Files("read_cinic10", (File("cinic10/train", folder=True), File("cinic10/test", folder=True))),
+            _layout("read_cinic10", dict.fromkeys(("cinic10/train", "cinic10/test"), "folder")),
         ),
     ),
     Source(
@@ -210,9 +174,7 @@ _ALL = (
         "Le and Yang, Tiny ImageNet Visual Recognition Challenge, CS231N 2015",
         (
             _archive("tiny_imagenet"),
-            Files(
-                "read_tiny_imagenet", (File("tiny_imagenet/train", folder=True), File("tiny_imagenet/val", folder=True))
-            ),
+            _layout("read_tiny_imagenet", dict.fromkeys(("tiny_imagenet/train", "tiny_imagenet/val"), "folder")),
         ),
     ),
     Source(
@@ -226,3 +188,10 @@ _ALL = (
 )  # fmt: skip
 
 SOURCES: dict[str, Source] = {source.name: source for source in _ALL}
+
+
+def find_source(name: str) -> Source:
+    """The record of a data set; raises UserError with the nearest names."""
+    if name not in SOURCES:
+        raise unknown("data set", name, SOURCES)
+    return SOURCES[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,8 +51,18 @@ def pieces(train: Sequence[str], test: Sequence[str], data: Path) -> Tokens:
     tokenizer.enable_truncation(LENGTH)
     tokenizer.enable_padding(length=LENGTH, pad_id=vocabulary["[PAD]"])
     listed = "\n".join(sorted(vocabulary, key=vocabulary.__getitem__))
-    sha256 = hashlib.sha256(listed.encode()).hexdigest()
-    return Tokens(_ids(tokenizer, train), _ids(tokenizer, test), sha256, note)
+    return encoded(tokenizer, LENGTH, train, test, listed, note)
+
+
+def encoded(
+    tokenizer: Any, length: int, train: Sequence[str], test: Sequence[str], vocabulary: str, note: str
+) -> Tokens:
+    """The texts by a tokenizer that cuts and pads them to `length`; vocabulary: what its checksum is of."""
+
+    def ids(texts: Sequence[str]) -> NDArray[np.int32]:
+        return np.array([e.ids for e in tokenizer.encode_batch(list(texts))], np.int32).reshape(-1, length)
+
+    return Tokens(ids(train), ids(test), hashlib.sha256(vocabulary.encode()).hexdigest(), note)
 
 
 def _trained(texts: Sequence[str]) -> dict[str, int]:
@@ -75,8 +85,3 @@ def _tokenizer(vocabulary: dict[str, int]) -> Any:
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return tokenizer
-
-
-def _ids(tokenizer: Any, texts: Iterable[str]) -> NDArray[np.int32]:
-    encoded = tokenizer.encode_batch(list(texts))
-    return np.array([e.ids for e in encoded], np.int32).reshape(-1, LENGTH)

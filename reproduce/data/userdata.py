@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.data import decoded as store
-from reproduce.data.checks import PARTS, summed
+from reproduce.data.checks import ARRAYS, summed
 from reproduce.data.dataset import Arrays, Dataset
 from reproduce.data.load import undamaged
 from reproduce.data.sample import Sample
@@ -75,9 +75,9 @@ class UserData:
 
     def load(self) -> Dataset:
         """The arrays; raises UserError if the decoded copy is not there any more."""
-        arrays, note = self.copy.arrays(), self.copy.note
-        train_x, train_y, test_x, test_y = (arrays[f"{part}_{k}"] for part in PARTS for k in "xy")
-        return Dataset("own data", train_x, train_y, test_x, test_y, self.classes, "record", self.sha256, note)
+        copy = self.copy
+        arrays: dict[str, Any] = {k: v for k, v in copy.arrays().items() if k in ARRAYS}
+        return Dataset("own data", n_classes=self.classes, sha256=self.sha256, note=copy.note, **arrays)
 
 
 @dataclass(frozen=True)
@@ -115,9 +115,7 @@ def bring(where: Any, label: str = LABEL, holder: str = "") -> UserData:
         where, sha256 = path, _sum(path, label, holder)
     copy = _found(sha256)
     if copy is None:
-        with store.disk_errors(root):
-            root.mkdir(parents=True, exist_ok=True)
-        parts, left = read(where, what, label, root)
+        parts, left = read(where, what, label)
         arrays, notes = _arranged(parts, what, label, holder)
         sha256 = sha256 or summed(arrays.values())
         copy = _found(sha256) or store.write(root, NAME, sha256, arrays, "; ".join([*notes, *left]), [])

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import glob
 import io
 import re
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,11 +23,11 @@ _GREY = ("1", "L", "LA")
 _T = TypeVar("_T")
 
 
-def read(where: Any, what: str, label: str, cache: Path) -> tuple[dict[str, Columns], list[str]]:
+def read(where: Any, what: str, label: str) -> tuple[dict[str, Columns], list[str]]:
     """The columns of "train" and, if there is one, of "test"; what was left out, in words.
 
     where: a folder, a file, a `datasets.Dataset` or a `DatasetDict`. what: its name in errors. label: the column that
-    labels of folders and archives get. cache: where the library may write for a while. Raises UserError.
+    labels of folders and archives get. Raises UserError.
     """
     if not isinstance(where, Path):
         return _library(where, what)
@@ -39,19 +36,19 @@ def read(where: Any, what: str, label: str, cache: Path) -> tuple[dict[str, Colu
             from datasets import load_from_disk
 
             return _library(_guarded(what, "a data set saved to disk", lambda: load_from_disk(where)), what)
-        return _folder(where, what, label, cache)
+        return _folder(where, what, label)
     if where.suffix not in TABLES:
         raise UserError(f"{what}: give a folder, or a file that ends in {', '.join(TABLES)}")
-    return _table(where, what, label, cache), []
+    return _table(where, what, label), []
 
 
-def _folder(folder: Path, what: str, label: str, cache: Path) -> tuple[dict[str, Columns], list[str]]:
+def _folder(folder: Path, what: str, label: str) -> tuple[dict[str, Columns], list[str]]:
     """Class folders, with or without `train` and `test` above them; or `train.csv` and `test.csv` (.parquet, .npz)."""
     below = {p.name: p for p in sorted(folder.iterdir()) if p.is_dir() and not p.name.startswith(".")}
     tables = {p.stem: p for p in sorted(folder.iterdir()) if p.suffix in TABLES}
     if tables and not below:
         chosen, left = _chosen(tables, what)
-        return {n: _table(p, f"{what}/{p.name}", label, cache)["train"] for n, p in chosen.items()}, left
+        return {n: _table(p, f"{what}/{p.name}", label)["train"] for n, p in chosen.items()}, left
     parted = "train" in below and set(below) <= {"train", *TESTS}
     chosen, left = _chosen(below, what) if parted else ({"train": folder}, [])
     return {n: _pictures(p, f"{what}/{p.name}" if parted else what, label, left) for n, p in chosen.items()}, left
@@ -108,18 +105,19 @@ def pixels(files: Iterable[tuple[str, Any]], what: str) -> NDArray[np.uint8]:
     return np.stack([np.broadcast_to(a, (*a.shape[:2], colours)) for a in found])
 
 
-def _table(path: Path, what: str, label: str, cache: Path) -> dict[str, Columns]:
+def _table(path: Path, what: str, label: str) -> dict[str, Columns]:
     if path.suffix == ".npz":
         return _guarded(what, "an archive of arrays", lambda: _archive(path, what, label))
-    from datasets import Dataset
 
     def rows() -> dict[str, Columns]:
-        with _quiet(), tempfile.TemporaryDirectory(dir=cache, prefix=".rows-", suffix=".tmp") as folder:
-            if path.suffix == ".csv":  # in one piece: types are those of the whole column
-                found = Dataset.from_csv(glob.escape(str(path.resolve())), cache_dir=folder, chunksize=None)
-            else:
-                found = Dataset.from_parquet(glob.escape(str(path.resolve())), cache_dir=folder)
-            return {"train": _columns(found, what)}
+        import pandas as pd
+        import pyarrow.parquet as pq
+        from datasets import Dataset
+        from datasets.table import InMemoryTable
+
+        if path.suffix == ".csv":
+            return {"train": _columns(Dataset.from_pandas(pd.read_csv(path), preserve_index=False), what)}
+        return {"train": _columns(Dataset(InMemoryTable(pq.read_table(path))), what)}
 
     return _guarded(what, f"a table ({path.suffix})", rows)
 
@@ -184,19 +182,3 @@ def _guarded(what: str, kind: str, call: Any) -> Any:
     except Exception as error:
         why = " ".join(str(error.__cause__ or error).split())
         raise UserError(f"{what} cannot be read as {kind}: {why}") from error
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """`datasets` draws no bars and writes no lines of its own."""
-    import datasets as library
-
-    level, shown = library.logging.get_verbosity(), not library.are_progress_bars_disabled()
-    library.logging.set_verbosity(library.logging.CRITICAL)
-    library.disable_progress_bars()
-    try:
-        yield
-    finally:
-        library.logging.set_verbosity(level)
-        if shown:
-            library.enable_progress_bars()

@@ -2,20 +2,19 @@
 
 The files of an experiment are the import closure of the engine's entry point and of the modules of its records: imports
 inside functions and functions that strings name included, imports for type checkers not. Left out is what `HARMLESS`
-names, with the reason. The digest of a file is that of its tokens, so that comments, docstrings, layout and the version
-of Python do not enter.
+names, with the reason. The digest of a file is that of its syntax tree, so that comments, docstrings, layout and the
+version of Python do not enter.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
-import io
 import re
-import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from reproduce.files import read_source
 
@@ -104,14 +103,7 @@ def with_own(digest: str, files: frozenset[Path]) -> str:
 
 def _own_imports(file: Path) -> set[str]:
     """The modules that a file may import, relative ones as if they lay beside it."""
-    names = set()
-    for node in _imports(ast.parse(file.read_bytes()).body):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        else:
-            base = [node.module] if node.module else []
-            names |= {*base, *(".".join([*base, alias.name]) for alias in node.names)}
-    return names
+    return {name for node in _imports(ast.parse(file.read_bytes())) for name in _named(node, ())}
 
 
 def path(module: str) -> Path:
@@ -125,42 +117,32 @@ def path(module: str) -> Path:
 @cache
 def imports(module: str) -> tuple[str, ...]:
     """The modules of this package that `module` imports when it runs; a module's packages are imported before it."""
-    tree = ast.parse(path(module).read_bytes())
-    names = {name for node in _imports(tree.body) for name in _named(node, module)} | set(_looked_up(tree))
+    source, tree = path(module), ast.parse(path(module).read_bytes())
+    package = module.split(".") if source.name == "__init__.py" else module.split(".")[:-1]
+    names = {name for node in _imports(tree) for name in _named(node, package)} | _looked_up(tree)
     names |= {name.rpartition(".")[0] for name in [module, *names]}
     return tuple(sorted(name for name in names if name.split(".")[0] == PACKAGE.name and _find(name) is not None))
 
 
-def _imports(body: Iterable[ast.AST]) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The import statements among the statements of `body`, at any depth."""
-    for node in body:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            yield node
-        elif isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
-            yield from _imports(node.orelse)
-        elif isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
-            for field in ("body", "orelse", "finalbody", "handlers", "cases"):
-                yield from _imports(getattr(node, field, ()))
+def _imports(tree: ast.AST) -> list[ast.Import | ast.ImportFrom]:
+    """The import statements, wherever they stand, but for those that only type checkers follow."""
+    blocks = (n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test).endswith("TYPE_CHECKING"))
+    unread = {id(n) for block in blocks for statement in block.body for n in ast.walk(statement)}
+    return [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom) and id(n) not in unread]
 
 
-def _looked_up(tree: ast.AST) -> Iterator[str]:
+def _looked_up(tree: ast.AST) -> set[str]:
     """The modules of functions that are named in a string, "module:name", and looked up when they are called."""
     strings = (n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str))
-    for text in strings:
-        if found := re.fullmatch(rf"({PACKAGE.name}(?:\.\w+)+):\w+", text):
-            yield found[1]
+    return {found[1] for text in strings if (found := re.fullmatch(rf"({PACKAGE.name}(?:\.\w+)+):\w+", text))}
 
 
-def _named(node: ast.Import | ast.ImportFrom, module: str) -> list[str]:
+def _named(node: ast.Import | ast.ImportFrom, package: Sequence[str]) -> list[str]:
     """What the statement may import: `from a import b` names the module a, and b if it is one."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
-    origin = node.module or ""
-    if node.level:
-        package = module if path(module).name == "__init__.py" else module.rpartition(".")[0]
-        base = package.split(".")[: len(package.split(".")) - node.level + 1]
-        origin = ".".join([*base, *filter(None, [node.module])])
-    return [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
+    origin = [*(package[: len(package) - node.level + 1] if node.level else ()), *filter(None, [node.module])]
+    return list(filter(None, (".".join([*origin, *name]) for name in [(), *((a.name,) for a in node.names)])))
 
 
 @cache
@@ -184,44 +166,21 @@ def _file_digest(file: Path) -> str:
 
 
 def normal(source: str) -> str:
-    """The tokens of Python source, one a line; statements that are only a string (docstrings) are left out.
-
-    An f-string is one token as it is written: Python 3.12 and later cut it into pieces, 3.11 does not.
-    """
-    lines = source.splitlines(keepends=True)
-    found: list[str] = []
-    statement: list[str] = []
-    depth, start = 0, (0, 0)
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        kind = tokenize.tok_name[token.type]
-        if kind in ("FSTRING_START", "TSTRING_START"):
-            start = start if depth else token.start
-            depth += 1
-        elif kind in ("FSTRING_END", "TSTRING_END"):
-            depth -= 1
-            if depth == 0:
-                statement.append(_between(lines, start, token.end))
-        elif depth or kind in ("COMMENT", "NL", "ENCODING"):
-            continue
-        elif kind in ("NEWLINE", "INDENT", "DEDENT", "ENDMARKER"):
-            if not all(map(_plain_string, statement)):
-                found += [*statement, kind]
-            elif kind in ("INDENT", "DEDENT"):
-                found.append(kind)
-            statement = []
-        else:
-            statement.append(token.string)
-    return "\n".join(found)
+    """What Python source says, the same in all versions: its syntax tree without statements that are only a string
+    (docstrings), and without what is empty (versions differ in that)."""
+    return _said(ast.parse(source))
 
 
-def _between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
-    part = lines[start[0] - 1 : end[0]]
-    part[-1] = part[-1][: end[1]]
-    part[0] = part[0][start[1] :]
-    return "".join(part)
+def _said(value: Any) -> str:
+    if isinstance(value, ast.AST):
+        fields = {n: v for n, v in ast.iter_fields(value) if n not in ("ctx", "kind", "type_comment")}
+        if isinstance(value, ast.JoinedStr):  # Python 3.12 ends some f-strings in an empty string
+            fields["values"] = [v for v in value.values if not (isinstance(v, ast.Constant) and v.value == "")]
+        return (
+            f"{type(value).__name__}({' '.join(f'{n}={_said(v)}' for n, v in fields.items() if v not in (None, []))})"
+        )
+    return f"[{' '.join(_said(v) for v in value if not _is_string(v))}]" if isinstance(value, list) else repr(value)
 
 
-def _plain_string(token: str) -> bool:
-    """Is the token a string that does nothing by itself?"""
-    prefix = token[: min((token.find(q) for q in "'\"" if q in token), default=0)]
-    return token[len(prefix) : len(prefix) + 1] in ("'", '"') and prefix.lower() in ("", "r", "u", "b", "br", "rb")
+def _is_string(node: Any) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

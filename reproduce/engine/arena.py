@@ -19,7 +19,7 @@ from reproduce.declare.values import foreign
 from reproduce.engine.layout import layout_of
 from reproduce.errors import UserError
 from reproduce.models.weights import stored
-from reproduce.partitions.split import chosen, loaded, train_parts
+from reproduce.partitions.split import chosen, loaded, parts_of
 from reproduce.problem import Classification
 from reproduce.settings import Settings
 
@@ -114,7 +114,7 @@ class Arena:
 
         A line on stderr says if a user's own gives the same to two seeds and has no `data_seed`.
         """
-        partition, parts = problem.partition, train_parts(problem, self.labels, seed)
+        partition, parts = problem.partition, parts_of(problem, seed, self.labels)
         if foreign(partition):
             # What another process splits otherwise is not resumed.
             self.checksums[f"{partition} of {problem.clients} clients, seed {seed}"] = summed(parts)

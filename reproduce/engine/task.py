@@ -18,7 +18,7 @@ from reproduce.engine.objectives import Objectives, QuadraticTask
 from reproduce.engine.ops import One
 from reproduce.engine.requests import Gradient
 from reproduce.errors import UserError
-from reproduce.partitions.split import seed_of, test_parts
+from reproduce.partitions.split import parts_of, seed_of
 from reproduce.problem import Classification, Quadratic
 from reproduce.settings import Settings
 from reproduce.streams import rng
@@ -50,7 +50,7 @@ class ClassificationTask:
         self.weights = share / share.sum()
         self.test_indices: list[Indices] | None = None
         if problem.test_partition:
-            self.test_indices = test_parts(problem, arena.labels, arena.test_labels, split_seed)
+            self.test_indices = parts_of(problem, split_seed, arena.labels, arena.test_labels)
         for client, n in enumerate(self.samples.tolist()) if self._lonely else ():
             if n and problem.batches.least(n) == 1:
                 raise self._alone(client)

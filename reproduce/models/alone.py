@@ -41,14 +41,10 @@ def both(model: Network, ops: Any, p: Mapping[str, Tensor], x: Tensor) -> tuple[
     moved = {name: _plain(ops.buffers.get(name, p[name]).detach().clone()) for name in model.buffers}
     counters = {name: b.to(x.device, copy=True) for name, b in module.named_buffers() if name not in state}
     seed = int(torch.randint(2**62, (), generator=ops.generators[0], device=x.device)) if training else 0
-    with _named(model, module), _watched(module) as seen, _lucky(seed):
+    seen = _watched(module)
+    with _named(model, module), _lucky(seed):
         out = torch.func.functional_call(module, {**counters, **state, **moved}, (x,), tie_weights=True)
-    logits = getattr(out, "logits", out)
-    if not isinstance(logits, Tensor) or logits.dim() != 2 or len(logits) != len(x):
-        said = tuple(logits.shape) if isinstance(logits, Tensor) else type(out).__name__
-        raise UserError(
-            f"the network {model.make} makes {said}, and not logits [{len(x)}, classes], of {len(x)} samples"
-        )
+    logits = _logits(model, out, x)
     if training:
         ops.buffers |= moved
     return seen.get("features", logits), logits
@@ -70,13 +66,22 @@ def cost(model: Network, sample: tuple[int, ...]) -> Count:
         m.register_forward_hook(lambda m, _, out, name=name: note(name, m, out))
     with _named(model, module), torch.no_grad(), _lucky(0), FlopCounterMode(display=False) as flops:
         tokens = any(isinstance(m, nn.Embedding | nn.EmbeddingBag) for m in leaves.values())
-        out = module(torch.zeros(2, *sample, dtype=torch.int64 if tokens else None))
-    logits = getattr(out, "logits", out)
-    if not isinstance(logits, Tensor) or logits.dim() != 2:
-        raise UserError(f"the network {model.make} makes no logits [batch, classes] of samples of shape {sample}")
-    count.layers.append(("output", "Logits", tuple(logits.shape[1:]), 0))
+        x = torch.zeros(2, *sample, dtype=torch.int64 if tokens else None)
+        out = module(x)
+    count.layers.append(("output", "Logits", tuple(_logits(model, out, x).shape[1:]), 0))
     count.macs = flops.get_total_flops() // 4
     return count
+
+
+def _logits(model: Network, out: Any, x: Tensor) -> Tensor:
+    """What a module makes of samples x [B, ...]; UserError unless it is, or has as `logits`, a tensor [B, classes]."""
+    logits = getattr(out, "logits", out)
+    if isinstance(logits, Tensor) and logits.dim() == 2 and len(logits) == len(x):
+        return logits
+    said = tuple(logits.shape) if isinstance(logits, Tensor) else type(out).__name__
+    raise UserError(
+        f"the network {model.make} makes no logits [batch, classes] of samples {tuple(x.shape)}, but {said}"
+    )
 
 
 def _plain(x: Tensor) -> Tensor:
@@ -98,14 +103,13 @@ def _copy(module: nn.Module) -> nn.Module:
     return mine
 
 
-@contextmanager
-def _watched(module: nn.Module) -> Iterator[dict[str, Tensor]]:
-    """What the last linear layer was given, as "features"."""
+def _watched(module: nn.Module) -> dict[str, Tensor]:
+    """What the last linear layer is given, as "features", after a call."""
     seen: dict[str, Tensor] = {}
     linear = [m for m in module.modules() if isinstance(m, nn.Linear)]
     for m in linear[-1:]:
         m.register_forward_pre_hook(lambda _, inputs: seen.update(features=inputs[0]))
-    yield seen
+    return seen
 
 
 @contextmanager

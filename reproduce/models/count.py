@@ -28,45 +28,44 @@ class Count:
         """Floating-point operations of one sample's forward pass; a training step costs three times as many."""
         return 2 * self.macs
 
-    def _parameters(self, layer: str) -> int:
-        return sum(math.prod(self.shapes.get(f"{layer}.{kind}", (0,))) for kind in ("weight", "bias"))
+    def _layer(self, name: str, kind: str, out: Any, macs: int = 0, chain: bool = True) -> Any:
+        """Notes a layer with its output, which it gives back."""
+        parameters = sum(math.prod(self.shapes.get(f"{name}.{tensor}", (0,))) for tensor in ("weight", "bias"))
+        self.layers.append((name, kind, out, parameters))
+        self.macs += macs
+        self.chain = self.chain and chain
+        return out
 
     def conv(self, x: Any, p: Mapping[str, Any], layer: str, stride: int = 1, padding: int = 0) -> Any:
         outputs, inputs, kernel, _ = self.shapes[f"{layer}.weight"]
         if len(x) != 3 or x[0] != inputs:
             raise ValueError(f"{layer} takes images of {inputs} channels but gets {x}")
         side = _sides(layer, x, kernel, stride, padding)
-        self.chain = self.chain and stride == 1 and f"{layer}.bias" in self.shapes
-        self.macs += math.prod(side) * outputs * inputs * kernel * kernel
-        self.layers.append((layer, "Conv2d", (outputs, *side), self._parameters(layer)))
-        return (outputs, *side)
+        chain = stride == 1 and f"{layer}.bias" in self.shapes
+        return self._layer(layer, "Conv2d", (outputs, *side), math.prod(side) * outputs * inputs * kernel**2, chain)
 
     def linear(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
         outputs = math.prod(self.shapes.get(f"{layer}.bias", self.shapes[f"{layer}.weight"][:1]))
         inputs = math.prod(self.shapes[f"{layer}.weight"]) // outputs
         if x[-1] != inputs or len(x) == 3:
             raise ValueError(f"{layer} takes {inputs} features but gets {x}")
-        self.chain = self.chain and f"{layer}.bias" in self.shapes
         out = (*x[:-1], outputs)
-        self.macs += math.prod(out) * inputs
-        self.layers.append((layer, "Linear", out, self._parameters(layer)))
-        return out
+        return self._layer(layer, "Linear", out, math.prod(out) * inputs, f"{layer}.bias" in self.shapes)
 
     def norm(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
         if len(x) != 3 or (x[0],) != self.shapes[f"{layer}.weight"]:
             raise ValueError(f"{layer} takes images of {self.shapes[f'{layer}.weight'][0]} channels but gets {x}")
-        self.layers.append((layer, "BatchNorm2d", x, self._parameters(layer)))
-        return x
+        return self._layer(layer, "BatchNorm2d", x)
 
     def layer_norm(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
-        self.layers.append((layer, "LayerNorm", x, self._parameters(layer)))
-        return x
+        return self._layer(layer, "LayerNorm", x)
+
+    def group_norm(self, x: Any, p: Mapping[str, Any], layer: str, groups: int, eps: float) -> Any:
+        return self._layer(layer, "GroupNorm", x, chain=False)
 
     def embed(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
         (tokens,), (_, width) = x, self.shapes[f"{layer}.weight"]
-        self.macs += tokens * width
-        self.layers.append((layer, "EmbeddingBag", (width,), self._parameters(layer)))
-        return (width,)
+        return self._layer(layer, "EmbeddingBag", (width,), tokens * width)
 
     def trim(self, x: Any, padding: int) -> Any:
         self.chain = False
@@ -76,62 +75,41 @@ class Count:
         return x
 
     def lookup(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
-        out = (*x, self.shapes[f"{layer}.weight"][1])
-        self.layers.append((layer, "Embedding", out, self._parameters(layer)))
-        return out
+        return self._layer(layer, "Embedding", (*x, self.shapes[f"{layer}.weight"][1]))
 
     def shift(self, x: Any, p: Mapping[str, Any], layer: str) -> Any:
-        self.layers.append((layer, "Embedding", x, self._parameters(layer)))
-        return x
+        return self._layer(layer, "Embedding", x)
 
     def attention(self, parts: Any, x: Any, padding: int, heads: int, dropout: float) -> Any:
         tokens, width = parts[0]
-        self.macs += 2 * tokens * tokens * width
-        self.layers.append(("attention", "Attention", (heads, tokens, tokens), 0))
+        self._layer("attention", "Attention", (heads, tokens, tokens), 2 * tokens * tokens * width)
         return (tokens, width)
 
     def first(self, x: Any) -> Any:
         return x[1:]
 
     def each(self, x: Any, function: str) -> Any:
-        self.chain = False
-        self.layers.append((function, function, x, 0))
-        return x
-
-    def group_norm(self, x: Any, p: Mapping[str, Any], layer: str, groups: int, eps: float) -> Any:
-        self.chain = False
-        self.layers.append((layer, "GroupNorm", x, self._parameters(layer)))
-        return x
+        return self._layer(function, function, x, chain=False)
 
     def mean_pool(self, x: Any, size: int, stride: int, padding: int) -> Any:
-        self.chain = False
-        return self._pooled("AvgPool2d", x, size, stride, padding)
+        return self._layer("pool", "AvgPool2d", (x[0], *_sides("pooling", x, size, stride, padding)), chain=False)
 
     def pool(self, x: Any, size: int = 2, stride: int = 2, padding: int = 0) -> Any:
-        return self._pooled("MaxPool2d", x, size, stride, padding)
-
-    def _pooled(self, kind: str, x: Any, size: int, stride: int, padding: int) -> Any:
-        out = (x[0], *_sides("pooling", x, size, stride, padding))
-        self.layers.append(("pool", kind, out, 0))
-        return out
+        return self._layer("pool", "MaxPool2d", (x[0], *_sides("pooling", x, size, stride, padding)))
 
     def relu(self, x: Any) -> Any:
-        self.layers.append(("relu", "ReLU", x, 0))
-        return x
+        return self._layer("relu", "ReLU", x)
 
     def relu_apart(self, x: Any) -> Any:
-        self.chain = False
-        return self.relu(x)
+        return self._layer("relu", "ReLU", x, chain=False)
 
     def dropout(self, x: Any, p: float) -> Any:
-        self.layers.append(("dropout", "Dropout", x, 0))
-        return x
+        return self._layer("dropout", "Dropout", x)
 
     token_dropout = dropout
 
     def channel_dropout(self, x: Any, p: float) -> Any:
-        self.layers.append(("dropout", "Dropout2d", x, 0))
-        return x
+        return self._layer("dropout", "Dropout2d", x)
 
     def flatten(self, x: Any, features: int = 0) -> Any:
         if features not in (0, math.prod(x)):

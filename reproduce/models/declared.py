@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 from reproduce.models.graph import Graph, graph_of
 from reproduce.models.model import Initial, Model
@@ -33,8 +33,9 @@ class MLP(Model):
     make = "reproduce.models.small:perceptron"
 
     @property
-    def keywords(self) -> dict[str, Any]:
-        return {**vars(self), "hidden": (self.hidden,)}
+    def sizes(self) -> tuple[int, ...]:
+        """Units from the input to the output."""
+        return self.features, self.hidden, self.classes
 
 
 @dataclass(frozen=True)
@@ -81,12 +82,12 @@ class ConvNet(Model):
     make = "reproduce.models.small:convnet"
 
     @property
-    def keywords(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "initialisation"}
+    def last(self) -> str:
+        """The name of the last layer."""
+        return f"fc{len(self.hidden) + 1}"
 
     def initial(self, name: str) -> Initial:
-        last = f"fc{len(self.hidden) + 1}"
-        if self.initialisation == "default" or name.startswith(last):
+        if self.initialisation == "default" or name.startswith(self.last):
             return super().initial(name)
         if name.endswith("bias"):
             return Initial("constant", 0.0)
@@ -144,6 +145,7 @@ class FastText(Model):
     width: int = 300
     classes: int = 4
     make = "reproduce.models.small:fasttext"
+    embedding = "embedding.weight"
 
     @property
     def parts(self) -> tuple[Model, ...]:
@@ -158,10 +160,6 @@ class FastText(Model):
     @property
     def tokens(self) -> int:
         return self.vocabulary
-
-    @property
-    def embedding(self) -> str:
-        return "embedding.weight"
 
     def with_rows(self, rows: int) -> FastText:
         """The same with so many rows of the embedding."""
@@ -187,11 +185,7 @@ class ResNet(Model):
     blocks: tuple[int, ...] = (2, 2, 2, 2)
     stem_stride: int = 1
     width: float = 1.0
-    make = "reproduce.models.library:small_image_resnet"
-
-    @property
-    def keywords(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "width"}
+    make = "reproduce.models.library:SmallImageResNet"
 
     @property
     def graph(self) -> Graph:
@@ -202,6 +196,9 @@ class ResNet(Model):
     def narrowed(self, width: float, scale: bool = True) -> ResNet:
         narrow = replace(self, width=width)
         return narrow if scale else replace(self, widths=tuple(map(narrow.kept_channels, self.widths)))
+
+    def with_exits(self, exits: tuple[int, ...]) -> EarlyExits:
+        return EarlyExits(**{**vars(self), "exits": exits})
 
     def kept_channels(self, channels: int) -> int:
         return math.ceil(self.width * channels - 1e-9)
@@ -261,10 +258,6 @@ class ImageNetResNet(Model):
             raise ValueError(f"no ResNet of depth {self.depth} with initial weights '{self.init}'")
         if self.pretrained and self.width != 64:
             raise ValueError(f"a ResNet of width {self.width} has no stored weights")
-
-    @property
-    def keywords(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "init"}
 
     @property
     def pretrained(self) -> str:

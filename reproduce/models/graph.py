@@ -41,8 +41,9 @@ class Step:
 class Graph:
     """shapes: of the entries of the flat vector, in order; buffers: which of them are not trained.
 
-    steps: step i makes value i + 1; none for a module that runs by itself, because of `alone`. outputs: the values that
-    are logits, those of the last exit last. features: the value that is the representation.
+    steps: step i makes value i + 1; none for a module that runs by itself, because of `alone`: `whole` then makes value
+    1, the representation, and value 2, the logits. outputs: the values that are logits, those of the last exit last.
+    features: the value that is the representation.
     """
 
     shapes: Shapes
@@ -51,12 +52,16 @@ class Graph:
     outputs: tuple[int, ...] = ()
     features: int = 0
     alone: str = ""
+    whole: Callable[[Any, Mapping[str, Any], Any], tuple[Any, Any]] | None = None
 
     def run(self, ops: Any, p: Mapping[str, Any], values: Mapping[int, Any], wanted: Sequence[int]) -> list[Any]:
         """The `wanted` values of those that are given, by the operators `ops` on the parameters `p`.
 
         Nothing is computed that is not asked for, or kept longer than it is needed.
         """
+        if self.whole is not None:
+            made = (values[0], *self.whole(ops, p, values[0]))
+            return [made[i] for i in wanted]
         known, found = dict(values), {}
         for number, ended in self._plan(frozenset(known), tuple(wanted)):
             step = self.steps[number - 1]
@@ -103,6 +108,8 @@ class Graph:
         """
         if any(step.op == "flatten" and step.inputs != (0,) for step in self.steps):
             raise ValueError("a network that flattens images has no narrower form")
+        if "group_norm" in self.kinds:
+            raise ValueError("a network with groups of channels has no narrower form")
         begins = {0, *(i + 1 for i, step in enumerate(self.steps) if step.op == "flatten" and step.inputs == (0,))}
         shapes = dict(self.shapes)
         for i, step in enumerate(self.steps):
@@ -135,7 +142,7 @@ class Graph:
 
 def sources() -> str:
     """A digest of the sources that kept graphs follow from, beside the record: with others they do not count."""
-    files = [Path(__file__).with_name(name) for name in ("small.py", "library.py", "lower.py", "graph.py")]
+    files = [Path(__file__).with_name(name) for name in ("small.py", "library.py", "layers.py", "lower.py", "graph.py")]
     return hashlib.sha256(b"\0".join(map(read_source, files))).hexdigest()[:16]
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
 from reproduce.vision import torchvision
+
+if TYPE_CHECKING:
+    from reproduce.models import declared
+    from reproduce.models.roberta import RoBERTa
 
 Block = torchvision.models.resnet.BasicBlock
 STAGES = (64, 128, 256, 512)
@@ -37,40 +41,35 @@ static = partial(nn.BatchNorm2d, track_running_stats=False)
 """Batch normalisation by the batch at hand, always."""
 
 
-def small_image_resnet(
-    channels: int, classes: int, widths: tuple[int, ...], blocks: tuple[int, ...], stem_stride: int
-) -> ResNet:
+class SmallImageResNet(ResNet):
     """fiarse's: a stem of 3 x 3 without pooling, and static batch normalisation."""
-    return small_stem(ResNet(widths, blocks, classes, norm_layer=static), channels, stem_stride)
+
+    def __init__(self, net: declared.ResNet) -> None:
+        super().__init__(net.widths, net.blocks, net.classes, norm_layer=static)
+        self.conv1 = nn.Conv2d(net.channels, net.widths[0], 3, net.stem_stride, 1, bias=False)
+        self.maxpool = nn.Identity()
 
 
-def small_stem(network: ResNet, channels: int, stride: int) -> ResNet:
-    network.conv1 = nn.Conv2d(channels, network.planes[0], 3, stride, 1, bias=False)
-    network.maxpool = nn.Identity()
-    return network
-
-
-class EarlyExits(ResNet):
+class EarlyExits(SmallImageResNet):
     """fiarse's network with a classifier after some of its blocks; its output is the list of their logits.
 
-    exits: after how many blocks. What comes behind the last of them is left out. The extractor of features of
-    torchvision would call the layers by other names than the network does.
+    What comes behind the last exit is left out. The extractor of features of torchvision would call the layers by other
+    names than the network does.
     """
 
-    def __init__(self, exits: tuple[int, ...], **network: Any) -> None:
-        super().__init__(network["widths"], network["blocks"], network["classes"], norm_layer=static)
-        small_stem(self, network["channels"], network["stem_stride"])
+    def __init__(self, net: declared.EarlyExits) -> None:
+        super().__init__(net)
         self.exits = {}
         stages = [child for name, child in self.named_children() if name.startswith("layer")]
         blocks = [block for stage in stages for block in stage]
         del self.fc
-        for e in exits:
+        for e in net.exits:
             self.exits[e] = "fc" if e == len(blocks) else f"exit{e}"
-            layers = nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(blocks[e - 1].conv2.out_channels, self.classes)
+            layers = nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(blocks[e - 1].conv2.out_channels, net.classes)
             self.add_module(self.exits[e], nn.Sequential(*layers))
         for stage in stages:
             for i, block in enumerate(list(stage)):
-                if block in blocks[exits[-1] :]:
+                if block in blocks[net.exits[-1] :]:
                     delattr(stage, str(i))
 
     def forward(self, x: Tensor) -> list[Tensor]:
@@ -84,35 +83,36 @@ class EarlyExits(ResNet):
         return found
 
 
-def imagenet_resnet(depth: int, classes: int, projection: tuple[int, ...], width: int) -> ResNet:
+def imagenet_resnet(net: declared.ImageNetResNet) -> ResNet:
     """dynamic_init's: linear layers, with ReLU between them, before the classifier."""
-    blocks = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3)}[depth]
-    network = ResNet(tuple(width * 2**i for i in range(4)), blocks, classes, zero_init_residual=True)
+    blocks = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3)}[net.depth]
+    network = ResNet(tuple(net.width * 2**i for i in range(4)), blocks, net.classes, zero_init_residual=True)
     layers: list[nn.Module] = []
-    features = 8 * width
-    for i, wide in enumerate(projection, start=1):
-        layers += [nn.Linear(features, wide), *([nn.ReLU()] if i < len(projection) else [])]
+    features = 8 * net.width  # of the last stage, pooled: [B, 8 * width]
+    for i, wide in enumerate(net.projection, start=1):
+        layers += [nn.Linear(features, wide), *([nn.ReLU()] if i < len(net.projection) else [])]
         features = wide
-    network.fc = nn.Sequential(*layers, nn.Linear(features, classes))  # type: ignore[assignment]
+    network.fc = nn.Sequential(*layers, nn.Linear(features, net.classes))  # type: ignore[assignment]
     return network
 
 
-def alexnet(classes: int) -> nn.Sequential:
+def alexnet(net: declared.AlexNet) -> nn.Sequential:
     """fedagrac's (Table 4), for images of 32 x 32; torchvision's has other strides and widths."""
-    plan: list[tuple[int, int, int, bool]] = [(64, 11, 4, True), (192, 5, 1, True), (384, 3, 1, False)]
+    # outputs, kernel, stride, pooled?
+    plan = (64, 11, 4, True), (192, 5, 1, True), (384, 3, 1, False), (256, 3, 1, False), (256, 3, 1, True)
     features: list[nn.Module] = []
     inputs = 3
-    for outputs, kernel, stride, pooled in [*plan, (256, 3, 1, False), (256, 3, 1, True)]:
+    for outputs, kernel, stride, pooled in plan:
         features += [nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2), nn.ReLU()]
         features += [nn.MaxPool2d(2)] if pooled else []
         inputs = outputs
-    return nn.Sequential(*features, nn.Flatten(), *_classifier(256, 2048, classes))
+    return nn.Sequential(*features, nn.Flatten(), *_classifier(256, 2048, net.classes))
 
 
-def vgg19(classes: int) -> nn.Module:
+def vgg19(net: declared.VGG19) -> nn.Module:
     """torchvision's features for images of 32 x 32 and fedagrac's classifier (Table 5)."""
     network = torchvision.models.vgg19(init_weights=False)
-    return nn.Sequential(network.features, nn.Flatten(), *_classifier(512, 512, classes))
+    return nn.Sequential(network.features, nn.Flatten(), *_classifier(512, 512, net.classes))
 
 
 def _classifier(features: int, hidden: int, classes: int) -> list[nn.Module]:
@@ -120,36 +120,17 @@ def _classifier(features: int, hidden: int, classes: int) -> list[nn.Module]:
     return [*first, nn.Dropout(0.5), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, classes)]
 
 
-def roberta(
-    vocabulary: int,
-    positions: int,
-    hidden: int,
-    heads: int,
-    layers: int,
-    inner: int,
-    classes: int,
-    dropout: float,
-    padding: int,
-) -> nn.Module:
+def roberta(net: RoBERTa) -> nn.Module:
     """transformers' classifier of texts (fiarse, AG News); its output is a record with `logits`."""
     import transformers
 
+    if net.width != 1:
+        raise ValueError("the library has no narrower form of RoBERTa")
     config: Any = transformers.RobertaConfig
+    sizes = {"hidden_size": net.hidden, "num_attention_heads": net.heads, "num_hidden_layers": net.layers}
+    sizes |= {"intermediate_size": net.inner, "type_vocab_size": 1, "num_labels": net.classes}
+    drop = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout"), net.dropout)
+    texts = {"vocab_size": net.vocabulary, "max_position_embeddings": net.positions, "pad_token_id": net.padding}
     return transformers.RobertaForSequenceClassification(
-        config(
-            vocab_size=vocabulary,
-            max_position_embeddings=positions,
-            hidden_size=hidden,
-            num_attention_heads=heads,
-            num_hidden_layers=layers,
-            intermediate_size=inner,
-            type_vocab_size=1,
-            layer_norm_eps=1e-5,
-            pad_token_id=padding,
-            num_labels=classes,
-            hidden_dropout_prob=dropout,
-            attention_probs_dropout_prob=dropout,
-            classifier_dropout=dropout,
-            attn_implementation="eager",
-        )
+        config(**sizes, **texts, **drop, layer_norm_eps=1e-5, attn_implementation="eager")
     )

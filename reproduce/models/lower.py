@@ -7,30 +7,21 @@ from __future__ import annotations
 
 import operator
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import fx, nn
 
 from reproduce.models.graph import Graph, Step
+from reproduce.models.layers import AS_LAYERS, DROPOUTS, EACH, LAYERS, MODES, NAMES, Unknown
 from reproduce.models.model import Model
 from reproduce.models.small import MeanEmbedding
 
 SAFE = {"conv", "linear", "norm", "layer_norm", "group_norm", "pool", "mean_pool", "add"}
 """Operators whose output may be overwritten: their way back does not read it."""
-EACH = {
-    nn.GELU: "gelu", nn.Tanh: "tanh", nn.SiLU: "silu", nn.Sigmoid: "sigmoid", nn.ELU: "elu", nn.Softplus: "softplus",
-    nn.LeakyReLU: "leaky_relu", nn.Hardswish: "hardswish", nn.ReLU6: "relu6", nn.Mish: "mish",
-}  # fmt: skip
-"""Functions of single numbers."""
-
-
-class Unknown(Exception):
-    """What of a module no operator set does."""
 
 
 class Tracer(fx.Tracer):
@@ -115,8 +106,11 @@ def _luck() -> tuple[Any, ...]:
 class Writer:
     """Goes through the nodes of a traced module and writes a step for each that computes."""
 
+    training: bool
+
     def __init__(self, module: nn.Module, traced: fx.Graph, training: bool) -> None:
-        self.module, self.nodes, self.training = module, list(traced.nodes), training
+        self.module, self.nodes = module, list(traced.nodes)
+        self.training = training
         self.steps: list[Step] = []
         self.values: dict[fx.Node, int] = {}
         self.images: set[int] = set()
@@ -189,12 +183,10 @@ class Writer:
         """The node changes nothing."""
         self.values[node] = self.values[node.args[0]]  # type: ignore[index]
 
-    def in_images(self, node: fx.Node) -> bool:
-        return self.values[node.args[0]] in self.images  # type: ignore[index]
-
-    def featured(self, node: fx.Node) -> bool:
-        """Are these features, and no images and no samples?"""
-        return self.values[node.args[0]] > 0 and not self.in_images(node)  # type: ignore[index]
+    def given(self, node: fx.Node) -> str:
+        """What the node takes: "samples", "images" or "features"."""
+        number = self.values[node.args[0]]  # type: ignore[index]
+        return "images" if number in self.images else "features" if number else "samples"
 
     def _layer(self, node: fx.Node, name: str, m: nn.Module) -> None:
         said = f"{name} ({type(m).__name__})"
@@ -204,15 +196,23 @@ class Writer:
             raise Unknown(f"{said} takes something else than what a layer gives")
         self._known(node, name, m)
 
-    def _known(self, node: fx.Node, name: str, m: nn.Module) -> None:
+    def _known(self, node: fx.Node, name: str, m: Any) -> None:
         """The step of a layer of torch; one in place says so."""
-        kind = type(m)
-        if kind in EACH and _default(m, kind()):
+        kind, layer = type(m), LAYERS.get(type(m))
+        said = name if name.endswith("()") else f"{name} ({kind.__name__})"
+        if kind in EACH and {**vars(m), **MODES} == {**vars(kind()), **MODES}:  # with the numbers of its kind
             self.add(node, "each", function=EACH[kind])
-        elif kind in LAYERS:
-            LAYERS[kind](self, node, name, m)
+        elif kind is nn.Identity or (kind in DROPOUTS and not (m.p and m.training)):
+            self.same(node)
+        elif kind is nn.Flatten and (m.start_dim, m.end_dim) == (1, -1):
+            self.flat(node)
+        elif layer is None:
+            raise Unknown(said)
+        elif not layer.fits(m, self, node) or self.given(node) not in layer.takes:
+            raise Unknown(f"{said} of {self.given(node)}{layer.but}")
         else:
-            raise Unknown(name if name.endswith("()") else f"{name} ({kind.__name__})")
+            weighted = next(m.parameters(recurse=False), None) is not None
+            self.add(node, layer.op, name if weighted else "", layer.image, **layer.options(m))
         if getattr(m, "inplace", False):
             self._overwritten(node)
 
@@ -231,11 +231,13 @@ class Writer:
         elif name in ("view", "reshape", "flatten"):
             self._flattened(node, name, said)
         elif name == "mean":
-            self._mean(node, said)
+            axes, keep = _arguments(node, dim=None, keepdim=False)
+            if keep or self.given(node) != "images" or sorted(a % 4 for a in axes or ()) != [2, 3]:
+                raise Unknown(f"{said} over other axes than those of images")
+            self.add(node, "global_pool", image=False)
         elif name in ("dropout", "dropout2d"):
             p, training, inplace = _arguments(node, p=0.5, training=True, inplace=False)
-            layer = {"dropout": nn.Dropout, "dropout2d": nn.Dropout2d}[name](p, inplace).train(training)
-            self._known(node, said, layer)
+            self._known(node, said, DROPOUTS[name == "dropout2d"](p, inplace).train(training))
         elif name.rstrip("_") in AS_LAYERS:
             self._known(node, said, AS_LAYERS[name.rstrip("_")](*node.args[1:], **node.kwargs))
         else:
@@ -245,24 +247,14 @@ class Writer:
 
     def _flattened(self, node: fx.Node, name: str, said: str) -> None:
         """`flatten(1)`, `view(x.size(0), -1)`, `view(-1, 400)` and their like."""
-        sizes = node.args[1:] or tuple(node.kwargs.values())
+        sizes: Any = node.args[1:] or tuple(node.kwargs.values())
         sizes = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], list | tuple) else sizes
-        if name == "flatten":
-            if sizes not in ((1,), (1, -1)):
-                raise Unknown(said)
-            self.flat(node)
-        elif len(sizes) == 2 and _batch(sizes[0]) and sizes[1] == -1:
-            self.flat(node)
-        elif len(sizes) == 2 and (_batch(sizes[0]) or sizes[0] == -1) and isinstance(sizes[1], int):
-            self.flat(node, features=sizes[1])
-        else:
+        known, features = name == "flatten" and sizes in ((1,), (1, -1)), -1
+        if name != "flatten" and len(sizes) == 2 and (_batch(sizes[0]) or sizes[0] == -1):
+            known, features = isinstance(sizes[1], int), sizes[1]
+        if not known:
             raise Unknown(f"{said} to another shape than one axis of features")
-
-    def _mean(self, node: fx.Node, said: str) -> None:
-        axes, keep = _arguments(node, dim=None, keepdim=False)
-        if keep or not self.in_images(node) or sorted(a % 4 for a in axes or ()) != [2, 3]:
-            raise Unknown(f"{said} over other axes than those of images")
-        self.add(node, "global_pool", image=False)
+        self.flat(node, **({} if features == -1 else {"features": features}))
 
     def flat(self, node: fx.Node, **features: Any) -> None:
         """Features of images; what is pooled has none but these."""
@@ -295,123 +287,6 @@ def _features(steps: tuple[Step, ...], output: int) -> int:
     while at and steps[at - 1].op == "dropout":
         at = steps[at - 1].inputs[0]
     return at if at and not (steps[at - 1].op == "flatten" and steps[at - 1].inputs == (0,)) else output
-
-
-def _default(m: nn.Module, plain: nn.Module) -> bool:
-    return {**vars(m), "inplace": 0, "training": 0} == {**vars(plain), "inplace": 0, "training": 0}
-
-
-def _square(said: str, *values: Any) -> list[int]:
-    """Numbers that are the same in both directions; Unknown if they are not."""
-    found = []
-    for value in values:
-        pair = tuple(value) if isinstance(value, list | tuple) else (value, value)
-        if len(pair) != 2 or pair[0] != pair[1] or not isinstance(pair[0], int):
-            raise Unknown(f"{said} is not the same in both directions")
-        found.append(pair[0])
-    return found
-
-
-# --- layers -----------------------------------------------------------------------------------------------------------
-
-
-def _conv(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-    said = f"{name} (Conv2d)"
-    if isinstance(m.padding, str) or m.padding_mode != "zeros" or m.groups != 1 or m.dilation != (1, 1):
-        raise Unknown(f"{said} with groups, dilation or another padding")
-    _, stride, padding = _square(said, m.kernel_size, m.stride, m.padding)
-    w.add(node, "conv", name, image=True, stride=stride, padding=padding)
-
-
-def _linear(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-    if w.in_images(node):
-        raise Unknown(f"{name} (Linear) of images")
-    w.add(node, "linear", name, image=False)
-
-
-def _norm(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-    if not m.affine or m.eps != 1e-5 or m.momentum != 0.1 or w.featured(node) or m.training != w.training:
-        raise Unknown(f"{name} (BatchNorm2d) with numbers of its own, or not in the mode of the network")
-    w.add(node, "norm", name, image=True)
-
-
-def _layer_norm(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-    known = w.featured(node)
-    plain = m.eps == 1e-5 and m.elementwise_affine and m.bias is not None and len(m.normalized_shape) == 1
-    if not plain or not known:
-        raise Unknown(f"{name} (LayerNorm) of images, or with numbers of its own")
-    w.add(node, "layer_norm", name)
-
-
-def _group_norm(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-    if not m.affine or w.featured(node):
-        raise Unknown(f"{name} (GroupNorm) not of images, or without weights")
-    w.add(node, "group_norm", name, image=True, groups=m.num_groups, eps=m.eps)
-
-
-def _window(op: str) -> Callable[[Writer, fx.Node, str, Any], None]:
-    def layer(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-        plain = not m.ceil_mode and getattr(m, "dilation", 1) == 1 and not getattr(m, "return_indices", False)
-        if not plain or not (getattr(m, "count_include_pad", True) and getattr(m, "divisor_override", None) is None):
-            raise Unknown(f"{name} ({type(m).__name__}) with numbers of its own")
-        size, stride, padding = _square(name, m.kernel_size, m.stride, m.padding)
-        w.add(node, op, image=True, size=size, stride=stride, padding=padding)
-
-    return layer
-
-
-def _global(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-    if m.output_size not in (1, (1, 1)) or not all(map(w.flattens, node.users)):
-        raise Unknown(f"{name} (AdaptiveAvgPool2d) to more than one number, or not flattened")
-    w.add(node, "global_pool", image=False)
-
-
-def _flatten(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-    if (m.start_dim, m.end_dim) != (1, -1):
-        raise Unknown(f"{name} (Flatten) of other axes")
-    w.flat(node)
-
-
-def _dropout(w: Writer, node: fx.Node, name: str, m: Any) -> None:
-    channels = isinstance(m, nn.Dropout2d)
-    if not m.p or not m.training:
-        w.same(node)
-    elif channels != w.in_images(node) or w.values[node.args[0]] == 0:  # type: ignore[index]
-        raise Unknown(f"{name} ({type(m).__name__}) on {'features' if channels else 'images'}")
-    else:
-        w.add(node, "channel_dropout" if channels else "dropout", p=m.p)
-
-
-LAYERS: dict[type[nn.Module], Callable[[Writer, fx.Node, str, Any], None]] = {
-    nn.Conv2d: _conv,
-    nn.Linear: _linear,
-    nn.BatchNorm2d: _norm,
-    nn.LayerNorm: _layer_norm,
-    nn.GroupNorm: _group_norm,
-    nn.MaxPool2d: _window("pool"),
-    nn.AvgPool2d: _window("mean_pool"),
-    nn.AdaptiveAvgPool2d: _global,
-    nn.Flatten: _flatten,
-    nn.ReLU: lambda w, node, name, m: w.add(node, "relu"),
-    nn.Dropout: _dropout,
-    nn.Dropout2d: _dropout,
-    nn.Identity: lambda w, node, name, m: w.same(node),
-    MeanEmbedding: lambda w, node, name, m: w.add(node, "embed", name, image=False),
-}
-AS_LAYERS: dict[str, Callable[..., nn.Module]] = {
-    "relu": nn.ReLU,
-    "max_pool2d": nn.MaxPool2d,
-    "avg_pool2d": nn.AvgPool2d,
-    "adaptive_avg_pool2d": nn.AdaptiveAvgPool2d,
-    **{name: kind for kind, name in EACH.items()},
-}
-"""Functions that compute what a layer without parameters does, whose arguments they take."""
-NAMES: dict[Any, str] = {
-    getattr(where, name): name
-    for where in (torch, F)
-    for name in (*AS_LAYERS, "relu_", "flatten", "dropout", "dropout2d", "mean", "add", "reshape")
-    if hasattr(where, name)
-} | {operator.add: "add", operator.iadd: "iadd", operator.mul: "mul", operator.getitem: "getitem", getattr: "getattr"}
 
 
 def _arguments(node: fx.Node, **defaults: Any) -> list[Any]:

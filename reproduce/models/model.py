@@ -1,4 +1,4 @@
-"""What a model is: a record that names a module of torch and its arguments.
+"""What a model is: a record that names a module of torch.
 
 A record is a frozen value that needs no torch. The module is traced once and becomes a graph (`graph.py`), which serves
 one client, a stack of clients, compiled code, and the counting of parameters and multiplications.
@@ -33,20 +33,19 @@ class Initial:
 
 @dataclass(frozen=True)
 class Model:
-    """A network. `make` names the callable that gives its module, "module:name"; the fields are the arguments."""
+    """A network. `make` names the callable that makes its module of this record, "module:name"."""
 
     make: ClassVar[str] = ""
     foreign: ClassVar[bool] = False
     """Is it a user's own, whose module says itself how it starts and may run by itself?"""
-
-    @property
-    def keywords(self) -> dict[str, Any]:
-        """What the callable is given."""
-        return dict(vars(self))
+    embedding: ClassVar[str] = ""
+    """The tensor of which a batch reads, and a step moves, only the rows that its samples name; "" if none."""
+    trimmed: ClassVar[bool] = False
+    """Does the shape of what it computes follow from the values in a batch (texts cut to the longest of them)?"""
 
     def module(self) -> Any:
         """The module of torch, as its own code initialises it; `initial` is the law of experiments."""
-        return pkgutil.resolve_name(self.make)(**self.keywords)
+        return pkgutil.resolve_name(self.make)(self)
 
     @property
     def graph(self) -> Graph:
@@ -125,16 +124,6 @@ class Model:
         return 0
 
     @property
-    def embedding(self) -> str:
-        """The tensor of which a batch reads, and a step moves, only the rows that its samples name; "" if none."""
-        return ""
-
-    @property
-    def trimmed(self) -> bool:
-        """Does the shape of what it computes follow from the values in a batch (texts cut to the longest of them)?"""
-        return False
-
-    @property
     def separable(self) -> bool:
         """May a batch be cut into pieces? Not if samples see each other or share a stream of dropout masks."""
         return not (self.batch_statistics or self.embedding or any("dropout" in kind for kind in self.graph.kinds))
@@ -162,8 +151,12 @@ class Model:
 
     @property
     def exits(self) -> tuple[int, ...]:
-        """After how many of its parts there is a classifier, where it has more than one (exits.py)."""
+        """After how many of its parts there is a classifier, where it has more than one."""
         return ()
+
+    def with_exits(self, exits: tuple[int, ...]) -> Model:
+        """The same network with classifiers after these parts; ValueError if there is no such form of it."""
+        raise ValueError(f"there is no form of a {type(self).__name__} with exits")
 
     def cut(self, exits: int, width: float) -> Model:
         """The network up to exit number `exits`, with the first share `width` of every layer's channels."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import math
 import pkgutil
 import sysconfig
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from reproduce.declare import closure
 from reproduce.declare.values import calling, words
 from reproduce.errors import UserError
 from reproduce.models.count import Count
+from reproduce.models.graph import Graph, graph_of
 from reproduce.models.model import Model
 
 
@@ -53,32 +55,27 @@ class Network(Model):
         installed = any(file.is_relative_to(sysconfig.get_path(p)) for p in ("purelib", "platlib", "stdlib"))
         return frozenset() if installed or file.is_relative_to(closure.PACKAGE) else closure.own(frozenset({file}))
 
-    @property
-    def keywords(self) -> dict[str, Any]:
-        return dict(self.arguments)
-
     def module(self, *key: int | str) -> Any:
         """The module as its own code initialises it, with what it draws by the stream of `key`."""
         from torch import nn
 
         with calling(f"the network {self.make}", "network", *key):
-            made = super().module()
+            made = pkgutil.resolve_name(self.make)(**dict(self.arguments))
         if not isinstance(made, nn.Module):
             raise UserError(f"{self.make} gives a {type(made).__name__} and no torch.nn.Module")
         return made
 
-    def both(self, ops: Any, p: Mapping[str, Any], x: Any) -> tuple[Any, Any]:
-        if not self.graph.alone:
-            return super().both(ops, p, x)
+    def narrowed(self, width: float, scale: bool = True) -> NarrowNetwork:
+        return NarrowNetwork(self.make, self.arguments, width, scale)
+
+    @property
+    def graph(self) -> Graph:
+        found = graph_of(self)
+        if not found.alone:
+            return found
         from reproduce.models import alone
 
-        return alone.both(self, ops, p, x)
-
-    def forward(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
-        return self.both(ops, p, x)[1] if self.graph.alone else super().forward(ops, p, x)
-
-    def encode(self, ops: Any, p: Mapping[str, Any], x: Any) -> Any:
-        return self.both(ops, p, x)[0] if self.graph.alone else super().encode(ops, p, x)
+        return replace(found, outputs=(2,), features=1, whole=partial(alone.both, self))
 
     def cost(self, sample: tuple[int, ...]) -> Count:
         if not self.graph.alone:
@@ -86,3 +83,30 @@ class Network(Model):
         from reproduce.models import alone
 
         return alone.cost(self, sample)
+
+
+@dataclass(frozen=True)
+class NarrowNetwork(Network):
+    """What a client of smaller capacity trains: the first ceil(width * c) of the c channels of every layer.
+
+    scaled: outputs of convolutions are divided by `width`.
+    """
+
+    width: float = 1.0
+    scaled: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _narrow(self)  # ValueError, before anything is trained, if it has no such form
+
+    @property
+    def graph(self) -> Graph:
+        return _narrow(self)
+
+
+@cache
+def _narrow(model: NarrowNetwork) -> Graph:
+    whole = Network(model.make, model.arguments).graph
+    if whole.alone:
+        raise ValueError(f"the network {model.make} has no narrower form: {whole.alone}")
+    return whole.narrowed(lambda c: math.ceil(model.width * c - 1e-9), 1 / model.width if model.scaled else 1.0)

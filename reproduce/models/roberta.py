@@ -10,24 +10,23 @@ network has the first places of every head.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from reproduce.models.count import Shapes
+from reproduce.models.declared import ascending, floor
 from reproduce.models.model import Initial, Model
 
 SPREAD = 0.02
 """Standard deviation of initial weights."""
 
 
-def linear_shapes(layer: str, inputs: int, outputs: int) -> Shapes:
-    return {f"{layer}.weight": (outputs, inputs), f"{layer}.bias": (outputs,)}
-
-
-def norm_shapes(layer: str, features: int) -> Shapes:
-    return {f"{layer}.weight": (features,), f"{layer}.bias": (features,)}
+def _pair(layer: str, *weight: int, outputs: int = 1) -> Shapes:
+    """Shapes of the weight and the bias of a layer; `outputs` axes of the weight are its outputs."""
+    return {f"{layer}.weight": weight, f"{layer}.bias": weight[:outputs]}
 
 
 @dataclass(frozen=True)
@@ -57,15 +56,9 @@ class RoBERTa(Model):
     make = "reproduce.models.library:roberta"
     kind = "layers"
     batch_statistics = False
+    trimmed = True
     buffers = frozenset()
     parts = ()
-
-    @property
-    def keywords(self) -> dict[str, Any]:
-        if self.width != 1:
-            raise ValueError("the library has no narrower form of RoBERTa")
-        names = "vocabulary", "positions", "hidden", "heads", "layers", "inner", "classes", "dropout", "padding"
-        return {name: getattr(self, name) for name in names}
 
     def __post_init__(self) -> None:
         if self.hidden % self.heads:
@@ -80,10 +73,6 @@ class RoBERTa(Model):
     @property
     def longest(self) -> int:
         return self.positions - self.padding - 1
-
-    @property
-    def trimmed(self) -> bool:
-        return True
 
     @property
     def separable(self) -> bool:
@@ -106,6 +95,9 @@ class RoBERTa(Model):
     def narrowed(self, width: float, scale: bool = True) -> RoBERTa:
         return replace(self, width=width, scaled=scale)
 
+    def with_exits(self, exits: tuple[int, ...]) -> EarlyExitsRoBERTa:
+        return EarlyExitsRoBERTa(**{**vars(self), "exits": exits})
+
     def kept(self, units: int) -> int:
         """How many of so many features, places in a head, or inner units there are at this width."""
         return math.ceil(self.width * units - 1e-9)
@@ -113,29 +105,25 @@ class RoBERTa(Model):
     @property
     def shapes(self) -> Shapes:
         f = self.kept(self.hidden)
-        shapes: Shapes = {
-            "embeddings.word_embeddings.weight": (self.vocabulary, f),
-            "embeddings.position_embeddings.weight": (self.positions, f),
-            "embeddings.token_type_embeddings.weight": (1, f),
-        }
-        shapes |= norm_shapes("embeddings.LayerNorm", f)
+        tables = {"word": self.vocabulary, "position": self.positions, "token_type": 1}
+        shapes: Shapes = {f"embeddings.{name}_embeddings.weight": (rows, f) for name, rows in tables.items()}
+        shapes |= _pair("embeddings.LayerNorm", f)
         for i in range(self.layers):
             shapes |= self._layer_shapes(f"encoder.layer.{i}", f)
-        return shapes | self.classifier_shapes("classifier")
+        return shapes | self._classifier_shapes("classifier")
 
     def _layer_shapes(self, layer: str, f: int) -> Shapes:
         head, inner = (self.heads, self.kept(self.hidden // self.heads)), self.kept(self.inner)
         shapes: Shapes = {}
         for part in ("query", "key", "value"):
-            shapes |= {f"{layer}.attention.self.{part}.weight": (*head, f), f"{layer}.attention.self.{part}.bias": head}
-        shapes |= {f"{layer}.attention.output.dense.weight": (f, *head), f"{layer}.attention.output.dense.bias": (f,)}
-        shapes |= norm_shapes(f"{layer}.attention.output.LayerNorm", f)
-        shapes |= linear_shapes(f"{layer}.intermediate.dense", f, inner)
-        return shapes | linear_shapes(f"{layer}.output.dense", inner, f) | norm_shapes(f"{layer}.output.LayerNorm", f)
+            shapes |= _pair(f"{layer}.attention.self.{part}", *head, f, outputs=2)
+        shapes |= _pair(f"{layer}.attention.output.dense", f, *head) | _pair(f"{layer}.attention.output.LayerNorm", f)
+        shapes |= _pair(f"{layer}.intermediate.dense", inner, f) | _pair(f"{layer}.output.dense", f, inner)
+        return shapes | _pair(f"{layer}.output.LayerNorm", f)
 
-    def classifier_shapes(self, name: str) -> Shapes:
+    def _classifier_shapes(self, name: str) -> Shapes:
         f = self.kept(self.hidden)
-        return linear_shapes(f"{name}.dense", f, f) | linear_shapes(f"{name}.out_proj", f, self.classes)
+        return _pair(f"{name}.dense", f, f) | _pair(f"{name}.out_proj", self.classes, f)
 
     @property
     def maskable(self) -> tuple[str, ...]:
@@ -153,8 +141,8 @@ class RoBERTa(Model):
 
     def activations(self, ops: Any, p: Mapping[str, Any], x: Any) -> Iterator[Any]:
         """The features [batch, L, F] that leave each encoder layer."""
-        x = ops.trim(x, self.padding)
-        z = ops.lookup(x, p, "embeddings.word_embeddings")
+        x = ops.trim(x, self.padding)  # [batch, L], L the tokens of the longest text
+        z = ops.lookup(x, p, "embeddings.word_embeddings")  # [batch, L, F]
         z = ops.add(z, ops.lookup(ops.places(x, self.padding), p, "embeddings.position_embeddings"))
         z = self._scaled(ops, ops.shift(z, p, "embeddings.token_type_embeddings"))
         z = ops.token_dropout(ops.layer_norm(z, p, "embeddings.LayerNorm"), self.dropout)
@@ -163,11 +151,12 @@ class RoBERTa(Model):
             yield z
 
     def _layer(self, ops: Any, p: Mapping[str, Any], x: Any, z: Any, layer: str) -> Any:
+        # z <- LN(z + W_o softmax(Q K' / sqrt(d)) V); Q, K, V: [batch, L, heads * d]
         parts = [self._linear(ops, p, z, f"{layer}.attention.self.{part}") for part in ("query", "key", "value")]
-        a = self._linear(
-            ops, p, ops.attention(parts, x, self.padding, self.heads, self.dropout), f"{layer}.attention.output.dense"
-        )
+        a = ops.attention(parts, x, self.padding, self.heads, self.dropout)
+        a = self._linear(ops, p, a, f"{layer}.attention.output.dense")
         z = ops.layer_norm(ops.add(ops.token_dropout(a, self.dropout), z), p, f"{layer}.attention.output.LayerNorm")
+        # z <- LN(z + W_2 gelu(W_1 z)); W_1 z: [batch, L, inner]
         a = ops.each(self._linear(ops, p, z, f"{layer}.intermediate.dense"), "gelu")
         a = ops.token_dropout(self._linear(ops, p, a, f"{layer}.output.dense"), self.dropout)
         return ops.layer_norm(ops.add(a, z), p, f"{layer}.output.LayerNorm")
@@ -198,3 +187,52 @@ class RoBERTa(Model):
     def both(self, ops: Any, p: Mapping[str, Any], x: Any) -> tuple[Any, Any]:
         z = self.encode(ops, p, x)
         return z, self.head(ops, p, z)
+
+
+@dataclass(frozen=True)
+class EarlyExitsRoBERTa(RoBERTa):
+    """RoBERTa that ends with the last of its exits.
+
+    exits: after how many encoder layers there is a classifier like that of the end, ascending. One exit after all
+        layers is the plain network. ValueError if they do not ascend within the layers.
+
+    `width` < 1 keeps the first floor(width * n) of n units, one at least.
+    """
+
+    exits: tuple[int, ...] = (12,)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        ascending(self.exits, self.layers, "layers")
+
+    def cut(self, exits: int, width: float) -> EarlyExitsRoBERTa:
+        return replace(self, exits=self.exits[:exits], width=width)
+
+    def kept(self, units: int) -> int:
+        return floor(self.width, units)
+
+    @property
+    def shapes(self) -> Shapes:
+        later = tuple(f"encoder.layer.{i}." for i in range(self.exits[-1], self.layers))
+        body = {n: s for n, s in super().shapes.items() if not n.startswith((*later, "classifier."))}
+        for depth in self.exits:
+            body |= self._classifier_shapes(self.classifier(depth))
+        return body
+
+    def classifier(self, depth: int) -> str:
+        """The name of the classifier after so many layers."""
+        return "classifier" if depth == self.layers else f"exit{depth}"
+
+    def activations(self, ops: Any, p: Mapping[str, Any], x: Any) -> Iterator[Any]:
+        return itertools.islice(super().activations(ops, p, x), self.exits[-1])
+
+    def exit_logits(self, ops: Any, p: Mapping[str, Any], x: Any) -> list[Any]:
+        """Logits of all exits, the first exit's first."""
+        return [
+            self.classify(ops, p, ops.first(z), self.classifier(depth))
+            for depth, z in enumerate(self.activations(ops, p, x), start=1)
+            if depth in self.exits
+        ]
+
+    def head(self, ops: Any, p: Mapping[str, Any], z: Any) -> Any:
+        return self.classify(ops, p, z, self.classifier(self.exits[-1]))

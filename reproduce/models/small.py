@@ -1,126 +1,98 @@
-"""The small networks of the papers as plain modules; what their numbers mean is said by the records in
-`models.declared`."""
+"""The small networks of the papers as plain modules, each made from its record in `models.declared`."""
 
 from __future__ import annotations
 
 import itertools
 from collections import OrderedDict
+from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from reproduce.models import declared
 
 
 def chain(layers: dict[str, nn.Module]) -> nn.Sequential:
     return nn.Sequential(OrderedDict(layers))
 
 
-def softmax(features: int, classes: int) -> nn.Sequential:
-    return chain({"flatten": nn.Flatten(), "fc": nn.Linear(features, classes)})
+def softmax(net: declared.Softmax) -> nn.Sequential:
+    return chain({"flatten": nn.Flatten(), "fc": nn.Linear(net.features, net.classes)})
 
 
-def perceptron(features: int, hidden: tuple[int, ...], classes: int) -> nn.Sequential:
-    return chain({"flatten": nn.Flatten()} | _linear(features, hidden, classes))
+def perceptron(net: declared.Perceptron) -> nn.Sequential:
+    return chain({"flatten": nn.Flatten()} | _linear(*net.sizes))
 
 
-def _linear(features: int, hidden: tuple[int, ...], classes: int) -> dict[str, nn.Module]:
+def _linear(*sizes: int) -> dict[str, nn.Module]:
     """Linear layers fc1, fc2, .. with ReLU between them."""
     layers: dict[str, nn.Module] = {}
-    for i, (inputs, outputs) in enumerate(itertools.pairwise((features, *hidden, classes)), start=1):
+    for i, (inputs, outputs) in enumerate(itertools.pairwise(sizes), start=1):
         layers[f"fc{i}"] = nn.Linear(inputs, outputs)
-        if i <= len(hidden):
+        if i < len(sizes) - 1:
             layers[f"act{i}"] = nn.ReLU()
     return layers
 
 
-def convnet(
-    channels: int,
-    size: int,
-    widths: tuple[int, int],
-    hidden: tuple[int, ...],
-    classes: int,
-    kernel: int,
-    padding: int,
-    dropout: float,
-    dropout_at: str,
-    channel_dropout: float,
-    activation: bool,
-) -> nn.Sequential:
+def convnet(net: declared.ConvNet) -> nn.Sequential:
     layers: dict[str, nn.Module] = {}
-    side, inputs = size, channels
-    for i, width in enumerate(widths, start=1):
-        layers[f"conv{i}"] = nn.Conv2d(inputs, width, kernel, padding=padding)
-        if i == 2 and channel_dropout:
-            layers["drop_channels"] = nn.Dropout2d(channel_dropout)
-        if activation:
+    side, inputs = net.size, net.channels
+    for i, width in enumerate(net.widths, start=1):
+        layers[f"conv{i}"] = nn.Conv2d(inputs, width, net.kernel, padding=net.padding)
+        if i == 2 and net.channel_dropout:
+            layers["drop_channels"] = nn.Dropout2d(net.channel_dropout)
+        if net.activation:
             layers |= {f"pool{i}": nn.MaxPool2d(2), f"relu{i}": nn.ReLU()}
-        side, inputs = (side + 2 * padding - kernel + 1) // (2 if activation else 1), width
-    layers["flatten"] = nn.Flatten()
-    last = f"fc{len(hidden) + 1}"
-    for name, layer in _linear(inputs * side * side, hidden, classes).items():
-        here = {"all": name.startswith("fc"), "first": name == "fc1", "last": name == last}[dropout_at]
-        if dropout and here:
-            layers[f"drop_{name}"] = nn.Dropout(dropout)
-        if activation or name.startswith("fc"):
+        side, inputs = (side + 2 * net.padding - net.kernel + 1) // (2 if net.activation else 1), width
+    layers["flatten"] = nn.Flatten()  # [B, width, side, side] -> [B, width * side^2]
+    for name, layer in _linear(inputs * side * side, *net.hidden, net.classes).items():
+        here = {"all": name.startswith("fc"), "first": name == "fc1", "last": name == net.last}[net.dropout_at]
+        if net.dropout and here:
+            layers[f"drop_{name}"] = nn.Dropout(net.dropout)
+        if net.activation or name.startswith("fc"):
             layers[name] = layer
     return chain(layers)
 
 
-def norm_convnet(
-    channels: int,
-    size: int,
-    blocks: tuple[tuple[int, ...], ...],
-    hidden: int,
-    classes: int,
-    dropout: float,
-    normalisation: str,
-) -> nn.Sequential:
+def norm_convnet(net: declared.NormConvNet) -> nn.Sequential:
     layers: dict[str, nn.Module] = {}
-    for b, widths in enumerate(blocks, start=1):
+    channels, side = net.channels, net.size // 2 ** len(net.blocks)
+    for b, widths in enumerate(net.blocks, start=1):
         for i, width in enumerate(widths, start=1):
             layers[f"conv{b}_{i}"] = nn.Conv2d(channels, width, 3, padding=1)
-            if normalisation != "none":
-                layers[f"bn{b}_{i}"] = nn.BatchNorm2d(width, track_running_stats=normalisation == "running")
+            if net.normalisation != "none":
+                layers[f"bn{b}_{i}"] = nn.BatchNorm2d(width, track_running_stats=net.normalisation == "running")
             layers[f"relu{b}_{i}"], channels = nn.ReLU(), width
         layers[f"pool{b}"] = nn.MaxPool2d(2)
-    side = size // 2 ** len(blocks)
-    layers |= {"flatten": nn.Flatten(), "fc1": nn.Linear(channels * side * side, hidden), "relu": nn.ReLU()}
-    return chain(layers | {"dropout": nn.Dropout(dropout), "fc2": nn.Linear(hidden, classes)})
+    layers |= {"flatten": nn.Flatten(), "fc1": nn.Linear(channels * side * side, net.hidden), "relu": nn.ReLU()}
+    return chain(layers | {"dropout": nn.Dropout(net.dropout), "fc2": nn.Linear(net.hidden, net.classes)})
 
 
-def projected_convnet(
-    channels: int,
-    size: int,
-    widths: tuple[int, int],
-    hidden: tuple[int, ...],
-    projection: int,
-    classes: int,
-    dropout: float,
-) -> nn.Sequential:
+def projected_convnet(net: declared.ProjectedConvNet) -> nn.Sequential:
     layers: dict[str, nn.Module] = {}
-    for i, width in enumerate(widths, start=1):
+    channels, side = net.channels, net.size
+    for i, width in enumerate(net.widths, start=1):
         layers |= {f"conv{i}": nn.Conv2d(channels, width, 5), f"bn{i}": nn.BatchNorm2d(width)}
         layers |= {f"relu{i}": nn.ReLU(), f"pool{i}": nn.MaxPool2d(2)}
-        channels, size = width, (size - 4) // 2
-    layers["flatten"], features = nn.Flatten(), channels * size * size
-    for i, width in enumerate(hidden, start=1):
+        channels, side = width, (side - 4) // 2
+    layers["flatten"], features = nn.Flatten(), channels * side * side
+    for i, width in enumerate(net.hidden, start=1):
         layers |= {f"fc{i}": nn.Linear(features, width), f"act{i}": nn.ReLU()}
-        if i < len(hidden):
-            layers[f"drop{i}"] = nn.Dropout(dropout)
+        if i < len(net.hidden):
+            layers[f"drop{i}"] = nn.Dropout(net.dropout)
         features = width
-    layers |= {"projection": nn.Linear(features, projection), "ln": nn.LayerNorm(projection)}
-    return chain(layers | {"fc": nn.Linear(projection, classes)})
+    layers |= {"projection": nn.Linear(features, net.projection), "ln": nn.LayerNorm(net.projection)}
+    return chain(layers | {"fc": nn.Linear(net.projection, net.classes)})
 
 
 class MeanEmbedding(nn.Embedding):
     """The mean [B, F] of the rows that the token ids [B, L] name; id 0 is padding and does not count."""
 
     def forward(self, ids: Tensor) -> Tensor:
-        kept = (ids != 0).unsqueeze(-1)
+        kept = (ids != 0).unsqueeze(-1)  # [B, L, 1]
         return (super().forward(ids) * kept).sum(1) / (kept.sum(1) + 1e-6)
 
 
-def fasttext(vocabulary: int, width: int, classes: int) -> nn.Sequential:
-    embedding = MeanEmbedding(vocabulary, width, padding_idx=0)
-    return chain({"embedding": embedding, "fc": nn.Linear(width, classes)})
-
-
-__all__ = ["MeanEmbedding", "convnet", "fasttext", "norm_convnet", "perceptron", "projected_convnet", "softmax"]
+def fasttext(net: declared.FastText) -> nn.Sequential:
+    embedding = MeanEmbedding(net.vocabulary, net.width, padding_idx=0)
+    return chain({"embedding": embedding, "fc": nn.Linear(net.width, net.classes)})

@@ -32,57 +32,33 @@ def known(name: str) -> bool:
     return name in FILES or name in HUB
 
 
-def find(name: str, settings: Settings) -> Path | None:
-    """The file in the data folder (in `imagenet`, or in a folder of the name), or in the cache of torchvision or of the
-    hub; None if it is nowhere.
+def find(name: str, data: Path, file: str = "") -> Path | None:
+    """The weights, or another `file` of a model of the hub: in the data folder `data` (in `imagenet`, or in a folder of
+    the name), or in the cache of torchvision or of the hub; None if it is nowhere.
     """
-    if name in HUB:
-        folder = hub_folder(name, settings.data, HUB_FILE)
-        return folder / HUB_FILE if folder else None
-    places = (settings.data / "imagenet" / FILES[name], _cache() / FILES[name])
-    return next((path for path in places if path.is_file()), None)
+    ours, cache = _places(name, data)
+    stems = [HUB[name].replace("/", "--"), name] if name in HUB else []
+    versions = sorted(p for stem in stems for p in cache.glob(f"models--{stem}/snapshots/*"))
+    file = file or FILES.get(name, HUB_FILE)
+    return next((folder / file for folder in (ours, *versions, cache) if (folder / file).is_file()), None)
 
 
-def missing(name: str, settings: Settings) -> str:
+def missing(name: str, data: Path, file: str = "", otherwise: str = "declare the model with init='random'") -> str:
     """What is not there and what to do."""
+    ours, cache = _places(name, data)
+    file = file or FILES.get(name, HUB_FILE)
+    fetch = f"the files of {HUB_PAGE}/{HUB[name]}" if name in HUB else f"{PAGE}/{file}"
+    return f"no {file} of {name}: it is neither in {ours} nor in {cache}; fetch {fetch} into the former, or {otherwise}"
+
+
+def _places(name: str, data: Path) -> tuple[Path, Path]:
+    """The folder of the data folder, and the cache of the library that downloads such weights (torch.hub, the hub)."""
+    base = os.environ.get("XDG_CACHE_HOME", "~/.cache")
     if name in HUB:
-        return missing_on_hub(name, settings.data, HUB_FILE, "or declare the model with init='random'")
-    return (
-        f"no ImageNet weights: {FILES[name]} is neither in {settings.data / 'imagenet'} nor in {_cache()}; fetch "
-        f"{PAGE}/{FILES[name]} into one of them, or declare the model with init='random'"
-    )
-
-
-def hub_folder(name: str, data: Path, file: str) -> Path | None:
-    """The folder `name` of the data folder, or of the hub's local cache, that has the file; None if there is none."""
-    return next((folder for folder in (data / name, *_snapshots(name)) if (folder / file).is_file()), None)
-
-
-def missing_on_hub(name: str, data: Path, file: str, otherwise: str) -> str:
-    """What is not there and what to do."""
-    return (
-        f"no {file} of {name}: it is neither in {data / name} nor in {_hub_cache()}; fetch the files of "
-        f"{HUB_PAGE}/{HUB[name]} into the former, {otherwise}"
-    )
-
-
-def _cache() -> Path:
-    """Where torch.hub, and with it torchvision, keeps what it downloaded."""
-    base = os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    return Path(os.environ.get("TORCH_HOME", f"{base}/torch")).expanduser() / "hub" / "checkpoints"
-
-
-def _hub_cache() -> Path:
-    """Where the hub's library keeps what it downloaded."""
-    base = os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    home = os.environ.get("HF_HOME", f"{base}/huggingface")
-    return Path(os.environ.get("HF_HUB_CACHE", f"{home}/hub")).expanduser()
-
-
-def _snapshots(name: str) -> list[Path]:
-    """The versions of a model in the cache."""
-    stems = (HUB[name].replace("/", "--"), name)
-    return sorted(p for stem in stems for p in _hub_cache().glob(f"models--{stem}/snapshots/*"))
+        home = os.environ.get("HF_HOME", f"{base}/huggingface")
+        return data / name, Path(os.environ.get("HF_HUB_CACHE", f"{home}/hub")).expanduser()
+    home = os.environ.get("TORCH_HOME", f"{base}/torch")
+    return data / "imagenet", Path(home).expanduser() / "hub" / "checkpoints"
 
 
 class Stored(NamedTuple):
@@ -100,9 +76,9 @@ def stored(model: Model, settings: Settings) -> Stored:
     name = model.pretrained
     if not name:
         return Stored({}, {})
-    path = find(name, settings)
+    path = find(name, settings.data)
     if path is None:
-        raise MissingData(name, missing(name, settings))
+        raise MissingData(name, missing(name, settings.data))
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     if name in FILES and not sha256.startswith(FILES[name].split("-")[1].split(".")[0]):
         raise UserError(f"{path} is damaged: its SHA-256 is {sha256}; delete it and fetch it again")

@@ -1,7 +1,8 @@
-"""What the partitions share: their interface, keyed random streams, and sharing one class out among clients."""
+"""What the partitions share: their interface, the one check of what they give, and sharing out a class."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -48,6 +49,8 @@ def asked(
     lists of positions below `samples`, always the same, without a sample twice or a client without any, where the
     record does not say otherwise (`Partition`).
     """
+    if samples < clients and not getattr(partition, "leaves_empty", False):
+        raise UserError(f"{what}: {samples} samples cannot give {clients} clients 1 each; use fewer clients")
     if not foreign(partition):
         return _sound(what, partition, split(), clients, samples)
     parts = []
@@ -65,7 +68,8 @@ def _sound(what: str, partition: object, given: Iterable[object], clients: int, 
         raise UserError(f"{what} makes {len(parts)} parts for {clients} clients")
     empty = [m for m, part in enumerate(parts) if not len(part)]
     if len(empty) == clients or (empty and not getattr(partition, "leaves_empty", False)):
-        raise UserError(f"{what} gives client {empty[0]} no samples: use fewer clients (or say `leaves_empty = True`)")
+        said = f"{what} gives client {empty[0]} no samples: use fewer clients"
+        raise UserError(f"{said} (or say `leaves_empty = True`)" if foreign(partition) else f"{said}, or more samples")
     holders = np.bincount(np.concatenate(parts), minlength=samples)
     if holders.max() > 1:
         twice = [m for m, part in enumerate(parts) if len(np.unique(part)) < len(part)]
@@ -95,14 +99,6 @@ def _positions(what: str, part: object, samples: int) -> Indices:
     return found.astype(np.int64)
 
 
-def check(labels: Labels, clients: int, least: int = 1) -> None:
-    """Refuse a split that cannot give every client `least` samples (at least one)."""
-    if clients < 1:
-        raise UserError(f"a partition among {clients} clients; use at least 1")
-    if len(labels) < clients * max(1, least):
-        raise UserError(f"{len(labels)} samples cannot give {clients} clients {max(1, least)} each; use fewer clients")
-
-
 def impossible(what: str, clients: int) -> UserError:
     """The error of a partition that was redrawn too often."""
     return UserError(
@@ -110,20 +106,24 @@ def impossible(what: str, clients: int) -> UserError:
     )
 
 
-def classes_of(labels: Labels) -> list[int]:
-    """The classes that occur, ascending."""
-    return [int(c) for c in np.unique(labels)]
+def drawn(data_seed: int | None, seed: int) -> int:
+    """The seed of a record that may have its own."""
+    return seed if data_seed is None else data_seed
 
 
-def members(labels: Labels, label: int) -> Indices:
-    """Positions of the class `label`, ascending."""
-    return np.flatnonzero(labels == label).astype(np.int64, copy=False)
+def by_class(labels: Labels) -> dict[int, Indices]:
+    """The positions of each class that occurs, both ascending."""
+    return {int(c): np.flatnonzero(labels == c).astype(np.int64, copy=False) for c in np.unique(labels)}
+
+
+def pick(row: list[float], luck: float) -> int:
+    """The class k with row[k - 1] <= luck * row[-1] < row[k]; row: cumulative masses, luck: uniform on [0, 1)."""
+    return min(bisect_right(row, luck * row[-1]), bisect_left(row, row[-1]))
 
 
 def cut(indices: Indices, shares: NDArray[np.float64]) -> list[Indices]:
     """`indices` in consecutive pieces at floor(cumulative share * length); the last piece takes the rest."""
-    points = (np.cumsum(shares) * len(indices)).astype(np.int64)[:-1]
-    return [np.asarray(piece) for piece in np.split(indices, points)]
+    return np.split(indices, (np.cumsum(shares) * len(indices)).astype(np.int64)[:-1])
 
 
 def evenly(
@@ -134,21 +134,15 @@ def evenly(
     `owners` maps a class to its clients, the first of which take the surplus samples; a class without owners is unused.
     """
     pieces: list[list[Indices]] = [[] for _ in range(clients)]
+    groups = by_class(labels)
     for label, holders in owners.items():
         if holders:
-            shares = np.array_split(rng.permutation(members(labels, label)), len(holders))
+            shares = np.array_split(rng.permutation(groups[label]), len(holders))
             for client, piece in zip(holders, shares, strict=True):
                 pieces[client].append(piece)
-    return nonempty(joined(pieces))
+    return joined(pieces)
 
 
 def joined(pieces: Sequence[Sequence[Indices]]) -> list[Indices]:
     """Each client's pieces as one array."""
     return [np.concatenate([*p, np.empty(0, np.int64)]).astype(np.int64, copy=False) for p in pieces]
-
-
-def nonempty(parts: list[Indices]) -> list[Indices]:
-    """`parts`, none of which may be empty."""
-    if not all(len(part) for part in parts):
-        raise UserError(f"too few samples of some class for {len(parts)} clients; use fewer clients or more samples")
-    return parts

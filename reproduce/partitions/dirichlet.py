@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,13 +15,13 @@ from reproduce.partitions.base import (
     ATTEMPTS,
     TEST,
     TRAIN,
-    check,
+    by_class,
     check_prior,
-    classes_of,
     cut,
+    drawn,
     impossible,
     joined,
-    members,
+    pick,
     stream,
 )
 
@@ -42,45 +42,34 @@ class DirichletClass:
         check_prior(self.alpha)
         whole("min_size", self.min_size, 0)
 
+    def shares(self, classes: int, clients: int, rng: np.random.Generator) -> Matrix | None:
+        """The clients' shares of each class, [classes, clients]; None if some class has no client."""
+        return rng.dirichlet(np.full(clients, self.alpha), size=classes)  # p_c ~ Dir(alpha 1_M)
+
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        check(labels, clients, self.min_size)
-        rng = stream(seed, TRAIN)
-        groups = [members(labels, label) for label in classes_of(labels)]
+        rng, groups = stream(seed, TRAIN), list(by_class(labels).values())
         for _ in range(ATTEMPTS):
-            shares = rng.dirichlet(np.full(clients, self.alpha), size=len(groups))
-            parts = _cut_classes(groups, shares, rng)
-            if min(map(len, parts)) >= max(1, self.min_size):
-                return parts
-        raise impossible(f"Dirichlet {self.alpha}, at least {self.min_size} samples each", clients)
+            shares = self.shares(len(groups), clients, rng)
+            if shares is not None:
+                parts = _cut_classes(groups, shares, rng)
+                if min(map(len, parts)) >= max(1, self.min_size):
+                    return parts
+        raise impossible(f"{type(self).__name__} {self.alpha}, at least {self.min_size} samples each", clients)
 
 
 @dataclass(frozen=True)
-class DirichletClient:
+class DirichletClient(DirichletClass):
     """Each client draws a label mix ~ Dir(alpha 1_C); a class is shared out in proportion to the clients' mix entries.
 
-    The other reading of a Dirichlet split (fedacs; the partition of FedAU's code). All samples used; redrawn until each
-    client has at least `min_size` samples.
+    The other reading of a Dirichlet split (fedacs; the partition of FedAU's code).
     """
 
-    alpha: float
     min_size: int = 1
 
-    def __post_init__(self) -> None:
-        check_prior(self.alpha)
-        whole("min_size", self.min_size, 0)
-
-    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        check(labels, clients, self.min_size)
-        rng = stream(seed, TRAIN)
-        groups = [members(labels, label) for label in classes_of(labels)]
-        for _ in range(ATTEMPTS):
-            mix = rng.dirichlet(np.full(len(groups), self.alpha), size=clients).T
-            totals = mix.sum(axis=1, keepdims=True)
-            if (totals > 0).all():
-                parts = _cut_classes(groups, mix / totals, rng)
-                if min(map(len, parts)) >= max(1, self.min_size):
-                    return parts
-        raise impossible(f"Dirichlet {self.alpha} per client, at least {self.min_size} samples each", clients)
+    def shares(self, classes: int, clients: int, rng: np.random.Generator) -> Matrix | None:
+        mix = rng.dirichlet(np.full(classes, self.alpha), size=clients).T  # q_m ~ Dir(alpha 1_C), as [classes, clients]
+        totals = mix.sum(axis=1, keepdims=True)
+        return mix / totals if (totals > 0).all() else None  # p_cm = q_mc / sum_m q_mc
 
 
 @dataclass(frozen=True)
@@ -100,26 +89,24 @@ class CappedDirichlet:
         check_seed("data_seed", self.data_seed)
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        classes, total = classes_of(labels), len(labels)
-        check(labels, clients, len(classes))
-        rng = np.random.RandomState(seed if self.data_seed is None else self.data_seed)  # the papers' stream
+        groups = by_class(labels)
+        rng = np.random.RandomState(drawn(self.data_seed, seed))  # the papers' stream
         for _ in range(ATTEMPTS):
-            parts = self._draw(labels, classes, clients, total / clients, rng)
-            if parts is not None and min(map(len, parts)) >= len(classes):
+            parts = self._draw([indices.copy() for indices in groups.values()], clients, len(labels) / clients, rng)
+            if parts is not None and min(map(len, parts)) >= len(groups):
                 for indices in parts:
                     rng.shuffle(indices)
                 return parts
-        raise impossible(f"capped Dirichlet {self.alpha}, at least {len(classes)} samples each", clients)
+        raise impossible(f"capped Dirichlet {self.alpha}, at least {len(groups)} samples each", clients)
 
     def _draw(
-        self, labels: Labels, classes: list[int], clients: int, cap: float, rng: np.random.RandomState
+        self, groups: list[Indices], clients: int, cap: float, rng: np.random.RandomState
     ) -> list[Indices] | None:
         parts: list[list[Indices]] = [[] for _ in range(clients)]
         sizes = np.zeros(clients, np.int64)
-        for label in classes:
-            indices = members(labels, label)
+        for indices in groups:
             rng.shuffle(indices)
-            shares = rng.dirichlet(np.repeat(self.alpha, clients)) * (sizes < cap)
+            shares = rng.dirichlet(np.repeat(self.alpha, clients)) * (sizes < cap)  # p_c ~ Dir(alpha 1_M), open clients
             if not shares.sum() > 0:  # every open client drew a share that underflowed to 0
                 return None
             for client, piece in enumerate(cut(indices, shares / shares.sum())):
@@ -127,25 +114,17 @@ class CappedDirichlet:
                 sizes[client] += len(piece)
         return joined(parts)
 
-    def split_test(
-        self, train_labels: Labels, test_labels: Labels, clients: int, seed: int, matched: bool = True
-    ) -> list[Indices]:
+    def split_test(self, train_labels: Labels, test_labels: Labels, clients: int, seed: int) -> list[Indices]:
         """Local test sets that tile the test split (fiarse).
 
-        matched: a class is cut by the clients' realised shares of that class in training; a client left without any
-        sample takes one from the largest. Otherwise the released code: a partition drawn afresh from the test labels.
+        A class is cut by the clients' realised shares of it in training; a client left without any sample takes one
+        from the largest.
         """
-        if not matched:
-            again = CappedDirichlet(self.alpha, None)
-            return again.split(test_labels, clients, (seed if self.data_seed is None else self.data_seed) + 1)
-        check(test_labels, clients)
-        classes = classes_of(train_labels)
-        _same_classes(test_labels, classes)
-        parts = self.split(train_labels, clients, seed)
+        classes = by_class(train_labels)
+        parts, groups = self.split(train_labels, clients, seed), _test_groups(test_labels, list(classes))
         held = np.array([[np.count_nonzero(train_labels[part] == label) for part in parts] for label in classes])
-        rng = stream(seed if self.data_seed is None else self.data_seed, TEST)
-        groups = [members(test_labels, label) for label in classes]
-        return _fill_empty(_cut_classes(groups, held / held.sum(axis=1, keepdims=True), rng))
+        rng = stream(drawn(self.data_seed, seed), TEST)
+        return _fill_empty(_cut_classes(groups, held / held.sum(axis=1, keepdims=True), rng))  # n_cm / n_c
 
 
 @dataclass(frozen=True)
@@ -166,43 +145,38 @@ class BalancedDirichlet:
         check_seed("data_seed", self.data_seed)
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        return self.split_with_priors(labels, clients, seed)[0]
+        groups, rng = by_class(labels), self._stream(seed, TRAIN)
+        return _deal(list(groups.values()), self._priors(len(groups), clients, rng), rng)
 
-    def split_with_priors(self, labels: Labels, clients: int, seed: int) -> tuple[list[Indices], Matrix]:
-        """The parts, and the priors [clients, classes in ascending order] they were drawn from."""
-        check(labels, clients)
-        rng = stream(seed if self.data_seed is None else self.data_seed, TRAIN)
-        classes = classes_of(labels)
-        priors = rng.dirichlet(np.full(len(classes), self.alpha), size=clients)
-        return _deal(labels, classes, priors, rng), priors
+    def priors(self, classes: int, clients: int, seed: int) -> Matrix:
+        """The priors [clients, classes in ascending order] of a split, with which its stream begins."""
+        return self._priors(classes, clients, self._stream(seed, TRAIN))
 
-    def split_test(
-        self, train_labels: Labels, test_labels: Labels, clients: int, seed: int, matched: bool = True
-    ) -> list[Indices]:
-        """Local test sets of floor(N_test / M) samples by the same rule (fiarse).
+    def split_test(self, train_labels: Labels, test_labels: Labels, clients: int, seed: int) -> list[Indices]:
+        """Local test sets of floor(N_test / M) samples by the same rule, with the priors of the training parts."""
+        classes = list(by_class(train_labels))
+        groups, priors = _test_groups(test_labels, classes), self.priors(len(classes), clients, seed)
+        return _deal(groups, priors, self._stream(seed, TEST))
 
-        matched: with the priors of the training parts; otherwise with fresh priors, as in the released code.
-        """
-        check(test_labels, clients)
-        rng = stream(seed if self.data_seed is None else self.data_seed, TEST)
-        classes = classes_of(train_labels)
-        _same_classes(test_labels, classes)
-        if matched:
-            priors = self.split_with_priors(train_labels, clients, seed)[1]
-        else:
-            priors = rng.dirichlet(np.full(len(classes), self.alpha), size=clients)
-        return _deal(test_labels, classes, priors, rng)
+    def _stream(self, seed: int, part: int) -> np.random.Generator:
+        return stream(drawn(self.data_seed, seed), part)
+
+    def _priors(self, classes: int, clients: int, rng: np.random.Generator) -> Matrix:
+        return rng.dirichlet(np.full(classes, self.alpha), size=clients)
 
 
-def _cut_classes(groups: list[Indices], shares: Matrix, rng: np.random.Generator) -> list[Indices]:
+def _cut_classes(groups: Sequence[Indices], shares: Matrix, rng: np.random.Generator) -> list[Indices]:
     """Each class shuffled and cut by its row of `shares` [classes, clients]."""
     cuts = [cut(rng.permutation(indices), row) for indices, row in zip(groups, shares, strict=True)]
     return joined([[pieces[client] for pieces in cuts] for client in range(shares.shape[1])])
 
 
-def _same_classes(test_labels: Labels, classes: list[int]) -> None:
-    if not np.isin(test_labels, classes).all():
+def _test_groups(test_labels: Labels, classes: list[int]) -> list[Indices]:
+    """The test samples of each class of the training set."""
+    groups = by_class(test_labels)
+    if set(groups) - set(classes):
         raise UserError("the test set has a class that the training set has not")
+    return [groups.get(label, np.empty(0, np.int64)) for label in classes]
 
 
 def _fill_empty(parts: list[Indices]) -> list[Indices]:
@@ -213,34 +187,31 @@ def _fill_empty(parts: list[Indices]) -> list[Indices]:
     return parts
 
 
-def _deal(labels: Labels, classes: list[int], priors: Matrix, rng: np.random.Generator) -> list[Indices]:
+def _deal(groups: Sequence[Indices], priors: Matrix, rng: np.random.Generator) -> list[Indices]:
     """The loop of `BalancedDirichlet` on plain lists: one sample at a time, equal sizes, without rejection."""
-    clients, quota = len(priors), len(labels) // len(priors)
-    pools = [members(labels, label).tolist() for label in classes]
-    nexts, open_classes = [0] * len(pools), np.array([len(pool) > 0 for pool in pools])
-    cumulative = _restricted(priors, open_classes)
+    clients, quota = len(priors), sum(map(len, groups)) // len(priors)
+    pools = [iter(indices.tolist()) for indices in groups]
+    left = np.array([len(indices) for indices in groups])  # samples of each class that nobody has yet
+    cumulative = _restricted(priors, left > 0)
     taken: list[list[int]] = [[] for _ in range(clients)]
-    waiting = list(range(clients))
+    waiting = list(range(clients))  # who is not full
     for where, which in rng.random((clients * quota, 2)).tolist():
         slot = int(where * len(waiting))
-        client = waiting[slot]
-        row = cumulative[client]
-        k = min(bisect_right(row, which * row[-1]), bisect_left(row, row[-1]))
-        mine = taken[client]
-        mine.append(pools[k][nexts[k]])
-        nexts[k] += 1
-        if nexts[k] == len(pools[k]):
-            open_classes[k] = False
-            cumulative = _restricted(priors, open_classes)
+        mine = taken[waiting[slot]]
+        k = pick(cumulative[waiting[slot]], which)
+        mine.append(next(pools[k]))
+        left[k] -= 1
+        if not left[k]:
+            cumulative = _restricted(priors, left > 0)
         if len(mine) == quota:
             waiting[slot] = waiting[-1]
             waiting.pop()
     return [rng.permutation(np.array(indices, np.int64)) for indices in taken]
 
 
-def _restricted(priors: Matrix, open_classes: NDArray[np.bool_]) -> list[list[float]]:
-    """Cumulative prior mass on the open classes; a client without any is uniform on them."""
-    mass = priors * open_classes
-    mass = np.where(mass.sum(axis=1, keepdims=True) > 0, mass, open_classes.astype(np.float64))
+def _restricted(priors: Matrix, there: NDArray[np.bool_]) -> list[list[float]]:
+    """Cumulative prior mass on the classes that are there; a client without any is uniform on them."""
+    mass = priors * there
+    mass = np.where(mass.sum(axis=1, keepdims=True) > 0, mass, there.astype(np.float64))
     rows: list[list[float]] = np.cumsum(mass, axis=1).tolist()
     return rows

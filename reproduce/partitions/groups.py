@@ -4,8 +4,8 @@ distributions of 4.6.
 
 from __future__ import annotations
 
+import itertools
 import math
-from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,14 +16,12 @@ from reproduce.errors import UserError
 from reproduce.partitions.base import (
     ATTEMPTS,
     TRAIN,
-    check,
+    by_class,
     check_prior,
-    classes_of,
     evenly,
     impossible,
     joined,
-    members,
-    nonempty,
+    pick,
     stream,
 )
 
@@ -74,14 +72,15 @@ class GroupedDirichlet:
                 raise UserError(f"group {number} has no labels, or one twice: {given}")
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        classes = classes_of(labels)
-        groups = self.groups(classes)
+        samples = by_class(labels)
+        groups = self.groups(list(samples))
         if clients % len(groups) or not clients:
             name = "an even number" if len(groups) == 2 else f"a multiple of {len(groups)}"
             raise UserError(f"{len(groups)} groups of equally many clients need {name} of clients, not {clients}")
         parts: list[Indices] = []
         for group, label_set in enumerate(groups, start=1):
-            parts += self.split_group(labels, label_set, clients // len(groups), stream(seed, TRAIN, group))
+            pools = [samples[label] for label in label_set]
+            parts += self.split_group(pools, clients // len(groups), stream(seed, TRAIN, group))
         return parts
 
     @property
@@ -99,36 +98,30 @@ class GroupedDirichlet:
                 raise UserError(f"no sample has the labels {absent} of the group {given}")
         return [list(given) for given in self.label_sets]
 
-    def split_group(
-        self, labels: Labels, label_set: list[int], clients: int, rng: np.random.Generator
-    ) -> list[Indices]:
-        """All samples whose label is in `label_set`, among `clients` clients.
+    def split_group(self, samples: list[Indices], clients: int, rng: np.random.Generator) -> list[Indices]:
+        """All `samples` of the group, given for each of its labels, among `clients` clients.
 
         The tries of 4.3 are drawn at once, which is the same law: with s the prior mass on non-empty pools, at least
         one of T tries succeeds with probability 1 - (1 - s)^T, and its label then follows the prior restricted to them.
         """
-        pools = [rng.permutation(members(labels, label)).tolist() for label in label_set]
-        total, tries = sum(map(len, pools)), 3 * len(label_set) + 5
-        if total < clients:
-            raise UserError(f"{total} samples of the labels {label_set} cannot be split among {clients} clients")
-        priors = rng.dirichlet(np.full(len(label_set), self.alpha), size=clients)
-        draws = rng.random((total, 2)).tolist()
-        parts, start = [], 0
+        pools = [rng.permutation(indices).tolist() for indices in samples]
+        total, tries = sum(map(len, pools)), 3 * len(pools) + 5
+        priors = rng.dirichlet(np.full(len(pools), self.alpha), size=clients)
+        draws = iter(rng.random((total, 2)).tolist())
+        parts = []
         for i, prior in enumerate(priors):
-            stop = start + total // clients + (i < total % clients)
             mine: list[int] = []
             row, hit = _restricted(prior, pools, tries)
-            for luck, which in draws[start:stop]:
+            for luck, which in itertools.islice(draws, total // clients + (i < total % clients)):
                 if luck < hit:
-                    k = min(bisect_right(row, which * row[-1]), bisect_left(row, row[-1]))
+                    k = pick(row, which)
                 else:
-                    nonempty = [k for k, pool in enumerate(pools) if pool]
-                    k = nonempty[int(which * len(nonempty))]
+                    filled = [k for k, pool in enumerate(pools) if pool]
+                    k = filled[int(which * len(filled))]
                 mine.append(pools[k].pop())
                 if not pools[k]:
                     row, hit = _restricted(prior, pools, tries)
             parts.append(np.array(mine, np.int64))
-            start = stop
         return parts
 
 
@@ -137,12 +130,8 @@ class HalfLabels:
     """The first half of the clients shares the first half of the labels evenly, the others the rest (4.6 `half`)."""
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        check(labels, clients)
-        classes = classes_of(labels)
-        first, second = _client_halves(clients)
-        middle = len(classes) // 2
-        owners = {label: first if k < middle else second for k, label in enumerate(classes)}
-        return evenly(labels, owners, clients, stream(seed, TRAIN))
+        middle = len(np.unique(labels)) // 2
+        return _two_halves(labels, clients, middle, middle, stream(seed, TRAIN))
 
 
 @dataclass(frozen=True)
@@ -154,18 +143,23 @@ class PartialOverlap:
     """
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        check(labels, clients)
-        rng, classes = stream(seed, TRAIN), classes_of(labels)
-        first, second = _client_halves(clients)
-        begin, end = round(0.4 * len(classes)), round(0.6 * len(classes))
-        pieces: list[list[Indices]] = [[] for _ in range(clients)]
-        for k, label in enumerate(classes):
-            shuffled = rng.permutation(members(labels, label))
-            middle = len(shuffled) if k < begin else 0 if k >= end else len(shuffled) // 2
-            for group, part in ((first, shuffled[:middle]), (second, shuffled[middle:])):
-                for client, piece in zip(group, np.array_split(part, len(group)), strict=True):
-                    pieces[client].append(piece)
-        return nonempty(joined(pieces))
+        count = len(np.unique(labels))
+        return _two_halves(labels, clients, round(0.4 * count), round(0.6 * count), stream(seed, TRAIN))
+
+
+def _two_halves(labels: Labels, clients: int, begin: int, end: int, rng: np.random.Generator) -> list[Indices]:
+    """Labels before `begin` to the first half of the clients, from `end` on to the others, half of the rest to each."""
+    if clients < 2:
+        raise UserError("two halves of clients need at least 2 clients")
+    first, second = range(clients // 2), range(clients // 2, clients)
+    pieces: list[list[Indices]] = [[] for _ in range(clients)]
+    for k, indices in enumerate(by_class(labels).values()):
+        shuffled = rng.permutation(indices)
+        middle = len(shuffled) if k < begin else 0 if k >= end else len(shuffled) // 2
+        for group, part in ((first, shuffled[:middle]), (second, shuffled[middle:])):
+            for client, piece in zip(group, np.array_split(part, len(group)), strict=True):
+                pieces[client].append(piece)
+    return joined(pieces)
 
 
 @dataclass(frozen=True)
@@ -184,7 +178,7 @@ class TwoShard:
             raise UserError(f"two shards are dealt in batches, True, or not, False, and not {self.batched!r}")
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        rng, classes = stream(seed, TRAIN), classes_of(labels)
+        rng, classes = stream(seed, TRAIN), np.unique(labels).tolist()
         if clients < 2 or (len(classes) if self.batched else 2 * len(classes)) % clients:
             raise UserError(f"two shards: {len(classes)} labels cannot be dealt to {clients} clients in equal numbers")
         deal = self._deal_batches if self.batched else self._deal_halves
@@ -227,18 +221,12 @@ class DistinctLabels:
     """Client i has all samples of the labels i L/N .. (i+1) L/N - 1 (4.6 `distinct`; N = 10, 10 or 100 labels)."""
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        classes = classes_of(labels)
+        classes = np.unique(labels).tolist()
         if clients < 1 or len(classes) % clients:
             raise UserError(f"distinct labels: {len(classes)} labels cannot be dealt to {clients} clients equally")
         each = len(classes) // clients
         owners = {label: [k // each] for k, label in enumerate(classes)}
         return evenly(labels, owners, clients, stream(seed, TRAIN))
-
-
-def _client_halves(clients: int) -> tuple[range, range]:
-    if clients < 2:
-        raise UserError("two halves of clients need at least 2 clients")
-    return range(clients // 2), range(clients // 2, clients)
 
 
 def _clean(value: float) -> float:

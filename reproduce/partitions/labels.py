@@ -11,7 +11,7 @@ import numpy as np
 from reproduce.declare.values import Indices, Labels, whole
 from reproduce.declare.values import seed as check_seed
 from reproduce.errors import UserError
-from reproduce.partitions.base import TRAIN, check, classes_of, evenly, members, nonempty, stream
+from reproduce.partitions.base import TRAIN, by_class, drawn, evenly, joined, stream
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,7 @@ class IID:
     """
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        check(labels, clients)
-        return np.array_split(stream(seed, TRAIN).permutation(len(labels)).astype(np.int64), clients)
+        return np.array_split(stream(seed, TRAIN).permutation(len(labels)), clients)
 
 
 @dataclass(frozen=True)
@@ -40,9 +39,8 @@ class ShuffledBlocks:
         check_seed("data_seed", self.data_seed)
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        check(labels, clients)
         order = list(range(len(labels)))
-        random.Random(seed if self.data_seed is None else self.data_seed).shuffle(order)
+        random.Random(drawn(self.data_seed, seed)).shuffle(order)
         size = len(order) // clients
         return [np.array(order[i * size : (i + 1) * size], np.int64) for i in range(clients)]
 
@@ -62,8 +60,7 @@ class ClassPerClient:
             raise UserError(f"classes go to clients in the order 'contiguous' or 'modulo', not {self.order!r}")
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        check(labels, clients)
-        classes = classes_of(labels)
+        classes = np.unique(labels).tolist()
         if clients < len(classes):
             raise UserError(f"one class per client: {clients} clients cannot hold {len(classes)} classes")
         owners: dict[int, list[int]] = {label: [] for label in classes}
@@ -82,8 +79,7 @@ class TwoClasses:
     """
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        check(labels, clients)
-        classes, rng = classes_of(labels), stream(seed, TRAIN)
+        classes, rng = np.unique(labels).tolist(), stream(seed, TRAIN)
         count = len(classes)
         if count < 2:
             raise UserError("two classes per client need data with at least two classes")
@@ -108,7 +104,6 @@ class Shards:
         whole("shards per client", self.per_client)
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        check(labels, clients, self.per_client)
         shards = np.array_split(np.argsort(labels, kind="stable").astype(np.int64), clients * self.per_client)
         order = stream(seed, TRAIN).permutation(len(shards)).reshape(clients, self.per_client)
         return [np.concatenate([shards[k] for k in row]) for row in order]
@@ -144,19 +139,17 @@ class Sharding:
         return slots.astype(np.int64)
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        check(labels, clients)
-        rng = np.random.RandomState(seed if self.data_seed is None else self.data_seed)  # the paper's
-        classes = classes_of(labels)
-        slots = self.slots(len(classes), clients, rng)
+        rng = np.random.RandomState(drawn(self.data_seed, seed))  # the paper's
+        groups = by_class(labels)
+        slots = self.slots(len(groups), clients, rng)
         parts: list[list[Indices]] = [[] for _ in range(clients)]
-        for k, label in enumerate(classes):
-            indices = members(labels, label)
+        for k, indices in enumerate(groups.values()):
             rng.shuffle(indices)
             holders = np.flatnonzero((slots == k).any(axis=1))
-            size = len(indices) // max(1, len(holders))
+            size = len(indices) // max(1, len(holders))  # floor(n_c / h)
             for position, client in enumerate(holders.tolist()):
                 parts[client].append(indices[position * size : (position + 1) * size])
-        lists = [np.concatenate(pieces) for pieces in parts]
+        lists = joined(parts)
         for indices in lists:
             rng.shuffle(indices)
-        return nonempty(lists)
+        return lists

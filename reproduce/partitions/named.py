@@ -37,25 +37,7 @@ from reproduce.partitions.labels import IID, ClassPerClient, Sharding, Shards, S
 from reproduce.partitions.subset import Head
 
 __all__ = [
-    "IID",
-    "BalancedDirichlet",
-    "CappedDirichlet",
-    "ClassPerClient",
-    "DirichletClass",
-    "DirichletClient",
-    "DistinctLabels",
-    "Exported",
-    "GroupedDirichlet",
-    "HalfLabels",
-    "Head",
-    "Indices",
-    "Labels",
-    "PartialOverlap",
-    "Partition",
-    "Sharding",
-    "Shards",
-    "ShuffledBlocks",
-    "TwoClasses",
-    "TwoShard",
-    "label_groups",
-]
+    "IID", "BalancedDirichlet", "CappedDirichlet", "ClassPerClient", "DirichletClass", "DirichletClient",
+    "DistinctLabels", "Exported", "GroupedDirichlet", "HalfLabels", "Head", "Indices", "Labels", "PartialOverlap",
+    "Partition", "Sharding", "Shards", "ShuffledBlocks", "TwoClasses", "TwoShard", "label_groups",
+]  # fmt: skip

@@ -48,9 +48,9 @@ def split(problem: Classification, seed: int, settings: Settings) -> Split:
     data, at = loaded(problem, settings), seed_of(problem, seed)
     enters = getattr(problem.partition, "data_seed", None) is None
     train, test = used = chosen(problem, data)
-    parts = [train_parts(problem, data.train_y[train], at)]
+    parts = [parts_of(problem, at, data.train_y[train])]
     if problem.test_partition:
-        parts.append(test_parts(problem, data.train_y[train], data.test_y[test], at))
+        parts.append(parts_of(problem, at, data.train_y[train], data.test_y[test]))
     by_seed = enters and problem.partition_seed is None
     return Split(problem, data, at if enters else None, by_seed, used, tuple(parts))
 
@@ -91,20 +91,14 @@ def _subset(labels: Labels, count: int, problem: Classification, part: str) -> I
     return np.sort(np.concatenate([order[labels[order] == c][:each] for c in classes]))
 
 
-def train_parts(problem: Classification, labels: Labels, seed: int) -> list[Indices]:
-    """The clients' samples, of the seed of the split; UserError for a partition that does not fit."""
-    partition = problem.partition
+def parts_of(problem: Classification, seed: int, labels: Labels, test_labels: Labels | None = None) -> list[Indices]:
+    """The clients' samples, of the seed of the split, with `test_labels` those of the test set; UserError for a
+    partition that does not fit."""
+    partition, clients = problem.partition, problem.clients
+    what = f"the partition {type(partition).__name__}"
+    if test_labels is None:
+        return asked(what, partition, lambda: partition.split(labels, clients, seed), clients, len(labels), seed)
     return asked(
-        f"the partition {type(partition).__name__}", partition,
-        lambda: partition.split(labels, problem.clients, seed), problem.clients, len(labels), seed,
-    )  # fmt: skip
-
-
-def test_parts(problem: Classification, labels: Labels, test_labels: Labels, seed: int) -> list[Indices]:
-    """The clients' test samples, likewise."""
-    partition = problem.partition
-    return asked(
-        f"the partition {type(partition).__name__} of the test set", partition,
-        lambda: partition.split_test(labels, test_labels, problem.clients, seed),
-        problem.clients, len(test_labels), seed,
+        f"{what} of the test set", partition,
+        lambda: partition.split_test(labels, test_labels, clients, seed), clients, len(test_labels), seed,
     )  # fmt: skip

@@ -15,7 +15,6 @@ from reproduce.data.batches import Fixed
 from reproduce.data.embedded import GaussianClasses
 from reproduce.declare.experiment import Experiment, Label, Panel
 from reproduce.models.declared import Perceptron
-from reproduce.models.exits import with_exits
 from reproduce.papers.fiarse.scales import SCALES, SubmodelSetting
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification
@@ -76,7 +75,7 @@ def network(setting: SubmodelSetting, algorithm: str) -> Classification:
     """The problem of a method: the network of ScaleFL has exits."""
     if algorithm != "scalefl":
         return setting.problem
-    return replace(setting.problem, model=with_exits(setting.problem.model, setting.exits))
+    return replace(setting.problem, model=setting.problem.model.with_exits(setting.exits))
 
 
 # --- the panels -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,156 @@
+"""Partitions that cannot be, and numbers that mean nothing: one line each, from the check that all go through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from test_partitions import balanced, sizes
+
+from reproduce.declare.experiment import SCALES
+from reproduce.declare.values import foreign
+from reproduce.errors import UserError
+from reproduce.partitions import named as partitions_of_the_papers
+from reproduce.partitions.base import asked
+from reproduce.partitions.named import (
+    IID,
+    BalancedDirichlet,
+    CappedDirichlet,
+    ClassPerClient,
+    DirichletClass,
+    DirichletClient,
+    DistinctLabels,
+    GroupedDirichlet,
+    HalfLabels,
+    Head,
+    PartialOverlap,
+    Sharding,
+    Shards,
+    ShuffledBlocks,
+    TwoClasses,
+    TwoShard,
+    label_groups,
+)
+from reproduce.problem import Classification
+from reproduce.runs import plan
+
+
+@pytest.mark.parametrize(
+    ("partition", "labels", "clients", "words"),
+    [
+        (IID(), np.zeros(3, int), 4, "3 samples cannot give 4 clients 1 each"),
+        (ClassPerClient(), balanced(10, 5), 5, "10 classes"),
+        (ClassPerClient(), np.repeat([0, 1], [1, 20]), 4, "client 1 no samples"),
+        (TwoClasses(), np.zeros(9, int), 3, "at least two classes"),
+        (DirichletClass(0.001), balanced(2, 100), 10, "1000 draws"),
+        (DirichletClass(1.0), balanced(2, 10), 10, "at least 10 samples each"),
+        (CappedDirichlet(0.001), balanced(2, 100), 20, "1000 draws"),
+        (GroupedDirichlet(0.3), balanced(4, 10), 3, "even number"),
+        (GroupedDirichlet(0.3), balanced(4, 1), 8, "4 samples cannot give 8 clients 1 each"),
+        (GroupedDirichlet(0.3), balanced(1, 10), 2, "at least 2 labels"),
+        (GroupedDirichlet(0.3, 0.9), np.zeros(9, int), 2, "at least 2 labels"),
+        (GroupedDirichlet(0.7, label_sets=((0, 1), (2,), (3,))), balanced(4, 10), 8, "multiple of 3"),
+        (GroupedDirichlet(0.7, label_sets=((0, 1), (4,))), balanced(4, 10), 4, r"no sample has the labels \[4\]"),
+        (GroupedDirichlet(0.7, label_sets=((0, 1), (2,))), balanced(4, 2), 6, "no samples"),
+        (TwoShard(), balanced(10, 1), 10, "no samples: use fewer clients, or more samples"),
+        (TwoShard(False), balanced(200, 1), 20, "no samples: use fewer clients, or more samples"),
+        (DistinctLabels(), balanced(10, 3), 0, "cannot be dealt"),
+        (PartialOverlap(), balanced(10, 1), 4, "client 1 no samples"),
+        (TwoShard(), balanced(10, 10), 7, "equal numbers"),
+        (DistinctLabels(), balanced(10, 10), 7, "equally"),
+        (Sharding(5), balanced(4, 10), 4, "cannot cover"),
+        (HalfLabels(), balanced(4, 10), 1, "at least 2 clients"),
+    ],
+)
+def test_impossible_splits_say_so(partition: Any, labels: np.ndarray, clients: int, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        asked("it", partition, lambda: partition.split(labels, clients, 0), clients, len(labels), 0)
+
+
+def test_label_groups_and_test_classes_refuse_nonsense() -> None:
+    for overlap in (1.0, -0.1, float("nan")):
+        with pytest.raises(UserError, match="overlap"):
+            label_groups(10, overlap)
+    for sets, words in (
+        (((0, 1), ()), "group 2 has no labels"),
+        (((0, 0),), "one twice"),
+    ):
+        with pytest.raises(UserError, match=words):
+            GroupedDirichlet(0.3, label_sets=sets)
+    with pytest.raises(UserError, match="but not both"):
+        GroupedDirichlet(0.3, 0.2, ((0,), (1,)))
+    for partition in (BalancedDirichlet(0.3), CappedDirichlet(1.0, 0)):
+        with pytest.raises(UserError, match="training set has not"):
+            partition.split_test(balanced(4, 50), balanced(5, 10), 4, 0)
+
+
+# --- every declared one -----------------------------------------------------------------------------------------------
+
+
+def declared() -> list[Any]:
+    """The partitions of all experiments, and those that others hold."""
+    problems = (e.problem for scale in SCALES for j in plan.jobs(scale) for e in j.experiments)
+    found = dict.fromkeys(p.partition for p in problems if isinstance(p, Classification))
+    return [*found, *(p.partition for p in found if isinstance(p, Head))]
+
+
+def test_every_declared_partition_passes_the_one_check_of_all() -> None:
+    """No sample twice, nobody empty, the same for the same seed, of this package; shared samples only where it is
+    said, and there really."""
+    labels = np.random.default_rng(0).permutation(np.repeat(np.arange(10), 300))
+    partitions = declared()
+    assert len({type(p) for p in partitions}) == 15
+    for partition in partitions:
+        assert not foreign(partition)
+        for clients in (20, 10, 12):
+            try:
+                first, second = (
+                    asked("it", partition, lambda p=partition, c=clients: p.split(labels, c, 3), clients, 3000, 3)
+                    for _ in range(2)
+                )
+            except UserError:
+                continue
+            assert all(map(np.array_equal, first, second))
+            shared = len(np.unique(np.concatenate(first))) < sum(sizes(first))
+            assert shared == getattr(partition, "shares_samples", False)
+
+
+DIRICHLET = (DirichletClass, DirichletClient, CappedDirichlet, BalancedDirichlet, GroupedDirichlet)
+
+
+def test_all_dirichlet_partitions_are_known() -> None:
+    known = {cls for cls in vars(partitions_of_the_papers).values() if isinstance(cls, type)}
+    assert {cls for cls in known if "Dirichlet" in cls.__name__} == set(DIRICHLET)
+
+
+@pytest.mark.parametrize("cls", DIRICHLET)
+@pytest.mark.parametrize("alpha", [0.0, 0, -0.3, float("nan"), float("inf"), True, "0.3", None, 1e308])
+def test_no_dirichlet_partition_takes_an_alpha_that_means_nothing(cls: Any, alpha: Any) -> None:
+    with pytest.raises(UserError, match="the alpha of a Dirichlet prior is"):
+        cls(alpha)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Shards(0), "shards per client is a whole number >= 1, not 0"),
+        (lambda: Shards(1.5), "shards per client"),  # type: ignore[arg-type]
+        (lambda: Sharding(True), "labels per client is a whole number >= 1, not True"),
+        (lambda: ClassPerClient("mod"), "'contiguous' or 'modulo', not 'mod'"),  # type: ignore[arg-type]
+        (lambda: Head(IID(), 0), "the share of each client's list is a positive number, not 0"),
+        (lambda: Head(IID(), 1.5), "at most 1, not 1.5"),
+        (lambda: CappedDirichlet(0.3, -1), "data_seed is a whole number >= 0, not -1"),
+        (lambda: BalancedDirichlet(0.3, 1.5), "data_seed is a whole number"),  # type: ignore[arg-type]
+        (lambda: ShuffledBlocks(2**32), "data_seed is below 2"),
+        (lambda: Sharding(5, "1"), "data_seed is a whole number"),  # type: ignore[arg-type]
+        (lambda: DirichletClass(0.3, -1), "min_size is a whole number >= 0"),
+        (lambda: DirichletClient(0.3, 2.5), "min_size is a whole number"),  # type: ignore[arg-type]
+        (lambda: GroupedDirichlet(0.3, 1.0), "the overlap of two groups lies in"),
+        (lambda: GroupedDirichlet(0.3, float("nan")), "the overlap of two groups lies in"),
+        (lambda: TwoShard(2), "dealt in batches, True, or not, False"),  # type: ignore[arg-type]
+    ],
+)
+def test_partitions_refuse_other_numbers_that_mean_nothing(make: Any, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        make()
