@@ -199,16 +199,12 @@ class Script:
     def of(cls, schedule: Schedule, seed: int, aggregations: int | None, horizon: float | None) -> Script:
         """The script of a run: what the schedule's `simulate` gives."""
         drawn = list(blocks(schedule, seed, aggregations, horizon))
-        time, client, job, version, steps, weight = (
-            np.concatenate([getattr(b, name) for b in drawn]) if drawn else np.empty(0, kind)
-            for name, kind in (("time", float), ("client", int), ("job", int), ("version", int), ("steps", int),
-                               ("weight", float))
-        )  # fmt: skip
-        counts = np.concatenate([np.diff(b.first) for b in drawn]) if drawn else np.empty(0, int)
-        last_use = np.full(len(time) + 1, -1, dtype=np.int64)
-        np.maximum.at(last_use, version, np.repeat(np.arange(len(counts)), counts))
-        first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        return cls(time, first, client, job, version, steps, weight, last_use)
+        kinds = {"time": float, "client": int, "job": int, "version": int, "steps": int, "weight": float}
+        found = {k: np.concatenate([np.empty(0, kind), *(getattr(b, k) for b in drawn)]) for k, kind in kinds.items()}
+        counts = np.concatenate([np.empty(0, int), *(np.diff(b.first) for b in drawn)])
+        last_use = np.full(len(counts) + 1, -1, dtype=np.int64)
+        np.maximum.at(last_use, found["version"], np.repeat(np.arange(len(counts)), counts))
+        return cls(first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), last_use=last_use, **found)
 
     def arrivals(self, index: int, starts: dict[int, Tensor], limit: int) -> Arrivals:
         """The updates of aggregation `index`, whose start versions are in `starts`."""

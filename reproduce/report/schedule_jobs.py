@@ -103,4 +103,4 @@ def _continues(schedule: Schedule) -> bool:
 
 def _job_seconds(schedule: Schedule, seed: int) -> Floats:
     """Seconds of a whole job of every client."""
-    return np.array(schedule.setup(seed).job_seconds)
+    return schedule.steps * schedule.step_seconds(seed)
