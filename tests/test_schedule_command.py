@@ -261,7 +261,7 @@ def test_the_help_and_the_table_explain_the_columns(
         (["fedavg", "--horizon", "-5"], "--horizon -5: use a positive number of seconds"),
         (["fedavg", "--aggregations", "0"], "--aggregations 0: use a number from 1 to 100,000,000"),
         (["fedavg", "--option", "buffer=20"], "--option buffer=20: fedavg has no options"),
-        (["fedavg", "--speeds", "fast"], "the speed model is 'slowdown' or 'rate', not 'fast'"),
+        (["fedavg", "--speeds", "fast"], "model is one of 'slowdown', 'rate', not 'fast'"),
         (["favano", "--option", "buffer=20"], "favano has no option 'buffer'; favano knows contact, wait"),
         (["defedavg_niid", "--option", "variant=wait"], "variant is one of 'continue', 'hold', not 'wait'"),
         (["defedavg_iid", "--option", "block_uplink=no"], "true or false"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Floats, Full, Play, State
+from reproduce.algorithms.base import FedAvg, Floats, Full, Names, Play, State
 from reproduce.engine.requests import Ints, Train, Trained
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ class Asynchronous(FedAvg):
 
     staleness_power: a weight is divided by (1 + staleness)^power (FedBuff's experiments: 0.5); 0 leaves it.
     """
+
+    names: ClassVar[Names] = {name: {} for name in ("defedavg_iid", "defedavg_niid", "fedbuff", "asysg")}
 
     staleness_power: float = 0.0
 

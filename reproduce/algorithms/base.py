@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 State = dict[str, Any]
 Play = Generator[Request | list[Request], Any, None]
+Names = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass
@@ -131,6 +132,11 @@ class FedAvg:
     """What the algorithm keeps in the run's state from round to round, beside the model `x`."""
     per_client: ClassVar[int] = 0
     """Vectors [P] that it keeps there for each client, by which the memory of a job is estimated."""
+    names: ClassVar[Names] = {"fedavg": {}}
+    """Its names for `play`, with the fields that each stands for. A class that says nothing is named like itself, in
+    small letters; {} is of a base that is no algorithm by itself."""
+    draws: ClassVar[bool] = False
+    """Does it say itself with which probability a client is drawn?"""
 
     lr: float = 0.1
     participation: Participation = field(default=Full())
@@ -231,6 +237,37 @@ class FedAvg:
     def norms(self, steps: Ints, lr: float) -> Floats:
         """Accumulation norms A_m = ||a_m||_1 of the local solver (`Rule.norms`); K_m for plain SGD."""
         return self.rule().norms(steps, lr)
+
+
+Fits = Callable[[Any], bool]
+MOST = 10**9
+"""Rounds, samples or clients beyond which a number is a slip."""
+RANGES: Mapping[str, tuple[str, Fits]] = {
+    **dict.fromkeys(("lr", "server_lr", "temperature"), ("a positive number", lambda x: x > 0)),
+    **dict.fromkeys(
+        ("mu", "lam", "beta", "kappa", "staleness_power", "distill"), ("a number from 0 on", lambda x: x >= 0)
+    ),
+    **dict.fromkeys(("momentum", "decay"), ("a number from 0 to below 1", lambda x: 0 <= x < 1)),
+    **dict.fromkeys(("cutoff", "expected", "draws"), (f"a whole number from 1 to {MOST:,}", lambda x: 1 <= x <= MOST)),
+    **dict.fromkeys(("probe_batch", "from_round"), (f"a whole number from 0 to {MOST:,}", lambda x: 0 <= x <= MOST)),
+}
+"""What the numbers of this package's algorithms may be, by their names; a user's class that inherits a field inherits
+its range. That numbers are finite, and words known, is checked of all records of an experiment."""
+
+
+def check_range(name: str, value: Any) -> None:
+    """Raises ValueError if a number of an algorithm lies where it has no meaning."""
+    wanted, fits = RANGES.get(name, ("", lambda _: True))
+    if not fits(value):
+        raise ValueError(f"{name} is {wanted}, not {value!r}")
+
+
+def check_ranges(algorithm: FedAvg) -> None:
+    """`check_range` of the fields that this package's classes declare: a user's own may mean something else."""
+    for f in fields(algorithm):
+        owner = next(cls for cls in type(algorithm).__mro__ if f.name in vars(cls).get("__annotations__", {}))
+        if owner.__module__.partition(".")[0] == "reproduce":
+            check_range(f.name, getattr(algorithm, f.name))
 
 
 def received(weights: Tensor, updates: Tensor) -> Tensor:

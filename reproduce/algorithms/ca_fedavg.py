@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from reproduce.algorithms.base import Floats, Now, Participants
+from reproduce.algorithms.base import Floats, Names, Now, Participants
 from reproduce.algorithms.calibration import Calibrated, reliable_length
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class CAFedAvg(Calibrated):
     """X <- X + sum over received clients of weight_m U_m / (1 - q_m)."""
+
+    names: ClassVar[Names] = {"ca_fedavg": {}}
 
     def message_weights(self, env: Env, now: Now, cohort: Participants) -> Floats:
         return cohort.weight / now.success[cohort.ids]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Now, Participants, State, objective, observe
+from reproduce.algorithms.base import FedAvg, Names, Now, Participants, State, objective, observe
 from reproduce.engine.requests import Train, Trained
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class Calibrated(FedAvg):
     """Base of the algorithms whose expected step length differs from FedAvg's; None leaves the rate as it is."""
 
     memory: ClassVar[tuple[str, ...]] = ("calibration",)
+    names: ClassVar[Names] = {}
 
     calibration: Calibration | None = None
 

@@ -26,10 +26,6 @@ class Distillation(FedAvg):
 
     kappa: float = 1.0
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.kappa < float("inf"):
-            raise ValueError(f"distillation needs a finite kappa >= 0, not {self.kappa}")
-
     def setup(self, env: Env, state: State) -> None:
         stored = state.get("stored")
         state["teacher"] = stored[-1] if stored else env.zeros(env.parameters)

@@ -30,10 +30,6 @@ class FedACG(FedAvg):
     beta: float = 0.01
     with_statistics: bool = False
 
-    def __post_init__(self) -> None:
-        if not (0 <= self.lam < float("inf") and 0 <= self.beta < float("inf")):
-            raise ValueError(f"FedACG needs finite lam >= 0 and beta >= 0, not {self.lam} and {self.beta}")
-
     @property
     def averages_statistics(self) -> bool:
         return not self.with_statistics

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ class FedACS(Calibrated):
     """Clients are drawn from p_m ~ w_m / (s_m A_m) (eq. 15); what arrives is summed and divided by the number of draws
     (Algorithm 1, eq. 3). The expected step is then along the gradient of the true objective (eq. 16).
     """
+
+    draws: ClassVar[bool] = True
 
     def choose(self, env: Env, now: Now, probe: Any) -> Participants:
         p = self._needs(env, now)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from reproduce.algorithms.base import Now, Participants, State
+from reproduce.algorithms.base import Names, Now, Participants, State
 from reproduce.algorithms.submodels import Submodels, partial_average
 from reproduce.engine.requests import Evaluate, Train, Trained
 from reproduce.engine.rule import Rule
@@ -37,6 +37,8 @@ class FIARSE(Submodels):
     count: who enters the average of a coordinate: the clients whose update is not "nonzero" there (Sec. 3 and the
         code), or those whose "mask" at the start of the round holds it (eq. 12).
     """
+
+    names: ClassVar[Names] = {"fiarse": {}, "pruning_greedy": {"mask": "frozen", "amplify": False}}
 
     scope: Scope = "model"
     mask: Literal["dynamic", "frozen"] = "dynamic"

@@ -40,10 +40,6 @@ class Moon(FedAvg):
     from_fingerprint: bool = True
     second_pass: bool = False
 
-    def __post_init__(self) -> None:
-        if not (0 <= self.mu < float("inf") and 0 < self.temperature < float("inf")):
-            raise ValueError(f"MOON needs mu >= 0 and a temperature > 0, not {self.mu} and {self.temperature}")
-
     def setup(self, env: Env, state: State) -> None:
         state.setdefault("previous", {})  # outlives the session
 

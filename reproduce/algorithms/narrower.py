@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from reproduce.algorithms.base import Now, Participants, Play, State
+from reproduce.algorithms.base import Names, Now, Participants, Play, State
 from reproduce.algorithms.submodels import Submodels, partial_average
 from reproduce.engine.requests import Evaluate, Request
 from reproduce.engine.rule import Rule
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 class Narrower(Submodels):
     """Clients of a size train one network, whose parameters are some of the whole's; the server averages every
     coordinate over the clients that hold it. Subclasses give `network` and, if the local rule is theirs, `inner`."""
+
+    names: ClassVar[Names] = {}
 
     def network(self, whole: Model, size: float) -> Model:
         """The network of a size, its parameters named as in `whole`, which is that of size 1; ValueError if none is."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Floats, Full, Now, Participants, State, objective, received
+from reproduce.algorithms.base import FedAvg, Floats, Full, Names, Now, Participants, State, objective, received
 from reproduce.engine.requests import Gradient, Request, Trained
 from reproduce.streams import rng
 
@@ -27,6 +27,9 @@ class OptimalSampling(FedAvg):
 
     probe_batch: samples of the gradient that a client's norm is taken of; 0 = all of its data.
     """
+
+    names: ClassVar[Names] = {"os": {}}
+    draws: ClassVar[bool] = True
 
     probe_batch: int = 0
 
@@ -50,6 +53,8 @@ class OptimalSamplingOriginal(FedAvg):
     """The published algorithm: all clients train, each is included independently with probability p_m, and the received
     ones of those count w_m / p_m. On average `expected` clients are included.
     """
+
+    names: ClassVar[Names] = {"os_original": {}}
 
     expected: int = 6
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from reproduce.algorithms.base import FedAvg, Now, Participants, State, received
+from reproduce.algorithms.base import FedAvg, Names, Now, Participants, State, received
 from reproduce.engine.requests import Train, Trained
 from reproduce.engine.rule import Rule
 
@@ -30,11 +30,7 @@ class Scaffold(FedAvg):
     memory: ClassVar[tuple[str, ...]] = ("c", "c_m")
     per_client: ClassVar[int] = 1
 
-    control: str = "mean_gradient"
-
-    def __post_init__(self) -> None:
-        if self.control not in ("mean_gradient", "displacement"):
-            raise ValueError(f"unknown control variate '{self.control}'")
+    control: Literal["mean_gradient", "displacement"] = "mean_gradient"
 
     def setup(self, env: Env, state: State) -> None:
         state["c_m"] = env.zeros(env.clients, env.parameters)
@@ -69,6 +65,8 @@ class ScaffoldAsReleased(FedAvg):
 
     Its control variates are computed but never applied, and the local learning rate of the round is the server's step.
     """
+
+    names: ClassVar[Names] = {"scaffold_released": {}}
 
     @property
     def averages_statistics(self) -> bool:

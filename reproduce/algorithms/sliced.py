@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.algorithms.asynchronous import Asynchronous
-from reproduce.algorithms.base import FedAvg, Floats, Now, Play, State
+from reproduce.algorithms.base import FedAvg, Floats, Names, Now, Play, State
 from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.engine.requests import Evaluate, Evaluated, Gradient, Ints, Request, Train, Trained
 from reproduce.engine.rule import Rule
@@ -37,6 +37,8 @@ class Sliced(FedAvg):
 
     Evaluated is as with HeteroFL, size by size. The rates and who takes part are the algorithm's: `Sliced.of`.
     """
+
+    names: ClassVar[Names] = {}
 
     algorithm: FedAvg = field(default_factory=FedAvg)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Floats, Now, Participants, State, record
+from reproduce.algorithms.base import FedAvg, Floats, Names, Now, Participants, State, record
 from reproduce.algorithms.exploration import packed, step
 from reproduce.engine.requests import Evaluate, Evaluated
 from reproduce.engine.rule import Rule
@@ -37,6 +37,7 @@ class Submodels(FedAvg):
     """
 
     memory: ClassVar[tuple[str, ...]] = ("exploration",)
+    names: ClassVar[Names] = {}
 
     sweep: tuple[float, ...] = ()
     explore: Literal["", "shares", "masks"] = ""

@@ -219,9 +219,7 @@ def _buffers(policy: Any, run: Simulation) -> _Kernel:
 
     flags = (policy.variant == "hold", policy.receive == "keep", policy.empty == "skip")
     numbers = (*_integers(run.clients, policy.n, *flags), np.array(run.job_seconds))
-    return _Kernel(
-        "buffers", (*numbers, *_seconds(run.upload, run.download)), policy.n, _drawn(policy, run), weights
-    )
+    return _Kernel("buffers", (*numbers, *_seconds(run.upload, run.download)), policy.n, _drawn(policy, run), weights)
 
 
 def _rounds(policy: Any, run: Simulation) -> _Kernel:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from reproduce.algorithms.asynchronous import Arrivals, Asynchronous, Favano
-from reproduce.algorithms.base import record
+from reproduce.algorithms.base import check_ranges, record
 from reproduce.clocks.blocks import blocks
 from reproduce.clocks.record import Target, diverged, measure
 from reproduce.clocks.step import step
@@ -87,6 +87,7 @@ class Events:
         if isinstance(algorithm, Favano) != isinstance(self.policy, FavanoPolicy):
             raise ValueError(f"{type(algorithm).__name__} does not fit the policy {type(self.policy).__name__}")
         self.schedule(system, problem.clients)
+        check_ranges(algorithm)
         algorithm.check(problem, system)
         for view in filter(None, (self.view, self.train_view)):
             problem.check_view(view)

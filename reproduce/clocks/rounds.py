@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from reproduce.algorithms.asynchronous import Asynchronous
-from reproduce.algorithms.base import observe, record
+from reproduce.algorithms.base import check_ranges, observe, record
 from reproduce.clocks.record import Target, diverged, measure
 from reproduce.clocks.step import step
 from reproduce.systems import System
@@ -110,6 +110,7 @@ def synchronous(experiment: Any, members: int) -> None:
     if isinstance(algorithm, Asynchronous):
         raise ValueError(f"{type(algorithm).__name__} is a rule of the event clock and has no rounds")
     system.check(problem.clients)
+    check_ranges(algorithm)
     algorithm.participation.check(members, problem.clients)
     algorithm.check(problem, system)
 

@@ -112,7 +112,7 @@ class Timeline:
 
 
 class Simulation:
-    """One run of a policy: its numbers, the stream of its draws, how many jobs each client began, a log if one is kept."""
+    """One run of a policy: its numbers, its draws, how many jobs each client began; a log of the jobs, if asked for."""
 
     def __init__(self, schedule: Schedule, seed: int, record: bool = False) -> None:
         self.clients, self.steps = schedule.clients, schedule.steps
