@@ -7,17 +7,12 @@ rule serves FedAvg, DeFedAvg-nIID, DeFedAvg-IID, FedBuff and AsySG; FAVANO avera
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Floats, Full, Names, Play, State
+from reproduce.algorithms.base import Env, FedAvg, Floats, Full, Names, Play, State, Tensor
 from reproduce.engine.requests import Ints, Train, Trained
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.engine.task import Env
 
 
 @dataclass

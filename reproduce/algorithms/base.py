@@ -19,9 +19,11 @@ from reproduce.engine.rule import Rule
 from reproduce.streams import rng
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor as Tensor
 
-    from reproduce.engine.task import Env
+    from reproduce.engine.task import Env as Env
+else:  # which are words in annotations: declaring and planning need no torch
+    Env = Tensor = Any
 
 Floats = NDArray[np.float64]
 State = dict[str, Any]

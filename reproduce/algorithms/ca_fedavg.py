@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from reproduce.algorithms.base import Floats, Names, Now, Participants
+from reproduce.algorithms.base import Env, Floats, Names, Now, Participants
 from reproduce.algorithms.calibration import Calibrated, reliable_length
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Names, Now, Participants, State, objective, observe
+from reproduce.algorithms.base import Env, FedAvg, Names, Now, Participants, State, objective, observe
 from reproduce.engine.requests import Train, Trained
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)

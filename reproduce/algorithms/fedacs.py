@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from reproduce.algorithms.base import Floats, Now, Participants, objective
+from reproduce.algorithms.base import Env, Floats, Now, Participants, objective
 from reproduce.algorithms.calibration import Calibrated
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)

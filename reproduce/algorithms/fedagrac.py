@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.algorithms.base import FedAvg, Now, Participants, State, received
+from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State, received
 from reproduce.algorithms.fedlin import Measured, measured
 from reproduce.engine.requests import Gradient, Ints, Request, Train, Trained
 from reproduce.engine.rule import Rule
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Env
 
 
 class Rate(Protocol):

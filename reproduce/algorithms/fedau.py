@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Now, Participants, State, objective
+from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State, objective
 from reproduce.engine.requests import Train, Trained
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)

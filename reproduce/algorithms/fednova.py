@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Floats, Now, Participants
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Env
+from reproduce.algorithms.base import Env, FedAvg, Floats, Now, Participants
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from reproduce.algorithms.base import Now, Participants, State, objective
+from reproduce.algorithms.base import Env, Now, Participants, State, Tensor, objective
 from reproduce.algorithms.calibration import Calibrated, reliable_length
 from reproduce.engine.requests import Trained
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from reproduce.algorithms.base import FedAvg, Now, Participants, State, received
+from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State, Tensor, received
 from reproduce.engine.requests import Train, Trained
 from reproduce.engine.rule import Rule
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)

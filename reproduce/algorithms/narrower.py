@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from reproduce.algorithms.base import Names, Now, Participants, Play, State
+from reproduce.algorithms.base import Env, Names, Now, Participants, Play, State, Tensor
 from reproduce.algorithms.submodels import Submodels, partial_average
 from reproduce.engine.requests import Evaluate, Request
 from reproduce.engine.rule import Rule
 from reproduce.models.submodels import positions
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.engine.task import Env
     from reproduce.models.model import Model
 
 

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Floats, Full, Names, Now, Participants, State, objective, received
+from reproduce.algorithms.base import (
+    Env,
+    FedAvg,
+    Floats,
+    Full,
+    Names,
+    Now,
+    Participants,
+    State,
+    Tensor,
+    objective,
+    received,
+)
 from reproduce.engine.requests import Gradient, Request, Trained
 from reproduce.streams import rng
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.engine.task import Env
 
 FLOOR = 1e-12
 """A norm below this counts as this, so that a stationary client keeps a positive probability."""

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from torch import Tensor
+from reproduce.algorithms.base import Floats, Tensor
 
-Floats = NDArray[np.float64]
 TINY = 1e-12
 """A gradient with a smaller norm has no direction: its unit vector is zero."""
 

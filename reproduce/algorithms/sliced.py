@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.algorithms.asynchronous import Asynchronous
-from reproduce.algorithms.base import FedAvg, Floats, Names, Now, Play, State
+from reproduce.algorithms.base import Env, FedAvg, Floats, Names, Now, Play, State, Tensor
 from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.engine.requests import Evaluate, Evaluated, Gradient, Ints, Request, Train, Trained
 from reproduce.engine.rule import Rule
 from reproduce.systems.capacity import FullCapacity
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.engine.task import Env
 
 SLICES = HeteroFL()
 """What a client of a size holds, and how the sizes are judged."""

@@ -6,14 +6,10 @@ The other local solvers of that figure are numbers of algorithms that exist: Fed
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from reproduce.algorithms.base import FedAvg, Names
+from reproduce.algorithms.base import Env, FedAvg, Names, Now
 from reproduce.engine.rule import Rule
-
-if TYPE_CHECKING:
-    from reproduce.algorithms.base import Now
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,14 @@ import ctypes
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from reproduce.engine.requests import Ints
 from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
 from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
-from reproduce.systems.schedule import Aggregation, Schedule, Simulation, check_length
-
-if TYPE_CHECKING:
-    from reproduce.engine.requests import Ints
-    from reproduce.systems.schedule import Floats
+from reproduce.systems.schedule import Aggregation, Floats, Schedule, Simulation, check_length
 
 SOURCE = Path(__file__).with_name("schedule.c")
 UPDATES = 1 << 16

@@ -11,12 +11,12 @@ import math
 from collections.abc import Generator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from reproduce.algorithms.asynchronous import Arrivals, Asynchronous, Favano
-from reproduce.algorithms.base import check_ranges, record
+from reproduce.algorithms.base import Env, Floats, State, Tensor, check_ranges, record
 from reproduce.clocks.blocks import blocks
 from reproduce.clocks.record import Target, diverged, measure
 from reproduce.clocks.step import step
@@ -24,12 +24,6 @@ from reproduce.engine.requests import Evaluate, Ints
 from reproduce.systems import Steps, System
 from reproduce.systems.policies_drawn import FavanoPolicy
 from reproduce.systems.schedule import Policy, Schedule, check_length
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.algorithms.base import Floats, State
-    from reproduce.engine.task import Env
 
 Play = Generator[Any, Any, None]
 EPSILON = 1e-9
