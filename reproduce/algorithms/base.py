@@ -87,7 +87,7 @@ class Full:
         """Always possible."""
 
     def draw(self, env: Env, now: Now, p: Floats | None = None) -> Participants:
-        weight = env.weights[now.members]
+        weight = env.weights[now.members]  # w [C]
         return Participants(now.members, weight / weight.sum())
 
 
@@ -122,6 +122,7 @@ class DistinctClients:
     def draw(self, env: Env, now: Now, p: Floats | None = None) -> Participants:
         drawn = rng("sampling", env.seed, now.round).choice(now.members, size=self.k, replace=False)
         ids = np.sort(drawn)
+        # 1 / k, or w_m N / k: then the sum is w-weighted in expectation
         weight = np.full(self.k, 1 / self.k) if self.average else env.weights[ids] * len(now.members) / self.k
         return Participants(ids, weight)
 
@@ -216,7 +217,7 @@ class FedAvg:
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         """The server step; changes `state` in place, the last thing that happens in a round."""
-        state["x"] = state["x"] + self.server_lr * trained.sums[0]
+        state["x"] = state["x"] + self.server_lr * trained.sums[0]  # X + eta_s sum_m p_m U_m, all [P]
 
     def round(self, env: Env, state: State, now: Now) -> Play:
         """One synchronous round as a generator of requests; `state` changes only after the last one."""

@@ -16,7 +16,7 @@ class CAFedAvg(Calibrated):
     names: ClassVar[Names] = {"ca_fedavg": {}}
 
     def message_weights(self, env: Env, now: Now, cohort: Participants) -> Floats:
-        return cohort.weight / now.success[cohort.ids]
+        return cohort.weight / now.success[cohort.ids]  # p_m / s_m, s_m = 1 - q_m [C]
 
     def step_length(self, env: Env, now: Now) -> float:
         return reliable_length(env, now)

@@ -36,11 +36,12 @@ class FedACG(FedAvg):
         return replace(super().rule(), mu=self.beta)
 
     def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
+        # y_0 = X + lam m [P]
         return replace(super().local(env, state, now, cohort), start=state["x"] + self.carried(env, state))
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
-        state["m"] = self.carried(env, state) + trained.sums[0]
-        state["x"] = state["x"] + self.server_lr * state["m"]
+        state["m"] = self.carried(env, state) + trained.sums[0]  # m <- lam m + sum_k p_k U_k [P]
+        state["x"] = state["x"] + self.server_lr * state["m"]  # X <- X + m
 
     def carried(self, env: Env, state: State) -> Tensor:
         """lam m [P], with or without the running statistics."""

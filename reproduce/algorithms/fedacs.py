@@ -20,7 +20,7 @@ class FedACS(Calibrated):
     draws: ClassVar[bool] = True
 
     def choose(self, env: Env, now: Now, probe: Any) -> Participants:
-        p = self._needs(env, now)
+        p = self._needs(env, now)  # p_m ~ w_m / (s_m A_m) [N], eq. 15
         return self.participation.draw(env, now, p / p.sum())
 
     def step_length(self, env: Env, now: Now) -> float:
@@ -33,5 +33,5 @@ class FedACS(Calibrated):
         if (reach <= 0).any():
             raise ValueError("FedACS needs clients that do at least one step and are heard with positive probability")
         needs = np.zeros(env.clients)
-        needs[now.members] = w / reach
+        needs[now.members] = w / reach  # w_m / (s_m A_m)
         return needs

@@ -29,8 +29,8 @@ class FedAU(FedAvg):
 
     def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
         total, count = state["interval_sum"], state["intervals"]
-        mean = np.where(count > 0, total / np.maximum(count, 1), 1.0)
-        weight = (objective(env, now) * mean * now.arrived)[cohort.ids]
+        mean = np.where(count > 0, total / np.maximum(count, 1), 1.0)  # W_m [N]
+        weight = (objective(env, now) * mean * now.arrived)[cohort.ids]  # w_m W_m [C], 0 of who is not heard
         return replace(super().local(env, state, now, cohort), weights=env.tensor(weight[None, :]))
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:

@@ -15,4 +15,4 @@ class FedProx(FedAvg):
     mu: float = 0.1
 
     def rule(self) -> Rule:
-        return replace(super().rule(), mu=self.mu)
+        return replace(super().rule(), mu=self.mu)  # g(y) + mu (y - X) in every step

@@ -62,13 +62,13 @@ class FIARSE(Submodels):
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         self.watch(env, state, now, cohort)
         x, heard = state["x"], now.arrived[cohort.ids]
-        updates = trained.updates[heard.nonzero()[0]]
+        updates = trained.updates[heard.nonzero()[0]]  # [heard, P]
         if self.count == "nonzero":
-            count = (updates != 0).sum(0)
+            count = (updates != 0).sum(0)  # clients that trained a coordinate [P]
         else:
             count = env.zeros(env.parameters)
             for theta in thresholds(env, x, self.capacity(env)[cohort.ids[heard]].tolist(), self.scope):
-                count += held(env, x, theta)
+                count += held(env, x, theta)  # 1 where |x_j| >= theta_m, eq. 12
         state["x"] = partial_average(x, updates.sum(0), count, self.server_lr)
 
     def extract(self, env: Env, state: State, sizes: Sequence[float]) -> list[Tensor | Evaluate]:
@@ -112,9 +112,10 @@ def thresholds(env: Env, x: Tensor, sizes: Sequence[float], scope: Scope = "mode
             part = x[where[n]]
             magnitudes[at : at + len(part)] = part.abs()
             at += len(part)
-        ranked = magnitudes.sort(descending=True).values
+        ranked = magnitudes.sort(descending=True).values  # |x_(1)| >= |x_(2)| >= ... of the d of the group
         for row, size in enumerate(sizes):
             if size < 1:
+                # theta = |x_(k)|, k = floor(gamma d)
                 table[row, [column[n] for n in names]] = ranked[max(1, int(size * at + 1e-9)) - 1]
     return table
 

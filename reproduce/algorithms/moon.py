@@ -51,6 +51,7 @@ class Moon(FedAvg):
 
     def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
         known = state["previous"]
+        # [C, P]: the client's last model, or a random one of its own
         rows = [known[m] if m in known else env.initial("previous", m) for m in cohort.ids.tolist()]
         return replace(super().local(env, state, now, cohort), previous=env.stack(rows))
 
@@ -58,5 +59,6 @@ class Moon(FedAvg):
         start = state["x"]
         weights = env.tensor(self.message_weights(env, now, cohort) * now.arrived[cohort.ids])
         super().aggregate(env, state, now, cohort, Trained(received(weights, trained.updates)[None], summed=True))
+        # y_K = X + U_m [P] is the client's previous model from now on
         ends = {m: start + u for m, u in zip(cohort.ids.tolist(), trained.updates, strict=True)}
         state["previous"] = {**state["previous"], **ends}

@@ -66,8 +66,8 @@ class Narrower(Submodels):
         answers = yield requests
         total, count = env.zeros(env.parameters), env.zeros(env.parameters)
         for (place, heard), trained in zip(places, answers, strict=True):
-            total[place] += trained.sums[0]
-            count[place] += heard
+            total[place] += trained.sums[0]  # sum of the updates of this size, at its coordinates
+            count[place] += heard  # how many hold each coordinate
         self.watch(env, state, now, cohort)
         state["x"] = partial_average(state["x"], total, count, self.server_lr)
         state["work"] += env.processed(cohort.ids, now.steps[cohort.ids])

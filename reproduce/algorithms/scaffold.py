@@ -38,11 +38,13 @@ class Scaffold(FedAvg):
         return None if self.control == "displacement" else super().reduction(env, now, cohort)
 
     def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
+        # c - c_m [C, P], added to every gradient
         return replace(super().local(env, state, now, cohort), correction=state["c"] - state["c_m"][cohort.ids])
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         if self.control == "displacement":
             length = env.tensor(self.learning_rate(env, now) * now.norm[cohort.ids])[:, None]
+            # Option II: c_m - c + (X - y_K) / (A_m lr) [C, P]
             mean_gradient = state["c_m"][cohort.ids] - state["c"] - trained.updates / length
             weights = env.tensor(self.message_weights(env, now, cohort) * now.arrived[cohort.ids])
             trained = Trained(received(weights, trained.updates)[None], mean_gradient, summed=True)
@@ -51,7 +53,7 @@ class Scaffold(FedAvg):
         sends = (now.steps[cohort.ids] > 0) & now.arrived[cohort.ids]  # without data there is nothing to send
         state["c_m"][cohort.ids[sends]] = trained.mean_gradient[sends]
         w = env.weights[now.members] / env.weights[now.members].sum()
-        state["c"] = env.tensor(w) @ state["c_m"][now.members]
+        state["c"] = env.tensor(w) @ state["c_m"][now.members]  # c = sum_m w_m c_m [P]
 
 
 @dataclass(frozen=True)
