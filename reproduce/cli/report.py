@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from reproduce.errors import UserError
+
 NAME = "report"
 
 
@@ -22,9 +24,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from reproduce import files
     from reproduce.declare.experiment import SCALES
-    from reproduce.errors import UserError
+    from reproduce.page import site
+    from reproduce.page.page import page
     from reproduce.runs import plan
     from reproduce.settings import check_place
+    from reproduce.verdicts.scoreboard import coverage, scoreboard
+
+    def written(scale: str, beside: list[str]) -> str:
+        return page(scale, scoreboard(scale), coverage(scale), [s for s in beside if s != scale])
 
     if args.site and args.scale:
         raise UserError("a site has the pages of all scales: leave SCALE out")
@@ -32,18 +39,18 @@ def run(args: argparse.Namespace) -> None:
     path = args.site / "index.html" if args.site else Path("report", scale, "index.html")
     check_place()
     found = [s for s in SCALES if Path("results", s, "cells").is_dir()]
-    if args.site and not (found and Path("README.md").is_file()):
-        raise UserError("a site is made of a repository with results: run this where README.md and results/ are")
-    if not args.site and not Path("results", scale).is_dir():
-        raise UserError(f"nothing of {scale} was run here yet: `snakemake {scale} --cores 2` runs it")
     if args.site:
+        if not (found and Path("README.md").is_file()):
+            raise UserError("a site is made of a repository with results: run this where README.md and results/ are")
         _check_site(args.site)
+    elif not Path("results", scale).is_dir():
+        raise UserError(f"nothing of {scale} was run here yet: `snakemake {scale} --cores 2` runs it")
     files.check_writable(path)
     if args.site:
-        written = _site(args.site, found)
-        print(f"Written: {path} and {written - 1} more files")
+        count = len(site.write(args.site, {s: written(s, found) for s in found}))
+        print(f"Written: {path} and {count - 1} more files")
     else:
-        files.write_text(path, _page(scale, [s for s in SCALES if Path("report", s, "index.html").is_file()]))
+        files.write_text(path, written(scale, [s for s in SCALES if Path("report", s, "index.html").is_file()]))
         print(f"Written: {path}")
     if args.open:
         import webbrowser
@@ -54,22 +61,8 @@ def run(args: argparse.Namespace) -> None:
 def _check_site(folder: Path) -> None:
     """Raises UserError for a folder with something else in it than a site; hidden files (.git) are the user's there."""
     from reproduce import files
-    from reproduce.errors import UserError
 
     if not folder.is_dir() or all(f.name.startswith(".") for f in folder.iterdir()):
         return
     if not files.begins(rb".*<meta name=\"generator\" content=\"reproduce\">")(folder / "index.html"):
         raise UserError(f"--site {folder}: the folder has other files; name a new one, or delete it")
-
-
-def _page(scale: str, beside: list[str]) -> str:
-    from reproduce.page.page import page
-    from reproduce.verdicts.scoreboard import coverage, scoreboard
-
-    return page(scale, scoreboard(scale), coverage(scale), [s for s in beside if s != scale])
-
-
-def _site(folder: Path, scales: list[str]) -> int:
-    from reproduce.page import site
-
-    return len(site.write(folder, {scale: _page(scale, scales) for scale in scales}))
