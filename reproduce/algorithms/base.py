@@ -140,6 +140,12 @@ class FedAvg:
     small letters; {} is of a base that is no algorithm by itself."""
     draws: ClassVar[bool] = False
     """Does it say itself with which probability a client is drawn?"""
+    trains_parts: ClassVar[bool] = False
+    """Does a client train what it can hold of the model?"""
+    trains_exits: ClassVar[bool] = False
+    """Does a client train all classifiers of a network with several?"""
+    averages_statistics: ClassVar[bool] = True
+    """Are running statistics of the network averaged, whatever else the server does? No is for code as released."""
 
     lr: float = 0.1
     participation: Participation = field(default=Full())
@@ -155,21 +161,6 @@ class FedAvg:
         if problem.model is not None and len(problem.model.exits) > 1 and not self.trains_exits:
             count = len(problem.model.exits)
             raise ValueError(f"{type(self).__name__} trains one classifier, and the network has {count} exits")
-
-    @property
-    def trains_parts(self) -> bool:
-        """Does a client train what it can hold of the model?"""
-        return False
-
-    @property
-    def trains_exits(self) -> bool:
-        """Does a client train all classifiers of a network with several?"""
-        return False
-
-    @property
-    def averages_statistics(self) -> bool:
-        """Are running statistics of the network averaged, whatever else the server does? No is for code as released."""
-        return True
 
     def setup(self, env: Env, state: State) -> None:
         """Create the memories: `state[name]` = tensor; `state["x"]` is there already."""

@@ -26,7 +26,7 @@ class FedACG(FedAvg):
     with_statistics: bool = False
 
     @property
-    def averages_statistics(self) -> bool:
+    def averages_statistics(self) -> bool:  # type: ignore[override]
         return not self.with_statistics
 
     def setup(self, env: Env, state: State) -> None:

@@ -64,10 +64,7 @@ class ScaffoldAsReleased(FedAvg):
     """
 
     names: ClassVar[Names] = {"scaffold_released": {}}
-
-    @property
-    def averages_statistics(self) -> bool:
-        return False
+    averages_statistics: ClassVar[bool] = False
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         state["x"] = state["x"] + self.learning_rate(env, now) * trained.sums[0]

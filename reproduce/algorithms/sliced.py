@@ -34,6 +34,7 @@ class Sliced(FedAvg):
     """
 
     names: ClassVar[Names] = {}
+    trains_parts: ClassVar[bool] = True
 
     algorithm: FedAvg = field(default_factory=FedAvg)
 
@@ -52,10 +53,6 @@ class Sliced(FedAvg):
         super().check(problem, system)
         self.algorithm.check(problem, replace(system, capacity=FullCapacity()))
         SLICES.check(problem, system)
-
-    @property
-    def trains_parts(self) -> bool:
-        return True
 
     def setup(self, env: Env, state: State) -> None:
         self.algorithm.setup(env, state)

@@ -33,6 +33,7 @@ class Submodels(FedAvg):
 
     memory: ClassVar[tuple[str, ...]] = ("exploration",)
     names: ClassVar[Names] = {}
+    trains_parts: ClassVar[bool] = True
 
     sweep: tuple[float, ...] = ()
     explore: Literal["", "shares", "masks"] = ""
@@ -47,10 +48,6 @@ class Submodels(FedAvg):
 
     def rule(self) -> Rule:
         return replace(super().rule(), betas=self.betas)
-
-    @property
-    def trains_parts(self) -> bool:
-        return True
 
     def capacity(self, env: Env) -> Floats:
         """gamma [N]."""
