@@ -88,9 +88,8 @@ class Linear(Work):
     unit: Unit = "epochs"
 
     def __post_init__(self) -> None:
-        _check_amounts(self.first)
-        if not -MOST <= self.step <= MOST:
-            raise ValueError(f"linear work grows by whole numbers up to {MOST:,}, not {self.step}")
+        if not -MOST <= self.step <= MOST or not 1 <= self.first <= MOST:
+            raise ValueError(f"linear work begins and grows by whole numbers up to {MOST:,}: {self.first}, {self.step}")
 
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
         values = self.first + self.step * np.arange(clients, dtype=np.int64)
