@@ -57,7 +57,7 @@ def test_every_class_that_is_an_algorithm_by_itself_has_a_name() -> None:
         stack += stack.pop().__subclasses__()
     own = {c for c in found if c.__module__ in sys.modules and c.__module__.startswith("reproduce.")}
     assert own - {Calibrated, Submodels, Narrower, Sliced} == {n.cls for n in NAMES.values()}
-    assert set(ORDER) == set(NAMES)
+    assert set(ORDER) <= set(NAMES)
 
 
 def test_a_new_algorithm_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
