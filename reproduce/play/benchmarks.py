@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from reproduce.algorithms.asynchronous import Asynchronous
-from reproduce.algorithms.base import FedAvg, WeightedDraws, check_range
+from reproduce.algorithms.base import FedAvg, WeightedDraws, check_range, check_ranges
 from reproduce.algorithms.fedagrac import Constant
 from reproduce.algorithms.sliced import Sliced, common
 from reproduce.clocks.events import Events
@@ -105,6 +105,7 @@ class Benchmark:
         with owned(spec.text):
             base, algorithm, clock = self._built(spec)
             algorithm = algorithm if lr is None else replace(algorithm, lr=lr)
+            check_ranges(algorithm)
             if not isinstance(algorithm.rule(), Rule):
                 raise TypeError("`rule` gives a Rule")
         labels: dict[str, Label] = {"benchmark": self.name, "algorithm": spec.text, "lr": float(algorithm.lr)}
