@@ -24,13 +24,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from reproduce import files
     from reproduce.declare.experiment import SCALES
-    from reproduce.page import site
-    from reproduce.page.page import page
     from reproduce.runs import plan
     from reproduce.settings import check_place
-    from reproduce.verdicts.scoreboard import coverage, scoreboard
 
     def written(scale: str, beside: list[str]) -> str:
+        from reproduce.page.page import page
+        from reproduce.verdicts.scoreboard import coverage, scoreboard
+
         return page(scale, scoreboard(scale), coverage(scale), [s for s in beside if s != scale])
 
     if args.site and args.scale:
@@ -47,6 +47,8 @@ def run(args: argparse.Namespace) -> None:
         raise UserError(f"nothing of {scale} was run here yet: `snakemake {scale} --cores 2` runs it")
     files.check_writable(path)
     if args.site:
+        from reproduce.page import site
+
         count = len(site.write(args.site, {s: written(s, found) for s in found}))
         print(f"Written: {path} and {count - 1} more files")
     else:
