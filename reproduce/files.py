@@ -36,10 +36,7 @@ def regular(path: Path) -> Path:
 
 def size(path: str) -> int:
     """The bytes of a file; UserError as of `regular`."""
-    status = os.stat(path)
-    if not stat.S_ISREG(status.st_mode):
-        regular(Path(path))
-    return status.st_size
+    return regular(Path(path)).stat().st_size
 
 
 def read_bytes(path: Path) -> bytes:
@@ -94,8 +91,7 @@ def write_text(path: Path, text: str) -> Path:
 
 def unwritable(path: Path, error: OSError | ValueError) -> UserError:
     """The error for a file that cannot be written; a ValueError is one about its name."""
-    number = getattr(error, "errno", None)
-    if number in FULL:
+    if getattr(error, "errno", None) in FULL:
         return UserError(
             f"no space left to write {path}: free some space and start again; what was finished before is kept"
         )
@@ -108,15 +104,13 @@ def check_writable(path: Path) -> None:
 
     What processes that were killed while writing left beside it is swept.
     """
-    folder = UserError(f"cannot write {path}: it is a folder; name a file")
     if not path.name:
-        raise folder
+        raise UserError(f"cannot write {path}: it is a folder; name a file")
     probe = _beside(path)
     try:
-        if path.is_dir():
-            raise folder
         if path.exists() and not path.is_file():
-            raise UserError(f"cannot write {path}: it is a device or a pipe; name a file")
+            kind = "a folder" if path.is_dir() else "a device or a pipe"
+            raise UserError(f"cannot write {path}: it is {kind}; name a file")
         path.parent.mkdir(parents=True, exist_ok=True)
         with probe.open("wb") as file:
             file.write(b".")
@@ -184,49 +178,35 @@ PLAIN = {
     "timestamp": r"(?!)",
 }
 """Kinds of YAML 1.1 -> how one is written that means the same to everybody: 010 is 8 there, 1:30 is 90, on is true."""
-MOST = 100_000
-"""Values in a file beyond which it is a trap."""
 WORDS = {"int": "number", "float": "number", "bool": "true or false", "timestamp": "word"}
 
 
 def read_yaml(path: Path) -> Any:
     """A YAML file in UTF-8 whose keys occur once each and whose values are what they look like; UserError for another.
 
-    Refused are tags (`!!bool`), aliases without end, and what YAML 1.1 takes for something else: 010, 1:30, yes.
+    Refused are tags (`!!bool`), aliases (`*a`), and what YAML 1.1 takes for something else: 010, 1:30, yes.
     """
     import yaml
 
-    sizes: dict[int, int] = {}
-
-    class Once(yaml.SafeLoader):
+    class Plain(yaml.SafeLoader):
         def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
             event = self.peek_event()
-            if getattr(event, "tag", None) is not None:
-                raise yaml.YAMLError(f"tags ({event.tag}) are not for here{event.start_mark}")
+            if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None) is not None:
+                raise yaml.YAMLError(f"tags (!) and aliases (*) are not for here: write it out{event.start_mark}")
             node = super().compose_node(parent, index)
-            if isinstance(event, yaml.AliasEvent) and id(node) not in sizes:
-                raise yaml.YAMLError(f"*{event.anchor} stands for what it is in{event.start_mark}")
-            parts = node.value if isinstance(node, yaml.CollectionNode) else ()
-            within = [part for item in parts for part in (item if isinstance(item, tuple) else (item,))]
-            sizes[id(node)] = 1 + sum(sizes[id(part)] for part in within)
-            if sizes[id(node)] > MOST:
-                raise yaml.YAMLError(f"more than {MOST:,} values, with what aliases (*) stand for{event.start_mark}")
             if isinstance(node, yaml.ScalarNode) and node.style is None:
                 kind = node.tag.rpartition(":")[2]
                 if kind in PLAIN and not re.fullmatch(PLAIN[kind], node.value):
                     said = f"'{node.value}' is no plain {WORDS[kind]}: write it plainly, or in quotes"
                     raise yaml.YAMLError(f"{said}{node.start_mark}")
+            if isinstance(node, yaml.MappingNode):
+                names = [key.value for key, _ in node.value]
+                if twice := [name for i, name in enumerate(names) if name in names[:i]]:
+                    raise yaml.YAMLError(f"the key '{twice[0]}' occurs twice{node.start_mark}")
             return node
 
-        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-            names = [key.value for key, _ in node.value]
-            twice = next((name for i, name in enumerate(names) if name in names[:i] and name != "<<"), None)
-            if twice is not None:
-                raise yaml.YAMLError(f"the key '{twice}' occurs twice{node.start_mark}")
-            return super().construct_mapping(node, deep)
-
     try:
-        return yaml.load(read_text(path), Once)
+        return yaml.load(read_text(path), Plain)
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not text in UTF-8 (byte {error.start}): save it in that encoding") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:

@@ -13,7 +13,6 @@ REPRODUCE_THREADS   worker threads inside one job; default 1 (results do not dep
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import stat
@@ -45,27 +44,27 @@ class Settings:
 
 def settings() -> Settings:
     """The settings in force; raises UserError for a value that makes no sense."""
-    env = os.environ.get
-    device = env("REPRODUCE_DEVICE", "cpu")
-    if device not in ("cpu", "cuda"):
-        raise UserError(f"REPRODUCE_DEVICE={device}: use cpu or cuda")
-    precision = env("REPRODUCE_PRECISION", "float32")
-    if precision not in PRECISIONS:
-        raise UserError(f"REPRODUCE_PRECISION={precision}: use {', '.join(PRECISIONS[:-1])} or {PRECISIONS[-1]}")
+    device = _word("REPRODUCE_DEVICE", "cpu", "cuda")
+    precision = _word("REPRODUCE_PRECISION", *PRECISIONS)
     if precision == "tf32" and device != "cuda":
         raise UserError("REPRODUCE_PRECISION=tf32 is arithmetic of GPUs: set the device to cuda, or use bfloat16")
-    text = env("REPRODUCE_THREADS", "1")
-    if not re.fullmatch(r"-?[0-9]{1,30}", text):  # int() takes 1_0 and the digits of other scripts
-        raise UserError(f"REPRODUCE_THREADS={text}: use a whole number of threads")
-    threads = int(text)
-    if not 1 <= threads <= MOST:
-        raise UserError(f"REPRODUCE_THREADS={threads}: use 1 to {MOST}")
-    checkpoint = _seconds(env("REPRODUCE_CHECKPOINT", "20"))
+    threads = os.environ.get("REPRODUCE_THREADS", "1")
+    if not re.fullmatch(r"[0-9]{1,5}", threads) or not 1 <= int(threads) <= MOST:
+        raise UserError(f"REPRODUCE_THREADS={threads}: use a whole number of threads, 1 to {MOST}")
+    checkpoint = os.environ.get("REPRODUCE_CHECKPOINT", "20")
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]*)?(e-?[0-9]{1,2})?", checkpoint):
+        raise UserError(f"REPRODUCE_CHECKPOINT={checkpoint}: use a number of seconds, such as 20")
     data, store = _folder("REPRODUCE_DATA", "data"), _folder("REPRODUCE_STORE", ".reproduce")
-    to_target = env("REPRODUCE_TO_TARGET", "0")
-    if to_target not in ("0", "1"):
-        raise UserError(f"REPRODUCE_TO_TARGET={to_target}: use 0 or 1")
-    return Settings(data, store, device, threads, precision, checkpoint, to_target == "1")
+    to_target = _word("REPRODUCE_TO_TARGET", "0", "1") == "1"
+    return Settings(data, store, device, int(threads), precision, float(checkpoint), to_target)
+
+
+def _word(name: str, *known: str) -> str:
+    """The word of a variable, the first one by default."""
+    value = os.environ.get(name, known[0])
+    if value not in known:
+        raise UserError(f"{name}={value}: use {', '.join(known[:-1])} or {known[-1]}")
+    return value
 
 
 def check_place() -> None:
@@ -90,14 +89,3 @@ def _folder(name: str, default: str) -> Path:
     if not text or (there is not None and not stat.S_ISDIR(there.st_mode)):
         raise UserError(f"{name}={text}: not a folder; name one, or unset it (default: {default})")
     return path
-
-
-def _seconds(text: str) -> float:
-    """`REPRODUCE_CHECKPOINT` as a number."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 <= seconds < math.inf:
-        raise UserError(f"REPRODUCE_CHECKPOINT={text}: use a number of seconds, such as 20")
-    return seconds

@@ -103,6 +103,22 @@ def test_colours_are_differences_in_halves_of_their_own_interval() -> None:
     assert math.isnan(told(Matrix(one).cells["y", "a"])), "one seed has no interval"
 
 
+def test_intervals_end_where_the_numbers_end() -> None:
+    """At 0 and 100 for accuracies; what is within them is the t-interval, and colours go by its whole width."""
+    wide = runs({("a", "x"): [10.0, 90.0], ("a", "y"): [95.0, 20.0]}).query("seed < 2")
+    found = summary(wide).set_index("algorithm")
+    assert found.loc["x", ["mean", "low", "high"]].tolist() == [50, 0, 100]
+    assert found.loc["y", ["difference", "difference_low", "difference_high"]].tolist() == [7.5, -100, 100]
+    near = summary(runs({("a", "x"): BASE, ("a", "y"): 99.5 + NOISE})).set_index("algorithm").loc["y"]
+    t = stats.t.interval(0.95, 4, (99.5 + NOISE).mean(), stats.sem(99.5 + NOISE))
+    assert (near["low"], near["high"]) == pytest.approx((t[0], min(t[1], 100)))
+    far = summary(wide.assign(metric="distance")).set_index("algorithm").loc["x"]
+    assert far["low"] == 0
+    assert far["high"] == pytest.approx(50 + 40 * stats.t.ppf(0.975, 1))
+    one_sided = {"difference": 99.0, "difference_low": 95.0, "difference_high": 100.0, "seeds": 5, "metric": "accuracy"}
+    assert told({**one_sided, "mean": 99.5}) == pytest.approx(8.991)
+
+
 def test_every_pair_has_its_box() -> None:
     found = summary(runs(MIXED, edge=("fednova",)))
     figure = across.heat(found)

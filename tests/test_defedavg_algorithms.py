@@ -189,7 +189,7 @@ def test_asysg_of_all_clients_is_fedbuff_of_one_step() -> None:
 
 def test_favano_keeps_a_model_that_nobody_changes() -> None:
     """The weights of the server's own and of the clients' models sum to one."""
-    w = train(clock(FavanoPolicy(4)), Favano(0.0))
+    w = train(clock(FavanoPolicy(4)), Favano(1e-300))
     np.testing.assert_allclose(w, np.broadcast_to(w[0], np.shape(w)), rtol=0, atol=1e-12)
     rate = train(clock(FavanoPolicy(4)), replace(Favano(0.1), server_lr=5.0))
     np.testing.assert_array_equal(rate, train(clock(FavanoPolicy(4)), Favano(0.1)), "it has no global rate")

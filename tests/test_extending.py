@@ -76,6 +76,8 @@ def test_the_page_ends_with_commands_that_make_what_it_adds(project: Path) -> No
     assert sorted(set(cells["algorithm"])) == ["fedavg", "fedhalf"]
     assert (cells["value"] > 50).all(), "a third would be chance"
     assert "FedHalf beside FedAvg" in _run(project, "python -m reproduce list")
+    played = _run(project, "python -m reproduce play fedhalf --matrix --on fedagrac-steps --scale smoke")
+    assert re.search(r"^fedhalf +yes$", played, flags=re.M), "nothing is registered for it"
 
 
 def test_new_files_pass_the_linter(project: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
-import pkgutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -34,8 +32,12 @@ from reproduce.play import match as matches
 from reproduce.play import play, summary
 from reproduce.play.benchmarks import ALIASES, find, reason
 from reproduce.play.match import FACTORS, Match, joined
-from reproduce.play.names import NAMES
+from reproduce.play.names import NAMES, ORDER
 from reproduce.play.specs import Spec, parse
+from reproduce.report import named
+from reproduce.report.looks import of
+from reproduce.report.named import titles
+from reproduce.report.names import pretty
 from reproduce.runs import plan, results, training
 from reproduce.store import results as store
 
@@ -45,22 +47,36 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return own_algorithms.folder(tmp_path, monkeypatch)
 
 
-def named() -> set[type]:
-    return {n.cls for n in NAMES.values()}
-
-
 # --- names and benchmarks ---------------------------------------------------------------------------------------------
 
 
-def test_every_algorithm_of_the_package_has_a_name() -> None:
-    for module in pkgutil.iter_modules(reproduce.algorithms.__path__, "reproduce.algorithms."):
-        importlib.import_module(module.name)
+def test_every_class_that_is_an_algorithm_by_itself_has_a_name() -> None:
     found, stack = set(), [FedAvg]
     while stack:
         found.add(stack[-1])
         stack += stack.pop().__subclasses__()
-    own = {c for c in found if c.__module__.startswith("reproduce.")}
-    assert own - {Calibrated, Submodels, Narrower, Sliced} == named()
+    own = {c for c in found if c.__module__ in sys.modules and c.__module__.startswith("reproduce.")}
+    assert own - {Calibrated, Submodels, Narrower, Sliced} == {n.cls for n in NAMES.values()}
+    assert set(ORDER) <= set(NAMES)
+
+
+def test_a_new_algorithm_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found, named, printed and drawn without another edit."""
+    (tmp_path / "fedfifth.py").write_text(
+        "from dataclasses import dataclass\nfrom reproduce.algorithms.base import FedAvg\n\n\n"
+        "@dataclass(frozen=True)\nclass FedFifth(FedAvg):\n    share: float = 0.2\n"
+    )
+    monkeypatch.setattr(reproduce.algorithms, "__path__", [*reproduce.algorithms.__path__, str(tmp_path)])
+    titles.cache_clear()
+    found = {name: (cls.__name__, options) for name, cls, options in named.found()}
+    assert found["fedfifth"] == ("FedFifth", {})
+    assert found["fedrolex"] == ("HeteroFL", {"rolling": True})
+    assert set(found) == {*NAMES, "fedfifth"}
+    assert pretty("fedfifth") == "FedFifth"
+    looks = list(of(["fedavg", "fedfifth", "fedprox"]).values())
+    assert len({(look.dashes, look.marker) for look in looks}) == 3
+    titles.cache_clear()
+    del sys.modules["reproduce.algorithms.fedfifth"]
 
 
 @pytest.mark.parametrize("scale", ["smoke", "reduced"])

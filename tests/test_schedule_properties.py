@@ -141,7 +141,7 @@ def test_schedules_are_repeatable_and_declarable(timed: Schedule, seed: int) -> 
         lambda: Schedule(DeFedAvgNIIDPolicy(1, empty="skip"), 3, 1, Pace(1.0, 0.0, 0.0)),
         lambda: Explicit((1.0, 0.0)),
         lambda: UniformSlowdown(5, 1),
-        lambda: UniformSlowdown(model="speed"),  # type: ignore[arg-type]
+        lambda: Schedule(FedAvgPolicy(1), 3, 1, Pace(1.0, 1.0, 1.0, UniformSlowdown(model="speed"))),  # type: ignore[arg-type]
         lambda: Schedule(FedAvgPolicy(1), 3, 1, FASHION_MNIST).simulate(0),
         lambda: Schedule(FedAvgPolicy(1), 3, 1, FASHION_MNIST).simulate(0, aggregations=0),
         lambda: Schedule(FedAvgPolicy(1), 3, 1, FASHION_MNIST).timeline(0, horizon=float("inf")),

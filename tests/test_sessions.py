@@ -14,7 +14,7 @@ import torch
 from plain_sessions import CONTRAST, FLOOR, LR, MOMENTUM, PROBLEM, TEMPERATURE, VIEWS, K, N, P, Plain, S, T, rate
 from runs import run as play_all
 
-from reproduce.algorithms.base import FedAvg
+from reproduce.algorithms.base import FedAvg, check_ranges
 from reproduce.algorithms.distillation import Distillation
 from reproduce.algorithms.fedacg import FedACG
 from reproduce.algorithms.fedprox import FedProx
@@ -22,7 +22,7 @@ from reproduce.algorithms.moon import Moon
 from reproduce.algorithms.scaffold import Scaffold, ScaffoldAsReleased
 from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot, Start
 from reproduce.clocks.sessions import Sessions
-from reproduce.declare.experiment import Experiment
+from reproduce.declare.experiment import Experiment, check_values
 from reproduce.engine.cohort import Cohort, Run, prepare
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
@@ -294,17 +294,12 @@ def test_a_fingerprint_that_diverged_ends_the_run(monkeypatch: pytest.MonkeyPatc
         (lambda: clock(Previous(), pilots=S), "5 pilot sessions do not leave any of 5"),
         (lambda: Proposed(V=0), "V = 0 and history = 0: at least 1 and 0"),
         (lambda: Proposed(history=-1), "V = 1 and history = -1: at least 1 and 0"),
-        (lambda: Proposed(distance="cosine"), "distance is 'cosine': use one of per_tensor_unit, global_l2"),
-        (lambda: Proposed(session_p_start="zero"), "session_p_start is 'zero'"),
-        (lambda: Proposed(save_point="best"), "save_point is 'best': use one of last, before_last"),
-        (lambda: Proposed(trigger="never"), "trigger is 'never': use one of once, every_time"),
-        (lambda: Proposed(R=-1.0), "R is -1.0: it must be a finite number, at least 0"),
-        (lambda: Proposed(R=math.nan), "R is nan"),
-        (lambda: RandomPilot(R=math.inf), "R is inf"),
-        (lambda: Moon(mu=-0.1), "MOON needs mu >= 0 and a temperature > 0, not -0.1 and 1.0"),
-        (lambda: Moon(temperature=0.0), "not 1.0 and 0.0"),
-        (lambda: Moon(mu=math.nan), "not nan and 1.0"),
-        (lambda: Scaffold(control="none"), "unknown control variate 'none'"),
+        (lambda: Proposed(R=-1.0), "R is -1.0: it must be at least 0"),
+        (lambda: check_values(Proposed(distance="cosine")), "distance is one of 'per_tensor_unit', 'global_l2', not"),
+        (lambda: check_values(RandomPilot(R=math.inf)), "R is inf, which is no finite number"),
+        (lambda: check_values(Scaffold(control="none")), "control is one of 'mean_gradient', 'displacement', not"),
+        (lambda: check_ranges(Moon(temperature=0.0)), "temperature is a positive number, not 0.0"),
+        (lambda: check_ranges(Moon(mu=math.nan)), "mu is a number from 0 on, not nan"),
     ],
 )
 def test_declarations_that_make_no_sense(make: Callable[[], object], message: str) -> None:

@@ -112,7 +112,7 @@ WHOLE = [n for n, named_ in NAMES.items() if not issubclass(named_.cls, Asynchro
 def test_capacities_of_one_make_the_algorithm_itself(name: str) -> None:
     """To the bit, and at the size 1 also what is evaluated."""
     algorithm = NAMES[name].cls(lr=0.2, participation=Full(), **NAMES[name].options)
-    if NAMES[name].draws:
+    if NAMES[name].cls.draws:
         algorithm = replace(algorithm, participation=find("fedacs-static", "smoke").template.algorithm.participation)
     system = System(Epochs(2))
     pair = [

@@ -10,9 +10,6 @@ import pytest
 from reproduce.errors import UserError
 from reproduce.files import read_yaml
 
-LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
-    f"a{i + 1}: &a{i + 1} [{', '.join([f'*a{i}'] * 9)}]\n" for i in range(9)
-)
 ROOT = Path(__file__).parent.parent
 
 
@@ -22,7 +19,7 @@ ROOT = Path(__file__).parent.parent
         ("a: 1", 1), ("a: -7", -7), ("a: +5", 5), ("a: 0", 0), ("a: 1.5", 1.5), ("a: .inf", float("inf")),
         ("a: 1.e+3", 1000.0), ("a: true", True), ("a: False", False), ("a: ~", None), ("a:", None), ("a: '010'", "010"),
         ('a: "yes"', "yes"), ("a: 'on'", "on"), ("a: '1:30'", "1:30"), ("a: 0-4", "0-4"), ("a: 1e3", "1e3"),
-        ("a: yes sir", "yes sir"), ("a: [1, 2]", [1, 2]), ("b: &x [1]\na: *x", [1]),
+        ("a: yes sir", "yes sir"), ("a: [1, 2]", [1, 2]),
         ("a: '2024-01-01'", "2024-01-01"), ("a: |\n  1:30\n", "1:30\n"),
     ],
 )  # fmt: skip
@@ -38,11 +35,9 @@ def test_what_means_the_same_to_everybody_is_taken(tmp_path: Path, text: str, va
         "a: 010", "a: 1:30", "a: 1:30.5", "a: -1:30:00", "a: yes", "a: No", "a: on", "a: OFF", "on: 1", "a: [yes]",
         "a: {b: off}", "010: a", "a: 0x10", "a: 0b1", "a: 1_000", "a: 1_0.5", "a: 00", "a: 2024-01-01",
         "a: 2024-99-99", "a: 2001-12-14t21:59:43.10-05:00", "a: 2001-12-14 21:59:43 +99:99",
-        "a: !!timestamp foo", "a: !!bool maybe", "a: !!int x", "a: !!float []", "a: !!binary =", "a: !!set {b}",
-        "a: !!null x", "a: !!omap 1", "a: !!pairs 1", "a: !!map 1", "a: !!seq 1", "a: !!str [1]",
-        "a: !mine x", "a: ! x",
+        "a: !!timestamp foo", "a: !!int x", "a: !!set {b}", "a: !!str [1]", "a: !mine x", "a: ! x",
         "!!bool maybe: 1", "a: !!python/object/apply:os.system ['true']", "a: !!python/name:os.system",
-        "a: &x [*x]", "a: &x {b: [*x]}", LAUGHS, "a: *x", "<<: 1", "a: \0", "\0", "a: \x01", "a: =", "? [1]\n: 2",
+        "a: &x [*x]", "b: &x [1]\na: *x", "a: *x", "<<: 1", "a: \0", "\0", "a: \x01", "a: =", "? [1]\n: 2",
         "a: 1\na: 2", "a: 1\n---\nb: 2", "a: " + "9" * 5000, "a: " + "[" * 5000, "a: b: c", "\ta: 1", "a: 'x", "{",
     ],
 )  # fmt: skip

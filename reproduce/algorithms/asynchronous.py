@@ -7,17 +7,12 @@ rule serves FedAvg, DeFedAvg-nIID, DeFedAvg-IID, FedBuff and AsySG; FAVANO avera
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Floats, Full, Play, State
+from reproduce.algorithms.base import Env, FedAvg, Floats, Full, Names, Play, State, Tensor
 from reproduce.engine.requests import Ints, Train, Trained
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.engine.task import Env
 
 
 @dataclass
@@ -58,6 +53,8 @@ class Asynchronous(FedAvg):
     staleness_power: a weight is divided by (1 + staleness)^power (FedBuff's experiments: 0.5); 0 leaves it.
     """
 
+    names: ClassVar[Names] = {name: {} for name in ("defedavg_iid", "defedavg_niid", "fedbuff", "asysg")}
+
     staleness_power: float = 0.0
 
     def check(self, problem: Any, system: Any) -> None:
@@ -81,11 +78,12 @@ class Asynchronous(FedAvg):
 
     def shares(self, state: State, arrivals: Arrivals) -> Floats:
         """Factors [C] of the updates end - start in the server's step."""
+        # eta_s p_i / (1 + tau_i)^power [C]
         return self.server_lr * arrivals.weight / (1.0 + arrivals.staleness) ** self.staleness_power
 
     def combine(self, env: Env, state: State, arrivals: Arrivals, trained: Trained) -> None:
         """The server step; changes `state` in place."""
-        state["x"] = state["x"] + trained.sums[0]
+        state["x"] = state["x"] + trained.sums[0]  # w - sum_i share_i Delta_i, Delta_i = start - end [P]
 
 
 @dataclass(frozen=True)
@@ -119,7 +117,8 @@ class Favano(Asynchronous):
 
     def combine(self, env: Env, state: State, arrivals: Arrivals, trained: Trained) -> None:
         weight, start = env.tensor(arrivals.weight), arrivals.start
-        starts = weight.sum() * start if start.dim() == 1 else weight @ start
+        starts = weight.sum() * start if start.dim() == 1 else weight @ start  # sum_i start_i / (n + 1) [P]
+        # (w + sum_i start_i + sum_i (end_i - start_i) / alpha_i) / (n + 1), where the weights are 1 / (n + 1) each
         state["x"] = (1 - weight.sum()) * state["x"] + starts + trained.sums[0]
         # Clients of a FAVANO round are distinct (drawn without replacement).
         memory = {name: state[name].copy() for name in ("contacts", "positive", "completed")}

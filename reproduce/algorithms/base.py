@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -19,13 +19,16 @@ from reproduce.engine.rule import Rule
 from reproduce.streams import rng
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor as Tensor
 
-    from reproduce.engine.task import Env
+    from reproduce.engine.task import Env as Env
+else:  # which are words in annotations: declaring and planning need no torch
+    Env = Tensor = Any
 
 Floats = NDArray[np.float64]
 State = dict[str, Any]
 Play = Generator[Request | list[Request], Any, None]
+Names = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass
@@ -84,7 +87,7 @@ class Full:
         """Always possible."""
 
     def draw(self, env: Env, now: Now, p: Floats | None = None) -> Participants:
-        weight = env.weights[now.members]
+        weight = env.weights[now.members]  # w [C]
         return Participants(now.members, weight / weight.sum())
 
 
@@ -119,6 +122,7 @@ class DistinctClients:
     def draw(self, env: Env, now: Now, p: Floats | None = None) -> Participants:
         drawn = rng("sampling", env.seed, now.round).choice(now.members, size=self.k, replace=False)
         ids = np.sort(drawn)
+        # 1 / k, or w_m N / k: then the sum is w-weighted in expectation
         weight = np.full(self.k, 1 / self.k) if self.average else env.weights[ids] * len(now.members) / self.k
         return Participants(ids, weight)
 
@@ -131,6 +135,17 @@ class FedAvg:
     """What the algorithm keeps in the run's state from round to round, beside the model `x`."""
     per_client: ClassVar[int] = 0
     """Vectors [P] that it keeps there for each client, by which the memory of a job is estimated."""
+    names: ClassVar[Names] = {"fedavg": {}}
+    """Its names for `play`, with the fields that each stands for. A class that says nothing is named like itself, in
+    small letters; {} is of a base that is no algorithm by itself."""
+    draws: ClassVar[bool] = False
+    """Does it say itself with which probability a client is drawn?"""
+    trains_parts: ClassVar[bool] = False
+    """Does a client train what it can hold of the model?"""
+    trains_exits: ClassVar[bool] = False
+    """Does a client train all classifiers of a network with several?"""
+    averages_statistics: ClassVar[bool] = True
+    """Are running statistics of the network averaged, whatever else the server does? No is for code as released."""
 
     lr: float = 0.1
     participation: Participation = field(default=Full())
@@ -146,21 +161,6 @@ class FedAvg:
         if problem.model is not None and len(problem.model.exits) > 1 and not self.trains_exits:
             count = len(problem.model.exits)
             raise ValueError(f"{type(self).__name__} trains one classifier, and the network has {count} exits")
-
-    @property
-    def trains_parts(self) -> bool:
-        """Does a client train what it can hold of the model?"""
-        return False
-
-    @property
-    def trains_exits(self) -> bool:
-        """Does a client train all classifiers of a network with several?"""
-        return False
-
-    @property
-    def averages_statistics(self) -> bool:
-        """Are running statistics of the network averaged, whatever else the server does? No is for code as released."""
-        return True
 
     def setup(self, env: Env, state: State) -> None:
         """Create the memories: `state[name]` = tensor; `state["x"]` is there already."""
@@ -208,7 +208,7 @@ class FedAvg:
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         """The server step; changes `state` in place, the last thing that happens in a round."""
-        state["x"] = state["x"] + self.server_lr * trained.sums[0]
+        state["x"] = state["x"] + self.server_lr * trained.sums[0]  # X + eta_s sum_m p_m U_m, all [P]
 
     def round(self, env: Env, state: State, now: Now) -> Play:
         """One synchronous round as a generator of requests; `state` changes only after the last one."""
@@ -231,6 +231,37 @@ class FedAvg:
     def norms(self, steps: Ints, lr: float) -> Floats:
         """Accumulation norms A_m = ||a_m||_1 of the local solver (`Rule.norms`); K_m for plain SGD."""
         return self.rule().norms(steps, lr)
+
+
+Fits = Callable[[Any], bool]
+MOST = 10**9
+"""Rounds, samples or clients beyond which a number is a slip."""
+RANGES: Mapping[str, tuple[str, Fits]] = {
+    **dict.fromkeys(("lr", "server_lr", "temperature"), ("a positive number", lambda x: x > 0)),
+    **dict.fromkeys(
+        ("mu", "lam", "beta", "kappa", "staleness_power", "distill"), ("a number from 0 on", lambda x: x >= 0)
+    ),
+    **dict.fromkeys(("momentum", "decay"), ("a number from 0 to below 1", lambda x: 0 <= x < 1)),
+    **dict.fromkeys(("cutoff", "expected", "draws"), (f"a whole number from 1 to {MOST:,}", lambda x: 1 <= x <= MOST)),
+    **dict.fromkeys(("probe_batch", "from_round"), (f"a whole number from 0 to {MOST:,}", lambda x: 0 <= x <= MOST)),
+}
+"""What the numbers of this package's algorithms may be, by their names; a user's class that inherits a field inherits
+its range. That numbers are finite, and words known, is checked of all records of an experiment."""
+
+
+def check_range(name: str, value: Any) -> None:
+    """Raises ValueError if a number of an algorithm lies where it has no meaning."""
+    wanted, fits = RANGES.get(name, ("", lambda _: True))
+    if not fits(value):
+        raise ValueError(f"{name} is {wanted}, not {value!r}")
+
+
+def check_ranges(algorithm: FedAvg) -> None:
+    """`check_range` of the fields that this package's classes declare: a user's own may mean something else."""
+    for f in fields(algorithm):
+        owner = next(cls for cls in type(algorithm).__mro__ if f.name in vars(cls).get("__annotations__", {}))
+        if owner.__module__.partition(".")[0] == "reproduce":
+            check_range(f.name, getattr(algorithm, f.name))
 
 
 def received(weights: Tensor, updates: Tensor) -> Tensor:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
-from reproduce.algorithms.base import Floats, Now, Participants
+from reproduce.algorithms.base import Env, Floats, Names, Now, Participants
 from reproduce.algorithms.calibration import Calibrated, reliable_length
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)
 class CAFedAvg(Calibrated):
     """X <- X + sum over received clients of weight_m U_m / (1 - q_m)."""
 
+    names: ClassVar[Names] = {"ca_fedavg": {}}
+
     def message_weights(self, env: Env, now: Now, cohort: Participants) -> Floats:
-        return cohort.weight / now.success[cohort.ids]
+        return cohort.weight / now.success[cohort.ids]  # p_m / s_m, s_m = 1 - q_m [C]
 
     def step_length(self, env: Env, now: Now) -> float:
         return reliable_length(env, now)

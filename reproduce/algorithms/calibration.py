@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Now, Participants, State, objective, observe
+from reproduce.algorithms.base import Env, FedAvg, Names, Now, Participants, State, objective, observe
 from reproduce.engine.requests import Train, Trained
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)
@@ -33,6 +30,7 @@ class Calibrated(FedAvg):
     """Base of the algorithms whose expected step length differs from FedAvg's; None leaves the rate as it is."""
 
     memory: ClassVar[tuple[str, ...]] = ("calibration",)
+    names: ClassVar[Names] = {}
 
     calibration: Calibration | None = None
 
@@ -45,7 +43,7 @@ class Calibrated(FedAvg):
         if self.calibration and self.calibration.when == "mean":
             rounds = list(self._preview(env, self.calibration.rounds))
             length = sum(self.step_length(env, now) for now in rounds)
-            state["calibration"] = sum(fedavg_length(env, now) for now in rounds) / length
+            state["calibration"] = sum(fedavg_length(env, now) for now in rounds) / length  # E[l_FedAvg] / E[l]
 
     def _preview(self, env: Env, rounds: int) -> Iterator[Now]:
         nothing = np.zeros(env.clients, dtype=np.int64)
@@ -61,7 +59,7 @@ class Calibrated(FedAvg):
 
     def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
         request = super().local(env, state, now, cohort)
-        return replace(request, lr=request.lr * self.factors(env, state, now)[0])
+        return replace(request, lr=request.lr * self.factors(env, state, now)[0])  # eta l_FedAvg / l
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         rate = self.server_lr * self.factors(env, state, now)[1]

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from reproduce.algorithms.base import FedAvg, Now, Participants, State
+from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)
@@ -25,10 +22,6 @@ class Distillation(FedAvg):
     memory: ClassVar[tuple[str, ...]] = ("teacher",)
 
     kappa: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.kappa < float("inf"):
-            raise ValueError(f"distillation needs a finite kappa >= 0, not {self.kappa}")
 
     def setup(self, env: Env, state: State) -> None:
         stored = state.get("stored")

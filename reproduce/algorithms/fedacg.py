@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from reproduce.algorithms.base import FedAvg, Now, Participants, State
+from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State, Tensor
 from reproduce.engine.requests import Train, Trained
 from reproduce.engine.rule import Rule
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)
@@ -30,12 +25,8 @@ class FedACG(FedAvg):
     beta: float = 0.01
     with_statistics: bool = False
 
-    def __post_init__(self) -> None:
-        if not (0 <= self.lam < float("inf") and 0 <= self.beta < float("inf")):
-            raise ValueError(f"FedACG needs finite lam >= 0 and beta >= 0, not {self.lam} and {self.beta}")
-
     @property
-    def averages_statistics(self) -> bool:
+    def averages_statistics(self) -> bool:  # type: ignore[override]
         return not self.with_statistics
 
     def setup(self, env: Env, state: State) -> None:
@@ -45,11 +36,12 @@ class FedACG(FedAvg):
         return replace(super().rule(), mu=self.beta)
 
     def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
+        # y_0 = X + lam m [P]
         return replace(super().local(env, state, now, cohort), start=state["x"] + self.carried(env, state))
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
-        state["m"] = self.carried(env, state) + trained.sums[0]
-        state["x"] = state["x"] + self.server_lr * state["m"]
+        state["m"] = self.carried(env, state) + trained.sums[0]  # m <- lam m + sum_k p_k U_k [P]
+        state["x"] = state["x"] + self.server_lr * state["m"]  # X <- X + m
 
     def carried(self, env: Env, state: State) -> Tensor:
         """lam m [P], with or without the running statistics."""

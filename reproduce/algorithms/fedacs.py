@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from reproduce.algorithms.base import Floats, Now, Participants, objective
+from reproduce.algorithms.base import Env, Floats, Now, Participants, objective
 from reproduce.algorithms.calibration import Calibrated
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)
@@ -20,8 +17,10 @@ class FedACS(Calibrated):
     (Algorithm 1, eq. 3). The expected step is then along the gradient of the true objective (eq. 16).
     """
 
+    draws: ClassVar[bool] = True
+
     def choose(self, env: Env, now: Now, probe: Any) -> Participants:
-        p = self._needs(env, now)
+        p = self._needs(env, now)  # p_m ~ w_m / (s_m A_m) [N], eq. 15
         return self.participation.draw(env, now, p / p.sum())
 
     def step_length(self, env: Env, now: Now) -> float:
@@ -34,5 +33,5 @@ class FedACS(Calibrated):
         if (reach <= 0).any():
             raise ValueError("FedACS needs clients that do at least one step and are heard with positive probability")
         needs = np.zeros(env.clients)
-        needs[now.members] = w / reach
+        needs[now.members] = w / reach  # w_m / (s_m A_m)
         return needs

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.algorithms.base import FedAvg, Now, Participants, State, received
+from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State, received
 from reproduce.algorithms.fedlin import Measured, measured
 from reproduce.engine.requests import Gradient, Ints, Request, Train, Trained
 from reproduce.engine.rule import Rule
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Env
 
 
 class Rate(Protocol):
@@ -92,24 +89,25 @@ class FedaGrac(FedAvg):
         if now.round == 0 and self.start == "full_gradient":
             assert cohort.gradients is not None
             nu, own = env.tensor(cohort.weight) @ cohort.gradients, cohort.gradients
-        correction = self.calibration.at(now.round) * (nu - own)
+        correction = self.calibration.at(now.round) * (nu - own)  # lambda (nu - nu_m) [C, P]
         return replace(super().local(env, state, now, cohort), correction=correction)
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         super().aggregate(env, state, now, cohort, trained)
         assert isinstance(cohort, Measured)
         assert trained.mean_gradient is not None
-        mean = trained.mean_gradient
+        mean = trained.mean_gradient  # 1/K_m sum_k g(y_k) [C, P]
         first = cohort.gradients if self.first_gradient == "full_local" else trained.first_gradient
         first = mean if first is None else first
-        fast = ahead(env, cohort.ids, now.steps[cohort.ids])
+        fast = ahead(env, cohort.ids, now.steps[cohort.ids])  # K_m > mean K [C]
         senders = {"fedagrac": fast, "avg": fast & False, "first": fast | True, "reverse": ~fast}[self.scheme]
-        sent = mean.where(~_column(env, senders), first)
-        kept = mean.where(~_column(env, fast), first) if self.own == "first" else mean
+        sent = mean.where(~_column(env, senders), first)  # s_m [C, P]: the first gradient of who is fast, Sec. 4.2
+        kept = mean.where(~_column(env, fast), first) if self.own == "first" else mean  # nu_m [C, P]
         heard = now.arrived[cohort.ids]
         state["nu_m"][cohort.ids[heard]] = kept[heard]
         weight = cohort.weight * heard
         if weight.sum() > 0:
+            # nu = sum_m p_m s_m over who was heard, their weights made up to those of the cohort [P]
             state["nu"] = received(env.tensor(weight * (cohort.weight.sum() / weight.sum())), sent)
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Now, Participants, State, objective
+from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State, objective
 from reproduce.engine.requests import Train, Trained
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)
@@ -32,8 +29,8 @@ class FedAU(FedAvg):
 
     def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
         total, count = state["interval_sum"], state["intervals"]
-        mean = np.where(count > 0, total / np.maximum(count, 1), 1.0)
-        weight = (objective(env, now) * mean * now.arrived)[cohort.ids]
+        mean = np.where(count > 0, total / np.maximum(count, 1), 1.0)  # W_m [N]
+        weight = (objective(env, now) * mean * now.arrived)[cohort.ids]  # w_m W_m [C], 0 of who is not heard
         return replace(super().local(env, state, now, cohort), weights=env.tensor(weight[None, :]))
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Now, Participants, State
+from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State, Tensor
 from reproduce.engine.requests import Gradient, Request, Train
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.engine.task import Env
 
 
 @dataclass
@@ -42,8 +37,9 @@ class FedLin(FedAvg):
         assert isinstance(cohort, Measured)
         assert cohort.gradients is not None
         request = super().local(env, state, now, cohort)
-        mean = env.tensor(cohort.weight) @ cohort.gradients
-        scale = (cohort.weight * request.steps).sum() / np.maximum(request.steps, 1)  # 0 of a client without samples
+        mean = env.tensor(cohort.weight) @ cohort.gradients  # [C] @ [C, P]: the cohort's gradient at X
+        # eta_m = eta mean(K) / K_m [C]; a client without samples has 0 steps
+        scale = (cohort.weight * request.steps).sum() / np.maximum(request.steps, 1)
         return replace(request, lr=request.lr * scale, correction=mean - cohort.gradients)
 
 

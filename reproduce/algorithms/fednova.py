@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Floats, Now, Participants
-
-if TYPE_CHECKING:
-    from reproduce.engine.task import Env
+from reproduce.algorithms.base import Env, FedAvg, Floats, Now, Participants
 
 
 @dataclass(frozen=True)
@@ -30,6 +27,8 @@ class FedNova(FedAvg):
         else:
             weight, norm = cohort.weight * now.arrived[cohort.ids], now.norm[cohort.ids]
         total = weight.sum()
+        # tau_eff = sum p A / sum p
         tau = (weight * norm).sum() / total if total > 0 else 0.0  # nobody was heard: the server stays where it is
         norm = now.norm[cohort.ids]
+        # p_m tau_eff / A_m [C]
         return cohort.weight * tau / np.where(norm > 0, norm, 1.0)  # a client without samples has nothing to send

@@ -14,9 +14,5 @@ class FedProx(FedAvg):
 
     mu: float = 0.1
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.mu < float("inf"):
-            raise ValueError(f"FedProx needs a finite mu >= 0, not {self.mu}")
-
     def rule(self) -> Rule:
-        return replace(super().rule(), mu=self.mu)
+        return replace(super().rule(), mu=self.mu)  # g(y) + mu (y - X) in every step

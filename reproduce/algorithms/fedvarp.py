@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from reproduce.algorithms.base import Now, Participants, State, objective
+from reproduce.algorithms.base import Env, Now, Participants, State, Tensor, objective
 from reproduce.algorithms.calibration import Calibrated, reliable_length
 from reproduce.engine.requests import Trained
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)
@@ -38,15 +33,15 @@ class FedVARP(Calibrated):
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         memory, arrived = state["last_updates"], now.arrived[cohort.ids]
         received = cohort.ids[arrived]
-        new = trained.updates[arrived]
-        filled = memory.clone()
+        new = trained.updates[arrived]  # U_m of R [R, P]
+        filled = memory.clone()  # Y_m, in R replaced by U_m [N, P]
         filled[received] = new
         if self.variant == "paper":
-            step = env.tensor(cohort.weight) @ filled[cohort.ids]
+            step = env.tensor(cohort.weight) @ filled[cohort.ids]  # sum over S, eq. 114
         else:
-            step = env.tensor(objective(env, now)) @ memory
+            step = env.tensor(objective(env, now)) @ memory  # sum_m w_m Y_m
             if len(received):
-                step = step + (new - memory[received]).mean(0)
+                step = step + (new - memory[received]).mean(0)  # mean over R of U_m - Y_m
         state["x"] = state["x"] + self.server_lr * self.factors(env, state, now)[1] * step
         state["last_updates"] = filled
 

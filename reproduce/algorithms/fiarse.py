@@ -9,17 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, ClassVar, Literal
 
-from reproduce.algorithms.base import Now, Participants, State
+from reproduce.algorithms.base import Env, Names, Now, Participants, State, Tensor
 from reproduce.algorithms.submodels import Submodels, partial_average
 from reproduce.engine.requests import Evaluate, Train, Trained
 from reproduce.engine.rule import Rule
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.engine.task import Env
 
 Scope = Literal["model", "stage", "layer"] | tuple[tuple[str, ...], ...]
 
@@ -37,6 +32,8 @@ class FIARSE(Submodels):
     count: who enters the average of a coordinate: the clients whose update is not "nonzero" there (Sec. 3 and the
         code), or those whose "mask" at the start of the round holds it (eq. 12).
     """
+
+    names: ClassVar[Names] = {"fiarse": {}, "pruning_greedy": {"mask": "frozen", "amplify": False}}
 
     scope: Scope = "model"
     mask: Literal["dynamic", "frozen"] = "dynamic"
@@ -65,13 +62,13 @@ class FIARSE(Submodels):
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         self.watch(env, state, now, cohort)
         x, heard = state["x"], now.arrived[cohort.ids]
-        updates = trained.updates[heard.nonzero()[0]]
+        updates = trained.updates[heard.nonzero()[0]]  # [heard, P]
         if self.count == "nonzero":
-            count = (updates != 0).sum(0)
+            count = (updates != 0).sum(0)  # clients that trained a coordinate [P]
         else:
             count = env.zeros(env.parameters)
             for theta in thresholds(env, x, self.capacity(env)[cohort.ids[heard]].tolist(), self.scope):
-                count += held(env, x, theta)
+                count += held(env, x, theta)  # 1 where |x_j| >= theta_m, eq. 12
         state["x"] = partial_average(x, updates.sum(0), count, self.server_lr)
 
     def extract(self, env: Env, state: State, sizes: Sequence[float]) -> list[Tensor | Evaluate]:
@@ -115,9 +112,10 @@ def thresholds(env: Env, x: Tensor, sizes: Sequence[float], scope: Scope = "mode
             part = x[where[n]]
             magnitudes[at : at + len(part)] = part.abs()
             at += len(part)
-        ranked = magnitudes.sort(descending=True).values
+        ranked = magnitudes.sort(descending=True).values  # |x_(1)| >= |x_(2)| >= ... of the d of the group
         for row, size in enumerate(sizes):
             if size < 1:
+                # theta = |x_(k)|, k = floor(gamma d)
                 table[row, [column[n] for n in names]] = ranked[max(1, int(size * at + 1e-9)) - 1]
     return table
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from reproduce.algorithms.base import Names
 from reproduce.algorithms.narrower import Narrower
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ class HeteroFL(Narrower):
     rolling: the kept channels move on by one in every round, cyclically (FedRolex, Algorithm 1). FedRolex does not say
         which submodel of a size is meant when one is evaluated; here the one of the last trained round.
     """
+
+    names: ClassVar[Names] = {"heterofl": {}, "fedrolex": {"rolling": True}}
 
     rolling: bool = False
 

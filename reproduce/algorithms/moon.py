@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from reproduce.algorithms.base import FedAvg, Now, Participants, State, received
+from reproduce.algorithms.base import Env, FedAvg, Now, Participants, State, Tensor, received
 from reproduce.engine.requests import Train, Trained
 from reproduce.engine.rule import Rule
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)
@@ -40,10 +35,6 @@ class Moon(FedAvg):
     from_fingerprint: bool = True
     second_pass: bool = False
 
-    def __post_init__(self) -> None:
-        if not (0 <= self.mu < float("inf") and 0 < self.temperature < float("inf")):
-            raise ValueError(f"MOON needs mu >= 0 and a temperature > 0, not {self.mu} and {self.temperature}")
-
     def setup(self, env: Env, state: State) -> None:
         state.setdefault("previous", {})  # outlives the session
 
@@ -60,6 +51,7 @@ class Moon(FedAvg):
 
     def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
         known = state["previous"]
+        # [C, P]: the client's last model, or a random one of its own
         rows = [known[m] if m in known else env.initial("previous", m) for m in cohort.ids.tolist()]
         return replace(super().local(env, state, now, cohort), previous=env.stack(rows))
 
@@ -67,5 +59,6 @@ class Moon(FedAvg):
         start = state["x"]
         weights = env.tensor(self.message_weights(env, now, cohort) * now.arrived[cohort.ids])
         super().aggregate(env, state, now, cohort, Trained(received(weights, trained.updates)[None], summed=True))
+        # y_K = X + U_m [P] is the client's previous model from now on
         ends = {m: start + u for m, u in zip(cohort.ids.tolist(), trained.updates, strict=True)}
         state["previous"] = {**state["previous"], **ends}

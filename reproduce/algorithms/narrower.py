@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from reproduce.algorithms.base import Now, Participants, Play, State
+from reproduce.algorithms.base import Env, Names, Now, Participants, Play, State, Tensor
 from reproduce.algorithms.submodels import Submodels, partial_average
 from reproduce.engine.requests import Evaluate, Request
 from reproduce.engine.rule import Rule
 from reproduce.models.submodels import positions
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.engine.task import Env
     from reproduce.models.model import Model
 
 
@@ -25,6 +22,8 @@ if TYPE_CHECKING:
 class Narrower(Submodels):
     """Clients of a size train one network, whose parameters are some of the whole's; the server averages every
     coordinate over the clients that hold it. Subclasses give `network` and, if the local rule is theirs, `inner`."""
+
+    names: ClassVar[Names] = {}
 
     def network(self, whole: Model, size: float) -> Model:
         """The network of a size, its parameters named as in `whole`, which is that of size 1; ValueError if none is."""
@@ -67,8 +66,8 @@ class Narrower(Submodels):
         answers = yield requests
         total, count = env.zeros(env.parameters), env.zeros(env.parameters)
         for (place, heard), trained in zip(places, answers, strict=True):
-            total[place] += trained.sums[0]
-            count[place] += heard
+            total[place] += trained.sums[0]  # sum of the updates of this size, at its coordinates
+            count[place] += heard  # how many hold each coordinate
         self.watch(env, state, now, cohort)
         state["x"] = partial_average(state["x"], total, count, self.server_lr)
         state["work"] += env.processed(cohort.ids, now.steps[cohort.ids])

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Floats, Full, Now, Participants, State, objective, received
+from reproduce.algorithms.base import (
+    Env,
+    FedAvg,
+    Floats,
+    Full,
+    Names,
+    Now,
+    Participants,
+    State,
+    Tensor,
+    objective,
+    received,
+)
 from reproduce.engine.requests import Gradient, Request, Trained
 from reproduce.streams import rng
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.engine.task import Env
 
 FLOOR = 1e-12
 """A norm below this counts as this, so that a stationary client keeps a positive probability."""
@@ -28,6 +35,9 @@ class OptimalSampling(FedAvg):
     probe_batch: samples of the gradient that a client's norm is taken of; 0 = all of its data.
     """
 
+    names: ClassVar[Names] = {"os": {}}
+    draws: ClassVar[bool] = True
+
     probe_batch: int = 0
 
     def probe(self, env: Env, state: State, now: Now) -> Generator[Request, Any, Any]:
@@ -38,11 +48,11 @@ class OptimalSampling(FedAvg):
 
     def choose(self, env: Env, now: Now, probe: Any) -> Participants:
         w = objective(env, now)
-        p = w * np.maximum(probe, FLOOR)
+        p = w * np.maximum(probe, FLOOR)  # w_m ||grad F_m(X)|| [N], eq. 20
         p = p / p.sum()
         cohort = self.participation.draw(env, now, p)
         chance = np.where(p > 0, p, 1.0)[cohort.ids]  # of a client without samples, whose share w is 0, too
-        return Participants(cohort.ids, cohort.weight * w[cohort.ids] / chance)
+        return Participants(cohort.ids, cohort.weight * w[cohort.ids] / chance)  # n_m / k * w_m / p_m [C]
 
 
 @dataclass(frozen=True)
@@ -50,6 +60,8 @@ class OptimalSamplingOriginal(FedAvg):
     """The published algorithm: all clients train, each is included independently with probability p_m, and the received
     ones of those count w_m / p_m. On average `expected` clients are included.
     """
+
+    names: ClassVar[Names] = {"os_original": {}}
 
     expected: int = 6
 
@@ -63,7 +75,7 @@ class OptimalSamplingOriginal(FedAvg):
         p = inclusion(cohort.weight * np.maximum(lengths(trained.updates), FLOOR), self.expected)
         included = rng("inclusion", env.seed, now.round).random(len(p)) < p
         counted = included & now.arrived[cohort.ids]
-        weight = np.where(counted, cohort.weight / np.where(counted, p, 1.0), 0.0)
+        weight = np.where(counted, cohort.weight / np.where(counted, p, 1.0), 0.0)  # w_m / p_m of who counts [C]
         state["x"] = state["x"] + self.server_lr * received(env.tensor(weight), trained.updates)
 
 
@@ -84,6 +96,7 @@ def inclusion(u: Floats, expected: int) -> Floats:
     ordered = np.sort(u)
     sums = np.cumsum(ordered)
     count = np.arange(1, clients + 1)
-    left = expected + count - clients  # what is to be shared out among the l smallest
+    left = expected + count - clients  # l + expected - N: what is to be shared out among the l smallest
     smallest = int(count[(left > 0) & (left <= sums / ordered)].max())
+    # p_m = min(1, (l + expected - N) u_m / sum of the l smallest u)
     return np.minimum(1.0, left[smallest - 1] * u / sums[smallest - 1])

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, Literal
 
-from reproduce.algorithms.base import FedAvg, Now, Participants, State, received
+from reproduce.algorithms.base import Env, FedAvg, Names, Now, Participants, State, Tensor, received
 from reproduce.engine.requests import Train, Trained
 from reproduce.engine.rule import Rule
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)
@@ -30,11 +25,7 @@ class Scaffold(FedAvg):
     memory: ClassVar[tuple[str, ...]] = ("c", "c_m")
     per_client: ClassVar[int] = 1
 
-    control: str = "mean_gradient"
-
-    def __post_init__(self) -> None:
-        if self.control not in ("mean_gradient", "displacement"):
-            raise ValueError(f"unknown control variate '{self.control}'")
+    control: Literal["mean_gradient", "displacement"] = "mean_gradient"
 
     def setup(self, env: Env, state: State) -> None:
         state["c_m"] = env.zeros(env.clients, env.parameters)
@@ -47,11 +38,13 @@ class Scaffold(FedAvg):
         return None if self.control == "displacement" else super().reduction(env, now, cohort)
 
     def local(self, env: Env, state: State, now: Now, cohort: Participants) -> Train:
+        # c - c_m [C, P], added to every gradient
         return replace(super().local(env, state, now, cohort), correction=state["c"] - state["c_m"][cohort.ids])
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         if self.control == "displacement":
             length = env.tensor(self.learning_rate(env, now) * now.norm[cohort.ids])[:, None]
+            # Option II: c_m - c + (X - y_K) / (A_m lr) [C, P]
             mean_gradient = state["c_m"][cohort.ids] - state["c"] - trained.updates / length
             weights = env.tensor(self.message_weights(env, now, cohort) * now.arrived[cohort.ids])
             trained = Trained(received(weights, trained.updates)[None], mean_gradient, summed=True)
@@ -60,7 +53,7 @@ class Scaffold(FedAvg):
         sends = (now.steps[cohort.ids] > 0) & now.arrived[cohort.ids]  # without data there is nothing to send
         state["c_m"][cohort.ids[sends]] = trained.mean_gradient[sends]
         w = env.weights[now.members] / env.weights[now.members].sum()
-        state["c"] = env.tensor(w) @ state["c_m"][now.members]
+        state["c"] = env.tensor(w) @ state["c_m"][now.members]  # c = sum_m w_m c_m [P]
 
 
 @dataclass(frozen=True)
@@ -70,9 +63,8 @@ class ScaffoldAsReleased(FedAvg):
     Its control variates are computed but never applied, and the local learning rate of the round is the server's step.
     """
 
-    @property
-    def averages_statistics(self) -> bool:
-        return False
+    names: ClassVar[Names] = {"scaffold_released": {}}
+    averages_statistics: ClassVar[bool] = False
 
     def aggregate(self, env: Env, state: State, now: Now, cohort: Participants, trained: Trained) -> None:
         state["x"] = state["x"] + self.learning_rate(env, now) * trained.sums[0]

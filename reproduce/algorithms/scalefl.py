@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from reproduce.algorithms.narrower import Narrower
 from reproduce.engine.rule import Exits, Rule
@@ -24,14 +24,12 @@ class ScaleFL(Narrower):
     distill, temperature: of `Exits`; the distillation begins in round `from_round`, counted from 0.
     """
 
+    trains_exits: ClassVar[bool] = True
+
     levels: tuple[tuple[float, int, float], ...] = ()
     distill: float = 0.05
     temperature: float = 3.0
     from_round: int = 0
-
-    @property
-    def trains_exits(self) -> bool:
-        return True
 
     def check(self, problem: Any, system: Any) -> None:
         if problem.model is not None and not problem.model.exits:

@@ -9,20 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from torch import Tensor
+from reproduce.algorithms.base import Floats, Tensor
 
-Floats = NDArray[np.float64]
 TINY = 1e-12
 """A gradient with a smaller norm has no direction: its unit vector is zero."""
 
 
-class Start(Protocol):
+class Start:
     """A scheme.
 
     pilot: "" (the scheme needs no pilot model), "trained" (the mean of the models that ended the pilot sessions), or a
@@ -33,60 +30,39 @@ class Start(Protocol):
     are pilot sessions, their mean is the pilot model from then on, and they are dropped.
     """
 
-    @property
-    def pilot(self) -> str: ...
-    @property
-    def rounds(self) -> int: ...
-    @property
-    def carry(self) -> bool: ...
-    @property
-    def early(self) -> bool: ...
-    @property
-    def again(self) -> bool: ...
+    pilot: Any = ""  # Any: a word, a number or three yes or no; some schemes say them by properties
+    rounds: Any = 0
+    carry: Any = False
+    early: Any = False
+    again: Any = False
 
     def distances(self, fingerprints: Sequence[Tensor], blocks: Mapping[str, slice]) -> Floats:
         """d(s, z) of the newest fingerprint to each earlier one; empty if the scheme has none."""
+        return np.empty(0)
 
     def weights(self, stored: int, distances: Floats) -> Floats:
         """alpha(s, z) [stored] of the models that ended the earlier sessions, oldest first."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Previous:
+class Previous(Start):
     """The session goes on from the model with which the last one ended."""
-
-    pilot = ""
-    rounds = 0
-    carry = early = again = False
-
-    def distances(self, fingerprints: Sequence[Tensor], blocks: Mapping[str, slice]) -> Floats:
-        return np.empty(0)
 
     def weights(self, stored: int, distances: Floats) -> Floats:
         return (np.arange(stored) == stored - 1).astype(float)
 
 
 @dataclass(frozen=True)
-class Average(Previous):
+class Average(Start):
     """The plain mean of all stored models."""
 
     def weights(self, stored: int, distances: Floats) -> Floats:
         return np.full(stored, 1 / stored)
 
 
-CHOICES = {
-    "distance": ("per_tensor_unit", "global_l2"),
-    "gradient_index": ("V", "V-1"),
-    "session_p_start": ("random", "carry"),
-    "save_point": ("last", "before_last"),
-    "trigger": ("once", "every_time"),
-    "model": ("factory", "fully_random"),
-}
-"""Options of `Proposed` and `RandomPilot` that are words."""
-
-
 @dataclass(frozen=True)
-class Proposed:
+class Proposed(Start):
     """alpha(s, z) ~ exp(-R d(s, z)): models of sessions with similar data weigh more (Algorithm 1, eqs. 3-5).
 
     The fingerprint of a session is the displacement G_s that `rounds` (V) rounds of its clients cause at the pilot
@@ -104,21 +80,18 @@ class Proposed:
 
     R: float = 10.0
     V: int = 1
-    distance: str = "per_tensor_unit"
-    gradient_index: str = "V"
-    session_p_start: str = "random"
+    distance: Literal["per_tensor_unit", "global_l2"] = "per_tensor_unit"
+    gradient_index: Literal["V", "V-1"] = "V"
+    session_p_start: Literal["random", "carry"] = "random"
     history: int = 0
-    save_point: str = "last"
-    trigger: str = "once"
+    save_point: Literal["last", "before_last"] = "last"
+    trigger: Literal["once", "every_time"] = "once"
 
     pilot = "trained"
 
     def __post_init__(self) -> None:
-        for name, known in CHOICES.items():
-            if getattr(self, name, known[0]) not in known:
-                raise ValueError(f"{name} is '{getattr(self, name)}': use one of {', '.join(known)}")
-        if not 0 <= self.R < float("inf"):
-            raise ValueError(f"the similarity scale R is {self.R}: it must be a finite number, at least 0")
+        if self.R < 0:
+            raise ValueError(f"the similarity scale R is {self.R}: it must be at least 0")
         if self.V < 1 or self.history < 0:
             raise ValueError(f"V = {self.V} and history = {self.history}: at least 1 and 0 are needed")
 
@@ -165,7 +138,7 @@ class RandomPilot(Proposed):
     some, or a "fully_random" one.
     """
 
-    model: str = "factory"
+    model: Literal["factory", "fully_random"] = "factory"
 
     @property
     def pilot(self) -> str:  # type: ignore[override]

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.algorithms.asynchronous import Asynchronous
-from reproduce.algorithms.base import FedAvg, Floats, Now, Play, State
+from reproduce.algorithms.base import Env, FedAvg, Floats, Names, Now, Play, State, Tensor
 from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.engine.requests import Evaluate, Evaluated, Gradient, Ints, Request, Train, Trained
 from reproduce.engine.rule import Rule
 from reproduce.systems.capacity import FullCapacity
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.engine.task import Env
 
 SLICES = HeteroFL()
 """What a client of a size holds, and how the sizes are judged."""
@@ -38,6 +33,9 @@ class Sliced(FedAvg):
     Evaluated is as with HeteroFL, size by size. The rates and who takes part are the algorithm's: `Sliced.of`.
     """
 
+    names: ClassVar[Names] = {}
+    trains_parts: ClassVar[bool] = True
+
     algorithm: FedAvg = field(default_factory=FedAvg)
 
     @classmethod
@@ -55,10 +53,6 @@ class Sliced(FedAvg):
         super().check(problem, system)
         self.algorithm.check(problem, replace(system, capacity=FullCapacity()))
         SLICES.check(problem, system)
-
-    @property
-    def trains_parts(self) -> bool:
-        return True
 
     def setup(self, env: Env, state: State) -> None:
         self.algorithm.setup(env, state)

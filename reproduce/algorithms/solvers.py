@@ -6,19 +6,17 @@ The other local solvers of that figure are numbers of algorithms that exist: Fed
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
-from reproduce.algorithms.base import FedAvg
+from reproduce.algorithms.base import Env, FedAvg, Names, Now
 from reproduce.engine.rule import Rule
-
-if TYPE_CHECKING:
-    from reproduce.algorithms.base import Now
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)
 class DecayFedAvg(FedAvg):
     """FedAvg whose local step number k = 0, 1, ... has the rate lr (1 - decay)^k, from lr again in every round."""
+
+    names: ClassVar[Names] = {"decay": {}}
 
     decay: float = 0.005
 
@@ -29,6 +27,8 @@ class DecayFedAvg(FedAvg):
 @dataclass(frozen=True)
 class FadingFedAvg(FedAvg):
     """FedAvg whose rate in round r = 0, 1, ... is lr (1 - decay)^r: the other reading of a decay rate."""
+
+    names: ClassVar[Names] = {"fading": {}}
 
     decay: float = 0.005
 

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from reproduce.algorithms.base import FedAvg, Floats, Now, Participants, State, record
+from reproduce.algorithms.base import Env, FedAvg, Floats, Names, Now, Participants, State, Tensor, record
 from reproduce.algorithms.exploration import packed, step
 from reproduce.engine.requests import Evaluate, Evaluated
 from reproduce.engine.rule import Rule
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)
@@ -37,6 +32,8 @@ class Submodels(FedAvg):
     """
 
     memory: ClassVar[tuple[str, ...]] = ("exploration",)
+    names: ClassVar[Names] = {}
+    trains_parts: ClassVar[bool] = True
 
     sweep: tuple[float, ...] = ()
     explore: Literal["", "shares", "masks"] = ""
@@ -51,10 +48,6 @@ class Submodels(FedAvg):
 
     def rule(self) -> Rule:
         return replace(super().rule(), betas=self.betas)
-
-    @property
-    def trains_parts(self) -> bool:
-        return True
 
     def capacity(self, env: Env) -> Floats:
         """gamma [N]."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 
+from reproduce.errors import UserError
 from reproduce.text import print_json, print_table
 
 NAME = "data"
@@ -19,9 +20,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from reproduce.data.download import download
     from reproduce.data.load import available
     from reproduce.data.sources import SOURCES
-    from reproduce.errors import UserError
     from reproduce.settings import settings
 
     here = settings()
@@ -33,20 +34,13 @@ def run(args: argparse.Namespace) -> None:
     if args.action == "get":
         if args.name is None:
             raise UserError("name the data set to fetch: python -m reproduce data get NAME")
-        from reproduce.data.download import download
-
         download(args.name, here)
         wanted = tuple(source for source in wanted if source.name == args.name)
-    states = [available(source.name, here) for source in wanted]
+    pairs = [(source, available(source.name, here)) for source in wanted]
     if args.json:
         keys = ("name", "kind", "classes", "train", "test", "licence", "citation")
-        pairs = zip(wanted, states, strict=True)
-        found = [{k: getattr(s, k) for k in keys} | {"papers": list(s.papers), **vars(a)} for s, a in pairs]
-        print_json(found)
+        print_json([{k: getattr(s, k) for k in keys} | {"papers": list(s.papers), **vars(a)} for s, a in pairs])
         return
-    rows = [
-        [s.name, a.state, f"{s.train:,}", f"{s.test:,}", ", ".join(s.papers), s.licence]
-        for s, a in zip(wanted, states, strict=True)
-    ]
+    rows = [[s.name, a.state, f"{s.train:,}", f"{s.test:,}", ", ".join(s.papers), s.licence] for s, a in pairs]
     print_table(["DATA SET", "STATE", "TRAIN", "TEST", "PAPERS", "LICENCE"], rows, right=("TRAIN", "TEST"))
     print(f"\ndata folder: {here.data}{'' if here.data.is_dir() else ' (does not exist)'}")

@@ -44,6 +44,5 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print_json(rows)
     else:
-        header = [name.upper() for name in rows[0]]
         cells = [[f"{value:,}" if isinstance(value, int) else value for value in row.values()] for row in rows]
-        print_table(header, cells, right=("PARAMETERS", "MACS"))
+        print_table([name.upper() for name in rows[0]], cells, right=("PARAMETERS", "MACS"))

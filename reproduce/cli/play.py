@@ -11,8 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,77 +35,44 @@ WRITTEN = {
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("algorithms", nargs="*", metavar="ALGORITHM", help='such as fedprox "fedprox(mu=0.01)"')
-    parser.add_argument(
-        "--on",
-        nargs="+",
-        default=[],
-        metavar="BENCHMARK",
-        help="aliases or panels; with --all, --list and --matrix by default all aliases",
+    add = parser.add_argument
+    add("algorithms", nargs="*", metavar="ALGORITHM", help='such as fedprox "fedprox(mu=0.01)"')
+    on = "aliases or panels; with --all, --list and --matrix by default all aliases"
+    add("--on", nargs="+", default=[], metavar="BENCHMARK", help=on)
+    data = (
+        "your own: a folder of class folders with pictures, a CSV, parquet or npz file, a saved datasets.Dataset; "
+        "without --on on a plain benchmark, which --cost shows"
     )
-    parser.add_argument(
-        "--data",
-        metavar="FOLDER|FILE",
-        help="your own: a folder of class folders with pictures, a CSV, parquet or npz file, a saved datasets.Dataset; "
-        "without --on on a plain benchmark, which --cost shows",
-    )
-    parser.add_argument(
-        "--label", default="label", metavar="COLUMN", help="of --data, with the labels (default: label)"
-    )
-    parser.add_argument("--model", metavar="NETWORK", help="a torch.nn.Module: my_file:Net(width=8), with literals")
-    parser.add_argument("--partition", metavar="PARTITION", help='such as "Dirichlet(0.3)", or column:NAME of --data')
-    parser.add_argument("--clients", type=int, metavar="N", help="how many there are (plain benchmark: 20)")
-    parser.add_argument("--scale", default="reduced", help="smoke, reduced (default) or paper")
-    parser.add_argument(
-        "--seeds", default="0-4", metavar="SEEDS", help="that are reported, such as 0-4 (default) or 0,2,7"
-    )
-    parser.add_argument("--all", action="store_true", help="all named algorithms; those that do not fit are left out")
-    parser.add_argument("--own", action="store_true", help="also the benchmark's own algorithms, as declared")
-    parser.add_argument(
-        "--against",
-        metavar="ALGORITHM",
-        help="what the others are compared with (default: FedAvg, or the first algorithm of a panel that has none)",
-    )
-    parser.add_argument("--tune", action="store_true", help="first choose each one's rate from a grid of equal size")
-    parser.add_argument(
-        "--tuning-seeds", default="1000,1001", metavar="SEEDS", help="to choose on (default: 1000,1001)"
-    )
-    parser.add_argument(
-        "--grid",
-        metavar="FACTORS",
-        help="of each one's rate, to try, such as 0.1,1,10 (default: eight from 0.03 to 100)",
-    )
+    add("--data", metavar="FOLDER|FILE", help=data)
+    add("--label", default="label", metavar="COLUMN", help="of --data, with the labels (default: label)")
+    add("--model", metavar="NETWORK", help="a torch.nn.Module: my_file:Net(width=8), with literals")
+    add("--partition", metavar="PARTITION", help='such as "Dirichlet(0.3)", or column:NAME of --data')
+    add("--clients", type=int, metavar="N", help="how many there are (plain benchmark: 20)")
+    add("--scale", default="reduced", help="smoke, reduced (default) or paper")
+    add("--seeds", default="0-4", metavar="SEEDS", help="that are reported, such as 0-4 (default) or 0,2,7")
+    add("--all", action="store_true", help="all named algorithms; those that do not fit are left out")
+    add("--own", action="store_true", help="also the benchmark's own algorithms, as declared")
+    against = "what the others are compared with (default: FedAvg, or the first algorithm of a panel that has none)"
+    add("--against", metavar="ALGORITHM", help=against)
+    add("--tune", action="store_true", help="first choose each one's rate from a grid of equal size")
+    add("--tuning-seeds", default="1000,1001", metavar="SEEDS", help="to choose on (default: 1000,1001)")
+    grid = "of each one's rate, to try, such as 0.1,1,10 (default: eight from 0.03 to 100)"
+    add("--grid", metavar="FACTORS", help=grid)
     asked = parser.add_mutually_exclusive_group()
-    asked.add_argument("--list", action="store_true", help="show the benchmarks with size and cost; train nothing")
-    asked.add_argument(
-        "--matrix", action="store_true", help="show which algorithms fit which benchmarks; train nothing"
-    )
+    for name, about in {
+        "--list": "show the benchmarks with size and cost; train nothing",
+        "--matrix": "show which algorithms fit which benchmarks; train nothing",
+        "--cost": "show what it would cost; train nothing",
+        "--finished": "show what is trained; train nothing",
+        "--replay": "train the first rounds of what is trained again and compare, as replay",
+    }.items():
+        asked.add_argument(name, action="store_true", help=about)
     asked.add_argument("--panels", metavar="PAPER", help="list a paper's panels, benchmarks too; train nothing")
-    asked.add_argument("--cost", action="store_true", help="show what it would cost; train nothing")
-    asked.add_argument("--finished", action="store_true", help="show what is trained; train nothing")
-    asked.add_argument(
-        "--replay",
-        action="store_true",
-        help="train the first rounds of what is trained again and compare, as replay",
-    )
-    parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="NAME", help="also write NAME.md, NAME.csv, NAME.png, .pdf"
-    )
+    add("--json", action="store_true", help="print a JSON list of objects")
+    add("-o", "--output", type=Path, metavar="NAME", help="also write NAME.md, NAME.csv, NAME.png, .pdf")
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce.play.specs import exits, words
-
-    try:
-        with exits():
-            _run(args)
-    except SystemExit as error:  # of code of a user's own, which must not look like the end of this command
-        raise UserError(f"the program was ended before it was done: {words(error)}") from error
-
-
-def _run(args: argparse.Namespace) -> None:
-    from reproduce.cli import replay
     from reproduce.play.benchmarks import ALIASES, panels
     from reproduce.play.names import NAMES
     from reproduce.play.owndata import benchmarks as chosen
@@ -133,33 +99,7 @@ def _run(args: argparse.Namespace) -> None:
                 "name an algorithm and a benchmark: play ALGORITHM --on BENCHMARK (`play --list` shows them), or bring "
                 "your own, --data FOLDER"
             )
-        if args.grid and not args.tune:
-            raise UserError("--grid is of --tune: add it, or write a rate as an option, fedprox(lr=0.1)")
-        if args.output and args.output.suffix in WRITTEN:
-            raise UserError(f"-o {args.output}: give a name without an ending; {', '.join(WRITTEN)} are written")
-        if args.output and os.path.isdir(args.output):
-            raise UserError(f"-o {args.output} is a folder: name what is written into it, {args.output / 'mine'} say")
-        match = _match(args, specs, benchmarks)
-        if args.replay:
-            if args.json or args.output:
-                raise UserError("--replay writes results/SCALE/replay.csv, and goes neither with --json nor with -o")
-            replay.again(match.trained(), scale)
-            return
-        if not args.finished:
-            match.check()
-        if args.output:  # whose endings come after a device's name, too
-            files.check_output(args.output, lambda _: True, "play")
-        for ending, ours in WRITTEN.items() if args.output else ():
-            files.check_output(args.output.with_name(args.output.name + ending), ours, f"{ending} of a play")
-        if not args.finished:
-            out = sys.stdout if args.cost else sys.stderr
-            for benchmark in benchmarks if any(own.values()) else ():
-                print(benchmark.substitute, file=out)
-            print(match.cost(), file=out)
-        if not args.cost:
-            (match.take if args.finished else match.train)()
-            _shown(match, args)
-            _check_failed(match)
+        _played(_match(args, specs, benchmarks), args, [b.substitute for b in benchmarks] if any(own.values()) else [])
 
 
 def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchmark]) -> Match:
@@ -167,13 +107,48 @@ def _match(args: argparse.Namespace, specs: list[Spec], benchmarks: list[Benchma
     from reproduce.play.specs import Spec, parse
     from reproduce.play.written import grid, seeds
 
+    if args.grid and not args.tune:
+        raise UserError("--grid is of --tune: add it, or write a rate as an option, fedprox(lr=0.1)")
+    if args.own and len(benchmarks) > 1:
+        raise UserError("--own is for one benchmark: each has other algorithms")
     if args.own:
-        if len(benchmarks) > 1:
-            raise UserError("--own is for one benchmark: each has other algorithms")
         specs = [*(Spec(label) for label in benchmarks[0].own), *specs]
     against = parse(args.against) if args.against else None
     reported, tuning, factors = seeds(args.seeds), seeds(args.tuning_seeds), grid(args.grid) if args.grid else FACTORS
     return Match(specs, benchmarks, reported, args.tune, tuning, against, args.all, factors)
+
+
+def _played(match: Match, args: argparse.Namespace, said: list[str]) -> None:
+    """Check, say the cost, train, show; nothing of it is begun if the result could not be written. said: of the user's
+    own data."""
+    from reproduce.cli import replay
+
+    if args.replay:
+        if args.json or args.output:
+            raise UserError("--replay writes results/SCALE/replay.csv, and goes neither with --json nor with -o")
+        replay.again(match.trained(), match.benchmarks[0].scale)
+        return
+    if not args.finished:
+        match.check()
+    if args.output:
+        _check_output(args.output)
+    if not args.finished:
+        print(*said, match.cost(), sep="\n", file=sys.stdout if args.cost else sys.stderr)
+    if not args.cost:
+        (match.take if args.finished else match.train)()
+        _shown(match, args)
+        _check_failed(match)
+
+
+def _check_output(output: Path) -> None:
+    """Raises UserError if something of a play cannot be written there."""
+    if output.suffix in WRITTEN:
+        raise UserError(f"-o {output}: give a name without an ending; {', '.join(WRITTEN)} are written")
+    if os.path.isdir(output):
+        raise UserError(f"-o {output} is a folder: name what is written into it, {output / 'mine'} say")
+    files.check_output(output, lambda _: True, "play")  # whose endings come after a device's name, too
+    for ending, ours in WRITTEN.items():
+        files.check_output(output.with_name(output.name + ending), ours, f"{ending} of a play")
 
 
 def _check_failed(match: Match) -> None:
@@ -189,12 +164,10 @@ def _list(benchmarks: list[Benchmark], json: bool) -> None:
     if json:
         print_json(found)
         return
-    shows: dict[str, Callable[[Any], str]] = {
-        "benchmark": str, "clock": str.lower, "data": str, "model": str, "clients": str, "reference": str,
-        "seconds": duration, "panel": str,
-    }  # fmt: skip
-    header = [name.upper() for name in shows]
-    rows = [[show(f[name]) for name, show in shows.items()] for f in found]
+    names = ("benchmark", "clock", "data", "model", "clients", "reference", "seconds", "panel")
+    told = [f | {"clock": f["clock"].lower(), "seconds": duration(f["seconds"])} for f in found]
+    rows = [[str(f[name]) for name in names] for f in told]
+    header = [name.upper() for name in names]
     print_table(header, rows, right=("CLIENTS", "SECONDS"), whole=("BENCHMARK", "DATA"))
     note = (
         "Seconds are of one run of the reference on one core; `--json` also has parameters, learning rate, samples and "
@@ -260,20 +233,12 @@ def _shown(match: Match, args: argparse.Namespace) -> None:
     if args.json:
         print_json([{k: None if v != v else v for k, v in row.items()} for row in found.to_dict("records")])
     else:
-        several = len(match.benchmarks) > 1
-        print_table(shown.HEADER[not several :], [r[not several :] for r in shown.rows(found)], right=shown.RIGHT)
+        one = len(match.benchmarks) == 1
+        print_table(shown.HEADER[one:], [r[one:] for r in shown.rows(found)], right=shown.RIGHT)
         print("\n" + "\n".join(shown.notes(match)))
     if args.output:
-        from reproduce.report import figures
-
-        named = args.output.with_name
-        files.write_text(named(args.output.name + ".md"), shown.markdown(match, frame))
-        files.write_text(named(args.output.name + ".csv"), frame.to_csv(index=False, lineterminator="\n"))
-        if drawn := bool(match.provenance()):
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands for it
-                figures.save(shown.figure(match, frame), args.output, shown.stamp_text(match))
-        else:
+        drawn = shown.write(match, frame, args.output)
+        if not drawn:
             untrained = any(e.untrained for e in match.entries)
             why = "nothing of this is trained, leave --finished out" if untrained else "no run has numbers"
             print(f"not drawn: {why}", file=sys.stderr)

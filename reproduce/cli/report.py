@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from reproduce.errors import UserError
+
 NAME = "report"
 
 
@@ -20,7 +22,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from reproduce import files
     from reproduce.declare.experiment import SCALES
-    from reproduce.errors import UserError
     from reproduce.runs import plan
     from reproduce.settings import check_place
 

@@ -150,21 +150,17 @@ def _declared(args: argparse.Namespace, length: Length | None) -> Iterator[Wante
 
 
 def _own(args: argparse.Namespace, length: Length | None) -> Iterator[Wanted]:
+    from reproduce.play.names import POLICIES
     from reproduce.report.names import pretty
-    from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
-    from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
+    from reproduce.systems.policies_arrivals import AsySGPolicy
     from reproduce.systems.schedule import Schedule
     from reproduce.systems.speeds import Pace, UniformSlowdown
 
-    policies: dict[str, Any] = {
-        "fedavg": FedAvgPolicy, "defedavg_niid": DeFedAvgNIIDPolicy, "defedavg_iid": DeFedAvgIIDPolicy,
-        "fedbuff": FedBuffPolicy, "asysg": AsySGPolicy, "favano": FavanoPolicy,
-    }  # fmt: skip
-    if args.target not in policies:
-        raise unknown("policy", args.target, policies)
+    if args.target not in POLICIES:
+        raise unknown("policy", args.target, POLICIES)
     if args.scale is not None:
         raise UserError(f"--scale is for an artifact; {args.target} is a policy")
-    make = policies[args.target]
+    make: Any = POLICIES[args.target]
     given = _given(args)
     own: dict[str, Any] = {name: given.get(name, default) for name, (default, *_) in SYSTEM.items()}
     own["steps"] = given.get("steps", 1 if make is AsySGPolicy else 50)

@@ -11,17 +11,14 @@ import ctypes
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from reproduce.engine.requests import Ints
 from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
 from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
-from reproduce.systems.schedule import Aggregation, Schedule, Setup, check_length
-
-if TYPE_CHECKING:
-    from reproduce.engine.requests import Ints
-    from reproduce.systems.schedule import Floats
+from reproduce.systems.schedule import Aggregation, Floats, Schedule, Simulation, check_length
 
 SOURCE = Path(__file__).with_name("schedule.c")
 UPDATES = 1 << 16
@@ -74,24 +71,22 @@ def blocks(
     make = KERNELS.get(type(schedule.policy))
     library = _library() if make and compiled else None
     if make is None or library is None:
-        yield from _simulated(schedule, seed, aggregations, horizon, updates)
+        yield from _simulated(schedule.stream(seed, aggregations, horizon), updates)
     else:
-        with make(library, schedule, schedule.setup(seed), updates) as kernel:
-            yield from kernel.blocks(aggregations, np.inf if horizon is None else horizon)
+        kernel, last = make(schedule.policy, Simulation(schedule, seed)), np.inf if horizon is None else horizon
+        yield from _filled(library, kernel, schedule.steps, aggregations, last, updates)
 
 
-def _simulated(
-    schedule: Schedule, seed: int, aggregations: int | None, horizon: float | None, updates: int
-) -> Iterator[Block]:
+def _simulated(stream: Iterator[Aggregation], updates: int) -> Iterator[Block]:
     """From the objects of the simulation in Python."""
     waiting: list[Aggregation] = []
-    count = 0
-    for aggregation in schedule.stream(seed, aggregations, horizon):
+    room = updates
+    for aggregation in stream:
         waiting.append(aggregation)
-        count += len(aggregation.updates)
-        if count >= updates:
+        room -= len(aggregation.updates)
+        if room <= 0:
             yield _packed(waiting)
-            waiting, count = [], 0
+            waiting, room = [], updates
     if waiting:
         yield _packed(waiting)
 
@@ -132,194 +127,134 @@ def _library() -> Any:
     return found
 
 
+@dataclass(frozen=True)
 class _Kernel:
-    """A simulation in C: its memory, and the blocks that it fills."""
+    """A loop in C and what it leaves to Python.
+
+    name, numbers: of its functions, and what makes a simulation. n: updates that an aggregation has at most. draws:
+    from a number of aggregations on, the draws of so many more, a row each; None: there are none. weights: the shares
+    of the updates, from their `times` and where aggregations begin; steps: their local steps, from `times`, if they
+    are not all the same.
+    """
 
     name: str
-    draws: Ints | None = None
-    """Draws that the loop has been given and not used: numbers, or rows of n."""
+    numbers: tuple[Any, ...]
+    n: int
+    draws: Callable[[int, int], Ints] | None
+    weights: Callable[[Ints, Ints], Floats]
+    steps: Callable[[Ints], Ints] | None = None
 
-    def __init__(self, library: Any, schedule: Schedule, setup: Setup, updates: int, *numbers: Any) -> None:
-        self.library, self.setup, self.policy, self.n = library, setup, schedule.policy, schedule.policy.n
-        self.room = max(updates, self.n) + self.n
-        self.memory = ctypes.c_void_p(getattr(library, f"{self.name}_new")(*numbers))
-        self._check(self.memory.value)
 
-    def __enter__(self) -> _Kernel:
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        getattr(self.library, f"{self.name}_free")(self.memory)
-
-    def draw(self, count: int) -> Ints:
-        """The next `count` draws, which one run cannot exhaust."""
-        raise NotImplementedError
-
-    def blocks(self, aggregations: int | None, horizon: float) -> Iterator[Block]:
-        index, run = 0, getattr(self.library, f"{self.name}_run")
-        most = max(1, self.room // self.n)
-        whole: dict[str, Any] = {name: np.empty(self.room, np.int64) for name in ("client", "job", "version", "times")}
-        whole |= {name: np.empty(self.room) for name in ("start", "end", "arrival")}
-        time, first = np.empty(most), np.zeros(most + 1, np.int64)
+def _filled(
+    library: Any, kernel: _Kernel, steps: int, aggregations: int | None, horizon: float, updates: int
+) -> Iterator[Block]:
+    """The blocks that a loop in C fills; its memory is freed in the end."""
+    values = [c.ctypes.data_as(ctypes.c_void_p) if isinstance(c, np.ndarray) else c for c in kernel.numbers]
+    memory = ctypes.c_void_p(getattr(library, f"{kernel.name}_new")(*values))
+    try:
+        _check_memory(memory.value)
+        room = max(updates, kernel.n) + kernel.n
+        most = max(1, room // kernel.n)
+        whole: dict[str, Any] = {name: np.empty(room, np.int64) for name in ("client", "job", "version", "times")}
+        whole |= {name: np.empty(room) for name in ("start", "end", "arrival")}
+        time, first, left = np.empty(most), np.zeros(most + 1, np.int64), np.empty(0, np.int64)
+        index = drawn = 0  # aggregations that were simulated, and that there were draws for
         while aggregations is None or index < aggregations:
             fewer = most if aggregations is None else min(most, aggregations - index)
-            draws = self._refilled(fewer)
-            arrays = {"time": time, "first": first, **whole} | ({"draws": draws} if draws is not None else {})
-            out = _Out(most=fewer, room=self.room, horizon=horizon, **{k: v.ctypes.data for k, v in arrays.items()})
-            self._check(run(self.memory, ctypes.byref(out)))
-            if draws is not None:
-                self.draws = draws[out.used :]
+            if kernel.draws and (missing := index + fewer - drawn) > 0:
+                left = np.concatenate([left, kernel.draws(drawn, missing).ravel()])
+                drawn += missing
+            arrays = {"time": time, "first": first, "draws": left, **whole}
+            out = _Out(most=fewer, room=room, horizon=horizon, **{k: v.ctypes.data for k, v in arrays.items()})
+            _check_memory(getattr(library, f"{kernel.name}_run")(memory, ctypes.byref(out)))
+            left = left[kernel.n * out.aggregations :]
             if not out.aggregations:
                 return
-            part = slice(out.updates)
-            yield self._block(index, time[: out.aggregations].copy(), first[: out.aggregations + 1].copy(), part, whole)
+            begins, times = first[: out.aggregations + 1].copy(), whole["times"][: out.updates]
+            found = {name: array[: out.updates].copy() for name, array in whole.items() if name != "times"}
+            found["steps"] = kernel.steps(times) if kernel.steps else np.full(len(times), steps, dtype=np.int64)
+            found["weight"] = kernel.weights(times, begins)
+            yield Block(index, time[: out.aggregations].copy(), begins, **found)
             index += out.aggregations
-
-    def _block(self, index: int, time: Floats, first: Ints, part: slice, whole: dict[str, Any]) -> Block:
-        taken = {name: array[part].copy() for name, array in whole.items() if name != "times"}
-        times = whole["times"][part]
-        return Block(index, time, first, steps=self.steps(times), weight=self.weights(times, first), **taken)
-
-    def steps(self, times: Ints) -> Ints:
-        """The local steps of the updates."""
-        return np.full(len(times), self.setup.steps, dtype=np.int64)
-
-    def weights(self, times: Ints, first: Ints) -> Floats:
-        """The updates' shares of their aggregations."""
-        return np.full(first[-1], 1 / self.n)
-
-    def _refilled(self, aggregations: int) -> Ints | None:
-        """Draws enough for as many aggregations; None if the policy draws nothing."""
-        raise NotImplementedError
-
-    @staticmethod
-    def _check(done: object) -> None:
-        if not done:
-            raise MemoryError("no memory for the schedule")
+    finally:
+        getattr(library, f"{kernel.name}_free")(memory)
 
 
-class _Arrivals(_Kernel):
+def _check_memory(there: object) -> None:
+    if not there:
+        raise MemoryError("no memory for the schedule")
+
+
+def _integers(*values: Any) -> tuple[ctypes.c_int64, ...]:
+    return tuple(map(ctypes.c_int64, values))
+
+
+def _seconds(*values: float) -> tuple[ctypes.c_double, ...]:
+    return tuple(map(ctypes.c_double, values))
+
+
+def _arrivals(policy: Any, run: Simulation) -> _Kernel:
     """DeFedAvg-IID, FedBuff and AsySG."""
-
-    name = "arrivals"
-
-    def __init__(self, library: Any, schedule: Schedule, setup: Setup, updates: int) -> None:
-        policy, clients = schedule.policy, setup.clients
-        on_path = getattr(policy, "download_on_path", True)
-        fetch, spread = (setup.download, 0.0) if on_path else (0.0, setup.download)
-        self.choices, order = 0, np.arange(clients)
-        if getattr(policy, "concurrency", "N") == "n" and policy.n < clients:
-            self.choices, order = clients - policy.n + 1, setup.rng.permutation(clients)
-        pushing, block = isinstance(policy, DeFedAvgIIDPolicy), getattr(policy, "block_uplink", True)
-        keep, seconds = getattr(policy, "receive", "consume") == "keep", np.array(setup.job_seconds)
-        counts = (clients, policy.n, pushing, block, keep, clients - self.choices + bool(self.choices))
-        super().__init__(
-            library, schedule, setup, updates, *map(ctypes.c_int64, counts), _pointer(order), _pointer(seconds),
-            *map(ctypes.c_double, (setup.upload, fetch, spread)),
-        )  # fmt: skip
-
-    def _refilled(self, aggregations: int) -> Ints | None:
-        if not self.choices:
-            return None
-        left = np.empty(0, np.int64) if self.draws is None else self.draws
-        needed = aggregations * self.n - len(left)
-        return np.concatenate([left, self.setup.rng.integers(self.choices, size=needed)]) if needed > 0 else left
+    push = isinstance(policy, DeFedAvgIIDPolicy)
+    block, keep = push and policy.block_uplink, push and policy.receive == "keep"
+    fetch, spread = (0.0, run.download) if push and not policy.download_on_path else (run.download, 0.0)
+    resting = 0 if push or policy.concurrency == "N" else run.clients - policy.n
+    order = run.rng.permutation(run.clients) if resting else np.arange(run.clients)
+    flags = _integers(run.clients, policy.n, push, block, keep, run.clients - resting)
+    numbers = (*flags, order, np.array(run.job_seconds), *_seconds(run.upload, fetch, spread))
+    draws = (lambda at, more: run.rng.integers(resting + 1, size=(more, policy.n))) if resting else None
+    return _Kernel("arrivals", numbers, policy.n, draws, lambda times, first: np.full(len(times), 1 / policy.n))
 
 
-class _Drawn(_Kernel):
-    """Base of the policies that draw n clients per round: draws are rows of n."""
-
-    drawn = 0
-
-    def rows(self, rounds: int) -> Ints:
-        """The clients of so many rounds more [rounds, n]."""
-        policy: Any = self.policy
-        if policy.selections:
-            at = np.arange(self.drawn, self.drawn + rounds) % len(policy.selections)
-            return np.array(policy.selections, dtype=np.int64)[at]
-        return self.setup.rng.integers(0, self.setup.clients, (rounds, self.n))
-
-    def _refilled(self, aggregations: int) -> Ints | None:
-        left = np.empty((0, self.n), np.int64) if self.draws is None else self.draws
-        needed = aggregations - len(left)
-        if needed <= 0:
-            return left
-        rows = self.rows(needed)
-        self.drawn += needed
-        return np.concatenate([left, rows])
-
-
-class _Buffers(_Drawn):
+def _buffers(policy: Any, run: Simulation) -> _Kernel:
     """DeFedAvg-nIID."""
 
-    name = "buffers"
-
-    def __init__(self, library: Any, schedule: Schedule, setup: Setup, updates: int) -> None:
-        policy: Any = schedule.policy
-        flags = (policy.variant == "hold", policy.receive == "keep", policy.empty == "skip")
-        seconds = np.array(setup.job_seconds)
-        super().__init__(
-            library, schedule, setup, updates, *map(ctypes.c_int64, (setup.clients, policy.n, *flags)),
-            _pointer(seconds), ctypes.c_double(setup.upload), ctypes.c_double(setup.download),
-        )  # fmt: skip
-
-    def weights(self, times: Ints, first: Ints) -> Floats:
+    def weights(times: Ints, first: Ints) -> Floats:
         of = np.repeat(np.arange(len(first) - 1), np.diff(first))
-        heard = np.bincount(of, weights=times, minlength=len(first) - 1)
-        shares: Floats = times / heard[of]
+        shares: Floats = times / np.bincount(of, weights=times, minlength=len(first) - 1)[of]
         return shares
 
-
-class _Rounds(_Drawn):
-    """FedAvg."""
-
-    name = "rounds"
-
-    def __init__(self, library: Any, schedule: Schedule, setup: Setup, updates: int) -> None:
-        contact, pause, seconds = self.timing(schedule.policy, setup)
-        super().__init__(
-            library, schedule, setup, updates,
-            *map(ctypes.c_int64, (setup.clients, schedule.policy.n, setup.steps)), _pointer(np.array(seconds)),
-            *map(ctypes.c_double, (setup.upload, setup.download, contact, pause)),
-        )  # fmt: skip
-
-    def timing(self, policy: Any, setup: Setup) -> tuple[float, float, list[float]]:
-        """Seconds of a round's contacts (0: until the last upload), between rounds, and of a job."""
-        return 0.0, 0.0, setup.job_seconds
-
-    def weights(self, times: Ints, first: Ints) -> Floats:
-        shares: Floats = times / self.n
-        return shares
+    flags = (policy.variant == "hold", policy.receive == "keep", policy.empty == "skip")
+    numbers = (*_integers(run.clients, policy.n, *flags), np.array(run.job_seconds))
+    return _Kernel("buffers", (*numbers, *_seconds(run.upload, run.download)), policy.n, _drawn(policy, run), weights)
 
 
-class _Contacts(_Rounds):
+def _rounds(policy: Any, run: Simulation) -> _Kernel:
+    """FedAvg: a round lasts until the last upload (0 seconds of contacts), and none is between two."""
+    numbers = (*_integers(run.clients, policy.n, run.steps), np.array(run.job_seconds))
+    numbers = (*numbers, *_seconds(run.upload, run.download, 0.0, 0.0))
+    return _Kernel("rounds", numbers, policy.n, _drawn(policy, run), lambda times, first: times / policy.n)
+
+
+def _contacts(policy: Any, run: Simulation) -> _Kernel:
     """FAVANO, whose `times` are the steps that were completed."""
+    trip = run.upload + run.download
+    contact = policy.n * trip if policy.contact == "serial" else trip
+    numbers = (*_integers(run.clients, policy.n, run.steps), np.array(run.step_seconds))
+    numbers = (*numbers, *_seconds(run.upload, run.download, contact, policy.wait * trip))
 
-    def timing(self, policy: Any, setup: Setup) -> tuple[float, float, list[float]]:
-        trip = setup.upload + setup.download
-        return (policy.n * trip if policy.contact == "serial" else trip), policy.wait * trip, setup.step_seconds
+    def draws(at: int, more: int) -> Ints:
+        return np.array([run.rng.choice(run.clients, policy.n, replace=False) for _ in range(more)], dtype=np.int64)
 
-    def rows(self, rounds: int) -> Ints:
-        draw = self.setup.rng.choice
-        return np.array([draw(self.setup.clients, self.n, replace=False) for _ in range(rounds)], dtype=np.int64)
-
-    def steps(self, times: Ints) -> Ints:
-        return times.copy()
-
-    def weights(self, times: Ints, first: Ints) -> Floats:
-        return np.full(first[-1], 1 / (self.n + 1))
+    return _Kernel(
+        "rounds", numbers, policy.n, draws, lambda times, first: np.full(len(times), 1 / (policy.n + 1)), np.copy
+    )
 
 
-def _pointer(array: Any) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)
+def _drawn(policy: Any, run: Simulation) -> Callable[[int, int], Ints]:
+    """Of policies that draw n clients per round: those of so many rounds [rounds, n] from one on."""
+    chosen = np.array(policy.selections, dtype=np.int64)
+    if len(chosen):
+        return lambda at, more: chosen[np.arange(at, at + more) % len(chosen)]
+    return lambda at, more: run.rng.integers(0, run.clients, (more, policy.n))
 
 
-KERNELS: dict[type, Callable[[Any, Schedule, Setup, int], _Kernel]] = {
-    AsySGPolicy: _Arrivals,
-    DeFedAvgIIDPolicy: _Arrivals,
-    FedBuffPolicy: _Arrivals,
-    DeFedAvgNIIDPolicy: _Buffers,
-    FedAvgPolicy: _Rounds,
-    FavanoPolicy: _Contacts,
+KERNELS: dict[type, Callable[[Any, Simulation], _Kernel]] = {
+    AsySGPolicy: _arrivals,
+    DeFedAvgIIDPolicy: _arrivals,
+    FedBuffPolicy: _arrivals,
+    DeFedAvgNIIDPolicy: _buffers,
+    FedAvgPolicy: _rounds,
+    FavanoPolicy: _contacts,
 }
 """The policies with compiled loops."""

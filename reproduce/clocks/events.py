@@ -11,12 +11,12 @@ import math
 from collections.abc import Generator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from reproduce.algorithms.asynchronous import Arrivals, Asynchronous, Favano
-from reproduce.algorithms.base import record
+from reproduce.algorithms.base import Env, Floats, State, Tensor, check_ranges, record
 from reproduce.clocks.blocks import blocks
 from reproduce.clocks.record import Target, diverged, measure
 from reproduce.clocks.step import step
@@ -24,12 +24,6 @@ from reproduce.engine.requests import Evaluate, Ints
 from reproduce.systems import Steps, System
 from reproduce.systems.policies_drawn import FavanoPolicy
 from reproduce.systems.schedule import Policy, Schedule, check_length
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.algorithms.base import Floats, State
-    from reproduce.engine.task import Env
 
 Play = Generator[Any, Any, None]
 EPSILON = 1e-9
@@ -87,6 +81,7 @@ class Events:
         if isinstance(algorithm, Favano) != isinstance(self.policy, FavanoPolicy):
             raise ValueError(f"{type(algorithm).__name__} does not fit the policy {type(self.policy).__name__}")
         self.schedule(system, problem.clients)
+        check_ranges(algorithm)
         algorithm.check(problem, system)
         for view in filter(None, (self.view, self.train_view)):
             problem.check_view(view)
@@ -199,16 +194,12 @@ class Script:
     def of(cls, schedule: Schedule, seed: int, aggregations: int | None, horizon: float | None) -> Script:
         """The script of a run: what the schedule's `simulate` gives."""
         drawn = list(blocks(schedule, seed, aggregations, horizon))
-        time, client, job, version, steps, weight = (
-            np.concatenate([getattr(b, name) for b in drawn]) if drawn else np.empty(0, kind)
-            for name, kind in (("time", float), ("client", int), ("job", int), ("version", int), ("steps", int),
-                               ("weight", float))
-        )  # fmt: skip
-        counts = np.concatenate([np.diff(b.first) for b in drawn]) if drawn else np.empty(0, int)
-        last_use = np.full(len(time) + 1, -1, dtype=np.int64)
-        np.maximum.at(last_use, version, np.repeat(np.arange(len(counts)), counts))
-        first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        return cls(time, first, client, job, version, steps, weight, last_use)
+        kinds = {"time": float, "client": int, "job": int, "version": int, "steps": int, "weight": float}
+        found = {k: np.concatenate([np.empty(0, kind), *(getattr(b, k) for b in drawn)]) for k, kind in kinds.items()}
+        counts = np.concatenate([np.empty(0, int), *(np.diff(b.first) for b in drawn)])
+        last_use = np.full(len(counts) + 1, -1, dtype=np.int64)
+        np.maximum.at(last_use, found["version"], np.repeat(np.arange(len(counts)), counts))
+        return cls(first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), last_use=last_use, **found)
 
     def arrivals(self, index: int, starts: dict[int, Tensor], limit: int) -> Arrivals:
         """The updates of aggregation `index`, whose start versions are in `starts`."""

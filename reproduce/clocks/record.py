@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from reproduce.algorithms.base import record
+from reproduce.algorithms.base import Env, FedAvg, State, record
 from reproduce.engine.requests import Evaluate
-
-if TYPE_CHECKING:
-    from reproduce.algorithms.base import FedAvg, State
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from reproduce.algorithms.asynchronous import Asynchronous
-from reproduce.algorithms.base import observe, record
+from reproduce.algorithms.base import Env, FedAvg, State, check_ranges, observe, record
 from reproduce.clocks.record import Target, diverged, measure
 from reproduce.clocks.step import step
 from reproduce.systems import System
-
-if TYPE_CHECKING:
-    from reproduce.algorithms.base import FedAvg, State
-    from reproduce.engine.task import Env
 
 
 @dataclass(frozen=True)
@@ -110,6 +106,7 @@ def synchronous(experiment: Any, members: int) -> None:
     if isinstance(algorithm, Asynchronous):
         raise ValueError(f"{type(algorithm).__name__} is a rule of the event clock and has no rounds")
     system.check(problem.clients)
+    check_ranges(algorithm)
     algorithm.participation.check(members, problem.clients)
     algorithm.check(problem, system)
 

@@ -83,6 +83,27 @@ static int aggregate(Out *out, double time) {
 
 static int full(const Out *out, integer n) { return out->aggregations == out->most || out->updates + n > out->room; }
 
+/* The next `count` numbers of 8 bytes behind a struct that was allocated with room for all of its arrays. */
+static void *carve(char **at, integer count) {
+    void *array = *at;
+    *at += 8 * count;
+    return array;
+}
+
+static int ascending(const void *a, const void *b) {
+    integer x = *(const integer *)a, y = *(const integer *)b;
+    return (x > y) - (x < y);
+}
+
+/* The clients among n draws, ascending, into `drawn`, and how often each was drawn into `times`; returns their number. */
+static integer distinct(const integer *row, integer n, integer *times, integer *drawn) {
+    integer count = 0;
+    for (integer i = 0; i < n; i++)
+        if (!times[row[i]]++) drawn[count++] = row[i];
+    qsort(drawn, count, sizeof(integer), ascending);
+    return count;
+}
+
 /* --- first arrivals: DeFedAvg-IID (push = 1), FedBuff and AsySG (push = 0) --------------------------------------- */
 
 typedef struct {
@@ -94,9 +115,7 @@ typedef struct {
 } Arrivals;
 
 void arrivals_free(Arrivals *s) {
-    if (!s) return;
-    free(s->seconds), free(s->started), free(s->fetched), free(s->resting), free(s->waiting), free(s->free);
-    free(s->heap.events), free(s);
+    if (s) free(s->heap.events), free(s);
 }
 
 static int dispatch(Arrivals *s, integer client, double now, integer version) {
@@ -110,24 +129,22 @@ static int dispatch(Arrivals *s, integer client, double now, integer version) {
 /* order: the clients, the first `concurrency` of which begin; all in the order of their numbers if there is no choice. */
 Arrivals *arrivals_new(integer clients, integer n, integer pushing, integer block, integer keep, integer concurrency,
                        const integer *order, const double *seconds, double upload, double fetch, double spread) {
-    Arrivals *s = calloc(1, sizeof(Arrivals));
+    Arrivals *s = calloc(1, sizeof(Arrivals) + 6 * 8 * clients);
     if (!s) return 0;
+    char *at = (char *)(s + 1);
     s->clients = clients, s->n = n, s->push = pushing, s->block = block, s->keep = keep, s->newest = -1;
     s->upload = upload, s->fetch = fetch, s->spread = spread;
-    size_t bytes = (clients + 1) * sizeof(integer);
-    s->seconds = malloc(bytes), s->started = calloc(1, bytes), s->fetched = malloc(bytes);
-    s->resting = malloc(bytes), s->waiting = malloc(bytes), s->free = malloc(bytes);
-    int whole = s->seconds && s->started && s->fetched && s->resting && s->waiting && s->free;
-    if (whole) {
-        memcpy(s->seconds, seconds, clients * sizeof(double));
-        for (integer i = 0; i < clients; i++) s->fetched[i] = -1, s->waiting[i] = i;
-        if (pushing) {
-            s->waiting_count = clients;
-            whole = push(&s->heap, (Event){spread, BROADCAST, 0, 0, 0, 0});
-        } else {
-            for (integer i = 0; i < concurrency && whole; i++) whole = dispatch(s, order[i], 0.0, 0);
-            for (integer i = concurrency; i < clients; i++) s->resting[s->resting_count++] = order[i];
-        }
+    s->seconds = carve(&at, clients), s->started = carve(&at, clients), s->fetched = carve(&at, clients);
+    s->resting = carve(&at, clients), s->waiting = carve(&at, clients), s->free = carve(&at, clients);
+    memcpy(s->seconds, seconds, clients * sizeof(double));
+    for (integer i = 0; i < clients; i++) s->fetched[i] = -1, s->waiting[i] = i;
+    int whole = 1;
+    if (pushing) {
+        s->waiting_count = clients;
+        whole = push(&s->heap, (Event){spread, BROADCAST, 0, 0, 0, 0});
+    } else {
+        for (integer i = 0; i < concurrency && whole; i++) whole = dispatch(s, order[i], 0.0, 0);
+        for (integer i = concurrency; i < clients; i++) s->resting[s->resting_count++] = order[i];
     }
     if (whole) return s;
     arrivals_free(s);
@@ -208,22 +225,20 @@ typedef struct {
 } Buffers;
 
 void buffers_free(Buffers *s) {
-    if (!s) return;
-    free(s->seconds), free(s->free), free(s->arrived), free(s->fetched), free(s->started), free(s->drawn);
-    free(s->times), free(s->buffer), free(s);
+    if (s) free(s->arrived), free(s);
 }
 
 Buffers *buffers_new(integer clients, integer n, integer hold, integer keep, integer skip, const double *seconds,
                      double upload, double download) {
-    Buffers *s = calloc(1, sizeof(Buffers));
+    Buffers *s = calloc(1, sizeof(Buffers) + 8 * (5 * clients + n) + clients * sizeof(Sent));
     if (!s) return 0;
+    char *at = (char *)(s + 1);
     s->clients = clients, s->n = n, s->hold = hold, s->keep = keep, s->skip = skip;
     s->upload = upload, s->download = download, s->capacity = 1024;
-    s->seconds = malloc(clients * sizeof(double)), s->free = malloc(clients * sizeof(double));
-    s->arrived = malloc(s->capacity * sizeof(double)), s->fetched = malloc(clients * sizeof(integer));
-    s->started = calloc(clients, sizeof(integer)), s->times = calloc(clients, sizeof(integer));
-    s->drawn = malloc((n + 1) * sizeof(integer)), s->buffer = calloc(clients, sizeof(Sent));
-    if (!s->seconds || !s->free || !s->arrived || !s->fetched || !s->started || !s->times || !s->drawn || !s->buffer) {
+    s->seconds = carve(&at, clients), s->free = carve(&at, clients), s->fetched = carve(&at, clients);
+    s->started = carve(&at, clients), s->times = carve(&at, clients), s->drawn = carve(&at, n);
+    s->buffer = (Sent *)at;
+    if (!(s->arrived = malloc(s->capacity * sizeof(double)))) {
         buffers_free(s);
         return 0;
     }
@@ -290,20 +305,11 @@ static int make_room(Buffers *s) {
     return 1;
 }
 
-static int ascending(const void *a, const void *b) {
-    integer x = *(const integer *)a, y = *(const integer *)b;
-    return (x > y) - (x < y);
-}
-
 /* 0: out of memory. */
 int buffers_run(Buffers *s, Out *out) {
     while (!s->over && !full(out, s->n)) {
-        const integer *row = out->draws + s->n * out->used;
         double now = s->arrived[s->known - 1 - s->base], time = -INFINITY;
-        integer count = 0;
-        for (integer i = 0; i < s->n; i++)
-            if (!s->times[row[i]]++) s->drawn[count++] = row[i];
-        qsort(s->drawn, count, sizeof(integer), ascending);
+        integer count = distinct(out->draws + s->n * out->used++, s->n, s->times, s->drawn);
         for (integer i = 0; i < count; i++) {
             integer client = s->drawn[i], at = out->updates, version;
             double taken = now, start;
@@ -326,7 +332,6 @@ int buffers_run(Buffers *s, Out *out) {
             out->updates++;
         }
         if (out->updates == out->first[out->aggregations]) time = now + s->upload;
-        out->used++;
         if (!make_room(s)) return 0;
         s->arrived[s->known++ - s->base] = time + s->download;
         if (!aggregate(out, time)) s->over = 1;
@@ -344,23 +349,18 @@ typedef struct {
 } Rounds;
 
 void rounds_free(Rounds *s) {
-    if (!s) return;
-    free(s->seconds), free(s->begun), free(s->started), free(s->held), free(s->drawn), free(s->times), free(s);
+    free(s);
 }
 
 Rounds *rounds_new(integer clients, integer n, integer steps, const double *seconds, double upload, double download,
                    double contact, double pause) {
-    Rounds *s = calloc(1, sizeof(Rounds));
+    Rounds *s = calloc(1, sizeof(Rounds) + 8 * (5 * clients + n));
     if (!s) return 0;
+    char *at = (char *)(s + 1);
     s->clients = clients, s->n = n, s->steps = steps, s->upload = upload, s->download = download;
     s->contact = contact, s->pause = pause, s->now = contact > 0 ? download : 0.0;
-    s->seconds = malloc(clients * sizeof(double)), s->begun = malloc(clients * sizeof(double));
-    s->started = calloc(clients, sizeof(integer)), s->held = calloc(clients, sizeof(integer));
-    s->drawn = malloc((n + 1) * sizeof(integer)), s->times = calloc(clients, sizeof(integer));
-    if (!s->seconds || !s->begun || !s->started || !s->held || !s->drawn || !s->times) {
-        rounds_free(s);
-        return 0;
-    }
+    s->seconds = carve(&at, clients), s->begun = carve(&at, clients), s->started = carve(&at, clients);
+    s->held = carve(&at, clients), s->times = carve(&at, clients), s->drawn = carve(&at, n);
     memcpy(s->seconds, seconds, clients * sizeof(double));
     for (integer i = 0; i < clients; i++) s->begun[i] = download;
     return s;
@@ -375,12 +375,8 @@ static integer completed(const Rounds *s, integer client) {
 
 int rounds_run(Rounds *s, Out *out) {
     while (!s->over && !full(out, s->n)) {
-        const integer *row = out->draws + s->n * out->used++;
         double time = s->contact > 0 ? s->now + s->contact : -INFINITY;
-        integer count = 0;
-        for (integer i = 0; i < s->n; i++)
-            if (!s->times[row[i]]++) s->drawn[count++] = row[i];
-        qsort(s->drawn, count, sizeof(integer), ascending);
+        integer count = distinct(out->draws + s->n * out->used++, s->n, s->times, s->drawn);
         for (integer i = 0; i < count; i++) {
             integer client = s->drawn[i], at = out->updates++;
             out->client[at] = client, out->job[at] = s->started[client]++;

@@ -8,23 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from reproduce.algorithms.base import observe, record
+from reproduce.algorithms.base import Env, FedAvg, Now, State, Tensor, observe, record
 from reproduce.algorithms.session_starts import Previous, Start
 from reproduce.clocks.record import diverged, measure
 from reproduce.clocks.rounds import synchronous
 from reproduce.clocks.step import step
 from reproduce.errors import UserError
 from reproduce.systems.membership import Membership
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.algorithms.base import FedAvg, Now, State
-    from reproduce.engine.task import Env
 
 Play = Generator[Any, Any, None]
 

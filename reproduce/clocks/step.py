@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from reproduce.algorithms.base import Env, FedAvg, Floats, State, Tensor
 from reproduce.engine.requests import Ints, Train, Trained, listed
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from reproduce.algorithms.base import FedAvg, Floats, State
-    from reproduce.engine.task import Env
-
-Weights = Callable[[Train], "Floats"]
+Weights = Callable[[Train], Floats]
 
 
 def step(

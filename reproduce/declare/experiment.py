@@ -66,7 +66,7 @@ class Experiment:
             if taken := sorted(set(self.labels) & set(COLUMNS)):
                 raise ValueError(f"'{taken[0]}' is a column of all results and cannot be a label")
             for part in PARTS:
-                _check(getattr(self, part))
+                check_values(getattr(self, part))
             self.clock.check(self)
         except ValueError as error:
             name = ", ".join(f"{key} {value}" for key, value in self.labels.items())
@@ -130,7 +130,7 @@ class Panel:
         return tuple(sorted({name for e in self.experiments for name in e.problem.requires}))
 
 
-def _check(value: Any) -> None:
+def check_values(value: Any) -> None:
     """ValueError for a number that JSON cannot hold, and for a word that a record does not know."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         known = _words(type(value))
@@ -141,12 +141,12 @@ def _check(value: Any) -> None:
                 raise ValueError(f"{type(value).__name__}: {f.name} is one of {words}, not '{inner}'")
             if isinstance(inner, float) and not math.isfinite(inner):
                 raise ValueError(f"{type(value).__name__}: {f.name} is {inner}, which is no finite number")
-            _check(inner)
+            check_values(inner)
     elif isinstance(value, list | tuple):
         for inner in value:
-            _check(inner)
+            check_values(inner)
     elif isinstance(value, Mapping):
-        _check(tuple(value.values()))
+        check_values(tuple(value.values()))
 
 
 @cache

@@ -47,7 +47,9 @@ def play(
     clients: int | None = None,
     label: str = LABEL,
 ) -> pd.DataFrame:
-    """Train algorithms on benchmarks and return one row per benchmark, algorithm and seed.
+    """Train algorithms on benchmarks and return one row per benchmark, algorithm and seed (`Match.frame`); `summary`
+    makes means and intervals of it. What was trained before is not trained again; the cost of the rest is said on
+    stderr before it starts.
 
     algorithms: names with options ("fedprox(mu=0.01)"), or classes of files in the working directory
     ("my_module:FedSlow(lr=0.1)"). on: aliases of `python -m reproduce play --list`, or panels ("fedacs/mnist-static").
@@ -57,11 +59,6 @@ def play(
     data: a folder, a file, a `datasets.Dataset` or `DatasetDict` (`data.userdata.bring`), with `label`, the column
     of labels, in place of the benchmarks' data; without `on`, the plain benchmark of `play.owndata`. model, partition,
     clients: in place of theirs (`owndata.benchmarks`).
-
-    Columns: benchmark, scale, algorithm, lr, seed, metric, value (mean of the last evaluations; NaN if there is none),
-    difference (to the reference), status ("ok", "diverged" or "failed: ..."), edge (the chosen rate is the first or the
-    last of its grid). `summary` makes means and intervals of it. What was trained before is not trained again; the cost
-    of the rest is said on stderr before it starts.
 
     Raises UserError for unknown names, options of a wrong type, an algorithm that does not fit a benchmark, and data
     that are missing; a class of the user's own that raises while it trains is a row with its error.

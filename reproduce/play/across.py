@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pandas as pd
 
 from reproduce.play.names import NAMES
-from reproduce.play.numbers import number, span, table
+from reproduce.play.written import number, span, table
 from reproduce.report import figures
 from reproduce.report.looks import BLUE, DARK, GREY, SKY, VERMILLION
 
@@ -145,20 +145,18 @@ def _box(ax: Axes, matrix: Matrix, cell: Cell, at: tuple[int, int], colours: Any
     """One pair, at (column, row)."""
     from matplotlib.patches import Rectangle
 
-    state, corner = cell["state"], (at[0] - 0.5, at[1] - 0.5)
-    rank = f" ({cell['place']:.0f}{EDGE * cell['edge']})" if state in TRAINED else ""
-    face, strength = "white", 0.0
-    text = {"diverged": f"div.{rank}", "failed": f"failed{rank}"}.get(state, str(state))
-    if state == "refused":
-        text = matrix.number(cell)
-    elif state == "ok":
+    state, strength = cell["state"], math.nan
+    text = {"refused": matrix.number, "diverged": lambda _: "div."}.get(state, lambda _: state)(cell)
+    if state == "ok":
         reference = cell["algorithm"] == matrix.references[cell["benchmark"]]
-        text = (_short(cell, "mean") if reference else _short(cell, "difference", "+")) + rank
-        strength = told(cell)
-        face = "white" if math.isnan(strength) else colours.to_rgba(strength)
+        name, sign = ("mean", "") if reference else ("difference", "+")
+        text, strength = _short(cell[name], cell["metric"], sign), told(cell)
+    if state in TRAINED:
+        text += f" ({cell['place']:.0f}{EDGE * cell['edge']})"
     hatch = {"refused": "/////", "diverged": "xxxxx", "failed": "xxxxx"}.get(state, "")
+    face = "white" if math.isnan(strength) else colours.to_rgba(strength)
     look: dict[str, Any] = {"facecolor": face, "hatch": hatch, "edgecolor": LIGHT if hatch else "white"}
-    ax.add_patch(Rectangle(corner, 1, 1, linewidth=0.5, **look))
+    ax.add_patch(Rectangle((at[0] - 0.5, at[1] - 0.5), 1, 1, linewidth=0.5, **look))
     behind = {"fc": "white", "ec": "none", "pad": 0.6} if hatch else None
     ink = "white" if strength > BORDERS[-2] else "black" if state in TRAINED else GREY
     ax.text(*at, text, ha="center", va="center", fontsize=6, color=ink, bbox=behind, gid=state)
@@ -169,20 +167,18 @@ def told(cell: Cell) -> float:
 
     0 where the seeds agree but for rounding; NaN where there is no interval (one seed).
     """
-    gap, half = cell["difference"], (cell["difference_high"] - cell["difference_low"]) / 2
+    gap = cell["difference"]
+    half = max(cell["difference_high"] - gap, gap - cell["difference_low"])  # one end may be that of the range
+    if math.isnan(half) and cell["seeds"] > 1:
+        half = math.inf if abs(gap) <= 1e-9 * max(1.0, abs(cell["mean"])) else 1e-300
     sign = -1 if cell["metric"] == "distance" else 1
-    if cell["seeds"] > 1 and math.isnan(half):
-        half = 1.0 if abs(gap) <= 1e-9 * max(1.0, abs(cell["mean"])) else 0.0
-    if half == 0:
-        return sign * math.copysign(BORDERS[-1], gap) * 0.999
     return sign * min(max(gap / half, BORDERS[0] * 0.999), BORDERS[-1] * 0.999)
 
 
-def _short(cell: Cell, name: str, sign: str = "") -> str:
-    """The number `name` of a cell in a box: percentages and points to a tenth."""
-    value = round(cell[name], 9) + 0.0
-    text = f"{value:{sign if value else ''}{'.1f' if cell['metric'] == 'accuracy' else '.3g'}}"
-    return text.replace("-", "−")
+def _short(value: float, metric: str, sign: str = "") -> str:
+    """A number in a box: percentages and points to a tenth."""
+    value = round(value, 9) + 0.0
+    return f"{value:{sign if value else ''}{'.1f' if metric == 'accuracy' else '.3g'}}".replace("-", "−")
 
 
 def _frame(ax: Axes, matrix: Matrix) -> None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from reproduce.algorithms.asynchronous import Asynchronous
-from reproduce.algorithms.base import FedAvg, WeightedDraws
+from reproduce.algorithms.base import FedAvg, WeightedDraws, check_range, check_ranges
 from reproduce.algorithms.fedagrac import Constant
 from reproduce.algorithms.sliced import Sliced, common
 from reproduce.clocks.events import Events
@@ -26,7 +25,7 @@ from reproduce.engine.rule import Rule
 from reproduce.errors import UserError, unknown
 from reproduce.papers import PAPERS, artifacts
 from reproduce.play.names import NAMES, Named
-from reproduce.play.specs import MOST, Spec, checked, fields, owned, ranged
+from reproduce.play.specs import Spec, checked, fields, owned, typed
 from reproduce.runs import plan
 from reproduce.systems import System
 
@@ -103,15 +102,15 @@ class Benchmark:
 
         Raises Refused if the parts do not go together; UserError for an unknown algorithm or option.
         """
-        base, algorithm, clock = self._built(spec)
-        algorithm = algorithm if lr is None else replace(algorithm, lr=lr)
-        if not algorithm.lr > 0:
-            raise UserError(f"{spec.text}: the learning rate lr must be positive")
+        with owned(spec.text):
+            base, algorithm, clock = self._built(spec)
+            algorithm = algorithm if lr is None else replace(algorithm, lr=lr)
+            check_ranges(algorithm)
+            if not isinstance(algorithm.rule(), Rule):
+                raise TypeError("`rule` gives a Rule")
         labels: dict[str, Label] = {"benchmark": self.name, "algorithm": spec.text, "lr": float(algorithm.lr)}
         try:
             with owned(spec.text):
-                if not isinstance(algorithm.rule(), Rule):
-                    raise TypeError("`rule` gives a Rule")
                 return Experiment(labels, base.problem, base.system, _fitted(algorithm, base.system), _whole(clock))
         except UserError as error:
             if isinstance(error.__cause__, ValueError):
@@ -120,23 +119,25 @@ class Benchmark:
 
     def _built(self, spec: Spec) -> tuple[Experiment, FedAvg, Any]:
         """The experiment that gives problem and system, the algorithm, the clock."""
-        declared, options = self._declared(spec.name), dict(spec.options)
-        if declared is not None:
-            clock, rest = self._policed(declared.clock, options, spec.text)
+        named = Named(spec.cls) if spec.cls else NAMES.get(spec.name)
+        declared = None if spec.cls else self.own.get(spec.name)
+        if declared and named and not isinstance(declared.clock, Events) and type(declared.algorithm) is not named.cls:
+            declared = None  # the panel calls something else so
+        if declared:
+            clock, options = self._policed(declared.clock, dict(spec.options), spec.text)
             algorithm = declared.algorithm
-            with owned(spec.text):
-                return declared, replace(algorithm, **_given(type(algorithm), rest, spec.text)), clock
-        if spec.cls is None and spec.name not in NAMES:
+            return declared, replace(algorithm, **_given(type(algorithm), options, spec.text)), clock
+        if named is None:
             raise unknown("algorithm", spec.name, {*NAMES, *self.own})
-        named = NAMES[spec.name] if spec.cls is None else Named(spec.cls)
-        clock, rest = self._policed(self._clock(named), {**named.options, **options}, spec.text)
+        clock = self.template.clock
+        if named.policy and isinstance(clock, Events) and type(clock.policy) is not named.policy:
+            clock = replace(clock, policy=named.policy(clock.policy.n))  # type: ignore[call-arg]
+        clock, options = self._policed(clock, {**named.options, **dict(spec.options)}, spec.text)
         cls = Asynchronous if isinstance(clock, Events) and named.cls is FedAvg and named.policy else named.cls
         taken = common(self.template.algorithm)  # over, unless it is given
-        if named.draws and not isinstance(taken["participation"], WeightedDraws):
+        if cls.draws and not isinstance(taken["participation"], WeightedDraws):
             taken["participation"] = WeightedDraws(getattr(taken["participation"], "k", self._present))
-        given = _given(cls, rest, spec.text)
-        with owned(spec.text):
-            return self.template, cls(**{**taken, **given}), clock
+        return self.template, cls(**{**taken, **_given(cls, options, spec.text)}), clock
 
     @property
     def _present(self) -> int:
@@ -145,28 +146,13 @@ class Benchmark:
         clock = self.template.clock
         return min(clock.membership.sizes) if isinstance(clock, Sessions) else int(problem.clients)
 
-    def _declared(self, name: str) -> Experiment | None:
-        """The panel's own experiment of that label, unless the name stands for another class."""
-        found, named = self.own.get(name), NAMES.get(name)
-        if found is None or named is None or isinstance(found.clock, Events):
-            return found
-        return found if type(found.algorithm) is named.cls else None
-
-    def _clock(self, named: Named) -> Any:
-        """The benchmark's clock; that of events with the policy of the algorithm."""
-        clock = self.template.clock
-        if named.policy is None or not isinstance(clock, Events) or isinstance(clock.policy, named.policy):
-            return clock
-        return replace(clock, policy=named.policy(clock.policy.n))  # type: ignore[call-arg]
-
     def _policed(self, clock: Any, options: dict[str, Any], of: str) -> tuple[Any, dict[str, Any]]:
         """The clock with the options that are its policy's, and the other options."""
         if not isinstance(clock, Events):
             return clock, options
         kind = type(clock.policy)
         mine = {k: v for k, v in options.items() if k in fields(kind) and k not in ("n", "selections")}
-        with owned(of):
-            policy: Any = replace(clock.policy, **checked(kind, mine, of))  # type: ignore[type-var]
+        policy: Any = replace(clock.policy, **checked(kind, mine, of))  # type: ignore[type-var]
         return replace(clock, policy=policy), {k: v for k, v in options.items() if k not in mine}
 
 
@@ -175,23 +161,16 @@ def _given(cls: type, options: Mapping[str, Any], of: str) -> dict[str, Any]:
     numbers = dict(options)
     records: dict[str, Any] = {}
     if "calibration" in fields(cls) and "lam" in numbers and "lam" not in fields(cls):
-        records["calibration"] = Constant(_number(of, "lam", numbers.pop("lam")))
+        records["calibration"] = Constant(_number(float, of, "lam", numbers.pop("lam")))
     if "draws" in numbers and "draws" not in fields(cls):
-        records["participation"] = WeightedDraws(_count(of, "draws", numbers.pop("draws")))
+        records["participation"] = WeightedDraws(_number(int, of, "draws", numbers.pop("draws")))
     return {**checked(cls, numbers, of), **records}
 
 
-def _number(of: str, name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
-        raise UserError(f"{of}: {name} is a number, not {value!r}")
-    ranged(name, value, of)
-    return float(value)
-
-
-def _count(of: str, name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
-        raise UserError(f"{of}: {name} is a whole number from 1 to {MOST:,}, not {value!r}")
-    return value
+def _number(kind: type, of: str, name: str, value: Any) -> Any:
+    number = typed(kind, name, value, of)
+    check_range(name, number)
+    return number
 
 
 def _fitted(algorithm: FedAvg, system: Any) -> FedAvg:
@@ -233,20 +212,27 @@ def find(name: str, scale: str) -> Benchmark:
         raise UserError(f"{name} is at {' and '.join(known)} scale; at {scale} scale name a panel, PAPER/PANEL")
     whole, short, rounds = known.get(scale, name).partition("@")
     where, _, wanted = whole.partition(":")
-    panels = _panels(where.partition("/")[0], plan.check_scale(scale))
+    found = _panels(where.partition("/")[0], plan.check_scale(scale))
     if where in NAMES:
         raise UserError(f"{where} is an algorithm, not a benchmark: name it before --on")
     if where in ALIASES:
         clock, panel = find(where, scale).template.clock, ALIASES[where][scale].partition("@")[0]
         cut = f"@{clock.rounds}" if isinstance(clock, Rounds) else ""
         raise UserError(f"{name}: labels and rounds are of a panel, not of an alias: {panel}{cut}")
-    if where not in panels:
-        raise unknown("benchmark", name, [*ALIASES, *panels])
-    experiments = [e for e in panels[where].experiments if _has(e, wanted, name)]
+    if where not in found:
+        raise unknown("benchmark", name, [*ALIASES, *found])
+    experiments = [e for e in found[where].experiments if _has(e, wanted, name)]
     if not experiments:
         raise UserError(f"{name}: no experiment of the panel has these labels")
-    found = replace(_of(name, scale, where, experiments), substitute=panels[where].substitute)
-    return _shortened(found, rounds) if short else found
+    if values := _settings(experiments):
+        said = "; ".join(f"{k} = {' or '.join(v)}" for k, v in values.items())
+        example = ",".join(f"{k}={v[0]}" for k, v in values.items())
+        raise UserError(f"{name} has several settings ({said}): name one, {where}:{example}")
+    own: dict[str, Experiment] = {}
+    for e in experiments:
+        own.setdefault(_label(e), e)
+    benchmark = Benchmark(name, scale, where, own, _reference(experiments), found[where].substitute)
+    return _shortened(benchmark, rounds) if short else benchmark
 
 
 def _shortened(benchmark: Benchmark, rounds: str) -> Benchmark:
@@ -285,19 +271,6 @@ def panels(paper: str, scale: str) -> dict[str, dict[str, list[str]]]:
     if paper not in PAPERS:
         raise unknown("paper", paper, PAPERS)
     return {name: _settings(list(p.experiments)) for name, p in _panels(paper, plan.check_scale(scale)).items()}
-
-
-def _of(name: str, scale: str, panel: str, experiments: list[Experiment]) -> Benchmark:
-    labels = [_label(e) for e in experiments]
-    reference, values = _reference(experiments), _settings(experiments)
-    if values:
-        said = "; ".join(f"{k} = {' or '.join(v)}" for k, v in values.items())
-        example = ",".join(f"{k}={v[0]}" for k, v in values.items())
-        raise UserError(f"{name} has several settings ({said}): name one, {panel}:{example}")
-    own: dict[str, Experiment] = {}
-    for e, label in zip(experiments, labels, strict=True):
-        own.setdefault(label, e)
-    return Benchmark(name, scale, panel, own, reference)
 
 
 def _has(e: Experiment, wanted: str, name: str) -> bool:

@@ -29,10 +29,11 @@ from reproduce.systems import Epochs, System
 CLIENTS, EPOCHS, BATCH, RATE = 20, 2, 16, 0.1
 ROUNDS = {"smoke": 10, "reduced": 50, "paper": 200}
 """The plain benchmark: so many rounds by scale, in which all clients train so many epochs; samples are IID."""
-PARTITIONS = {n: c for n, c in vars(partitions).items() if n in partitions.__all__ and hasattr(c, "split")}
-PARTITIONS = {n: c for n, c in PARTITIONS.items() if dataclasses.is_dataclass(c)} | {
-    "Dirichlet": partitions.DirichletClass
-}
+PARTITIONS: dict[str, Any] = {
+    name: kind
+    for name, kind in vars(partitions).items()
+    if name in partitions.__all__ and hasattr(kind, "split") and dataclasses.is_dataclass(kind)
+} | {"Dirichlet": partitions.DirichletClass}
 COLUMN = "column:"
 
 
@@ -51,6 +52,22 @@ class Own:
         """As it stands in the name of a benchmark."""
         records = [_words(record) for record in (self.model, self.partition) if record is not None]
         return ", ".join(filter(None, [self.name, *records, f"{self.clients} clients" if self.clients else ""]))
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What it gives a problem. What was said of the samples of other data does not hold of these."""
+        given = {"model": self.model, "partition": self.partition, "clients": self.clients, "data": self.data}
+        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if self.data:
+            half = (0.5,) * self.data.shape[0] if len(self.data.shape) == 3 else ()
+            changes |= {"mean": half, "std": half, "pad": 0, "tokenizer": "hashed"}
+            changes |= {"train_samples": 0, "test_samples": 0, "subset_balanced": False}
+            changes |= {} if half else {"augment": "none"}
+        return changes
+
+    @property
+    def note(self) -> str:
+        return self.data.copy.note if self.data else ""
 
 
 def benchmarks(
@@ -134,21 +151,22 @@ def _words(record: Any) -> str:
 
 def _plain(own: Own, scale: str) -> Benchmark:
     """FedAvg on the user's data: the declaration that stands at the top of this file."""
-    assert own.data is not None
-    data, partition, clients = own.data, own.partition or partitions.IID(), own.clients or CLIENTS
-    half = (0.5,) * data.shape[0] if len(data.shape) == 3 else ()
-    model = own.model or small(data)
+    data = own.data
+    assert data is not None
+    filled = replace(
+        own, partition=own.partition or partitions.IID(), clients=own.clients or CLIENTS, model=own.model or small(data)
+    )
     with owned(own.name):
-        problem = Classification(data, model, partition, clients, Shuffled(BATCH), mean=half, std=half)
+        problem = Classification(**filled.fields, batches=Shuffled(BATCH))
     clock = Rounds(ROUNDS[scale])
     template = Experiment({"algorithm": "fedavg"}, problem, System(Epochs(EPOCHS)), FedAvg(RATE), clock)
     said = (
-        f"{own.name}: {data.words}; {_words(partition)} over {clients} clients; {_words(model)}; "
+        f"{own.name}: {data.words}; {_words(filled.partition)} over {filled.clients} clients; {_words(filled.model)}; "
         f"{clock.rounds} rounds of {EPOCHS} epochs, batches of {BATCH}, rate {RATE}"
     )
     title = replace(own, name="").title
     name = f"{own.name} ({title})" if title else own.name
-    return Benchmark(name, scale, own.name, {"fedavg": template}, "fedavg", "; ".join(filter(None, [said, _note(own)])))
+    return Benchmark(name, scale, own.name, {"fedavg": template}, "fedavg", "; ".join(filter(None, [said, own.note])))
 
 
 def small(data: UserData) -> Model:
@@ -159,29 +177,18 @@ def small(data: UserData) -> Model:
     return Softmax(math.prod(data.shape), data.classes)
 
 
-def _note(own: Own) -> str:
-    return own.data.copy.note if own.data else ""
-
-
 def _replaced(benchmark: Benchmark, own: Own) -> Benchmark:
     """The benchmark with what is the user's own, all else as declared; UserError if they do not go together."""
     name = f"{benchmark.name} with {own.title}"
-    changes: dict[str, Any] = {"model": own.model, "partition": own.partition, "clients": own.clients, "data": own.data}
-    changes = {k: v for k, v in changes.items() if v is not None}
-    if own.data:  # what is said of the samples of the benchmark's data does not hold of others
-        half = (0.5,) * own.data.shape[0] if len(own.data.shape) == 3 else ()
-        changes |= {"mean": half, "std": half, "pad": 0, "tokenizer": "hashed"}
-        changes |= {"train_samples": 0, "test_samples": 0, "subset_balanced": False}
-        changes |= {} if half else {"augment": "none"}
     experiments = {}
     for label, e in benchmark.own.items():
         if not isinstance(e.problem, Classification):
             raise UserError(f"{name}: {benchmark.name} has a function and no data to replace")
         try:
-            experiments[label] = replace(e, problem=replace(e.problem, **changes))
+            experiments[label] = replace(e, problem=replace(e.problem, **own.fields))
         except (UserError, ValueError) as error:
             hint = "" if own.model else "; name a network with --model"
             raise UserError(f"{name} cannot be: {error}{hint}") from error
     said = f"with {own.title}" + (f" ({own.data.words})" if own.data else "")
-    words = "; ".join(filter(None, [benchmark.substitute, said, _note(own)]))
+    words = "; ".join(filter(None, [benchmark.substitute, said, own.note]))
     return replace(benchmark, name=name, own=experiments, substitute=words)

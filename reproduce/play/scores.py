@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from reproduce.runs.plan import Job
 
 
+BOUNDS = {"accuracy": (0.0, 100.0), "distance": (0.0, math.inf)}
+"""The smallest and the largest number of each metric."""
+
+
 def curves(job: Job, benchmark: Benchmark) -> pd.DataFrame:
     """seed, round, time, value, status of every evaluation; where models of several sizes are evaluated, their mean."""
     frame = histories.load([(job.panel.name, Path(job.output), "")], job.scale).frame
@@ -42,16 +46,17 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
 
     lr, metric, seeds; mean with its 95 % t-interval low, high; difference to the reference, paired by seed, with
     difference_low, difference_high; rank (1: the best mean); status. Numbers are NaN where a seed has none, intervals
-    also with one seed.
+    also with one seed. An interval ends where the means that are possible end (`BOUNDS`): as nothing lies beyond, it
+    covers the true mean as often as the t-interval.
     """
     rows = []
     for (benchmark, algorithm), runs in frame.groupby(["benchmark", "algorithm"], sort=False):
         status = "; ".join(_counted(runs["status"]))
         edge = "; the best rate is at the edge of its grid" if runs["edge"].any() else ""
-        size = float(runs["value"].abs().max())
-        mean, low, high = _interval(runs["value"].tolist(), size)
-        difference, less, more = _interval(runs["difference"].tolist(), size)
-        one = runs.iloc[0]
+        one, size = runs.iloc[0], float(runs["value"].abs().max())
+        least, most = BOUNDS[one["metric"]]
+        mean, low, high = _interval(runs["value"].tolist(), size, least, most)
+        difference, less, more = _interval(runs["difference"].tolist(), size, least - most, most - least)
         rows.append((benchmark, algorithm, one["lr"], one["metric"], len(runs), mean, low, high, difference, less, more,
                      status + edge))  # fmt: skip
     columns = ["benchmark", "algorithm", "lr", "metric", "seeds", "mean", "low", "high"]
@@ -69,9 +74,13 @@ def _counted(statuses: pd.Series[str]) -> list[str]:
     return [f"{state} ({count} of {len(statuses)})" for state, count in counts.items() if state != "ok"]
 
 
-def _interval(values: Sequence[float], size: float) -> tuple[float, float, float]:
-    """Mean and t-interval, which there is none of if the seeds agree but for rounding of numbers of this size."""
+def _interval(values: Sequence[float], size: float, least: float, most: float) -> tuple[float, float, float]:
+    """Mean and t-interval within [least, most], which there is none of if the seeds agree but for rounding of numbers
+    of this size."""
     if not all(map(math.isfinite, values)):
         return math.nan, math.nan, math.nan
     mean = math.fsum(values) / len(values)
-    return (mean, *(t_interval(values) if max(values) - min(values) > 1e-12 * size else (math.nan, math.nan)))
+    if max(values) - min(values) <= 1e-12 * size:
+        return mean, math.nan, math.nan
+    low, high = t_interval(values)
+    return mean, max(low, least), min(high, most)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from reproduce import files
 from reproduce.play import across
 from reproduce.play.match import Match
-from reproduce.play.numbers import number, span, table
 from reproduce.play.scores import summary
+from reproduce.play.written import number, span, table
 from reproduce.report import captions, figures
 from reproduce.report.entries import scale_line
 from reproduce.runs.results import stamp
@@ -92,6 +95,19 @@ def notes(match: Match) -> list[str]:
 
 def _substitute(benchmark: Benchmark) -> str:
     return f"{benchmark.substitute}." if benchmark.substitute else ""
+
+
+def write(match: Match, frame: pd.DataFrame, output: Path) -> bool:
+    """Write OUTPUT.md, .csv and, if something was trained, .png and .pdf; returns whether that was."""
+    named = output.with_name
+    files.write_text(named(output.name + ".md"), markdown(match, frame))
+    files.write_text(named(output.name + ".csv"), frame.to_csv(index=False, lineterminator="\n"))
+    if not match.provenance():
+        return False
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands for it
+        figures.save(figure(match, frame), output, stamp_text(match))
+    return True
 
 
 def figure(match: Match, frame: pd.DataFrame) -> Figure:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 import dataclasses
 import importlib.util
-import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, NoReturn, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.declare import closure, inputs
@@ -24,6 +24,7 @@ from reproduce.models.network import Network
 LOADED: set[str] = set()
 """Modules of a user's own that were loaded; they are loaded again whenever they are named."""
 Options = tuple[tuple[str, Any], ...]
+PLAIN: Mapping[type, str] = {int: "a whole number", bool: "True or False", str: "a word in quotes"}
 FORM = "write NAME, NAME(number=0.1) or module:Class(number=0.1)"
 
 
@@ -32,7 +33,7 @@ class Spec:
     """A name with the options that were given; cls: the user's own class, None for a name of this package."""
 
     name: str
-    options: tuple[tuple[str, Any], ...] = ()
+    options: Options = ()
     cls: type[FedAvg] | None = None
 
     @property
@@ -49,8 +50,7 @@ def parse(text: str) -> Spec:
     """
     name, options = called(text, "algorithm", FORM)
     module, colon, cls = name.partition(":")
-    with exits():
-        return Spec(name, options, _own_class(module, cls) if colon else None)
+    return Spec(name, options, _own_class(module, cls) if colon else None)
 
 
 def network(text: str) -> Network:
@@ -63,8 +63,7 @@ def network(text: str) -> Network:
     module = name.partition(":")[0]
     if _file(module).is_file():
         _load(module)
-    with exits():
-        return Network(name, options)
+    return Network(name, options)
 
 
 def called(text: str, kind: str, form: str, names: Sequence[str] = ()) -> tuple[str, Options]:
@@ -72,8 +71,6 @@ def called(text: str, kind: str, form: str, names: Sequence[str] = ()) -> tuple[
 
     Raises UserError that says the `form` for a text of another one.
     """
-    if not text.isascii() and text.encode(errors="replace").decode() != text:
-        raise UserError(f"'{text}' is not text in UTF-8")
     parts = re.fullmatch(r"\s*([\w.]+(?::\w+)?)\s*(\(.*\))?\s*", text, flags=re.S)
     if parts is None:
         raise UserError(f"'{text}' names no {kind}: {form}")
@@ -82,22 +79,19 @@ def called(text: str, kind: str, form: str, names: Sequence[str] = ()) -> tuple[
 
 def _options(text: str, arguments: str, names: Sequence[str]) -> Options:
     try:
-        call = ast.parse(f"f{arguments}", mode="eval").body
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or len(call.args) > len(names):
+        call: Any = ast.parse(f"f{arguments}", mode="eval").body
+        given = [*zip(names, call.args, strict=False), *((k.arg, k.value) for k in call.keywords)]
+        found = tuple((name, ast.literal_eval(value)) for name, value in given)
+        hash(found)  # lists are no plain values
+        if len(call.args) > len(names) or not all(name for name, _ in found):
             raise ValueError
-        found = [(name, ast.literal_eval(value)) for name, value in zip(names, call.args, strict=False)]
-        found += [(str(k.arg or ""), ast.literal_eval(k.value)) for k in call.keywords]
-        hash(tuple(found))  # lists are no plain values
-    except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError) as error:
+    except (SyntaxError, AttributeError, TypeError, ValueError, RecursionError, MemoryError) as error:
         raise UserError(f"'{text}': options are name=value, with plain numbers, words in quotes, True or False") from (
             error
         )
-    given = [name for name, _ in found]
-    if not all(given):
-        raise UserError(f"'{text}': options are name=value")
-    if twice := next((name for i, name in enumerate(given) if name in given[:i]), None):
-        raise UserError(f"'{text}': {twice} is given twice")
-    return tuple(found)
+    if twice := [name for name, times in Counter(name for name, _ in found).items() if times > 1]:
+        raise UserError(f"'{text}': {twice[0]} is given twice")
+    return found
 
 
 # --- a user's own class -----------------------------------------------------------------------------------------------
@@ -175,25 +169,9 @@ def words(error: BaseException, *files: Path) -> str:
 # --- options ----------------------------------------------------------------------------------------------------------
 
 
-Fits = Callable[[Any], bool]
-MOST = 10**9
-"""Rounds, samples or clients beyond which a number is a slip."""
-
-
-POSITIVE: tuple[str, Fits] = ("a positive number", lambda x: x > 0)
-NOT_NEGATIVE: tuple[str, Fits] = ("a number from 0 on", lambda x: x >= 0)
-BELOW_ONE: tuple[str, Fits] = ("a number from 0 to below 1", lambda x: 0 <= x < 1)
-COUNT: tuple[str, Fits] = (f"a whole number from 1 to {MOST:,}", lambda x: 1 <= x <= MOST)
-COUNT_OR_NONE: tuple[str, Fits] = (f"a whole number from 0 to {MOST:,}", lambda x: 0 <= x <= MOST)
-RANGES: Mapping[str, tuple[str, Fits]] = {
-    **dict.fromkeys(("lr", "server_lr", "temperature"), POSITIVE),
-    **dict.fromkeys(("mu", "lam", "beta", "kappa", "staleness_power", "distill", "wait"), NOT_NEGATIVE),
-    **dict.fromkeys(("momentum", "decay"), BELOW_ONE),
-    **dict.fromkeys(("cutoff", "expected"), COUNT),
-    **dict.fromkeys(("probe_batch", "from_round"), COUNT_OR_NONE),
-}
-"""What the numbers of this package's algorithms and policies may be, by their names; a user's class that inherits a
-field inherits its range. Words have theirs in their types."""
+def fields(owner: type) -> dict[str, dataclasses.Field[Any]]:
+    """The fields of a record by name."""
+    return {f.name: f for f in dataclasses.fields(owner)}
 
 
 def checked(owner: type, options: Mapping[str, Any], of: str) -> dict[str, Any]:
@@ -201,74 +179,34 @@ def checked(owner: type, options: Mapping[str, Any], of: str) -> dict[str, Any]:
 
     Raises UserError that names the field; `of` is what the options are said to be of.
     """
-    return {name: _value(owner, name, value, of) for name, value in options.items()}
+    return {name: typed(_hint(owner, name, of), name, value, of) for name, value in options.items()}
 
 
-def fields(owner: type) -> dict[str, dataclasses.Field[Any]]:
-    """The fields of a record by name."""
-    return {f.name: f for f in dataclasses.fields(owner)}
-
-
-def _value(owner: type, name: str, value: Any, of: str) -> Any:
+def _hint(owner: type, name: str, of: str) -> Any:
+    """The type of a field; that of its default, if the type is there for checkers only, or for nobody."""
     if name not in fields(owner):
         raise unknown(f"option of {of}", name, fields(owner))
     try:
-        hint = get_type_hints(owner)[name]
-    except (NameError, AttributeError, TypeError, SyntaxError):  # a type that is there for checkers only, or for nobody
-        hint = type(fields(owner)[name].default)
-    wanted = _wanted(hint, value)
-    if wanted:
-        raise UserError(f"{of}: {name} is {wanted}, not {value!r}")
-    declared = next(cls for cls in owner.__mro__ if name in vars(cls).get("__annotations__", {}))
-    if declared.__module__.partition(".")[0] == closure.PACKAGE.name:  # a user's own field may mean something else
-        ranged(name, value, of)
-    return float(value) if hint is float else value
+        return get_type_hints(owner)[name]
+    except (NameError, AttributeError, TypeError, SyntaxError):
+        return type(fields(owner)[name].default)
 
 
-def ranged(name: str, value: Any, of: str) -> None:
-    """Raises UserError if a number of an algorithm or a policy lies where it has no meaning."""
-    wanted, fits = RANGES.get(name, ("", lambda _: True))
-    if not fits(value):
-        raise UserError(f"{of}: {name} is {wanted}, not {value!r}")
-
-
-def _wanted(hint: Any, value: Any) -> str:
-    """What a field of this type takes, if `value` is not that; else ""."""
+def typed(hint: Any, name: str, value: Any, of: str) -> Any:
+    """The value of a field of this type; a whole number where a number is wanted becomes one. Raises UserError."""
+    kind, words = type(value), get_args(hint)
     if get_origin(hint) is Literal:
-        known = get_args(hint)
-        return "" if value in known else f"one of {', '.join(map(repr, known))}"
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if hint is float:
-        return "" if number and abs(value) <= sys.float_info.max else "a number"
-    if hint is int:
-        return "" if number and isinstance(value, int) else "a whole number"
-    if hint is bool:
-        return "" if isinstance(value, bool) else "True or False"
-    if hint is str:
-        return "" if isinstance(value, str) else "a word in quotes"
-    known = (float, int, bool, str, type(None))
-    plain = all(get_origin(kind) in (Literal, tuple) or kind in known for kind in get_args(hint))
-    return "" if get_args(hint) and plain else "a record, which only Python can give"
-
-
-@contextmanager
-def exits() -> Iterator[None]:
-    """Around code that may be a user's: `os._exit` is SystemExit there, which ends in one line.
-
-    Else a command that has done nothing would end in silence, as if all were well. Other processes end as they do.
-    """
-    leave, here = os._exit, os.getpid()
-
-    def said(status: int) -> NoReturn:
-        if os.getpid() != here:
-            leave(status)
-        raise SystemExit(f"os._exit({status})")
-
-    os._exit = said
-    try:
-        yield
-    finally:
-        os._exit = leave
+        fits, wanted = value in words, f"one of {', '.join(map(repr, words))}"
+    elif hint is float:
+        fits, wanted = kind in (int, float) and abs(value) <= sys.float_info.max, "a number"
+    elif hint in PLAIN:
+        fits, wanted = kind is hint, PLAIN[hint]
+    else:
+        plain = all(get_origin(inner) in (Literal, tuple) or inner in (float, type(None), *PLAIN) for inner in words)
+        fits, wanted = bool(words) and plain, "a record, which only Python can give"
+    if not fits:
+        raise UserError(f"{of}: {name} is {wanted}, not {value!r}")
+    return float(value) if hint is float else value
 
 
 @contextmanager

@@ -1,8 +1,10 @@
-"""Seeds and grids as they are written on the command line and in a configuration."""
+"""Numbers as they are written: seeds and grids on the command line; numbers, intervals and tables in print."""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
 
 from reproduce.errors import UserError
 
@@ -29,3 +31,24 @@ def grid(text: str) -> tuple[float, ...]:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise UserError(f"grid '{text}': use numbers and commas, such as 0.1,1,10") from None
+
+
+def number(value: float) -> str:
+    """Two decimals, three digits of what is small; a true minus sign; "" for none."""
+    if math.isnan(value):
+        return ""
+    value = round(value, 9) + 0.0  # sums in another order differ in their last bits
+    text = f"{value:.2f}" if abs(value) >= 1 or value == 0 else f"{value:.3g}"
+    return text.replace("-", "−")
+
+
+def span(low: float, high: float) -> str:
+    """An interval, "" without one."""
+    return "" if math.isnan(low) else f"{number(low)} to {number(high)}"
+
+
+def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a Markdown table; all columns but the first are flush right."""
+    rule = "|" + "|".join([" :--- ", *[" ---: "] * (len(head) - 1)]) + "|"
+    rows = (f"| {' | '.join(c.replace('|', ' ') for c in line)} |" for line in lines)
+    return [f"| {' | '.join(head)} |", rule, *rows]

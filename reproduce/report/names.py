@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from reproduce.report import named
+
 NAMES = {
     "fedavg": "FedAvg", "fedprox": "FedProx", "scaffold": "SCAFFOLD", "fedacg": "FedACG", "moon": "MOON",
     "favano": "FAVANO", "asysg": "AsySG", "fedbuff": "FedBuff", "defedavg_iid": "DeFedAvg-IID",
@@ -40,7 +42,7 @@ def pretty(name: object, names: Mapping[str, str] | None = None) -> str:
     if text in NAMES:
         return NAMES[text]
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)+", text):
-        return text
+        return named.titles().get(text, text) if text.islower() else text
     for ending, unit in UNITS:
         if text.endswith(ending):
             text = text.removesuffix(ending) + unit

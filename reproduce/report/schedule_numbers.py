@@ -159,12 +159,12 @@ def watched(schedule: Schedule, seed: int) -> Ints:
     if not _continues(schedule):
         return np.arange(schedule.clients)
     every = -(-schedule.clients // FOLLOWED)
-    return np.sort(np.argsort(schedule.setup(seed).job_seconds, kind="stable")[every // 2 :: every])
+    return np.sort(np.argsort(schedule.steps * schedule.step_seconds(seed), kind="stable")[every // 2 :: every])
 
 
 def jobs(schedule: Schedule, seed: int, seconds: float) -> Iterator[Jobs]:
     """The jobs that the watched clients start before virtual second `seconds`; one that runs then ends there."""
-    length = np.array(schedule.setup(seed).job_seconds)  # of a whole job of every client
+    length = schedule.steps * schedule.step_seconds(seed)  # of a whole job of every client
     if _continues(schedule):
         told = _followed(schedule, seed, seconds, length[watched(schedule, seed)])
     else:

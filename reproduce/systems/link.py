@@ -82,11 +82,6 @@ class StaticLink(Link):
     step: float = 0.02
     pairing: Pairing = "same"
 
-    def __post_init__(self) -> None:
-        _check_probabilities(self.success)
-        if self.pairing not in ("same", "reverse", "random"):
-            raise ValueError(f"the pairing of links is 'same', 'reverse' or 'random', not '{self.pairing}'")
-
     def failure(self, seed: int, round: int, clients: int) -> np.ndarray:
         position = np.arange(clients)
         if self.pairing == "reverse":

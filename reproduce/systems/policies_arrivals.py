@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Literal
 
-from reproduce.systems.schedule import Aggregation, Policy, Receive, Setup, Simulation, Update, check_repeats
+from reproduce.systems.schedule import Aggregation, Policy, Receive, Simulation, Update, check_repeats
 from reproduce.systems.speeds import Pace
 
 # Order of the events of one instant; starts of jobs come after all of them.
@@ -34,11 +34,6 @@ class DeFedAvgIIDPolicy(Policy):
     download_on_path: bool = False
     receive: Receive = "consume"
 
-    def __post_init__(self) -> None:
-        _check_n(self.n)
-        if self.receive not in ("consume", "keep"):
-            raise ValueError(f"unknown use of the receive buffer '{self.receive}'")
-
     def check(self, clients: int, steps: int, pace: Pace) -> None:
         if self.receive == "consume" and self.n > clients:
             raise ValueError(
@@ -49,23 +44,12 @@ class DeFedAvgIIDPolicy(Policy):
         if self.receive == "keep":
             check_repeats(steps * float(pace.step_seconds(0, clients).min()) + fetch + blocked, pace)
 
-    def start(self, setup: Setup) -> Simulation:
-        return _DeFedAvgIID(self, setup)
-
-
-class _DeFedAvgIID(Simulation):
-    def __init__(self, policy: DeFedAvgIIDPolicy, setup: Setup) -> None:
-        super().__init__(setup)
-        self.policy = policy
-
-    def aggregations(self) -> Iterator[Aggregation]:
-        policy, setup, seconds = self.policy, self.setup, self.setup.job_seconds
+    def aggregations(self, run: Simulation) -> Iterator[Aggregation]:
         # A model is seen by the clients `spread` after the aggregation; a job starts `fetch` after they see it.
-        spread, fetch = (0.0, setup.download) if policy.download_on_path else (setup.download, 0.0)
-        keep = policy.receive == "keep"
-        fetched, started = [-1] * setup.clients, [0] * setup.clients
-        waiting, batch, version, newest = list(range(setup.clients)), [], 0, -1
-        heap: list[tuple[float, int, int, Update | None]] = [(spread, BROADCAST, 0, None)]
+        spread, fetch = (0.0, run.download) if self.download_on_path else (run.download, 0.0)
+        fetched = [-1] * run.clients  # the version that each client trained from last
+        waiting, batch, version, newest = list(range(run.clients)), [], 0, -1
+        heap: list[tuple[float, int, int, Update | None]] = [(spread, BROADCAST, 0, None)]  # time, kind, which, update
         while True:
             now = heap[0][0]
             free: list[int] = []
@@ -73,9 +57,9 @@ class _DeFedAvgIID(Simulation):
                 _, kind, which, update = heappop(heap)
                 if update is not None:
                     batch.append(update)
-                    if policy.block_uplink:
+                    if self.block_uplink:
                         free.append(which)
-                    if len(batch) == policy.n:
+                    if len(batch) == self.n:
                         version += 1
                         heappush(heap, (now + spread, BROADCAST, version, None))
                         yield Aggregation(version - 1, now, tuple(batch))
@@ -87,17 +71,12 @@ class _DeFedAvgIID(Simulation):
                     free += waiting
                     waiting = []
             for client in free:
-                if newest > fetched[client] or keep:
-                    start = now + fetch
-                    end = start + seconds[client]
-                    arrival = end + setup.upload
-                    update = Update(client, started[client], newest, setup.steps, start, end, arrival, 1 / policy.n)
-                    heappush(heap, (arrival, ARRIVAL, client, update))
-                    if not policy.block_uplink:
-                        heappush(heap, (end, COMPLETION, client, None))
-                    self.note(client, started[client], newest, start, end, arrival)
+                if newest > fetched[client] or self.receive == "keep":
                     fetched[client] = newest
-                    started[client] += 1
+                    update = run.train(client, newest, now + fetch, 1 / self.n)
+                    heappush(heap, (update.arrival, ARRIVAL, client, update))
+                    if not self.block_uplink:
+                        heappush(heap, (update.end, COMPLETION, client, None))
                 else:
                     waiting.append(client)
 
@@ -113,59 +92,24 @@ class FedBuffPolicy(Policy):
     n: int
     concurrency: Concurrency = "N"
 
-    def __post_init__(self) -> None:
-        _check_n(self.n)
-        _check_concurrency(self.concurrency)
-
     def check(self, clients: int, steps: int, pace: Pace) -> None:
-        _check_enough(self.n, self.concurrency, clients)
+        if self.concurrency == "n" and self.n > clients:
+            raise ValueError(f"{self.n} of {clients} clients cannot work at a time")
 
-    def start(self, setup: Setup) -> Simulation:
-        return _Pull(setup, self.n, self.n if self.concurrency == "n" else setup.clients)
+    def aggregations(self, run: Simulation) -> Iterator[Aggregation]:
+        working = self.n if self.concurrency == "n" else run.clients
+        order = run.rng.permutation(run.clients).tolist() if working < run.clients else list(range(run.clients))
+        resting, batch, version = order[working:], [], 0
+        heap: list[tuple[float, int, Update]] = []
 
+        def dispatch(client: int, now: float) -> None:
+            update = run.train(client, version, now + run.download, 1 / self.n)
+            heappush(heap, (update.arrival, client, update))
 
-@dataclass(frozen=True)
-class AsySGPolicy(Policy):
-    """Asynchronous stochastic gradient (AsySG-con, Lian et al.): as FedBuff with one gradient per job."""
-
-    n: int
-    concurrency: Concurrency = "n"
-
-    def __post_init__(self) -> None:
-        _check_n(self.n)
-        _check_concurrency(self.concurrency)
-
-    def check(self, clients: int, steps: int, pace: Pace) -> None:
-        if steps != 1:
-            raise ValueError(f"asysg computes one gradient per job: its clock has steps=1, not {steps}")
-        _check_enough(self.n, self.concurrency, clients)
-
-    def start(self, setup: Setup) -> Simulation:
-        return _Pull(setup, self.n, self.n if self.concurrency == "n" else setup.clients)
-
-
-class _Pull(Simulation):
-    """`concurrency` clients in a cycle of download, job and upload; aggregation of every n arrivals."""
-
-    def __init__(self, setup: Setup, n: int, concurrency: int) -> None:
-        super().__init__(setup)
-        self.n = n
-        self.concurrency = concurrency
-        self.seconds = setup.job_seconds
-        self.started = [0] * setup.clients
-        self.heap: list[tuple[float, int, Update]] = []
-
-    def aggregations(self) -> Iterator[Aggregation]:
-        batch, version = [], 0
-        if self.concurrency < self.setup.clients:
-            order = self.setup.rng.permutation(self.setup.clients).tolist()
-        else:
-            order = list(range(self.setup.clients))
-        resting = order[self.concurrency :]
-        for client in order[: self.concurrency]:
-            self._dispatch(client, 0.0, version)
+        for client in order[:working]:
+            dispatch(client, 0.0)
         while True:
-            now, client, update = heappop(self.heap)
+            now, client, update = heappop(heap)
             batch.append(update)
             if len(batch) == self.n:
                 yield Aggregation(version, now, tuple(batch))
@@ -173,32 +117,19 @@ class _Pull(Simulation):
                 version += 1
             if resting:
                 resting.append(client)
-                place = int(self.setup.rng.integers(len(resting)))
+                place = int(run.rng.integers(len(resting)))
                 resting[place], resting[-1] = resting[-1], resting[place]
                 client = resting.pop()
-            self._dispatch(client, now, version)
-
-    def _dispatch(self, client: int, now: float, version: int) -> None:
-        start = now + self.setup.download
-        end = start + self.seconds[client]
-        arrival = end + self.setup.upload
-        job = self.started[client]
-        update = Update(client, job, version, self.setup.steps, start, end, arrival, 1 / self.n)
-        heappush(self.heap, (arrival, client, update))
-        self.note(client, job, version, start, end, arrival)
-        self.started[client] += 1
+            dispatch(client, now)
 
 
-def _check_n(n: int) -> None:
-    if n < 1:
-        raise ValueError(f"an aggregation needs at least 1 update, not {n}")
+@dataclass(frozen=True)
+class AsySGPolicy(FedBuffPolicy):
+    """Asynchronous stochastic gradient (AsySG-con, Lian et al.): as FedBuff with one gradient per job."""
 
+    concurrency: Concurrency = "n"
 
-def _check_concurrency(concurrency: str) -> None:
-    if concurrency not in ("n", "N"):
-        raise ValueError(f"the concurrency is 'n' or 'N', not '{concurrency}'")
-
-
-def _check_enough(n: int, concurrency: Concurrency, clients: int) -> None:
-    if concurrency == "n" and n > clients:
-        raise ValueError(f"{n} of {clients} clients cannot work at a time")
+    def check(self, clients: int, steps: int, pace: Pace) -> None:
+        if steps != 1:
+            raise ValueError(f"asysg computes one gradient per job: its clock has steps=1, not {steps}")
+        super().check(clients, steps, pace)

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reproduce.declare.experiment import check_values
 from reproduce.systems.speeds import LONGEST, Pace
 
 Floats = NDArray[np.float64]
@@ -30,32 +32,11 @@ Receive = Literal["consume", "keep"]
 
 BRIEFEST = 1e-9
 """Seconds that a step or a transfer takes at least, if any: to float64 time, far shorter ones add nothing."""
-REPEATS = 10_000
-"""Jobs that a client which never waits may do in the time of a download and an upload; each of them is simulated."""
-
-
-ROUNDS = 10**6
-"""Rounds of the server that may go by while a client does one job; each of them is simulated."""
+REPEATS, ROUNDS = 10_000, 10**6
+"""What is simulated one by one, at most: jobs that a client which never waits does in the time of a download and an
+upload; rounds of a server which never waits in the time of a client's job."""
 MOST_CLIENTS, MOST_STEPS = 10**6, 10**9
 """Clients, or clients drawn, and local steps beyond which a number is a slip."""
-
-
-def check_rounds(seconds: float, longest: float) -> None:
-    """Raise ValueError if the server does not wait for clients, and has too many rounds of `seconds` in a job."""
-    if longest > ROUNDS * seconds:
-        raise ValueError(
-            f"the server's rounds take {seconds:g} s, and a client's job {longest:g} s, more than {ROUNDS:,} rounds: "
-            "use shorter jobs, or transfers that take longer"
-        )
-
-
-def check_repeats(seconds: float, pace: Pace) -> None:
-    """Raise ValueError if jobs that follow one another every `seconds` are too many to simulate."""
-    if REPEATS * seconds <= pace.upload + pace.download:
-        raise ValueError(
-            f"a client that keeps training from the same model would finish more than {REPEATS:,} jobs, {seconds:g} s "
-            'each, while a model is sent to it and back: use longer jobs, or receive="consume"'
-        )
 
 
 class Update(NamedTuple):
@@ -130,33 +111,27 @@ class Timeline:
         return 1.0 - busy / (self.clients * self.horizon)
 
 
-@dataclass(frozen=True)
-class Setup:
-    """The numbers of one run that a policy simulates: clients, steps per job, seconds, and the sampling stream."""
+class Simulation:
+    """One run of a policy: its numbers, its draws, how many jobs each client began; a log of the jobs, if asked for."""
 
-    clients: int
-    steps: int
-    step_seconds: list[float]
-    upload: float
-    download: float
-    rng: np.random.Generator
-    record: bool
+    def __init__(self, schedule: Schedule, seed: int, record: bool = False) -> None:
+        self.clients, self.steps = schedule.clients, schedule.steps
+        self.step_seconds: list[float] = schedule.step_seconds(seed).tolist()
+        self.job_seconds = [self.steps * seconds for seconds in self.step_seconds]
+        self.upload, self.download = schedule.pace.upload, schedule.pace.download
+        self.rng = np.random.default_rng([seed, SAMPLING_STREAM])
+        self.started = [0] * self.clients
+        self.log: dict[tuple[int, int], tuple[int, float, float, float, float]] | None = {} if record else None
+        self.catch_up: Callable[[float], object] = lambda horizon: None
+        """Notes the jobs up to a horizon that the policy has not looked at yet."""
 
-    @property
-    def job_seconds(self) -> list[float]:
-        return [self.steps * seconds for seconds in self.step_seconds]
-
-
-class Simulation(ABC):
-    """One run of a policy; `log` keeps its jobs if the set-up says so."""
-
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
-        self.log: list[tuple[int, int, int, float, float, float, float]] = []
-
-    @abstractmethod
-    def aggregations(self) -> Iterator[Aggregation]:
-        """The aggregations in order, without end."""
+    def train(self, client: int, version: int, start: float, weight: float) -> Update:
+        """The client's next job, which it uploads as soon as it ends."""
+        job, end = self.started[client], start + self.job_seconds[client]
+        arrival = end + self.upload
+        self.started[client] += 1
+        self.note(client, job, version, start, end, arrival)
+        return Update(client, job, version, self.steps, start, end, arrival, weight)
 
     def note(
         self,
@@ -168,15 +143,16 @@ class Simulation(ABC):
         arrival: float = math.inf,
         overwritten: float = math.inf,
     ) -> None:
-        """Log a job, with the seconds at which its update arrives or is overwritten."""
-        if self.setup.record:
-            self.log.append((client, job, version, start, end, arrival, overwritten))
+        """Log a job, in place of what was known of it; when its update arrives or is overwritten, in seconds."""
+        if self.log is not None:
+            self.log[client, job] = (version, start, end, arrival, overwritten)
 
     def jobs(self, horizon: float) -> tuple[ClientJob, ...]:
         """The jobs started before `horizon`, as they stood then; the aggregations must have been drawn up to there."""
+        self.catch_up(horizon)
         return tuple(
-            ClientJob(client, job, version, start, end, arrival if arrival <= horizon else None, overwritten <= horizon)
-            for client, job, version, start, end, arrival, overwritten in sorted(self.log)
+            ClientJob(*key, version, start, end, arrival if arrival <= horizon else None, overwritten <= horizon)
+            for key, (version, start, end, arrival, overwritten) in sorted((self.log or {}).items())
             if start < horizon
         )
 
@@ -191,8 +167,26 @@ class Policy(ABC):
         """Raise ValueError if the policy cannot run with so many clients and local steps at this pace."""
 
     @abstractmethod
-    def start(self, setup: Setup) -> Simulation:
-        """A run of this policy."""
+    def aggregations(self, run: Simulation) -> Iterator[Aggregation]:
+        """The aggregations of a run in order, without end."""
+
+
+def check_rounds(seconds: float, longest: float) -> None:
+    """Raise ValueError if a server that waits for nobody has too many rounds of `seconds` in a client's longest job."""
+    if longest > ROUNDS * seconds:
+        raise ValueError(
+            f"the server's rounds take {seconds:g} s, and a client's job {longest:g} s, more than {ROUNDS:,} rounds: "
+            "use shorter jobs, or transfers that take longer"
+        )
+
+
+def check_repeats(seconds: float, pace: Pace) -> None:
+    """Raise ValueError if jobs that follow one another every `seconds` are too many to simulate."""
+    if REPEATS * seconds <= pace.upload + pace.download:
+        raise ValueError(
+            f"a client that keeps training from the same model would finish more than {REPEATS:,} jobs, {seconds:g} s "
+            'each, while a model is sent to it and back: use longer jobs, or receive="consume"'
+        )
 
 
 def check_length(aggregations: int | None, horizon: float | None) -> None:
@@ -213,18 +207,27 @@ class Schedule:
     pace: Pace
 
     def __post_init__(self) -> None:
+        check_values(self)
         if not (1 <= self.clients <= MOST_CLIENTS and 1 <= self.steps <= MOST_STEPS):
             raise ValueError(
                 f"a schedule needs 1 to {MOST_CLIENTS:,} clients and 1 to {MOST_STEPS:,} steps, "
                 f"not {self.clients} and {self.steps}"
             )
-        if self.policy.n > MOST_CLIENTS:
-            raise ValueError(f"at most {MOST_CLIENTS:,} clients are drawn, not {self.policy.n}")
-        taken = np.append(self._step_seconds(0), [self.pace.upload, self.pace.download])
+        if not 1 <= self.policy.n <= MOST_CLIENTS:
+            raise ValueError(f"1 to {MOST_CLIENTS:,} clients are drawn or heard at a time, not {self.policy.n}")
+        taken = np.append(self.step_seconds(0), [self.pace.upload, self.pace.download])
         shortest = float(taken[taken > 0].min())
         if shortest < BRIEFEST:
             raise ValueError(f"steps and transfers take no time or {BRIEFEST:g} seconds at least, not {shortest:g}")
         self.policy.check(self.clients, self.steps, self.pace)
+
+    def step_seconds(self, seed: int) -> Floats:
+        """Seconds of a step of every client (clients,). ValueError if the longest job is too long."""
+        found = self.pace.step_seconds(seed, self.clients)
+        longest = self.steps * float(found.max())
+        if longest > LONGEST:
+            raise ValueError(f"a client's job takes {LONGEST:g} seconds at most, not {longest:g}")
+        return found
 
     def simulate(self, seed: int, aggregations: int | None = None, horizon: float | None = None) -> list[Aggregation]:
         """The first `aggregations`, or those up to `horizon` virtual seconds inclusive, whichever are fewer."""
@@ -233,42 +236,19 @@ class Schedule:
     def stream(self, seed: int, aggregations: int | None = None, horizon: float | None = None) -> Iterator[Aggregation]:
         """As `simulate`, one after the other."""
         check_length(aggregations, horizon)
-        return _drawn(self.policy.start(self.setup(seed)), aggregations, horizon)
+        return self._drawn(Simulation(self, seed), aggregations, horizon)
 
     def timeline(self, seed: int, aggregations: int | None = None, horizon: float | None = None) -> Timeline:
         """As `simulate`, with all jobs. Without a horizon the timeline ends with the last aggregation."""
-        simulation = self.policy.start(self.setup(seed, record=True))
         check_length(aggregations, horizon)
-        drawn = list(_drawn(simulation, aggregations, horizon))
+        run = Simulation(self, seed, record=True)
+        drawn = list(self._drawn(run, aggregations, horizon))
         complete = aggregations is not None and len(drawn) == aggregations
         end = drawn[-1].time if complete or horizon is None else horizon
-        return Timeline(self.clients, end, tuple(drawn), simulation.jobs(end))
+        return Timeline(self.clients, end, tuple(drawn), run.jobs(end))
 
-    def _step_seconds(self, seed: int) -> Floats:
-        """Seconds of a step of every client (clients,). ValueError if the longest job is too long."""
-        found = self.pace.step_seconds(seed, self.clients)
-        longest = self.steps * float(found.max())
-        if longest > LONGEST:
-            raise ValueError(f"a client's job takes {LONGEST:g} seconds at most, not {longest:g}")
-        return found
-
-    def setup(self, seed: int, record: bool = False) -> Setup:
-        """The numbers of the run with this seed."""
-        return Setup(
-            clients=self.clients,
-            steps=self.steps,
-            step_seconds=self._step_seconds(seed).tolist(),
-            upload=self.pace.upload,
-            download=self.pace.download,
-            rng=np.random.default_rng([seed, SAMPLING_STREAM]),
-            record=record,
-        )
-
-
-def _drawn(simulation: Simulation, aggregations: int | None, horizon: float | None) -> Iterator[Aggregation]:
-    for count, aggregation in enumerate(simulation.aggregations(), start=1):
-        if horizon is not None and aggregation.time > horizon:
-            return
-        yield aggregation
-        if count == aggregations:
-            return
+    def _drawn(self, run: Simulation, aggregations: int | None, horizon: float | None) -> Iterator[Aggregation]:
+        for aggregation in islice(self.policy.aggregations(run), aggregations):
+            if horizon is not None and aggregation.time > horizon:
+                return
+            yield aggregation

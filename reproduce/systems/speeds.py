@@ -9,8 +9,6 @@ from typing import Literal
 import numpy as np
 
 SPEED_STREAM = 11  # numpy.random.default_rng([seed, SPEED_STREAM]); 12 is the sampling of clients
-
-
 LONGEST = 1e12
 """Seconds, 32,000 years, beyond which a duration is a slip; slow-down factors have the same bound. Sums and products of
 a schedule are finite then."""
@@ -42,8 +40,6 @@ class UniformSlowdown(Speeds):
                 f"slow-down factors need 0 < low <= high, within {1 / LONGEST:g} and {LONGEST:g}, "
                 f"not {self.low} and {self.high}"
             )
-        if self.model not in ("slowdown", "rate"):
-            raise ValueError(f"the speed model is 'slowdown' or 'rate', not '{self.model}'")
 
     def slowdowns(self, seed: int, clients: int) -> np.ndarray:
         drawn = np.random.default_rng([seed, SPEED_STREAM]).uniform(self.low, self.high, clients)

@@ -18,8 +18,6 @@ from reproduce.streams import per_client
 
 Unit = Literal["steps", "epochs"]
 Mode = Literal["fixed", "random"]
-
-
 MOST = 10**9
 """Steps or epochs beyond which an amount of work is a slip."""
 
@@ -71,7 +69,6 @@ class PerClient(Work):
 
     def __post_init__(self) -> None:
         _check_amounts(*self.values)
-        _check_unit(self.unit)
 
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
         if clients != len(self.values):
@@ -91,10 +88,8 @@ class Linear(Work):
     unit: Unit = "epochs"
 
     def __post_init__(self) -> None:
-        _check_amounts(self.first)
-        if not -MOST <= self.step <= MOST:
-            raise ValueError(f"linear work grows by whole numbers up to {MOST:,}, not {self.step}")
-        _check_unit(self.unit)
+        if not -MOST <= self.step <= MOST or not 1 <= self.first <= MOST:
+            raise ValueError(f"linear work begins and grows by whole numbers up to {MOST:,}: {self.first}, {self.step}")
 
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
         values = self.first + self.step * np.arange(clients, dtype=np.int64)
@@ -118,7 +113,6 @@ class Halves(Work):
     def __post_init__(self) -> None:
         for low, high in (self.first, self.second):
             _check_range(low, high)
-        _check_unit(self.unit)
 
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
         slow = np.arange(clients) < clients // 2
@@ -148,13 +142,11 @@ class Gaussian(Work):
             raise ValueError(
                 f"Gaussian work needs mean >= 1 and variance >= 0, up to {MOST:,}, not {self.mean} and {self.variance}"
             )
-        _check_mode(self.mode)
 
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
         if self.variance == 0:
             return np.full(clients, max(1, int(self.mean)), dtype=np.int64)
-        at = 0 if self.mode == "fixed" else round
-        x = _published("normal", self.mean, self.variance**0.5, clients, _enough(at))[:, at]
+        x = _published("normal", self.mean, self.variance**0.5, clients, self.mode, round)
         return np.maximum(1, np.abs(x).astype(np.int64))
 
 
@@ -169,11 +161,9 @@ class Uniform(Work):
 
     def __post_init__(self) -> None:
         _check_range(self.low, self.high)
-        _check_mode(self.mode)
 
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
-        at = 0 if self.mode == "fixed" else round
-        return _published("randint", self.low, self.high + 1, clients, _enough(at))[:, at].astype(np.int64)
+        return _published("randint", self.low, self.high + 1, clients, self.mode, round).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -199,7 +189,8 @@ class DeviceClasses(Work):
 
     def amounts(self, seed: int, round: int, clients: int) -> np.ndarray:
         values = np.full(clients, self.base, dtype=np.int64)
-        values[-1:] = max(1, _nearest(self.utilisation * self.ratio * self.base))
+        # The nearest whole number, halves upwards (to within rounding errors of the product).
+        values[-1:] = max(1, int(np.rint(self.utilisation * self.ratio * self.base + 1e-9)))
         return values
 
 
@@ -213,30 +204,18 @@ DEVICE_RATIOS: dict[str, dict[str, float]] = {
 }
 
 
-@cache
-def _published_seed(client: int) -> int:
-    return int(np.random.RandomState(42 * client).randint(12345))
-
-
-def _published_stream(client: int) -> np.random.RandomState:
-    """The legacy generator of FedaGrac's code for `client` (counted from 1): seeded by the first draw of seed 42 i."""
-    return np.random.RandomState(_published_seed(client))
+def _published(method: str, a: float, b: float, clients: int, mode: Mode, round: int) -> np.ndarray:
+    """What `RandomState.<method>(a, b)` gives every client in a round [clients]."""
+    at = 0 if mode == "fixed" else round
+    return _first(method, a, b, clients, 1 << at.bit_length())[:, at]  # a power of two: rounds share few arrays
 
 
 @cache
-def _published(method: str, a: float, b: float, clients: int, draws: int) -> np.ndarray:
-    """The first draws of `RandomState.<method>(a, b)` of every client [clients, draws]."""
-    return np.array([getattr(_published_stream(m + 1), method)(a, b, draws) for m in range(clients)])
-
-
-def _enough(index: int) -> int:
-    """A power of two above `index`: all rounds of a run share few arrays."""
-    return 1 << index.bit_length()
-
-
-def _nearest(x: float) -> int:
-    """The nearest whole number, halves upwards (to within rounding errors of the product)."""
-    return round(x + 1e-9)
+def _first(method: str, a: float, b: float, clients: int, draws: int) -> np.ndarray:
+    """The first draws of every client [clients, draws], as in FedaGrac's code: client i = 1, 2, ... has the legacy
+    generator that is seeded by the first draw of seed 42 i."""
+    seeds = [np.random.RandomState(42 * i).randint(12345) for i in range(1, clients + 1)]
+    return np.array([getattr(np.random.RandomState(seed), method)(a, b, draws) for seed in seeds])
 
 
 def _check_amounts(*values: int) -> None:
@@ -248,13 +227,3 @@ def _check_range(low: int, high: int) -> None:
     _check_amounts(low, high)
     if low > high:
         raise ValueError(f"the range of work {low}..{high} is empty")
-
-
-def _check_unit(unit: str) -> None:
-    if unit not in ("steps", "epochs"):
-        raise ValueError(f"work is counted in 'steps' or 'epochs', not '{unit}'")
-
-
-def _check_mode(mode: str) -> None:
-    if mode not in ("fixed", "random"):
-        raise ValueError(f"the mode of drawing work is 'fixed' or 'random', not '{mode}'")
