@@ -10,7 +10,7 @@ from reproduce.algorithms.base import WeightedDraws
 from reproduce.algorithms.calibration import Calibration
 from reproduce.algorithms.solvers import FadingFedAvg
 from reproduce.declare.experiment import Experiment, Label, Panel
-from reproduce.papers.fedacs import runs
+from reproduce.papers.fedacs import runs, settings
 from reproduce.partitions.named import ClassPerClient, DirichletClass, DirichletClient
 from reproduce.systems import System
 
@@ -77,51 +77,36 @@ CHOICES = (
 BRIEF = tuple(c for c in CHOICES if c.brief)
 STEEP = tuple(c for c in CHOICES if c.heard or c.answer in (DEFAULT, "4 x", "1/10"))
 """What may explain that FedNova learns nothing on the network."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A data set that is asked: under these choices, with these algorithms. part: of the panel's name, where a data set
-    is asked twice."""
-
-    setting: runs.NetworkSetting
-    algorithms: tuple[str, ...] = ("fedacs", "fedavg", "ca_fedavg", "fednova")
-    choices: tuple[Choice, ...] = CHOICES
-    part: str = ""
-
-
-LONGER = replace(
-    runs.SMALL_MNIST,
-    rounds=200,
-    seeds=(0, 1),
-    substitute="MNIST: 3,000 training images, batches of 32, 200 rounds, rate 0.005",
-)
-"""The network needs more than the 60 rounds of the other reduced panels."""
-ASKED = {
-    "paper": (Asked(runs.MNIST),),
+FOUR = ("fedacs", "fedavg", "ca_fedavg", "fednova")
+ASKED: dict[str, tuple[tuple[settings.NetworkSetting, tuple[str, ...], tuple[Choice, ...], str], ...]] = {
+    "paper": ((settings.MNIST, FOUR, CHOICES, ""),),
     "reduced": (
-        Asked(runs.SMALL_FASHION),
-        Asked(LONGER, ("fedacs", "fedavg"), BRIEF),
-        Asked(LONGER, FEDNOVA, STEEP, "-fednova"),
+        (settings.SMALL_FASHION, FOUR, CHOICES, ""),
+        (settings.LONGER_MNIST, ("fedacs", "fedavg"), BRIEF, ""),
+        (settings.LONGER_MNIST, FEDNOVA, STEEP, "-fednova"),
     ),
-    "smoke": (Asked(runs.BLOBS, ("fedacs", "fedavg")), Asked(runs.BLOBS, FEDNOVA, STEEP, "-fednova")),
+    "smoke": (
+        (settings.BLOBS, ("fedacs", "fedavg"), CHOICES, ""),
+        (settings.BLOBS, FEDNOVA, STEEP, "-fednova"),
+    ),
 }
+"""Data set, algorithms, choices, and the end of the panel's name where a data set is asked twice."""
 
 
 def panels(scale: str) -> tuple[Panel, ...]:
     """One per data set, and the local solver that decays in Fig. 4."""
-    return (*map(panel, ASKED[scale]), decays(scale))
+    found = [
+        Panel(
+            f"sensitivity-{setting.name.replace('_', '-')}{part}",
+            tuple(e for choice in choices for e in varied(choice, setting, algorithms)),
+            setting.seeds, setting.substitute,
+        )
+        for setting, algorithms, choices, part in ASKED[scale]
+    ]  # fmt: skip
+    return (*found, decays(scale))
 
 
-def panel(asked: Asked) -> Panel:
-    """Every choice on one data set."""
-    setting = asked.setting
-    experiments = tuple(e for choice in asked.choices for e in varied(choice, setting, asked.algorithms))
-    name = f"sensitivity-{setting.name.replace('_', '-')}{asked.part}"
-    return Panel(name, experiments, setting.seeds, setting.substitute)
-
-
-def varied(choice: Choice, setting: runs.NetworkSetting, algorithms: tuple[str, ...]) -> Iterator[Experiment]:
+def varied(choice: Choice, setting: settings.NetworkSetting, algorithms: tuple[str, ...]) -> Iterator[Experiment]:
     """The algorithms under one choice."""
     rate = choice.rate * setting.rate
     found = runs.benchmarks(rate, setting.draws, choice.calibration, probe_batch=setting.batch)
@@ -132,29 +117,29 @@ def varied(choice: Choice, setting: runs.NetworkSetting, algorithms: tuple[str, 
         algorithm: Any = found[name]
         if choice.heard:
             algorithm = replace(algorithm, effective_steps="received")
-        e = runs.experiment(setting, choice.system, runs.ONE_CLASS, name, algorithm)
-        problem: Any = e.problem
-        yield Experiment(
-            {**asked, "algorithm": name, "tail": setting.tail},
-            replace(problem, partition=choice.partition),
-            SYSTEMS[choice.change](e.system),
-            e.algorithm,
-            replace(e.clock, rounds=round(choice.rounds * setting.rounds), by_class=False, work=False),
+        e: Any = runs.experiment(setting, choice.system, settings.ONE_CLASS, name, algorithm)
+        yield replace(
+            e,
+            labels={**asked, "algorithm": name, "tail": setting.tail},
+            problem=replace(e.problem, partition=choice.partition),
+            system=SYSTEMS[choice.change](e.system),
+            clock=replace(e.clock, rounds=round(choice.rounds * setting.rounds), by_class=False, work=False),
         )
 
 
 def decays(scale: str) -> Panel:
     """The two readings of the 'decay rate' of Fig. 4, in its system of unequal clients."""
-    toy = runs.TOYS[scale]["fig4"]
-    solvers = runs.solvers(0.001, toy.draws)
+    toy = settings.TOYS[scale]["fig4"]
+    known = runs.solvers(toy.draws)
+    fading = FadingFedAvg(settings.RATES["fig4"], WeightedDraws(toy.draws), decay=0.005)
     answers = {
-        "fedavg_sgd": ("no decay", solvers["fedavg_sgd"]),
-        "fedavg_decay_sgd": ("0.5 % per local step", solvers["fedavg_decay_sgd"]),
-        "fedavg_fading_sgd": ("0.5 % per round", FadingFedAvg(0.001, WeightedDraws(toy.draws), decay=0.005)),
+        "fedavg_sgd": ("no decay", known["fedavg_sgd"]),
+        "fedavg_decay_sgd": ("0.5 % per local step", known["fedavg_decay_sgd"]),
+        "fedavg_fading_sgd": ("0.5 % per round", fading),
     }
     labels: dict[str, Label] = {"dataset": "quadratic", "question": "decay of the rate"}
     chosen = [
-        ({**labels, "answer": answer, "algorithm": name}, runs.FIG4_SYSTEMS["middle"], solver)
+        ({**labels, "answer": answer, "algorithm": name}, settings.FIG4_SYSTEMS["middle"], solver)
         for name, (answer, solver) in answers.items()
     ]
-    return replace(toy, clock=replace(toy.clock, trace=0), substitute="").panel("sensitivity-decay", chosen)
+    return runs.toys(replace(toy, clock=replace(toy.clock, trace=0), substitute=""), "sensitivity-decay", chosen)
