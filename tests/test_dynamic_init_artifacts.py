@@ -15,7 +15,7 @@ from reproduce.declare.artifact import printed
 from reproduce.declare.experiment import COLUMNS, Experiment, Panel
 from reproduce.papers import artifacts
 from reproduce.papers.dynamic_init import measures, pictures, runs
-from reproduce.papers.dynamic_init.scales import FASHION, GAUSSIAN, MNIST, NEWS, SCALES, SVHN, SessionData
+from reproduce.papers.dynamic_init.settings import FASHION, GAUSSIAN, MNIST, NEWS, SCALES, SVHN, SessionData
 from reproduce.report import figures, measuring
 from reproduce.report.histories import Histories
 from reproduce.runs import plan

@@ -12,7 +12,7 @@ from reproduce.algorithms.session_starts import Proposed
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.models.declared import NormConvNet
 from reproduce.papers.dynamic_init import runs
-from reproduce.papers.dynamic_init.scales import FASHION, GAUSSIAN, SCALES, SessionData, SessionScale
+from reproduce.papers.dynamic_init.settings import FASHION, GAUSSIAN, SCALES, SessionData, SessionScale
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,7 @@ CHOICES = (
     Choice("with control variates", "scaffold", "previous", standard=True),
     Choice("with control variates", "scaffold", "average", standard=True),
 )
-ROWS = tuple(
-    {"dataset": dataset, "label_overlap": "0.0", "dirichlet_alpha": "0.3", "num_clients": "20"}
-    for dataset in ("mnist", "fashion_mnist")
-)
+DATASETS, ROW = ("mnist", "fashion_mnist"), {"label_overlap": "0.0", "dirichlet_alpha": "0.3", "num_clients": "20"}
 """The settings of Table 3 in which the readings are compared."""
 ONCE = "one forward pass a step, as in MOON's own code"
 TWICE = "a second forward pass in training mode, as in the code"
@@ -82,24 +79,20 @@ RUNNING = {
 def sensitivity(scale: str) -> tuple[Panel, ...]:
     """One panel per data set, and one of a network with running statistics, which the linear models do not have."""
     here = SCALES[scale]
-    found: dict[str, Panel] = {}
-    for row in ROWS:
-        data = here.data[row["dataset"]]
-        found.setdefault(data.name, _panel("sensitivity", row, data, CHOICES, here))
-    moon = (_panel("moon", ROWS[0], RUNNING[scale], MOON, here),) if scale in RUNNING else ()
-    return (*found.values(), *moon)
+    data = {here.data[name].name: here.data[name] for name in DATASETS}  # one may stand for both
+    moon = (_panel("moon", RUNNING[scale], MOON, here),) if scale in RUNNING else ()
+    return (*(_panel("sensitivity", d, CHOICES, here) for d in data.values()), *moon)
 
 
-def _panel(
-    kind: str, row: Mapping[str, str], data: SessionData, choices: tuple[Choice, ...], here: SessionScale
-) -> Panel:
-    made = tuple(_experiment({**row, **here.always}, choice, data, here) for choice in choices)
+def _panel(kind: str, data: SessionData, choices: tuple[Choice, ...], here: SessionScale) -> Panel:
     slug = f"{kind}-{data.name}".replace("_", "-")
+    made = tuple(_experiment(choice, data, here) for choice in choices)
     return Panel(slug, made, data.seeds or here.groups["20"].seeds, data.substitute)
 
 
-def _experiment(row: Mapping[str, str], choice: Choice, data: SessionData, here: SessionScale) -> Experiment:
-    _, _, e = runs.main({**row, "algorithm": choice.algorithm, "init_scheme": choice.scheme}, data, here)
+def _experiment(choice: Choice, data: SessionData, here: SessionScale) -> Experiment:
+    row = {**ROW, **here.always, "algorithm": choice.algorithm, "init_scheme": choice.scheme}
+    _, _, e = runs.main(row, data, here)
     e = replace(e, labels={**e.labels, "choice": choice.text})
     if choice.start:
         e = replace(e, clock=replace(e.clock, start=replace(Proposed(R=data.R), **choice.start)))
