@@ -180,7 +180,7 @@ def federation(kind: str, n: int, classes: int) -> tuple[Any, Membership, tuple[
 
 def start(scheme: str, R: float) -> Start:
     """How a session starts. Continuous carries on, with another local loss."""
-    known = {"proposed": Proposed(R=R), "random_pilot": RandomPilot(R=R), "average": Average()}
+    known: dict[str, Start] = {"proposed": Proposed(R=R), "random_pilot": RandomPilot(R=R), "average": Average()}
     return known.get(scheme, Previous())
 
 

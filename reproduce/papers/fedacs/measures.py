@@ -256,8 +256,8 @@ def work(cells: pd.DataFrame) -> str:
     rows = cells[cells["metric"] == "work_per_round"]
     table = rows.groupby([*SETTING, "algorithm"], sort=False)["value"].mean().unstack("algorithm")
     both = table.reindex(columns=["fedacs", "fedavg"]).dropna()
-    ratios = both["fedacs"] / both["fedavg"]
-    lines = [f"- {title(dataset, alpha)}, {s} system: {ratio:.2f}" for (s, dataset, alpha), ratio in ratios.items()]
+    both = (both["fedacs"] / both["fedavg"]).rename("ratio").reset_index()
+    lines = [f"- {title(d, alpha)}, {s} system: {ratio:.2f}" for s, d, alpha, ratio in both.itertuples(index=False)]
     return "\n".join(["### Work per round of FedACS, relative to FedAvg", "", *lines]) if lines else ""
 
 
