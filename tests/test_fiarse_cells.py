@@ -11,7 +11,7 @@ import pytest
 
 from reproduce.algorithms.submodels import size_key
 from reproduce.clocks.rounds import Rounds
-from reproduce.papers.fiarse import measures, pictures, runs, sets
+from reproduce.papers.fiarse import measures, pictures, runs
 from reproduce.report import figures
 from reproduce.report.histories import Histories
 from tests.runs import run
@@ -48,7 +48,7 @@ def test_early_and_late_growth() -> None:
     rows += [(t, name, "1", 1.0) for t in range(11) for name in ("explored", "replaced")]
     rows += [(t, "untrained", "", 1 - t / 10) for t in range(11)]
     (panel,) = runs.exploration("smoke")
-    found = sets.exploration(histories(panel, rows, (0, 1)))
+    found = measures.exploration(histories(panel, rows, (0, 1)))
     assert set(found["model_size"]) == {"1/4"}
     assert set(found["seed"]) == {0, 1}
     assert value(found, "exploration_rate_min_increment") == pytest.approx(0.01)
@@ -56,7 +56,7 @@ def test_early_and_late_growth() -> None:
     assert value(found, "exploration_increment_last_fifth") == pytest.approx(0.01)
     assert value(found, "model_difference_first_fifth") == pytest.approx(0.4)
     assert value(found, "model_difference_last_fifth") == pytest.approx(0.08)
-    assert value(sets.untrained(histories(panel, rows)), "untrained_fraction") == 0
+    assert value(measures.untrained(histories(panel, rows)), "untrained_fraction") == 0
 
 
 def test_histograms_stack_the_largest_size_at_the_bottom() -> None:
@@ -78,7 +78,7 @@ def test_slices_and_their_holders() -> None:
     rows += [(t, "holders", k, n + t) for t in (0, 1) for k, n in holders.items()]
     rows += [(t, "unnested", k, float(t + (k == "0.25"))) for t in (0, 1) for k in SIZES[1:]]
     (panel,) = runs.holders("smoke")
-    found = sets.slices(histories(panel, rows))
+    found = measures.slices(histories(panel, rows))
     for size, coordinates, clients, here in (
         ("1.0", 75, 2, 1),
         ("1/4", 19, 4, 2),
@@ -124,7 +124,7 @@ def test_patterns_of_extraction() -> None:
     """As the paper draws them; a mask that is changed by hand is noticed."""
     (panel,) = runs.patterns("smoke")
     frame = recorded()
-    found = sets.patterns(Histories(frame, "smoke", experiments=panel.experiments))
+    found = measures.patterns(Histories(frame, "smoke", experiments=panel.experiments))
     assert dict(zip(found["metric"], found["value"], strict=True)) == {
         "mask_changes": 0, "window_shift": 1, "mask_topk_mismatches": 0,
     }  # fmt: skip
@@ -134,5 +134,5 @@ def test_patterns_of_extraction() -> None:
         one, other = part[part["value"] == 1].index[0], part[part["value"] == 0].index[0]
         wrong = frame.copy()
         wrong.loc[[one, other], "value"] = [0.0, 1.0]
-        cells = sets.patterns(Histories(wrong, "smoke", experiments=panel.experiments))
+        cells = measures.patterns(Histories(wrong, "smoke", experiments=panel.experiments))
         assert float(cells.loc[cells["metric"] == metric, "value"].iloc[0]) > 0

@@ -21,7 +21,8 @@ from reproduce.engine.layout import layout_of
 from reproduce.engine.task import Env, Tasks
 from reproduce.errors import UserError
 from reproduce.models.exits import with_exits
-from reproduce.papers.fiarse import configuration, runs, scales
+from reproduce.papers.fiarse import measures, runs
+from reproduce.papers.fiarse import settings as scales
 from reproduce.settings import settings
 from reproduce.streams import rng
 from reproduce.systems import Epochs, System
@@ -138,13 +139,13 @@ def test_levels_fit_the_encoder_to_the_sizes() -> None:
 
 def test_the_settings_are_those_of_the_paper() -> None:
     entries = {
-        (option, metric): value for dataset, option, metric, value in configuration.configured() if dataset == "ag_news"
+        (option, metric): value for dataset, option, metric, value in measures.configured() if dataset == "ag_news"
     }
     assert entries == {
         (0, "local_epochs"): 2, (0, "batch_size"): 20, (0, "communication_rounds"): 300, (0, "optimizer"): "adamw",
         (1, "log10_learning_rate_grid"): -4.0, (0, "adamw_betas"): 0.9, (1, "adamw_betas"): 0.95,
     }  # fmt: skip
-    assert configuration.mismatches()["ag_news"] == 2, "two rates of the grid are missing"
+    assert measures.mismatches()["ag_news"] == 2, "two rates of the grid are missing"
     for scale in ("smoke", "reduced", "paper"):
         tables = {p.name for p in (*runs.four_and_texts(scale), *runs.five_and_texts(scale))}
         name = next(iter(scales.SCALES[scale].texts)).replace("_", "-")

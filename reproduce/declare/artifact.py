@@ -69,6 +69,7 @@ class Reach:
     target, horizon: a number, or the label column that holds each run's; horizon "" is as far as the runs went, and one
     with a dot an attribute of the experiment, such as "clock.rounds".
     smooth: of the trailing mean over so many evaluations (or where the number is, as for the horizon).
+    by: as in `Last`.
     """
 
     metric: str = "accuracy"
@@ -77,6 +78,7 @@ class Reach:
     smooth: int | str = 1
     horizon: float | str = ""
     name: str = "rounds_to_target"
+    by: str = ""
 
 
 Measure = Last | Window | Reach | Code

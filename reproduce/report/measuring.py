@@ -74,12 +74,13 @@ def rounds_of(m: Window, e: Experiment, transition: str) -> tuple[float, float]:
 
 @measure.register
 def _(m: Reach, histories: Histories, paper: str) -> pd.DataFrame:
-    parts, frame = [], histories.frame[histories.frame["metric"] == m.metric]
+    parts, frame, key = [], histories.frame[histories.frame["metric"] == m.metric], None if m.by else ""
     for n, rows in _each(histories, frame, m.smooth):
         curve = metrics.smooth(rows, int(n)) if n > 1 else rows
         for horizon, part in _each(histories, curve, m.horizon) if m.horizon else [(None, curve)]:
-            parts.append(metrics.first_reaching(part, m.metric, m.target, horizon=horizon, x=m.x, name=m.name))
-    return pd.concat(parts, ignore_index=True)
+            parts.append(metrics.first_reaching(part, m.metric, m.target, horizon=horizon, x=m.x, key=key, name=m.name))
+    found = pd.concat(parts, ignore_index=True)
+    return found.rename(columns={"key": m.by}) if m.by else found
 
 
 def _each(histories: Histories, frame: pd.DataFrame, number: Any) -> list[tuple[Any, pd.DataFrame]]:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from reproduce.algorithms.submodels import size_key
+from reproduce.declare.artifact import Reach
+from reproduce.papers.fiarse import runs
+from reproduce.papers.fiarse.settings import SCALES
 from reproduce.report import metrics
+from reproduce.report.histories import Histories
+from reproduce.report.measuring import measure
 from reproduce.report.names import pretty
-
-if TYPE_CHECKING:
-    from reproduce.report.histories import Histories
+from reproduce.report.tables import reported, spelled
 
 POWERS = {format(1 / 2**n, ".10g"): f"1/{2**n}" for n in range(1, 9)}
-ROUNDS = "rounds_to_target"
+SMALL = 1 / 4
+"""The size of the client that Fig. 1 shows."""
 METRICS = {"global": "accuracy", "local": "local_accuracy"}
 """Where the accuracy of a size is taken: on the whole test set, or on those of the clients that have the size."""
 
@@ -23,6 +31,9 @@ METRICS = {"global": "accuracy", "local": "local_accuracy"}
 def size_label(key: str) -> str:
     """A size, as results have it, as the paper prints it: 1/64, 0.36, 1.0."""
     return POWERS.get(key, "1.0" if key == "1" else key)
+
+
+# --- accuracies per size ----------------------------------------------------------------------------------------------
 
 
 def of(histories: Histories, algorithms: Sequence[str] = (), *, trained: bool = True) -> pd.DataFrame:
@@ -65,14 +76,9 @@ def with_average(cells: pd.DataFrame) -> pd.DataFrame:
 def curves(histories: Histories, algorithms: Sequence[str]) -> pd.DataFrame:
     """Final global accuracy per size, and the first evaluated round that reaches the target."""
     final = accuracy(histories, ("global",), algorithms, average=False)
-    rows = of(histories, algorithms)
-    rows = rows.assign(target_accuracy=histories.frame["target_accuracy"])
-    ends = histories.of("clock.rounds")[rows.index]
-    reached = [
-        metrics.first_reaching(part, "accuracy", "target_accuracy", horizon=float(end), key=None, name=ROUNDS)
-        for end, part in rows.groupby(ends, sort=False)
-    ]
-    found = pd.concat([final, by_size(pd.concat(reached), "global")], ignore_index=True)
+    rows = of(histories, algorithms).assign(target_accuracy=histories.frame["target_accuracy"])
+    reached = measure(Reach(horizon="clock.rounds", by="key"), replace(histories, frame=rows), "fiarse")
+    found = pd.concat([final, by_size(reached, "global")], ignore_index=True)
     return found.assign(target_accuracy=histories.frame["target_accuracy"].iloc[0])
 
 
@@ -102,3 +108,170 @@ def leads(histories: Histories, found: pd.DataFrame) -> str:
                 text = ", ".join(f"{size}: {lead[size]:+.1f}" for size in dict.fromkeys(rows["model_size"]))
                 lines.append(f"- FIARSE minus {pretty(other)}, {pretty(dataset)}, {scope} (points): {text}.")
     return "\n".join(lines)
+
+
+# --- Fig. 1 -----------------------------------------------------------------------------------------------------------
+
+
+def table(histories: Histories, algorithm: str, metric: str, key: str = "") -> NDArray[np.float64]:
+    """Numbers [rounds, coordinates] that were recorded coordinate by coordinate, under keys that begin with `key`."""
+    rows = histories.frame[(histories.frame["algorithm"] == algorithm) & (histories.frame["metric"] == metric)]
+    rows = rows[rows["key"].str.startswith(key)]
+    numbers = rows.assign(i=rows["key"].str.removeprefix(key).astype(int))
+    return numbers.pivot_table(values="value", index="round", columns="i").to_numpy(float)
+
+
+def masks(histories: Histories, algorithm: str, size: float = SMALL) -> NDArray[np.bool_]:
+    """What a submodel holds in each round [rounds, coordinates]."""
+    return table(histories, algorithm, "mask", f"{size_key(size)}:") > 0
+
+
+def patterns(histories: Histories) -> pd.DataFrame:
+    """HeteroFL's submodel stays, FedRolex's moves on, FIARSE's has the largest weights: counts over two rounds."""
+    before, after = masks(histories, "heterofl")
+    moved = _start(masks(histories, "fedrolex"), histories)
+    weights = np.abs(table(histories, "fiarse", "weight"))
+    held = zip(masks(histories, "fiarse"), weights, strict=True)
+    wrong = sum(int((mask & (size < np.sort(size)[-mask.sum()])).sum()) for mask, size in held)
+    rows = [
+        ("heterofl", "mask_changes", -1, float((before != after).sum())),
+        ("fedrolex", "window_shift", -1, float(moved)),
+        ("fiarse", "mask_topk_mismatches", -1, float(wrong)),
+    ]
+    return pd.DataFrame(rows, columns=["algorithm", "metric", "seed", "value"])
+
+
+def _start(held: NDArray[np.bool_], histories: Histories) -> int:
+    """How far the first kept unit of the first layer moves from one round to the next, around its width."""
+    model: Any = histories.experiments[0].problem.model  # type: ignore[attr-defined]
+    units, inputs = model.shapes["fc1.weight"]
+    first = []
+    for mask in held:
+        kept = mask[: units * inputs].reshape(units, inputs).any(1)
+        first.append(next(u for u in range(units) if kept[u] and not kept[u - 1]))
+    return (first[1] - first[0]) % units
+
+
+# --- Figs. 7 and 8 ----------------------------------------------------------------------------------------------------
+
+
+def exploration(histories: Histories) -> pd.DataFrame:
+    """Early and late growth of what the submodels of a size have reached, and what is replaced in them per round."""
+    statistics: dict[str, tuple[str, Callable[[NDArray[np.float64]], float]]] = {
+        "exploration_rate_min_increment": ("explored", lambda e: np.diff(e).min()),
+        "exploration_increment_first_fifth": ("explored", lambda e: np.diff(e)[: _fifth(e)].mean()),
+        "exploration_increment_last_fifth": ("explored", lambda e: np.diff(e)[-_fifth(e) :].mean()),
+        "model_difference_first_fifth": ("replaced", lambda d: d[: _fifth(d)].mean()),
+        "model_difference_last_fifth": ("replaced", lambda d: d[-_fifth(d) :].mean()),
+    }
+    parts = []
+    for name, (metric, statistic) in statistics.items():
+        groups = _recorded(histories, metric)
+        parts.append(groups["value"].agg(lambda v, s=statistic: s(v.to_numpy(float))).reset_index().assign(metric=name))
+    cells = pd.concat(parts, ignore_index=True)
+    return cells[cells["key"] != "1"].assign(model_size=lambda c: c["key"].map(size_label)).drop(columns="key")
+
+
+def untrained(histories: Histories) -> pd.DataFrame:
+    """The share of the weights that no participant has held by the last round."""
+    cells = _recorded(histories, "untrained")["value"].last().reset_index()
+    return cells.drop(columns="key").assign(metric="untrained_fraction")
+
+
+def _fifth(values: NDArray[np.float64]) -> int:
+    return max(1, len(values) // 5)
+
+
+def _recorded(histories: Histories, metric: str) -> Any:
+    """The rows of a metric in the order of rounds, grouped by run and size."""
+    rows = of(histories, trained=False)
+    rows = rows[rows["metric"] == metric].sort_values("round", kind="stable")
+    columns = [c for c in rows.columns if c not in ("round", "time", "metric", "value", "status")]
+    return rows.groupby(columns, sort=False)
+
+
+# --- Table 2 ----------------------------------------------------------------------------------------------------------
+
+
+def slices(histories: Histories) -> pd.DataFrame:
+    """The weights between consecutive sizes and who holds them in the first round; breaches of nesting in all rounds.
+
+    A slice is named by the smallest size that has it.
+    """
+    (e,) = histories.experiments
+    system: Any = e.system
+    capacities = system.capacity.capacities(e.problem.clients)  # type: ignore[attr-defined]
+    held = _first(histories, "held").sort_values("key", key=lambda keys: keys.astype(float), kind="stable")
+    runs = held.groupby([c for c in held.columns if c not in ("key", "value")], sort=False)
+    coordinates = held.assign(value=held["value"] - runs["value"].shift(fill_value=0.0))
+    clients = coordinates.assign(value=[float((capacities >= float(key)).sum()) for key in coordinates["key"]])
+    parts = {
+        "slice_coordinates": coordinates,
+        "slice_clients": clients,
+        "slice_participants": _first(histories, "holders"),
+    }
+    rows = [part.assign(metric=name, model_size=part["key"].map(size_label)) for name, part in parts.items()]
+    found = pd.concat(rows, ignore_index=True).drop(columns="key")
+    nested = _recorded(histories, "unnested")["value"].sum().reset_index().drop(columns="key")
+    nested = nested.groupby([c for c in nested.columns if c != "value"], sort=False)["value"].sum().reset_index()
+    return pd.concat([found, nested.assign(metric="mask_nesting_violations", model_size="all")], ignore_index=True)
+
+
+def _first(histories: Histories, metric: str) -> pd.DataFrame:
+    cells: pd.DataFrame = _recorded(histories, metric)["value"].first().reset_index()
+    return cells
+
+
+# --- Table 3 ----------------------------------------------------------------------------------------------------------
+
+Entries = list[tuple[str, int, str, float | str]]
+
+
+def configured() -> Entries:
+    """(dataset, option, metric, value) of every data set of the paper scale; nothing is trained."""
+    entries: Entries = []
+    for dataset, setting in SCALES["paper"].all().items():
+        values: dict[str, list[float | str]] = {
+            "local_epochs": [setting.work.amounts(0, 0, 1)[0]],
+            "batch_size": [setting.problem.batches.size],
+            "communication_rounds": [setting.clock.rounds],
+            "optimizer": ["adamw" if setting.betas else "sgd"],
+        }
+        used = runs.algorithms(setting, "four", setting.participants).values()
+        values["log10_learning_rate_grid"] = [round(math.log10(lr), 6) for lr in dict.fromkeys(a.lr for a in used)]
+        if setting.betas:
+            values["adamw_betas"] = list(setting.betas)
+        else:
+            values["sgd_momentum_grid"] = list(dict.fromkeys(a.momentum for a in used))
+        entries += [entry for metric, found in values.items() for entry in _options(dataset, metric, found)]
+    return entries
+
+
+def _options(dataset: str, metric: str, values: list[float | str]) -> Entries:
+    """Each value as the option of the paper's grid that it equals, else in the order of the configuration."""
+    paper = reported("fiarse", "table3")
+    assert paper is not None
+    here = paper[(paper["dataset"] == dataset) & (paper["metric"] == metric)]
+    option = dict(zip(here["paper_text"], here["option"].astype(int), strict=True))
+    return [(dataset, option.get(spelled(v), i), metric, v) for i, v in enumerate(values)]
+
+
+def mismatches() -> dict[str, int]:
+    """Data set -> how many entries of the paper's table the configuration does not have, or has otherwise."""
+    ours = {(dataset, str(option), metric): spelled(value) for dataset, option, metric, value in configured()}
+    paper = reported("fiarse", "table3")
+    assert paper is not None
+    rows = paper[["dataset", "option", "metric", "paper_text"]].itertuples(index=False, name=None)
+    differ = [(dataset, ours.get((dataset, *key)) != text) for dataset, *key, text in rows]
+    return {dataset: sum(wrong for name, wrong in differ if name == dataset) for dataset, _ in differ}
+
+
+def configuration(histories: Histories) -> pd.DataFrame:
+    """Table 3: the hyper-parameters of the paper scale, words in `text`, and how many differ from the paper's table."""
+    nan = float("nan")
+    rows = [
+        (dataset, str(option), metric, *((nan, v) if isinstance(v, str) else (float(v), "")))
+        for dataset, option, metric, v in configured()
+    ]
+    rows += [(dataset, "", "config_mismatches", float(count), "") for dataset, count in mismatches().items()]
+    return pd.DataFrame(rows, columns=["dataset", "option", "metric", "value", "text"]).assign(algorithm="all", seed=-1)

@@ -16,7 +16,7 @@ from reproduce.data.embedded import GaussianClasses
 from reproduce.declare.experiment import Experiment, Label, Panel
 from reproduce.models.declared import Perceptron
 from reproduce.models.exits import with_exits
-from reproduce.papers.fiarse.scales import SCALES, SubmodelSetting
+from reproduce.papers.fiarse.settings import SCALES, SubmodelSetting
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification
 from reproduce.systems import Epochs, System
@@ -83,26 +83,17 @@ def network(setting: SubmodelSetting, algorithm: str) -> Classification:
 
 
 def panel(
-    scale: str,
-    dataset: str,
-    name: str,
-    chosen: tuple[str, ...],
-    size_set: str = "four",
-    participation: float = 0.1,
-    sweep: tuple[float, ...] = (),
-    seeds: tuple[int, ...] = SEEDS,
-) -> Panel:
+    scale: str, dataset: str, name: str, chosen: tuple[str, ...], size_set: str = "four", participation: float = 0.1,
+    sweep: tuple[float, ...] = (), seeds: tuple[int, ...] = SEEDS,
+) -> Panel:  # fmt: skip
     """Some of the methods on a data set. participation: the paper's label; below its scale more of fewer clients."""
     here = SCALES[scale]
     setting = here.all()[dataset]
     drawn = round(setting.participants * participation / 0.1)
     known = algorithms(setting, size_set, drawn, sweep)
     labels: dict[str, Label] = {
-        "dataset": dataset,
-        "size_set": size_set,
-        "participation": participation,
-        "target_accuracy": here.target,
-    }
+        "dataset": dataset, "size_set": size_set, "participation": participation, "target_accuracy": here.target,
+    }  # fmt: skip
     system = System(setting.work, capacity=SplitCapacity(SIZES[size_set]))
     experiments = tuple(
         Experiment({"algorithm": a, **labels}, network(setting, a), system, known[a], setting.clock) for a in chosen
@@ -216,12 +207,7 @@ def exploration_without_the_whole(scale: str) -> tuple[Panel, ...]:
 
 
 PATTERNS = Classification(
-    GaussianClasses(2, 4, 40, 20, 1.0, 0),
-    Perceptron(4, (4, 4), 2),
-    IID(),
-    clients=2,
-    batches=Fixed(10),
-    weights="uniform",
+    GaussianClasses(2, 4, 40, 20, 1.0, 0), Perceptron(4, (4, 4), 2), IID(), 2, Fixed(10), weights="uniform"
 )
 
 
