@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reproduce.declare.artifact import Artifact, Code, Filled, Last, Printed, Reach, no_panels
-from reproduce.papers.fedagrac import runs, section6
+from reproduce.papers.fedagrac import runs, settings
 from reproduce.problem import Classification
 
 LAST10 = Last("accuracy", 10, name="last10")
@@ -22,21 +22,14 @@ READINGS = {
 def architecture(number: int, title: str, problem: Classification, **options: Any) -> Artifact:
     """Table 3, 4 or 5: the lines of the problem's model."""
     columns = ("layer", "output_shape", "activation", "hyperparameters")
+    parameters = f"{problem.model.parameters:,} trainable parameters."
     return Artifact(
-        "fedagrac",
-        f"table{number}",
-        title,
-        no_panels,
-        (Code("architectures:cells", {"problem": problem, **options}),),
-        rows=("layer_index", *columns),
-        labels=columns,
-        decimals=0,
+        "fedagrac", f"table{number}", title, no_panels,
+        (Code("measures:architecture", {"problem": problem, **options}),),
+        rows=("layer_index", *columns), labels=columns, decimals=0,
         names={"layer_index": "#", "hyperparameters": "Hyper-parameters"},
-        notes=(
-            f"{problem.model.parameters:,} trainable parameters. "
-            "Generated from the model definition that the experiments train.",
-        ),
-    )
+        notes=(f"{parameters} Generated from the model definition that the experiments train.",),
+    )  # fmt: skip
 
 
 ARTIFACTS = (
@@ -86,7 +79,7 @@ ARTIFACTS = (
     Artifact(
         "fedagrac", "fig4",
         "Accuracy of FedaGrac over learning rate and calibration rate",
-        section6.fig4,
+        runs.fig4,
         (LAST10,),
         Filled(
             ("model", "step_async"), "({letter}) {model}, {step_async} numbers of local steps", across=2,
@@ -100,7 +93,7 @@ ARTIFACTS = (
     Artifact(
         "fedagrac", "fig5",
         "Test accuracy over training time, step counts from a Gaussian with large variance",
-        section6.fig5,
+        runs.fig5,
         (Code("measures:comparison"),),
         Filled(
             ("model", "dataset", "partition", "k_mean"),
@@ -149,21 +142,21 @@ ARTIFACTS = (
         ),
     ),
     architecture(
-        3, "Convolutional network for Fashion-MNIST", runs.fashion(runs.CNN2),
+        3, "Convolutional network for Fashion-MNIST", settings.fashion(settings.CNN2),
         model="cnn2", pooling="kernel size=2", group=False,
     ),
     architecture(
-        4, "AlexNet for CIFAR-10", section6.cifar10(runs.ALEXNET),
+        4, "AlexNet for CIFAR-10", settings.cifar10(settings.ALEXNET),
         model="alexnet", pooling="kernel size=2, stride=2", group=False,
     ),
     architecture(
-        5, "VGG-19 for CIFAR-10, without normalisation", section6.cifar10(runs.VGG),
+        5, "VGG-19 for CIFAR-10, without normalisation", settings.cifar10(settings.VGG),
         model="vgg19", pooling="kernel size=2, stride=2", group=True,
     ),
     Artifact(
         "fedagrac", "table6",
         "Rounds to the target accuracy, five distributions of the numbers of local steps",
-        section6.table6,
+        runs.table6,
         (Code("measures:rounds"),),
         rows=("model", "partition", "k_variance", "k_mode"),
         columns=("algorithm",),
@@ -192,7 +185,7 @@ ARTIFACTS = (
         ),
         names={
             "uniform": "all data",
-            "uniform_part": f"{100 * runs.SHARE:.0f} % of the data: passes per round as in the paper",
+            "uniform_part": f"{100 * settings.SHARE:.0f} % of the data: passes per round as in the paper",
         },
         stamp="Published code: the first gradient is the mean until "
         "the client's pass over its data ends within the round, and fast clients keep their mean gradient. Not a "

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from reproduce.declare.experiment import Experiment, Panel
-from reproduce.papers.defedavg import runs
+from reproduce.papers.defedavg import runs, settings
+from reproduce.papers.defedavg.settings import ClockSetting
 from reproduce.systems.speeds import UniformSlowdown
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Another reading of a gap, `text` in words: an algorithm with some part exchanged."""
+    """Another reading of a gap, `text` in words: an algorithm with some part exchanged.
+
+    policy, rule: fields of the policy and of the server's rule. factors: of its global and its local rate. rate: speeds
+    are read as rates.
+    """
 
     algorithm: str
     name: str
@@ -65,65 +71,37 @@ TEXTS |= {f"tuned_{name}": "best rates of the grid" for name in runs.POLICIES}
 """In words: what differs from the algorithm."""
 
 
-def sensitivity_panels(scale: str) -> tuple[Panel, ...]:
+def panels(scale: str) -> tuple[Panel, ...]:
     """The middle column of Table I, its variants, and the grid of rates; at paper scale of Fashion-MNIST only."""
-    setting = runs.SETTINGS[scale][0]
-    return tuple(
-        make(setting, distribution)
-        for make in (_given, _varied, _tuned)
-        for distribution in runs.DISTRIBUTIONS
-    )  # fmt: skip
-
-
-def _given(setting: runs.ClockSetting, distribution: str) -> Panel:
-    """Table I's column with the seeds of its variants (it may have more), and without those that are run here."""
-    column = runs.times_panel(setting, distribution, setting.participants[0])
-    others = tuple(e for e in column.experiments if e.labels["algorithm"] not in TEXTS)
-    return replace(column, experiments=others, seeds=setting.seeds)
-
-
-def _varied(setting: runs.ClockSetting, distribution: str) -> Panel:
+    setting = settings.SETTINGS[scale][0]
     n = setting.participants[0]
-    experiments = []
-    for v in VARIANTS[distribution]:
-        given = runs.rates(setting, distribution, n)[v.algorithm]
-        server, local = (None if r is None else r * f for r, f in zip(given, v.factors, strict=True))
-        under = replace(runs.policy(v.algorithm, n), **v.policy)  # type: ignore[type-var]
-        where = runs.system(setting, under)
-        if v.rate:
-            assert where.pace is not None
-            where = replace(where, pace=replace(where.pace, speeds=UniformSlowdown(model="rate")))
-        told = {**runs.labels(setting, distribution, n), "algorithm": v.name}
-        clock = runs.until_target(setting, distribution, under, further=False)
-        made = replace(runs.rule((server, local)), **v.rule)
-        experiments.append(Experiment(told, runs.problem(setting, distribution), where, made, clock))
-    name = f"sensitivity-{setting.slug}-{distribution}"
-    return Panel(name, tuple(experiments), setting.seeds, setting.substitute)
+    found: dict[str, list[Panel]] = {"given": [], "varied": [], "tuned": []}
+    for distribution in settings.DISTRIBUTIONS:
+        column = runs.times_panel(setting, distribution, n)
+        # The seeds of the variants (the column may have more), and without those that are run here.
+        others = tuple(e for e in column.experiments if e.labels["algorithm"] not in TEXTS)
+        found["given"].append(replace(column, experiments=others, seeds=setting.seeds))
+        varied = [_varied(setting, distribution, n, v) for v in VARIANTS[distribution]]
+        found["varied"].append(runs.panel(f"sensitivity-{{}}-{distribution}", setting, varied))
+        tuned = [e for name in runs.GROUPS[distribution] for e in _tuned(setting, distribution, n, name)]
+        found["tuned"].append(runs.panel(f"tuned-{{}}-{distribution}", setting, tuned))
+    return tuple(panel for group in found.values() for panel in group)
 
 
-def _grid(setting: runs.ClockSetting, algorithm: str) -> list[runs.Pair]:
-    """Global rates 0.1 and 1, and the local ones of the setting."""
+def _varied(setting: ClockSetting, distribution: str, n: int, v: Variant) -> Experiment:
+    given = runs.rates(setting, distribution, n)[v.algorithm]
+    server, local = (None if r is None else r * f for r, f in zip(given, v.factors, strict=True))
+    e: Any = runs.run(setting, distribution, n, v.name, (server, local), further=False)
+    pace = replace(e.system.pace, speeds=UniformSlowdown(model="rate")) if v.rate else e.system.pace
+    clock = replace(e.clock, policy=replace(e.clock.policy, **v.policy))
+    return replace(e, algorithm=replace(e.algorithm, **v.rule), system=replace(e.system, pace=pace), clock=clock)
+
+
+def _tuned(setting: ClockSetting, distribution: str, n: int, algorithm: str) -> Iterator[Experiment]:
+    """The grid of Table II, global rates 0.1 and 1 and the local ones of the setting, with the rates as labels."""
     servers: tuple[float | None, ...] = (None,) if algorithm == "favano" else (0.1, 1.0)
     clients: tuple[float | None, ...] = (None,) if algorithm == "asysg" else setting.searched
-    return [(server, local) for server in servers for local in clients]
-
-
-def _tuned(setting: runs.ClockSetting, distribution: str) -> Panel:
-    """The grid of Table II, with the rates as labels."""
-    n = setting.participants[0]
-    experiments = []
-    for name in runs.GROUPS[distribution]:
-        for pair in _grid(setting, name):
-            server, local = ("" if rate is None else f"{rate:g}" for rate in pair)
-            told = {"global_lr": server, "local_lr": local}
-            under = runs.policy(name, n)
-            experiments.append(
-                Experiment(
-                    {**runs.labels(setting, distribution, n), **told, "algorithm": f"tuned_{name}"},
-                    runs.problem(setting, distribution),
-                    runs.system(setting, under),
-                    runs.rule(pair),
-                    runs.until_target(setting, distribution, under, further=False),
-                )
-            )
-    return Panel(f"tuned-{setting.slug}-{distribution}", tuple(experiments), setting.seeds, setting.substitute)
+    for pair in itertools.product(servers, clients):
+        server, local = ("" if rate is None else f"{rate:g}" for rate in pair)
+        told = {"global_lr": server, "local_lr": local}
+        yield runs.run(setting, distribution, n, f"tuned_{algorithm}", pair, further=False, **told)
