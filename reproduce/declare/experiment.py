@@ -187,7 +187,7 @@ def same(stored: Any, declared: Any) -> bool:
         if not set(stored) <= {"type", *fields}:
             return False
         old = (same(stored[name], getattr(declared, name)) for name in fields if name in stored)
-        return all(old) and all(_is_default(f, declared) for name, f in fields.items() if name not in stored)
+        return all(old) and all(is_default(f, declared) for name, f in fields.items() if name not in stored)
     if isinstance(declared, list | tuple):
         pairs = isinstance(stored, list) and len(stored) == len(declared) and zip(stored, declared, strict=True)
         return bool(pairs is not False and all(same(old, new) for old, new in pairs))
@@ -213,7 +213,8 @@ def training_of(made: Iterable[Mapping[str, Any]], labels: Mapping[str, Label], 
     return next(t for t in made if seed in t["seeds"] and labels in t.get("only", (labels,)))
 
 
-def _is_default(f: dataclasses.Field[Any], value: Any) -> bool:
+def is_default(f: dataclasses.Field[Any], value: Any) -> bool:
+    """Has the record `value` the default of its field `f`?"""
     default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
     return bool(getattr(value, f.name) == default)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from reproduce.declare.artifact import Artifact, Code, Filled, Printed, no_panels
@@ -45,11 +46,12 @@ HISTOGRAM = Filled(
 EXPLORATION = Filled(("dataset",), "", fill=Code("pictures:exploration"), each=(1, 2), sheet={"height": 2.1})
 
 
-def figure(number: int, title: str, panels: Any, cells: Code, draw: Any, stamp: str, *columns: str) -> Artifact:
+def figure(number: int, title: str, cells: Code, draw: Any, stamp: str, *columns: str) -> Artifact:
     labels = ("target_accuracy",) if cells.where == "measures:curves" else ()
     columns = columns or ("metric",)
     name = f"fig{number}"
-    return Artifact("fiarse", name, title, panels, (cells,), draw, columns=columns, labels=labels, stamp=stamp)
+    read = partial(runs.panels, name)
+    return Artifact("fiarse", name, title, read, (cells,), draw, columns=columns, labels=labels, stamp=stamp)
 
 
 def per_size(algorithms: tuple[str, ...], sizes: int, table: int) -> Filled:
@@ -62,11 +64,12 @@ def per_size(algorithms: tuple[str, ...], sizes: int, table: int) -> Filled:
     return Filled(("dataset",), "", across=1, printed=(printed,), sheet=options, fill=fill, each=(1, sizes))
 
 
-def accuracies(number: int, title: str, panels: Any, *notes: str, algorithms: tuple[str, ...] = ()) -> Artifact:
+def accuracies(number: int, title: str, *notes: str, algorithms: tuple[str, ...] = ()) -> Artifact:
     """A table of local and global accuracies per size, and below it how far FIARSE leads."""
     cells = Code("measures:accuracy", {"algorithms": algorithms} if algorithms else {})
+    name = f"table{number}"
     return Artifact(
-        "fiarse", f"table{number}", title, panels, (cells,), rows=("dataset", "algorithm"),
+        "fiarse", name, title, partial(runs.panels, name), (cells,), rows=("dataset", "algorithm"),
         columns=("eval_scope", "model_size"), extra=Code("measures:leads"), notes=notes,
     )  # fmt: skip
 
@@ -74,21 +77,21 @@ def accuracies(number: int, title: str, panels: Any, *notes: str, algorithms: tu
 SIZE = ("dataset", "model_size", "metric")
 FIGURES = (
     figure(
-        1, "Which weights a client holds in two rounds", runs.patterns, Code("measures:patterns"),
+        1, "Which weights a client holds in two rounds", Code("measures:patterns"),
         Code("pictures:patterns"),
         "A network of 4, 4, 4 and 2 units; the client's size is 1/4. Solid: held, as wide as the weight is "
         f"large; dashed: not held. {COUNTED}",
     ),
     figure(
-        2, "Accuracies of the clients on their own test sets", runs.four_first, Code("measures:clients"), HISTOGRAM,
+        2, "Accuracies of the clients on their own test sets", Code("measures:clients"), HISTOGRAM,
         HISTOGRAMS,
     ),
     figure(
-        3, "Global test accuracy of the submodels over the rounds", runs.compared,
+        3, "Global test accuracy of the submodels over the rounds",
         Code("measures:curves", {"algorithms": SHOWN}), per_size(SHOWN, 4, 6), LINES, *SIZE,
     ),
     figure(
-        4, "Submodels of trained and of unseen sizes", runs.swept,
+        4, "Submodels of trained and of unseen sizes",
         Code("measures:accuracy", {"scopes": ("global",), "algorithms": SHOWN, "trained": False, "average": False}),
         Filled(
             ("dataset",), "{dataset}",
@@ -100,27 +103,27 @@ FIGURES = (
         "model_size",
     ),
     figure(
-        5, "Accuracies of the clients on their own test sets, five sizes", runs.five_first, Code("measures:clients"),
+        5, "Accuracies of the clients on their own test sets, five sizes", Code("measures:clients"),
         HISTOGRAM, HISTOGRAMS,
     ),
     figure(
-        6, "Global test accuracy of the submodels over the rounds, five sizes", runs.five,
+        6, "Global test accuracy of the submodels over the rounds, five sizes",
         Code("measures:accuracy", {"scopes": ("global",), "algorithms": runs.COMPARED, "average": False}),
         per_size(runs.COMPARED, 5, 7), LINES, *SIZE,
     ),
     figure(
-        7, "What the submodels of FIARSE reach, four sizes", runs.exploration, Code("measures:exploration"),
+        7, "What the submodels of FIARSE reach, four sizes", Code("measures:exploration"),
         EXPLORATION, SETS, "model_size", "metric",
     ),
     figure(
-        8, "What the submodels of FIARSE reach if nobody holds the whole model", runs.exploration_without_the_whole,
+        8, "What the submodels of FIARSE reach if nobody holds the whole model",
         Code("measures:untrained"), EXPLORATION, SETS,
     ),
 )  # fmt: skip
 
 TABLES = (
     accuracies(
-        1, "Accuracy of four submodel sizes, 10 % of the clients per round", runs.four_and_texts,
+        1, "Accuracy of four submodel sizes, 10 % of the clients per round",
         "Rate 0.1 without momentum for all methods (AG News: AdamW at 1e-4), as in the commands of the published "
         "code of FIARSE; the paper's grid (Table 3) is not searched.",
         "Local test sets have the clients' own label mixes. The published code draws new ones, under which local "
@@ -134,8 +137,8 @@ TABLES = (
         COUNTED, SCALEFL, TEXT,
     ),
     Artifact(
-        "fiarse", "table2", "Who holds which slice of the weights", runs.holders, (Code("measures:slices"),),
-        rows=("model_size",), columns=("metric",),
+        "fiarse", "table2", "Who holds which slice of the weights", partial(runs.panels, "table2"),
+        (Code("measures:slices"),), rows=("model_size",), columns=("metric",),
         metrics=("slice_coordinates", "slice_clients", "slice_participants", "mask_nesting_violations"), decimals=0,
         notes=(
             "A scheme without numbers in the paper. Of a run of FIARSE: a slice is what the submodel of a size has and "
@@ -160,19 +163,19 @@ TABLES = (
         ),
     ),
     accuracies(
-        4, "Accuracy of four submodel sizes, 20 % of the clients per round", runs.fifth,
+        4, "Accuracy of four submodel sizes, 20 % of the clients per round",
         "As Table 1 but for the number of participants.",
         "HeteroFL, CIFAR-10, 1/16: 69.02 is printed, 69.20 fits the average.",
         COUNTED, SCALEFL,
     ),
     accuracies(
-        5, "Accuracy of five submodel sizes, 10 % of the clients per round", runs.five_and_texts,
+        5, "Accuracy of five submodel sizes, 10 % of the clients per round",
         "As Table 1 but for the sizes.",
         "FjORD with self-distillation, one width per step and client; all widths share their normalisation.",
         COUNTED, SCALEFL, TEXT,
     ),
     accuracies(
-        6, "Ablation of FIARSE with four submodel sizes", runs.ablation,
+        6, "Ablation of FIARSE with four submodel sizes",
         "FIARSE (released) is what the published code computes: the mask follows the weights, but the gradient "
         "lacks the second term of eq. 3. The paper has no such row; which of the two its FIARSE rows are is not "
         "known.",
@@ -187,7 +190,7 @@ TABLES = (
         algorithms=("fiarse", *runs.ABLATION, "fiarse_held"),
     ),
     accuracies(
-        7, "Ablation of FIARSE with five submodel sizes", runs.five_ablation,
+        7, "Ablation of FIARSE with five submodel sizes",
         "As Table 6 but for the sizes.",
         "FIARSE (sharding-wise) is announced in the paper (App. D.1) without a row: a threshold for each of three "
         "shards, here the stem with the first two stages, the third, and the fourth with the classifier.",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from reproduce.algorithms.submodels import size_key
 from reproduce.declare.artifact import Reach
 from reproduce.papers.fiarse import runs
-from reproduce.papers.fiarse.settings import SCALES
+from reproduce.papers.fiarse.settings import SCALES, SubmodelSetting
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
 from reproduce.report.measuring import measure
@@ -224,54 +224,39 @@ def _first(histories: Histories, metric: str) -> pd.DataFrame:
 
 # --- Table 3 ----------------------------------------------------------------------------------------------------------
 
-Entries = list[tuple[str, int, str, float | str]]
-
-
-def configured() -> Entries:
-    """(dataset, option, metric, value) of every data set of the paper scale; nothing is trained."""
-    entries: Entries = []
-    for dataset, setting in SCALES["paper"].all().items():
-        values: dict[str, list[float | str]] = {
-            "local_epochs": [setting.work.amounts(0, 0, 1)[0]],
-            "batch_size": [setting.problem.batches.size],
-            "communication_rounds": [setting.clock.rounds],
-            "optimizer": ["adamw" if setting.betas else "sgd"],
-        }
-        used = runs.algorithms(setting, "four", setting.participants).values()
-        values["log10_learning_rate_grid"] = [round(math.log10(lr), 6) for lr in dict.fromkeys(a.lr for a in used)]
-        if setting.betas:
-            values["adamw_betas"] = list(setting.betas)
-        else:
-            values["sgd_momentum_grid"] = list(dict.fromkeys(a.momentum for a in used))
-        entries += [entry for metric, found in values.items() for entry in _options(dataset, metric, found)]
-    return entries
-
-
-def _options(dataset: str, metric: str, values: list[float | str]) -> Entries:
-    """Each value as the option of the paper's grid that it equals, else in the order of the configuration."""
-    paper = reported("fiarse", "table3")
-    assert paper is not None
-    here = paper[(paper["dataset"] == dataset) & (paper["metric"] == metric)]
-    option = dict(zip(here["paper_text"], here["option"].astype(int), strict=True))
-    return [(dataset, option.get(spelled(v), i), metric, v) for i, v in enumerate(values)]
-
-
-def mismatches() -> dict[str, int]:
-    """Data set -> how many entries of the paper's table the configuration does not have, or has otherwise."""
-    ours = {(dataset, str(option), metric): spelled(value) for dataset, option, metric, value in configured()}
-    paper = reported("fiarse", "table3")
-    assert paper is not None
-    rows = paper[["dataset", "option", "metric", "paper_text"]].itertuples(index=False, name=None)
-    differ = [(dataset, ours.get((dataset, *key)) != text) for dataset, *key, text in rows]
-    return {dataset: sum(wrong for name, wrong in differ if name == dataset) for dataset, _ in differ}
-
 
 def configuration(histories: Histories) -> pd.DataFrame:
-    """Table 3: the hyper-parameters of the paper scale, words in `text`, and how many differ from the paper's table."""
-    nan = float("nan")
-    rows = [
-        (dataset, str(option), metric, *((nan, v) if isinstance(v, str) else (float(v), "")))
-        for dataset, option, metric, v in configured()
-    ]
-    rows += [(dataset, "", "config_mismatches", float(count), "") for dataset, count in mismatches().items()]
-    return pd.DataFrame(rows, columns=["dataset", "option", "metric", "value", "text"]).assign(algorithm="all", seed=-1)
+    """Table 3: the hyper-parameters of the paper scale (nothing is trained), words in `text`, each as the option of the
+    paper's grid that it equals, else in the order of the configuration; and how many entries of the paper's table the
+    configuration does not have, or has otherwise."""
+    paper = reported("fiarse", "table3")
+    assert paper is not None
+    theirs = list(paper[["dataset", "metric", "option", "paper_text"]].itertuples(index=False, name=None))
+    options = {(dataset, metric, text): option for dataset, metric, option, text in theirs}
+    rows = []
+    for dataset, setting in SCALES["paper"].all().items():
+        for metric, values in configured(setting).items():
+            for i, value in enumerate(values):
+                option = str(options.get((dataset, metric, spelled(value)), i))
+                number, text = (float("nan"), value) if isinstance(value, str) else (float(value), "")
+                rows.append((dataset, metric, option, number, text))
+    ours = {(dataset, metric, option, text or spelled(number)) for dataset, metric, option, number, text in rows}
+    for dataset in dict.fromkeys(paper["dataset"]):
+        differ = [entry for entry in theirs if entry[0] == dataset and entry not in ours]
+        rows.append((dataset, "config_mismatches", "", float(len(differ)), ""))
+    columns = ["dataset", "metric", "option", "value", "text"]
+    return pd.DataFrame(rows, columns=columns).assign(algorithm="all", seed=-1)
+
+
+def configured(setting: SubmodelSetting) -> dict[str, list[float | str]]:
+    """Metric of Table 3 -> the values of a data set."""
+    used: Any = list(runs.algorithms(setting, "four", setting.participants).values())
+    momenta = {"sgd_momentum_grid": list(dict.fromkeys(a.momentum for a in used))}
+    return {
+        "local_epochs": [float(setting.work.amounts(0, 0, 1)[0])],
+        "batch_size": [setting.problem.batches.size],
+        "communication_rounds": [setting.clock.rounds],
+        "optimizer": ["adamw" if setting.betas else "sgd"],
+        "log10_learning_rate_grid": [round(math.log10(lr), 6) for lr in dict.fromkeys(a.lr for a in used)],
+        **({"adamw_betas": list(setting.betas)} if setting.betas else momenta),
+    }
