@@ -156,6 +156,17 @@ def _words(record: type) -> dict[str, tuple[str, ...]]:
     return {name: get_args(kind) for name, kind in hints.items() if get_origin(kind) is Literal}
 
 
+def changed(record: Any, changes: Mapping[str, Any]) -> Any:
+    """`record` with some fields changed, which their path names ("clock.policy.contact"): to a value, or to what a
+    function makes of the old one."""
+    for path, new in changes.items():
+        name, _, rest = path.partition(".")
+        old = getattr(record, name)
+        new = changed(old, {rest: new}) if rest else new(old) if callable(new) else new
+        record = dataclasses.replace(record, **{name: new})
+    return record
+
+
 def canonical(value: Any) -> Any:
     """`value` as JSON-ready data: dataclasses become {"type": name, field: ...}, mappings sorted, tuples lists."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

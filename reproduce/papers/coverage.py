@@ -17,7 +17,7 @@ COUNTS: Mapping[str, tuple[int, int]] = {
 
 @dataclass(frozen=True)
 class Coverage:
-    """One paper: names of all its figures and tables, of those that are declared here or missing, of ours beside them."""
+    """One paper: all its figures and tables, those that are declared here, those that are not, and ours beside them."""
 
     paper: str
     printed: tuple[str, ...]

@@ -4,63 +4,59 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
-from reproduce.declare.experiment import Experiment, Panel
+from reproduce.declare.experiment import Experiment, Panel, changed
 from reproduce.papers.defedavg import runs, settings
 from reproduce.papers.defedavg.settings import ClockSetting
 from reproduce.systems.speeds import UniformSlowdown
 
 
-@dataclass(frozen=True)
-class Variant:
-    """Another reading of a gap, `text` in words: an algorithm with some part exchanged.
-
-    policy, rule: fields of the policy and of the server's rule. factors: of its global and its local rate. rate: speeds
-    are read as rates.
-    """
+class Variant(NamedTuple):
+    """Another reading of a gap, `text` in words: an algorithm with something changed (`changed`), and its rates, global
+    and local, times `factors`."""
 
     algorithm: str
     name: str
     text: str
-    policy: Mapping[str, Any]
-    rule: Mapping[str, Any]
+    changes: Mapping[str, Any]
     factors: tuple[float, float] = (1.0, 1.0)
-    rate: bool = False
 
 
 def _variant(
-    algorithm: str, name: str, text: str, rule: Mapping[str, Any] | None = None,
-    factors: tuple[float, float] = (1.0, 1.0), rate: bool = False, **policy: Any,
+    algorithm: str, name: str, text: str, changes: Mapping[str, Any] | None = None,
+    factors: tuple[float, float] = (1.0, 1.0), **policy: Any,
 ) -> Variant:  # fmt: skip
-    return Variant(algorithm, f"{algorithm}_{name}", text, policy, rule or {}, factors, rate)
+    of_policy = {f"clock.policy.{field}": value for field, value in policy.items()}
+    return Variant(algorithm, f"{algorithm}_{name}", text, {**(changes or {}), **of_policy}, factors)
 
 
-PUBLISHED = {"normalisation": "deterministic"}
+PUBLISHED = {"algorithm.normalisation": "deterministic"}
+RATE = {"system.pace.speeds": UniformSlowdown(model="rate")}
 VARIANTS: Mapping[str, tuple[Variant, ...]] = {
     "iid": (
-        _variant("fedavg", "rate", "speeds read as rates", rate=True),
+        _variant("fedavg", "rate", "speeds read as rates", RATE),
         _variant("favano", "parallel", "contacts at once", contact="parallel"),
         _variant("favano", "published", "as published", PUBLISHED, contact="parallel", wait=4 / 3),
         _variant("asysg", "all", "all clients at work", concurrency="N"),
         _variant("defedavg_iid", "free_uplink", "upload does not block", block_uplink=False),
         _variant("defedavg_iid", "fetch", "download on the path", download_on_path=True),
         _variant("defedavg_iid", "keep", "trains again without news", receive="keep"),
-        _variant("defedavg_iid", "rate", "speeds read as rates", rate=True),
+        _variant("defedavg_iid", "rate", "speeds read as rates", RATE),
         _variant("defedavg_iid", "global10", "global rate x 10, supposed misprint", factors=(10, 1)),
         _variant("defedavg_iid", "local5", "local rate / 5, supposed misprint", factors=(1, 0.2)),
     ),
     "noniid": (
-        _variant("fedavg", "rate", "speeds read as rates", rate=True),
+        _variant("fedavg", "rate", "speeds read as rates", RATE),
         _variant("favano", "parallel", "contacts at once", contact="parallel"),
         _variant("favano", "published", "as published", PUBLISHED, contact="parallel", wait=4 / 3),
         _variant("fedbuff", "few", "n clients at work", concurrency="n"),
-        _variant("fedbuff", "scaled", "weights 1/√(1 + staleness)", {"staleness_power": 0.5}),
-        _variant("fedbuff", "no_server_rate", "without a server rate (1)", {"server_lr": 1.0}),
+        _variant("fedbuff", "scaled", "weights 1/√(1 + staleness)", {"algorithm.staleness_power": 0.5}),
+        _variant("fedbuff", "no_server_rate", "without a server rate (1)", {"algorithm.server_lr": 1.0}),
         _variant("defedavg_niid", "skip", "empty buffers are skipped", empty="skip"),
         _variant("defedavg_niid", "keep", "trains again without news", receive="keep"),
-        _variant("defedavg_niid", "rate", "speeds read as rates", rate=True),
+        _variant("defedavg_niid", "rate", "speeds read as rates", RATE),
         _variant("defedavg_niid", "local2", "local rate x 2, supposed misprint", factors=(1, 2)),
     ),
 }
@@ -91,10 +87,8 @@ def panels(scale: str) -> tuple[Panel, ...]:
 def _varied(setting: ClockSetting, distribution: str, n: int, v: Variant) -> Experiment:
     given = runs.rates(setting, distribution, n)[v.algorithm]
     server, local = (None if r is None else r * f for r, f in zip(given, v.factors, strict=True))
-    e: Any = runs.run(setting, distribution, n, v.name, (server, local), further=False)
-    pace = replace(e.system.pace, speeds=UniformSlowdown(model="rate")) if v.rate else e.system.pace
-    clock = replace(e.clock, policy=replace(e.clock.policy, **v.policy))
-    return replace(e, algorithm=replace(e.algorithm, **v.rule), system=replace(e.system, pace=pace), clock=clock)
+    e: Experiment = changed(runs.run(setting, distribution, n, v.name, (server, local), further=False), v.changes)
+    return e
 
 
 def _tuned(setting: ClockSetting, distribution: str, n: int, algorithm: str) -> Iterator[Experiment]:

@@ -10,7 +10,7 @@ from functools import cache
 from reproduce.algorithms.asynchronous import Asynchronous, Favano
 from reproduce.clocks.events import Events
 from reproduce.clocks.record import Target
-from reproduce.declare.experiment import PACKAGE, Experiment, Label, Panel
+from reproduce.declare.experiment import PACKAGE, Experiment, Label, Panel, changed
 from reproduce.papers.defedavg.settings import (
     BESIDE,
     DISTRIBUTIONS,
@@ -163,7 +163,7 @@ def _over_rounds(setting: ClockSetting, distribution: str, n: int, k: int) -> Pa
     pairs |= {f"{name}_fixed": LIKELY} if not own and pairs[name] != LIKELY else {}
     clock = Events(policy(name, n), setting.rounds, every=setting.every, train_view=LOSS_VIEW, train_every=2)
     lines = (run(setting, distribution, n, algorithm, pair, K=k) for algorithm, pair in pairs.items())
-    experiments = (replace(e, system=replace(e.system, work=Steps(k)), clock=clock) for e in lines)
+    experiments = (changed(e, {"system.work": Steps(k), "clock": clock}) for e in lines)
     return panel(f"rounds-{{}}-{distribution}-n{n}-k{k}", setting, experiments, setting.seeds_of(n))
 
 
