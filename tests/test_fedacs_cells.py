@@ -244,7 +244,7 @@ def test_tail_average_to_the_closed_form() -> None:
     (panel,) = runs.plane("paper", "toy2d")
     e = next(e for e in panel.experiments if e.labels["algorithm"] == "fednova")
     ends = theory.limit(e)
-    found = measures.tail_averages_to_limits(toy(lambda s, r: (ends[0] + s, ends[1]), e))
+    found = measures.tail_averages(toy(lambda s, r: (ends[0] + s, ends[1]), e), closed=True)
     assert found["value"].tolist() == [pytest.approx(s) for s in range(4)]
 
 

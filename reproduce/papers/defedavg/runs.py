@@ -11,20 +11,8 @@ from reproduce.algorithms.asynchronous import Asynchronous, Favano
 from reproduce.clocks.events import Events
 from reproduce.clocks.record import Target
 from reproduce.declare.experiment import PACKAGE, Experiment, Label, Panel, changed
-from reproduce.papers.defedavg.settings import (
-    BESIDE,
-    DISTRIBUTIONS,
-    EXAMPLES,
-    HORIZON,
-    LENGTHS,
-    LIKELY,
-    LOSS_VIEW,
-    PAPER,
-    PARTICIPANTS,
-    SETTINGS,
-    ClockSetting,
-    Pair,
-)
+from reproduce.papers.defedavg import settings
+from reproduce.papers.defedavg.settings import ClockSetting, Pair
 from reproduce.partitions.named import IID, TwoClasses
 from reproduce.systems import Steps, System
 from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
@@ -63,7 +51,7 @@ def rates(setting: ClockSetting, distribution: str, n: int) -> dict[str, Pair]:
         return dict(setting.own[distribution])
     column = (setting.dataset, distribution, n)
     found = {a: table2()[setting.dataset, distribution, a, n] for a in GROUPS[distribution]}
-    return found | {a: pair for (s, d, a, m), pair in BESIDE.items() if (s, d, m) == column}
+    return found | {a: pair for (s, d, a, m), pair in settings.BESIDE.items() if (s, d, m) == column}
 
 
 # --- runs -------------------------------------------------------------------------------------------------------------
@@ -100,13 +88,13 @@ def run(
     """A run on a grid of virtual times until the target is reached, and (`further`) as far as the figures show.
 
     told: labels beside those of a column of Table I."""
-    where, under = DISTRIBUTIONS.index(distribution), policy(algorithm, n)
+    where, under = settings.DISTRIBUTIONS.index(distribution), policy(algorithm, n)
     target, partition = setting.target[where], TwoClasses() if where else IID()
     labels = {"distribution": distribution, "dataset": setting.dataset, "target_accuracy_pct": target, "n": n, **told}
     clock = Events(
         under, horizon=setting.horizon[where], grid=setting.grid[where],
         until=Target("accuracy", target, setting.smooth[where]), least=setting.shown[where] if further else 0.0,
-        train_view=LOSS_VIEW if further else "", train_every=4 if further else 1,
+        train_view=settings.LOSS_VIEW if further else "", train_every=4 if further else 1,
     )  # fmt: skip
     problem = replace(setting.problem, partition=partition)
     return Experiment({**labels, "algorithm": algorithm}, problem, system(setting, under), rule(pair), clock)
@@ -122,8 +110,8 @@ def times_panels(scale: str, n: int | None = None) -> tuple[Panel, ...]:
     """The runs of Table I and Figs. 2-5; with `n` those of one figure (all where nobody has that n)."""
     return tuple(
         times_panel(setting, distribution, m)
-        for setting in SETTINGS[scale]
-        for distribution in DISTRIBUTIONS
+        for setting in settings.SETTINGS[scale]
+        for distribution in settings.DISTRIBUTIONS
         for m in ((n,) if n in setting.participants else setting.participants)
     )
 
@@ -139,8 +127,8 @@ def participants_panels(scale: str) -> tuple[Panel, ...]:
     """Fig. 6: DeFedAvg over aggregations with different n at the usual K, all on the same seeds."""
     return tuple(
         replace(_over_rounds(setting, distribution, n, setting.steps), seeds=setting.seeds)
-        for setting in SETTINGS[scale]
-        for distribution in DISTRIBUTIONS
+        for setting in settings.SETTINGS[scale]
+        for distribution in settings.DISTRIBUTIONS
         for n in setting.few
     )
 
@@ -149,8 +137,8 @@ def steps_panels(scale: str) -> tuple[Panel, ...]:
     """Fig. 7: with different K; the usual K is one of Fig. 6."""
     return tuple(
         _over_rounds(setting, distribution, setting.middle, k)
-        for setting in SETTINGS[scale]
-        for distribution in DISTRIBUTIONS
+        for setting in settings.SETTINGS[scale]
+        for distribution in settings.DISTRIBUTIONS
         for k in setting.ks
     )
 
@@ -160,8 +148,8 @@ def _over_rounds(setting: ClockSetting, distribution: str, n: int, k: int) -> Pa
     name = PROPOSED[distribution]
     own = setting.own.get(distribution, {}).get(name)
     pairs = {name: own or table2()[setting.dataset, distribution, name, n]}
-    pairs |= {f"{name}_fixed": LIKELY} if not own and pairs[name] != LIKELY else {}
-    clock = Events(policy(name, n), setting.rounds, every=setting.every, train_view=LOSS_VIEW, train_every=2)
+    pairs |= {f"{name}_fixed": settings.LIKELY} if not own and pairs[name] != settings.LIKELY else {}
+    clock = Events(policy(name, n), setting.rounds, every=setting.every, train_view=settings.LOSS_VIEW, train_every=2)
     lines = (run(setting, distribution, n, algorithm, pair, K=k) for algorithm, pair in pairs.items())
     experiments = (changed(e, {"system.work": Steps(k), "clock": clock}) for e in lines)
     return panel(f"rounds-{{}}-{distribution}-n{n}-k{k}", setting, experiments, setting.seeds_of(n))
@@ -175,9 +163,9 @@ def echo() -> list[Experiment]:
 
 def schedules() -> Iterator[tuple[ClockSetting, str, int, Schedule]]:
     """(setting, algorithm, n, schedule) of the six algorithms at paper scale."""
-    for setting in PAPER:
+    for setting in settings.PAPER:
         for name in dict.fromkeys(a for group in GROUPS.values() for a in group):
-            for n in PARTICIPANTS:
+            for n in settings.PARTICIPANTS:
                 under = policy(name, n)
                 where = system(setting, under)
                 assert isinstance(where.work, Steps)
@@ -187,4 +175,5 @@ def schedules() -> Iterator[tuple[ClockSetting, str, int, Schedule]]:
 
 def example(name: str) -> Timeline:
     """One of the timelines of Fig. 1."""
-    return Schedule(EXAMPLES[name], 3, 1, Pace(1.0, 0.0, 0.0, Explicit(LENGTHS))).timeline(0, horizon=HORIZON)
+    pace = Pace(1.0, 0.0, 0.0, Explicit(settings.LENGTHS))
+    return Schedule(settings.EXAMPLES[name], 3, 1, pace).timeline(0, horizon=settings.HORIZON)

@@ -24,14 +24,7 @@ from reproduce.declare.artifact import printed
 from reproduce.declare.experiment import Experiment, Label, Panel
 from reproduce.models.model import Model
 from reproduce.papers.dynamic_init.settings import FEW, SCALES, Rate, Row, SessionData, SessionScale
-from reproduce.partitions.groups import (
-    DistinctLabels,
-    GroupedDirichlet,
-    HalfLabels,
-    PartialOverlap,
-    TwoShard,
-    label_groups,
-)
+from reproduce.partitions import groups
 from reproduce.problem import Classification
 from reproduce.report.names import pretty
 from reproduce.systems import Steps, System
@@ -132,7 +125,7 @@ def main(row: Row, data: SessionData, here: SessionScale) -> tuple[str, tuple[in
         "dataset": data.name, "label_overlap": overlap, "dirichlet_alpha": alpha, "num_clients": n,
     }  # fmt: skip
     share = data.overlaps.get(row["label_overlap"], overlap)
-    partition, sets = GroupedDirichlet(alpha, share), label_groups(data.classes, share)
+    partition, sets = groups.GroupedDirichlet(alpha, share), groups.label_groups(data.classes, share)
     e = experiment(
         labels, row, data, data.model, partition, (group.sessions, Alternating(2, n), sets), data.R, group.acg
     )
@@ -165,17 +158,17 @@ def federation(kind: str, n: int, classes: int) -> tuple[Any, Membership, tuple[
         return tuple(tuple(range(*span)) for span in spans)
 
     if kind == "two_shard":
-        return TwoShard(), three, ()
+        return groups.TwoShard(), three, ()
     if kind == "half":
-        return HalfLabels(), two, sets((0, classes // 2), (classes // 2, classes))
+        return groups.HalfLabels(), two, sets((0, classes // 2), (classes // 2, classes))
     if kind == "partial_overlap":
-        return PartialOverlap(), two, sets((0, round(0.6 * classes)), (round(0.4 * classes), classes))
+        return groups.PartialOverlap(), two, sets((0, round(0.6 * classes)), (round(0.4 * classes), classes))
     if kind == "distinct":
         a, b = third * classes // n, 2 * third * classes // n
-        return DistinctLabels(), three, sets((0, a), (a, b), (b, classes))
+        return groups.DistinctLabels(), three, sets((0, a), (a, b), (b, classes))
     a, b = 4 * classes // 10, 8 * classes // 10
     unseen = sets((0, a), (a, b), (b, classes))
-    return GroupedDirichlet(0.7, label_sets=unseen), Rotation((n, n, n), (0, 1, 0, 1, 0, 2)), unseen
+    return groups.GroupedDirichlet(0.7, label_sets=unseen), Rotation((n, n, n), (0, 1, 0, 1, 0, 2)), unseen
 
 
 def start(scheme: str, R: float) -> Start:

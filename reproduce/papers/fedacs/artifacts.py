@@ -160,7 +160,7 @@ ARTIFACTS = (
     ),
     figure(
         "fig8", "Convergence points of the benchmarks in the plane", partial(runs.plane, system="toy2d"),
-        (Code("measures:tail_averages_to_limits"),),
+        (Code("measures:tail_averages", {"closed": True}),),
         Code("pictures:points_in_the_plane", {"algorithms": runs.ALGORITHMS}),
         "Left: the three clients, which are ours, the start and the optimum; the frame is the right part. "
         "Circles: limits in closed form as the rate goes to zero (both: FedAvg, OS; work: CA-FedAvg, FedAU, "

@@ -77,20 +77,16 @@ def second_half(x: Floats, rounds: Ints) -> Floats:
     return np.asarray(x[:, rounds > rounds.max() / 2].mean(1))
 
 
-def tail_averages(histories: Histories, algorithms: tuple[str, ...]) -> pd.DataFrame:
-    """`distance_of_tail_average`: of the average over the second half of the run to X*, one row per run."""
-    chosen = replace(histories, frame=histories.frame[histories.frame["algorithm"].isin(algorithms)])
-    return per_seed(chosen, "distance_of_tail_average", lambda e, x, rounds: _from(e.problem.optimum(), x, rounds))
+def tail_averages(histories: Histories, algorithms: tuple[str, ...] = (), closed: bool = False) -> pd.DataFrame:
+    """`distance_of_tail_average`: of the average over the second half of the run to X*, one row per run; or (`closed`)
+    `distance_of_tail_average_to_closed_form`, at the rate of the simulation. algorithms: if not all."""
+    frame = histories.frame
+    chosen = replace(histories, frame=frame[frame["algorithm"].isin(algorithms or frame["algorithm"])])
 
+    def distances(e: Any, x: Floats, rounds: Ints) -> Any:
+        return np.linalg.norm(second_half(x, rounds) - (theory.limit(e) if closed else e.problem.optimum()), axis=1)
 
-def tail_averages_to_limits(histories: Histories) -> pd.DataFrame:
-    """`distance_of_tail_average_to_closed_form`: the same, to the closed form at the rate of the simulation."""
-    metric = "distance_of_tail_average_to_closed_form"
-    return per_seed(histories, metric, lambda e, x, rounds: _from(theory.limit(e), x, rounds))
-
-
-def _from(point: Floats, x: Floats, rounds: Ints) -> list[Any]:
-    return [np.linalg.norm(end - point) for end in second_half(x, rounds)]
+    return per_seed(chosen, "distance_of_tail_average" + ("_to_closed_form" if closed else ""), distances)
 
 
 def mean_to_limit(histories: Histories) -> pd.DataFrame:

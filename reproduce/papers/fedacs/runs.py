@@ -19,18 +19,8 @@ from reproduce.algorithms.solvers import DecayFedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
 from reproduce.declare.experiment import Experiment, Label, Panel
-from reproduce.papers.fedacs.settings import (
-    FIG4_SYSTEMS,
-    FIG7_SYSTEMS,
-    ONE_CLASS,
-    PLANE_SYSTEMS,
-    RATES,
-    SETTINGS,
-    TOYS,
-    Alpha,
-    NetworkSetting,
-    Toy,
-)
+from reproduce.papers.fedacs import settings
+from reproduce.papers.fedacs.settings import Alpha, NetworkSetting, Toy
 from reproduce.partitions.named import ClassPerClient, DirichletClass
 from reproduce.problem import Classification
 from reproduce.systems import System, work
@@ -66,7 +56,7 @@ def toys(toy: Toy, name: str, runs: Iterable[tuple[Mapping[str, Label], System, 
 
 def solvers(k: int) -> dict[str, FedAvg]:
     """The five series of Fig. 4; one common rate, no calibration (the caption gives one)."""
-    lr, draws = RATES["fig4"], WeightedDraws(k)
+    lr, draws = settings.RATES["fig4"], WeightedDraws(k)
     return {
         "fedacs_sgd": FedACS(lr, draws),
         "fedavg_sgd": FedAvg(lr, draws),
@@ -78,33 +68,33 @@ def solvers(k: int) -> dict[str, FedAvg]:
 
 def fig4(scale: str) -> tuple[Panel, ...]:
     """Homogeneous, heterogeneous and time-varying clients."""
-    toy = TOYS[scale]["fig4"]
+    toy = settings.TOYS[scale]["fig4"]
     chosen = solvers(toy.draws)
     return tuple(
         toys(toy, f"fig4-{place}", [({"panel": place, "algorithm": n}, system, a) for n, a in chosen.items()])
-        for place, system in FIG4_SYSTEMS.items()
+        for place, system in settings.FIG4_SYSTEMS.items()
     )
 
 
 def fig7(scale: str) -> tuple[Panel, ...]:
     """All with the common rate of the caption (`calibrate` false), and the three that calibration changes again."""
-    toy = TOYS[scale]["fig7"]
-    plain, calibrated = (benchmarks(RATES["fig7"], toy.draws, c) for c in (None, Calibration()))
+    toy = settings.TOYS[scale]["fig7"]
+    plain, calibrated = (benchmarks(settings.RATES["fig7"], toy.draws, c) for c in (None, Calibration()))
     chosen = [(False, n, plain[n]) for n in ALGORITHMS] + [(True, n, calibrated[n]) for n in CALIBRATED]
     return tuple(
         toys(toy, f"fig7-{name}", [({"system": name, "calibrate": c, "algorithm": n}, system, a) for c, n, a in chosen])
-        for name, system in FIG7_SYSTEMS.items()
+        for name, system in settings.FIG7_SYSTEMS.items()
     )
 
 
 def plane(scale: str, system: str) -> tuple[Panel, ...]:
     """Three clients in the plane; the schematics of the paper drawn from simulated paths."""
-    toy, rate = TOYS[scale]["plane"], RATES["plane"]
+    toy, rate = settings.TOYS[scale]["plane"], settings.RATES["plane"]
     chosen = benchmarks(rate, toy.draws)
     chosen["fedvarp_original"] = FedVARP(rate, WeightedDraws(toy.draws), variant="original")
     if system != "toy2d":
         chosen = {"fedavg": chosen["fedavg"]}
-    labelled = [({"system": system, "algorithm": n}, PLANE_SYSTEMS[system], a) for n, a in chosen.items()]
+    labelled = [({"system": system, "algorithm": n}, settings.PLANE_SYSTEMS[system], a) for n, a in chosen.items()]
     return (toys(toy, system.replace("_", "-"), labelled),)
 
 
@@ -116,12 +106,12 @@ VARIANTS = {"fedacs_uncalibrated": None, "fedacs_calibrated_at_server": Calibrat
 
 def comparison(scale: str, system: str) -> tuple[Panel, ...]:
     """The panels of Figs. 6 and 9: all data sets in one system."""
-    return tuple(panel(setting, system, setting.alpha) for setting in SETTINGS[scale])
+    return tuple(panel(setting, system, setting.alpha) for setting in settings.SETTINGS[scale])
 
 
 def imbalance(scale: str) -> tuple[Panel, ...]:
     """The panels of Fig. 10: the dynamic system at three levels of class imbalance."""
-    return tuple(panel(setting, "dynamic", alpha) for setting in SETTINGS[scale] for alpha in setting.alphas)
+    return tuple(panel(setting, "dynamic", alpha) for setting in settings.SETTINGS[scale] for alpha in setting.alphas)
 
 
 def panel(setting: NetworkSetting, system: str, alpha: Alpha) -> Panel:
@@ -146,7 +136,7 @@ def algorithms(setting: NetworkSetting) -> dict[str, FedAvg]:
 def experiment(setting: NetworkSetting, system: str, alpha: Alpha, name: str, algorithm: FedAvg) -> Experiment:
     """One run with a network; its labels also say how it is measured."""
     problem = Classification(
-        setting.data, setting.model, ClassPerClient() if alpha == ONE_CLASS else DirichletClass(float(alpha)),
+        setting.data, setting.model, ClassPerClient() if alpha == settings.ONE_CLASS else DirichletClass(float(alpha)),
         setting.clients, Shuffled(setting.batch), mean=setting.mean, std=setting.std,
         train_samples=setting.train_samples, test_samples=setting.test_samples,
         subset_balanced=setting.train_samples > 0, evaluation_batch=1024,
@@ -155,7 +145,7 @@ def experiment(setting: NetworkSetting, system: str, alpha: Alpha, name: str, al
     measured: dict[str, Any] = {"tail": setting.tail, "seconds_per_sample": setting.seconds}
     if alpha in setting.targets:
         measured["target_accuracy_pct"] = setting.targets[alpha]
-    clock = Rounds(setting.rounds, work=True, by_class=alpha == ONE_CLASS)
+    clock = Rounds(setting.rounds, work=True, by_class=alpha == settings.ONE_CLASS)
     return Experiment(labels | measured, problem, _system(system, setting.clients), algorithm, clock)
 
 
