@@ -11,7 +11,7 @@ import pytest
 from runs import run
 
 from reproduce.algorithms.session_starts import Proposed
-from reproduce.declare.artifact import printed
+from reproduce.declare.artifact import printed_settings
 from reproduce.declare.experiment import COLUMNS, Experiment, Panel
 from reproduce.papers import artifacts
 from reproduce.papers.dynamic_init import measures, pictures, runs
@@ -195,7 +195,7 @@ def test_runs_that_were_trained_again_have_the_processor_and_the_memory_of_that_
 
 @pytest.mark.parametrize("name", [f"table{i}" for i in range(1, 15)])
 def test_the_printed_settings_are_all_declared_and_no_others(name: str) -> None:
-    rows = printed("dynamic_init", name)
+    rows = printed_settings("dynamic_init", name)
     columns = [c for c in SETTING if c in rows[0]]
     wanted = {tuple(row[c] for c in columns) for row in rows}
     declared = {
@@ -208,7 +208,7 @@ def test_the_printed_settings_are_all_declared_and_no_others(name: str) -> None:
 
 def test_the_costs_are_those_of_the_tables() -> None:
     for name, read in (("table15", range(1, 5)), ("table16", range(5, 8))):
-        rows = {(r["dataset"], r["dirichlet_alpha"], r["algorithm"]) for r in printed("dynamic_init", name)}
+        rows = {(r["dataset"], r["dirichlet_alpha"], r["algorithm"]) for r in printed_settings("dynamic_init", name)}
         panels = ARTIFACTS[name].panels("paper")
         found = {
             tuple(str(e.labels[c]) for c in ("dataset", "dirichlet_alpha", "algorithm"))

@@ -20,7 +20,7 @@ from reproduce.algorithms.scaffold import ScaffoldAsReleased
 from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot, Start
 from reproduce.clocks.sessions import Sessions
 from reproduce.data.batches import Walk
-from reproduce.declare.artifact import printed
+from reproduce.declare.artifact import printed_settings
 from reproduce.declare.experiment import Experiment, Label, Panel
 from reproduce.models.model import Model
 from reproduce.papers.dynamic_init.settings import FEW, SCALES, Rate, Row, SessionData, SessionScale
@@ -111,7 +111,7 @@ def rows(name: str) -> tuple[Row, ...]:
         schemes, columns, places = FIGURES[name]
         found = [{**dict(zip(columns, p, strict=True)), "init_scheme": s} for p in places for s in schemes]
         return tuple(r for r in found if (r["dataset"], r["init_scheme"]) != ("ag_news", "continuous"))  # nowhere
-    rest, read = UNPRINTED.get(name, {}), printed("dynamic_init", name)
+    rest, read = UNPRINTED.get(name, {}), printed_settings("dynamic_init", name)
     more = [{**row, "init_scheme": scheme} for scheme in BESIDES.get(name, ()) for row in read]
     return tuple({**row, **rest.get("", {}), **rest.get(row["algorithm"], {})} for row in (*read, *more))
 
