@@ -21,20 +21,18 @@ from reproduce.problem import Classification
 from reproduce.systems import System
 from reproduce.systems.work import DEVICES, DeviceClasses, Mode, PerClient, Steps, Uniform, Work
 
-
-def experiment(
-    labels: Mapping[str, Any], problem: Classification, work: Work, algorithm: FedAvg, clock: Rounds
-) -> Experiment:
-    """An experiment whose clients differ in their work only; the labels begin with its data set."""
-    data = problem.data if isinstance(problem.data, str) else "generated"
-    return Experiment({"dataset": data, **labels}, problem, System(work=work), algorithm, clock)
+Run = tuple[Mapping[str, Any], Classification, Work, FedAvg, Rounds]
+"""Labels, problem, the clients' work, algorithm, clock."""
 
 
-def panel(
-    name: str, experiments: Iterable[Experiment], scale: str, substitute: str = "", seeds: tuple[int, ...] = ()
-) -> Panel:
-    """The experiments of a scale under the name of a file; seeds: if not the scale's."""
-    return Panel(name.replace("_", "-"), tuple(experiments), seeds or COMMON[scale].seeds, substitute)
+def panel(name: str, scale: str, runs: Iterable[Run], substitute: str = "", seeds: tuple[int, ...] = ()) -> Panel:
+    """Runs of a scale under the name of a file; clients differ in their work only, and the labels begin with the data
+    set. seeds: if not the scale's."""
+    found = []
+    for labels, problem, work, algorithm, clock in runs:
+        data = problem.data if isinstance(problem.data, str) else "generated"
+        found.append(Experiment({"dataset": data, **labels}, problem, System(work=work), algorithm, clock))
+    return Panel(name.replace("_", "-"), tuple(found), seeds or COMMON[scale].seeds, substitute)
 
 
 def jobs(scale: str, name: str, panels: list[Panel]) -> tuple[Panel, ...]:
@@ -85,14 +83,12 @@ def fig2(scale: str) -> tuple[Panel, ...]:
     ):
         rates: dict[str, Rate] = {**{f"{lam:g}": Constant(lam) for lam in lambdas}, **more}
         labels = {"model": "cnn2", "step_async": int(kind == "async")}
-        experiments = (
-            experiment(
-                {**labels, "lambda": name, "algorithm": "fedagrac"},
-                common.cnn, work, FedaGrac(common.rate, calibration=rate), Rounds(s.rounds),
-            )
+        runs = (
+            ({**labels, "lambda": name, "algorithm": "fedagrac"},
+             common.cnn, work, FedaGrac(common.rate, calibration=rate), Rounds(s.rounds))
             for name, rate in rates.items()
         )  # fmt: skip
-        found.append(panel(f"fig2-{kind}", experiments, scale, s.substitute, seeds))
+        found.append(panel(f"fig2-{kind}", scale, runs, s.substitute, seeds))
     return tuple(found)
 
 
@@ -111,16 +107,14 @@ def oriented(o: Orientation, step_async: int, scale: str) -> Panel:
     alone = ("_single", {"first_gradient": "single"})
     points = [(drawn, plain), *([(drawn, alone)] if o.single else []), *((side, plain) for side in o.side)]
     work = Uniform(o.least, o.most) if step_async else Steps(o.equal)
-    experiments = (
-        experiment(
-            {"model": model, "step_async": step_async, "algorithm": name + ending},
-            o.problem, work, fedagrac(rate, lam, **options, **more), Rounds(o.rounds),
-        )
+    runs = (
+        ({"model": model, "step_async": step_async, "algorithm": name + ending},
+         o.problem, work, fedagrac(rate, lam, **options, **more), Rounds(o.rounds))
         for (model, rate, lam), (ending, more) in points
         for name, options in SCHEMES.items()
         if not (more and name == "fedagrac_avg")  # which sends no first gradient
     )  # fmt: skip
-    return panel(f"fig3-{o.model}-{'async' if step_async else 'equal'}", experiments, scale, o.substitute, o.seeds)
+    return panel(f"fig3-{o.model}-{'async' if step_async else 'equal'}", scale, runs, o.substitute, o.seeds)
 
 
 def table1(scale: str) -> tuple[Panel, ...]:
@@ -128,17 +122,15 @@ def table1(scale: str) -> tuple[Panel, ...]:
     found = []
     for race in settings.TABLE1[scale]:
         clock = Rounds(race.rounds, until=("accuracy", race.target))
-        experiments = (
-            experiment(
-                {"model": model, "step_async": step_async, "non_iid": non_iid, "target_accuracy": race.target,
-                 "algorithm": "fedavg"},
-                replace(race.problem, partition=partition), work, FedAvg(rate), clock,
-            )
+        runs = (
+            ({"model": model, "step_async": step_async, "non_iid": non_iid, "target_accuracy": race.target,
+              "algorithm": "fedavg"},
+             replace(race.problem, partition=partition), work, FedAvg(rate), clock)
             for model, rate in race.rates.items()
             for non_iid, partition in enumerate((ShuffledBlocks(), settings.NON_IID))
             for step_async, work in enumerate((Steps(race.steps), Uniform(race.steps, race.most)))
         )  # fmt: skip
-        found.append(panel(f"table1-{next(iter(race.rates))}", experiments, scale, race.substitute, race.seeds))
+        found.append(panel(f"table1-{next(iter(race.rates))}", scale, runs, race.substitute, race.seeds))
     return tuple(found)
 
 
@@ -150,15 +142,13 @@ def table2(scale: str) -> tuple[Panel, ...]:
     for device, ratio in zip(DEVICES, s.ratios, strict=True):
         labels: dict[str, Any] = {"model": "cnn2", "slow_device": device, "fast_device": "rtx3080ti"}
         labels |= {"target_accuracy": s.target, "max_rounds": s.limit}
-        experiments = (
-            experiment(
-                {**labels, "utilization": u, "algorithm": name},
-                common.cnn, DeviceClasses(s.slow, ratio, u / 100), algorithm, Rounds(s.rounds),
-            )
+        runs = (
+            ({**labels, "utilization": u, "algorithm": name},
+             common.cnn, DeviceClasses(s.slow, ratio, u / 100), algorithm, Rounds(s.rounds))
             for name, algorithm in algorithms.items()
             for u in s.utilisations
         )  # fmt: skip
-        found.append(panel(f"table2-{device}", experiments, scale, s.substitute, s.seeds))
+        found.append(panel(f"table2-{device}", scale, runs, s.substitute, s.seeds))
     return jobs(scale, "table2", found)
 
 
@@ -179,14 +169,12 @@ def sensitivity(scale: str) -> tuple[Panel, ...]:
         algorithms = {("fedavg", 0.0): FedAvg(common.rate), ("fednova", 0.0): FedNova(common.rate)}
         algorithms |= {(a, lam): fedagrac(common.rate, lam, **READINGS[a]) for lam in lambdas for a in readings}
         partition = Head(common.cnn.partition, share) if share < 1 else common.cnn.partition
-        experiments = (
-            experiment(
-                {"model": "cnn2", "local_steps": question, "lambda": lam, "algorithm": name},
-                replace(common.cnn, partition=partition), Uniform(s.least, s.most), algorithm, Rounds(s.rounds),
-            )
+        runs = (
+            ({"model": "cnn2", "local_steps": question, "lambda": lam, "algorithm": name},
+             replace(common.cnn, partition=partition), Uniform(s.least, s.most), algorithm, Rounds(s.rounds))
             for (name, lam), algorithm in algorithms.items()
         )  # fmt: skip
-        found.append(panel(f"sensitivity-{question}", experiments, scale, s.substitute))
+        found.append(panel(f"sensitivity-{question}", scale, runs, s.substitute))
     return tuple(found)
 
 
@@ -223,12 +211,12 @@ def compared(
     labels |= {"k_mean": k.mean, "k_variance": k.variance, "k_mode": k.mode}
     labels |= {"target_accuracy": c.target, "max_rounds": c.rounds} if c.target else {}
     clock = Rounds(c.rounds, until=("accuracy", c.target) if stop else None)
-    experiments = []
+    runs = []
     for key, algorithm in (points or algorithms(*c.rates)).items():
         base, _, point = key.partition("/")
         named = {**labels, "algorithm": base, **({"point": point} if point else {})}
-        experiments.append(experiment(named, c.problem, k.work, algorithm, clock))
-    return panel(name, experiments, scale, c.substitute, c.seeds)
+        runs.append((named, c.problem, k.work, algorithm, clock))
+    return panel(name, scale, runs, c.substitute, c.seeds)
 
 
 def rows(scale: str, tuned: bool = False) -> dict[tuple[str, str, LocalSteps], Panel]:
@@ -274,14 +262,12 @@ def fig4(scale: str) -> tuple[Panel, ...]:
         for m in settings.FIG4[scale]:
             work = LocalSteps(m.mean, m.variance, "fixed" if kind == "async" else "none").work
             clock = Rounds(m.rounds, every=m.rounds, dense_last=10)
-            experiments = (
-                experiment(
-                    {"model": m.model, "step_async": int(kind == "async"), "learning_rate": rate, "lambda": lam,
-                     "algorithm": "fedagrac"},
-                    m.problem, work, fedagrac(rate, lam), clock,
-                )
+            runs = (
+                ({"model": m.model, "step_async": int(kind == "async"), "learning_rate": rate, "lambda": lam,
+                  "algorithm": "fedagrac"},
+                 m.problem, work, fedagrac(rate, lam), clock)
                 for rate in m.rates
                 for lam in m.lambdas
             )  # fmt: skip
-            found.append(panel(f"fig4-{m.model}-{kind}", experiments, scale, m.substitute, m.seeds))
+            found.append(panel(f"fig4-{m.model}-{kind}", scale, runs, m.substitute, m.seeds))
     return tuple(found)
