@@ -25,7 +25,9 @@ def to_target(histories: Histories) -> pd.DataFrame:
     """`time_to_target_s` and `rounds_to_target` of all runs on the grid of virtual times."""
     parts = []
     for smooth, horizon, target in _aims(histories):
-        parts.append(metrics.time_to_reach(smooth, "accuracy", target, horizon=horizon, name="time_to_target_s"))
+        parts.append(
+            metrics.first_reaching(smooth, "accuracy", target, horizon=horizon, x="time", name="time_to_target_s")
+        )
         made = metrics.first_reaching(smooth, "accuracy", target, own=True, name="rounds_to_target")
         # One that diverged is never there: its own last aggregation as a bound would make the worst run the fastest.
         never = made["censored"] & metrics.diverged(made, smooth)
@@ -130,7 +132,7 @@ def of_participants(histories: Histories, at: int, first: int, last: int) -> pd.
     jumps = curves.agg(lambda curve: curve.diff().std()).reset_index()
     jumps["value"] = jumps["value"].mask(metrics.diverged(jumps, frame, last))
     parts = [
-        metrics.at_round(frame, "accuracy", at, name="test_accuracy_pct_at_round_300"),
+        metrics.plateau(frame, "accuracy", at, at, name="test_accuracy_pct_at_round_300"),
         rounds_to_target(histories).drop(columns="K"),
         jumps.assign(metric="std_of_test_accuracy_differences"),
     ]

@@ -47,7 +47,7 @@ def ends(histories: Histories) -> pd.DataFrame:
         for session in range(timing.returns, timing.sessions):
             for name, t in (("first", 1), ("last", timing.rounds)):
                 metric, at = f"accuracy_{name}_round_of_session_pct", session * timing.rounds + t
-                parts.append(metrics.at_round(rows, "accuracy", at, name=metric).assign(session=session))
+                parts.append(metrics.plateau(rows, "accuracy", at, at, name=metric).assign(session=session))
     return pd.concat(parts, ignore_index=True)
 
 
