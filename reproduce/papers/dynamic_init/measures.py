@@ -29,14 +29,13 @@ def mixtures(histories: Histories) -> pd.DataFrame:
         if session < clock.returns:
             continue
         group = clock.membership.group
-        numbers = {
-            "alpha_weights_sum_error": abs(mix["value"].sum() - 1),
-            "alpha_weights_min": mix["value"].min(),
-            "matching_group_weight": mix["value"][mix["stored"].map(group) == group(session)].sum(),
-        }
-        labels = {"session": session, "algorithm": algorithm, "seed": seed}
-        rows += [{**labels, "metric": name, "value": float(value)} for name, value in numbers.items()]
-    return pd.DataFrame(rows)
+        matching = mix["value"][mix["stored"].map(group) == group(session)]
+        rows += [
+            (session, algorithm, seed, "alpha_weights_sum_error", abs(mix["value"].sum() - 1)),
+            (session, algorithm, seed, "alpha_weights_min", mix["value"].min()),
+            (session, algorithm, seed, "matching_group_weight", matching.sum()),
+        ]
+    return pd.DataFrame(rows, columns=["session", "algorithm", "seed", "metric", "value"])
 
 
 def ends(histories: Histories) -> pd.DataFrame:

@@ -113,7 +113,7 @@ def leads(histories: Histories, found: pd.DataFrame) -> str:
 # --- Fig. 1 -----------------------------------------------------------------------------------------------------------
 
 
-def table(histories: Histories, algorithm: str, metric: str, key: str = "") -> NDArray[np.float64]:
+def coordinates(histories: Histories, algorithm: str, metric: str, key: str = "") -> NDArray[np.float64]:
     """Numbers [rounds, coordinates] that were recorded coordinate by coordinate, under keys that begin with `key`."""
     rows = histories.frame[(histories.frame["algorithm"] == algorithm) & (histories.frame["metric"] == metric)]
     rows = rows[rows["key"].str.startswith(key)]
@@ -121,35 +121,32 @@ def table(histories: Histories, algorithm: str, metric: str, key: str = "") -> N
     return numbers.pivot_table(values="value", index="round", columns="i").to_numpy(float)
 
 
-def masks(histories: Histories, algorithm: str, size: float = SMALL) -> NDArray[np.bool_]:
-    """What a submodel holds in each round [rounds, coordinates]."""
-    return table(histories, algorithm, "mask", f"{size_key(size)}:") > 0
+def masks(histories: Histories, algorithm: str) -> NDArray[np.bool_]:
+    """What the small client's submodel holds in each round [rounds, coordinates]."""
+    return coordinates(histories, algorithm, "mask", f"{size_key(SMALL)}:") > 0
 
 
 def patterns(histories: Histories) -> pd.DataFrame:
     """HeteroFL's submodel stays, FedRolex's moves on, FIARSE's has the largest weights: counts over two rounds."""
     before, after = masks(histories, "heterofl")
-    moved = _start(masks(histories, "fedrolex"), histories)
-    weights = np.abs(table(histories, "fiarse", "weight"))
+    weights = np.abs(coordinates(histories, "fiarse", "weight"))
     held = zip(masks(histories, "fiarse"), weights, strict=True)
     wrong = sum(int((mask & (size < np.sort(size)[-mask.sum()])).sum()) for mask, size in held)
     rows = [
         ("heterofl", "mask_changes", -1, float((before != after).sum())),
-        ("fedrolex", "window_shift", -1, float(moved)),
+        ("fedrolex", "window_shift", -1, float(_shift(masks(histories, "fedrolex"), histories))),
         ("fiarse", "mask_topk_mismatches", -1, float(wrong)),
     ]
     return pd.DataFrame(rows, columns=["algorithm", "metric", "seed", "value"])
 
 
-def _start(held: NDArray[np.bool_], histories: Histories) -> int:
+def _shift(held: NDArray[np.bool_], histories: Histories) -> int:
     """How far the first kept unit of the first layer moves from one round to the next, around its width."""
     model: Any = histories.experiments[0].problem.model  # type: ignore[attr-defined]
     units, inputs = model.shapes["fc1.weight"]
-    first = []
-    for mask in held:
-        kept = mask[: units * inputs].reshape(units, inputs).any(1)
-        first.append(next(u for u in range(units) if kept[u] and not kept[u - 1]))
-    return (first[1] - first[0]) % units
+    kept = held[:, : units * inputs].reshape(-1, units, inputs).any(2)  # [rounds, units]
+    first = (kept & ~np.roll(kept, 1, axis=1)).argmax(1)
+    return int(first[1] - first[0]) % int(units)
 
 
 # --- Figs. 7 and 8 ----------------------------------------------------------------------------------------------------

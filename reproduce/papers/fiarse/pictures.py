@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reproduce.algorithms.submodels import size_key
-from reproduce.papers.fiarse.measures import masks, of, size_label, table
+from reproduce.papers.fiarse.measures import coordinates, masks, of, size_label
 from reproduce.report import figures, looks
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
@@ -94,7 +94,7 @@ def patterns(histories: Histories, found: pd.DataFrame) -> Figure:
     algorithms = [str(e.labels["algorithm"]) for e in histories.experiments]
     fig, axes = figures.sheet(1, 2 * len(algorithms), height=1.5)
     for i, algorithm in enumerate(algorithms):
-        weights = np.abs(table(histories, algorithm, "weight"))
+        weights = np.abs(coordinates(histories, algorithm, "weight"))
         for t, mask in enumerate(masks(histories, algorithm)):
             ax = axes[0, 2 * i + t]
             ax.set_title(f"{pretty(algorithm)}, round {t}")
