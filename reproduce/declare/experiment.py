@@ -16,7 +16,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -66,7 +66,7 @@ class Experiment:
             if taken := sorted(set(self.labels) & set(COLUMNS)):
                 raise ValueError(f"'{taken[0]}' is a column of all results and cannot be a label")
             for part in PARTS:
-                _check(getattr(self, part))
+                check_values(getattr(self, part))
             self.clock.check(self)
         except ValueError as error:
             name = ", ".join(f"{key} {value}" for key, value in self.labels.items())
@@ -130,23 +130,30 @@ class Panel:
         return tuple(sorted({name for e in self.experiments for name in e.problem.requires}))
 
 
-def _check(value: Any) -> None:
-    """ValueError for a number that JSON cannot hold, and for a word that a record does not know."""
+def records(value: Any) -> Iterator[Any]:
+    """Every frozen record in `value`, itself included."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        known = _words(type(value))
-        for f in dataclasses.fields(value):
-            inner = getattr(value, f.name)
+        yield value
+        value = [getattr(value, f.name) for f in dataclasses.fields(value)]
+    elif isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for inner in value:
+            yield from records(inner)
+
+
+def check_values(value: Any) -> None:
+    """ValueError for a number that JSON cannot hold, and for a word that a record does not know."""
+    for record in records(value):
+        made: type = type(record)
+        name, known = made.__name__, _words(made)
+        for f in dataclasses.fields(record):
+            inner = getattr(record, f.name)
             if isinstance(inner, str) and inner not in known.get(f.name, (inner,)):
                 words = ", ".join(f"'{w}'" for w in known[f.name])
-                raise ValueError(f"{type(value).__name__}: {f.name} is one of {words}, not '{inner}'")
+                raise ValueError(f"{name}: {f.name} is one of {words}, not '{inner}'")
             if isinstance(inner, float) and not math.isfinite(inner):
-                raise ValueError(f"{type(value).__name__}: {f.name} is {inner}, which is no finite number")
-            _check(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            _check(inner)
-    elif isinstance(value, Mapping):
-        _check(tuple(value.values()))
+                raise ValueError(f"{name}: {f.name} is {inner}, which is no finite number")
 
 
 @cache
@@ -270,17 +277,5 @@ _KNOWN = {"reproduce", *sys.stdlib_module_names}
 
 def _classes(experiment: Experiment) -> set[type]:
     """The classes of the records of the experiment, and their bases."""
-    found: set[type] = set()
-    stack: list[Any] = [getattr(experiment, name) for name in PARTS]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, str | int | float):
-            continue
-        if dataclasses.is_dataclass(value):
-            found |= set(inspect.getmro(type(value)))
-            stack += [getattr(value, f.name) for f in dataclasses.fields(value)]
-        elif isinstance(value, list | tuple):
-            stack += value
-        elif isinstance(value, Mapping):
-            stack += value.values()
-    return found
+    parts = tuple(getattr(experiment, name) for name in PARTS)
+    return {base for record in records(parts) for base in inspect.getmro(type(record))}
