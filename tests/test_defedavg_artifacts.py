@@ -288,7 +288,7 @@ def test_cells_of_the_variants(smoke: dict[str, Path]) -> None:
     times = numbers[numbers["metric"] == "time_to_target_s"]
     names = {d: set(rows["algorithm"]) for d, rows in times.groupby("distribution")}
     for distribution, group in runs.GROUPS.items():
-        others = {v.name for v in choices.VARIANTS[distribution]} | {f"tuned_{a}" for a in group}
+        others = {v.name for v in choices.CHOICES[distribution]} | {f"tuned_{a}" for a in group}
         hold = {"defedavg_niid_hold"} if distribution == "noniid" else set()
         assert names[distribution] == {*group, *others, *hold}
     # The tuned rates against a walk through the grid's histories.
@@ -327,7 +327,7 @@ def test_every_variant_differs_from_its_algorithm_in_what_it_says() -> None:
             given |= {e.labels["algorithm"]: e for e in choices.panels("reduced")[1].experiments}
             for e in panel.experiments:
                 base = given[
-                    next(v.algorithm for g in choices.VARIANTS.values() for v in g if v.name == e.labels["algorithm"])
+                    next(v.algorithm for g in choices.CHOICES.values() for v in g if v.name == e.labels["algorithm"])
                 ]
                 parts = [(e.system, base.system), (e.algorithm, base.algorithm), (e.clock.policy, base.clock.policy)]
                 assert any(ours != theirs for ours, theirs in parts), e.labels

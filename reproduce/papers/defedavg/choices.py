@@ -13,7 +13,7 @@ from reproduce.papers.defedavg.settings import ClockSetting
 from reproduce.systems.speeds import UniformSlowdown
 
 
-class Variant(NamedTuple):
+class Choice(NamedTuple):
     """Another reading of a gap, `text` in words: an algorithm with something changed (`changed`), and its rates, global
     and local, times `factors`."""
 
@@ -24,45 +24,45 @@ class Variant(NamedTuple):
     factors: tuple[float, float] = (1.0, 1.0)
 
 
-def _variant(
+def _choice(
     algorithm: str, name: str, text: str, changes: Mapping[str, Any] | None = None,
     factors: tuple[float, float] = (1.0, 1.0), **policy: Any,
-) -> Variant:  # fmt: skip
+) -> Choice:  # fmt: skip
     of_policy = {f"clock.policy.{field}": value for field, value in policy.items()}
-    return Variant(algorithm, f"{algorithm}_{name}", text, {**(changes or {}), **of_policy}, factors)
+    return Choice(algorithm, f"{algorithm}_{name}", text, {**(changes or {}), **of_policy}, factors)
 
 
 PUBLISHED = {"algorithm.normalisation": "deterministic"}
 RATE = {"system.pace.speeds": UniformSlowdown(model="rate")}
-VARIANTS: Mapping[str, tuple[Variant, ...]] = {
+CHOICES: Mapping[str, tuple[Choice, ...]] = {
     "iid": (
-        _variant("fedavg", "rate", "speeds read as rates", RATE),
-        _variant("favano", "parallel", "contacts at once", contact="parallel"),
-        _variant("favano", "published", "as published", PUBLISHED, contact="parallel", wait=4 / 3),
-        _variant("asysg", "all", "all clients at work", concurrency="N"),
-        _variant("defedavg_iid", "free_uplink", "upload does not block", block_uplink=False),
-        _variant("defedavg_iid", "fetch", "download on the path", download_on_path=True),
-        _variant("defedavg_iid", "keep", "trains again without news", receive="keep"),
-        _variant("defedavg_iid", "rate", "speeds read as rates", RATE),
-        _variant("defedavg_iid", "global10", "global rate x 10, supposed misprint", factors=(10, 1)),
-        _variant("defedavg_iid", "local5", "local rate / 5, supposed misprint", factors=(1, 0.2)),
+        _choice("fedavg", "rate", "speeds read as rates", RATE),
+        _choice("favano", "parallel", "contacts at once", contact="parallel"),
+        _choice("favano", "published", "as published", PUBLISHED, contact="parallel", wait=4 / 3),
+        _choice("asysg", "all", "all clients at work", concurrency="N"),
+        _choice("defedavg_iid", "free_uplink", "upload does not block", block_uplink=False),
+        _choice("defedavg_iid", "fetch", "download on the path", download_on_path=True),
+        _choice("defedavg_iid", "keep", "trains again without news", receive="keep"),
+        _choice("defedavg_iid", "rate", "speeds read as rates", RATE),
+        _choice("defedavg_iid", "global10", "global rate x 10, supposed misprint", factors=(10, 1)),
+        _choice("defedavg_iid", "local5", "local rate / 5, supposed misprint", factors=(1, 0.2)),
     ),
     "noniid": (
-        _variant("fedavg", "rate", "speeds read as rates", RATE),
-        _variant("favano", "parallel", "contacts at once", contact="parallel"),
-        _variant("favano", "published", "as published", PUBLISHED, contact="parallel", wait=4 / 3),
-        _variant("fedbuff", "few", "n clients at work", concurrency="n"),
-        _variant("fedbuff", "scaled", "weights 1/√(1 + staleness)", {"algorithm.staleness_power": 0.5}),
-        _variant("fedbuff", "no_server_rate", "without a server rate (1)", {"algorithm.server_lr": 1.0}),
-        _variant("defedavg_niid", "skip", "empty buffers are skipped", empty="skip"),
-        _variant("defedavg_niid", "keep", "trains again without news", receive="keep"),
-        _variant("defedavg_niid", "rate", "speeds read as rates", RATE),
-        _variant("defedavg_niid", "local2", "local rate x 2, supposed misprint", factors=(1, 2)),
+        _choice("fedavg", "rate", "speeds read as rates", RATE),
+        _choice("favano", "parallel", "contacts at once", contact="parallel"),
+        _choice("favano", "published", "as published", PUBLISHED, contact="parallel", wait=4 / 3),
+        _choice("fedbuff", "few", "n clients at work", concurrency="n"),
+        _choice("fedbuff", "scaled", "weights 1/√(1 + staleness)", {"algorithm.staleness_power": 0.5}),
+        _choice("fedbuff", "no_server_rate", "without a server rate (1)", {"algorithm.server_lr": 1.0}),
+        _choice("defedavg_niid", "skip", "empty buffers are skipped", empty="skip"),
+        _choice("defedavg_niid", "keep", "trains again without news", receive="keep"),
+        _choice("defedavg_niid", "rate", "speeds read as rates", RATE),
+        _choice("defedavg_niid", "local2", "local rate x 2, supposed misprint", factors=(1, 2)),
     ),
 }
 """The gaps' other readings, run beside those of Table I (`defedavg_niid_hold` is there already)."""
 
-TEXTS = {v.name: v.text for group in VARIANTS.values() for v in group}
+TEXTS = {v.name: v.text for group in CHOICES.values() for v in group}
 TEXTS |= {f"tuned_{name}": "best rates of the grid" for name in runs.POLICIES}
 """In words: what differs from the algorithm."""
 
@@ -77,14 +77,14 @@ def panels(scale: str) -> tuple[Panel, ...]:
         # The seeds of the variants (the column may have more), and without those that are run here.
         others = tuple(e for e in column.experiments if e.labels["algorithm"] not in TEXTS)
         found["given"].append(replace(column, experiments=others, seeds=setting.seeds))
-        varied = [_varied(setting, distribution, n, v) for v in VARIANTS[distribution]]
+        varied = [_varied(setting, distribution, n, v) for v in CHOICES[distribution]]
         found["varied"].append(runs.panel(f"sensitivity-{{}}-{distribution}", setting, varied))
         tuned = [e for name in runs.GROUPS[distribution] for e in _tuned(setting, distribution, n, name)]
         found["tuned"].append(runs.panel(f"tuned-{{}}-{distribution}", setting, tuned))
     return tuple(panel for group in found.values() for panel in group)
 
 
-def _varied(setting: ClockSetting, distribution: str, n: int, v: Variant) -> Experiment:
+def _varied(setting: ClockSetting, distribution: str, n: int, v: Choice) -> Experiment:
     given = runs.rates(setting, distribution, n)[v.algorithm]
     server, local = (None if r is None else r * f for r, f in zip(given, v.factors, strict=True))
     e: Experiment = changed(runs.run(setting, distribution, n, v.name, (server, local), further=False), v.changes)

@@ -189,7 +189,7 @@ def declared_rates(histories: Histories) -> pd.DataFrame:
 # --- variants ---------------------------------------------------------------------------------------------------------
 
 
-def of_variants(histories: Histories) -> pd.DataFrame:
+def of_choices(histories: Histories) -> pd.DataFrame:
     """`time_to_target_s` and `rounds_to_target` of Table I's column, its variants, and the best rates of the grid."""
     cells = to_target(histories)
     tuned = cells["algorithm"].str.startswith("tuned_")

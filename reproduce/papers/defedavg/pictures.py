@@ -131,7 +131,7 @@ def _versions(ax: Axes, drawn: Timeline) -> None:
         )  # fmt: skip
 
 
-def variants(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
+def choices(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     """Time to the target of every variant of one distribution; beside it the algorithm with the best rates."""
     rows = cells[cells["metric"] == "time_to_target_s"]
     names = sorted(set(rows["algorithm"]), key=_family)

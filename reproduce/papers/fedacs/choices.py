@@ -96,11 +96,11 @@ def panels(scale: str) -> tuple[Panel, ...]:
     """One per data set, and the local solver that decays in Fig. 4."""
     found = [
         Panel(
-            f"sensitivity-{setting.name.replace('_', '-')}{part}",
+            f"sensitivity-{setting.name.replace('_', '-')}{ending}",
             tuple(e for choice in choices for e in varied(choice, setting, algorithms)),
             setting.seeds, setting.substitute,
         )
-        for setting, algorithms, choices, part in ASKED[scale]
+        for setting, algorithms, choices, ending in ASKED[scale]
     ]  # fmt: skip
     return (*found, decays(scale))
 

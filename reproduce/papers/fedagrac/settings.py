@@ -207,8 +207,8 @@ SHARE = 0.1
 """Of the data, where the steps are a tenth of the paper's: the published code takes the mean over the rest of a pass
 for a first gradient, if the pass ends in the round, so that the passes in a round matter."""
 EVERYTHING = (1.0, ("fedagrac", "fedagrac_single", "fedagrac_eq4", "fedagrac_avg"), (0.05, 0.3, 1.0))
-PART = (SHARE, ("fedagrac", "fedagrac_single", "fedagrac_full", "fedagrac_avg"), (0.3,))
-BOTH = {"uniform": EVERYTHING, "uniform_part": PART}
+TENTH = (SHARE, ("fedagrac", "fedagrac_single", "fedagrac_full", "fedagrac_avg"), (0.3,))
+BOTH = {"uniform": EVERYTHING, "uniform_part": TENTH}
 SENSITIVITY = {
     "paper": Questions({"uniform": EVERYTHING}, 100, 400, 200),
     "reduced": Questions(BOTH, 10, 40, 60, "K uniform in 10 to 40 for 100 to 400, 60 rounds"),

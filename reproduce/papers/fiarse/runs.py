@@ -78,7 +78,7 @@ def network(setting: SubmodelSetting, algorithm: str) -> Classification:
 # --- the panels -------------------------------------------------------------------------------------------------------
 
 
-class Part(NamedTuple):
+class Lineup(NamedTuple):
     """Some of the methods on a data set, trained together. participation: the paper's label; below its scale more of
     fewer clients. explored: the rounds of a run that records which weights its submodels reach, and is evaluated at the
     start and at the end (0: as many as others have; None: an ordinary run)."""
@@ -94,28 +94,28 @@ class Part(NamedTuple):
 
 COMPARED = ("heterofl", "fedrolex", "scalefl", "fiarse")
 ABLATION = ("pruning_greedy", "fiarse_layerwise", "fiarse_released")
-FOUR = Part("four", ("heterofl", "fedrolex", "fiarse")), Part("scalefl", ("scalefl",))
-SWEPT = tuple(part._replace(sweep=SWEEP) for part in FOUR)
-FIFTH = (Part("fifth", COMPARED, participation=0.2),)
-FIVE = (Part("five", ("heterofl", "fedrolex", "scalefl", "fjord", "fiarse"), "five"),)
-ABLATED = (Part("ablation", ABLATION, sweep=SWEEP),)
-COUNTED = Part("counting", ("fiarse_held",)), Part("factor", ("fiarse", "fiarse_released"), seeds=MORE_SEEDS)
-PANELS: Mapping[str, tuple[tuple[str, tuple[Part, ...]], ...]] = {
+FOUR = Lineup("four", ("heterofl", "fedrolex", "fiarse")), Lineup("scalefl", ("scalefl",))
+SWEPT = tuple(lineup._replace(sweep=SWEEP) for lineup in FOUR)
+FIFTH = (Lineup("fifth", COMPARED, participation=0.2),)
+FIVE = (Lineup("five", ("heterofl", "fedrolex", "scalefl", "fjord", "fiarse"), "five"),)
+ABLATED = (Lineup("ablation", ABLATION, sweep=SWEEP),)
+COUNTED = Lineup("counting", ("fiarse_held",)), Lineup("factor", ("fiarse", "fiarse_released"), seeds=MORE_SEEDS)
+PANELS: Mapping[str, tuple[tuple[str, tuple[Lineup, ...]], ...]] = {
     "fig2": (("first", SWEPT),),
     "fig3": (("images", SWEPT), ("alone", ABLATED)),
     "fig4": (("first", SWEPT), ("alone", ABLATED)),
     "fig5": (("first", FIVE),),
     "fig6": (("images", FIVE),),
-    "fig7": (("last", (Part("exploration", ("fiarse",), explored=0),)),),
-    "fig8": (("last", (Part("exploration-sub", ("fiarse",), "four_sub", explored=0),)),),
+    "fig7": (("last", (Lineup("exploration", ("fiarse",), explored=0),)),),
+    "fig8": (("last", (Lineup("exploration-sub", ("fiarse",), "four_sub", explored=0),)),),
     "table1": (("images", SWEPT), ("beside", FOUR), ("texts", FOUR)),
-    "table2": (("first", (Part("holders", ("fiarse",), explored=2),)),),
+    "table2": (("first", (Lineup("holders", ("fiarse",), explored=2),)),),
     "table4": (("images", FIFTH),),
     "table5": (("images", FIVE), ("texts", FIVE)),
     "table6": (("last", (SWEPT[0], *ABLATED, *COUNTED)),),
-    "table7": (("last", (*FIVE, Part("five-ablation", (*ABLATION, "fiarse_sharding"), "five"))),),
+    "table7": (("last", (*FIVE, Lineup("five-ablation", (*ABLATION, "fiarse_sharding"), "five"))),),
 }
-"""Artifact -> on which data sets (`data_sets`), which parts."""
+"""Artifact -> on which data sets (`data_sets`), which lineups."""
 
 
 def data_sets(scale: str, which: str) -> list[str]:
@@ -133,33 +133,33 @@ def panels(name: str, scale: str) -> tuple[Panel, ...]:
     if name == "fig1":
         return patterns()
     return tuple(
-        panel(scale, dataset, part)
-        for which, parts in PANELS[name]
+        panel(scale, dataset, lineup)
+        for which, lineups in PANELS[name]
         for dataset in data_sets(scale, which)
-        for part in parts
+        for lineup in lineups
     )
 
 
-def panel(scale: str, dataset: str, part: Part) -> Panel:
-    """A part on a data set."""
+def panel(scale: str, dataset: str, lineup: Lineup) -> Panel:
+    """A lineup on a data set."""
     here = SCALES[scale]
     setting = here.all()[dataset]
-    drawn = round(setting.participants * part.participation / 0.1)
-    known: dict[str, Any] = dict(algorithms(setting, part.size_set, drawn, part.sweep))
+    drawn = round(setting.participants * lineup.participation / 0.1)
+    known: dict[str, Any] = dict(algorithms(setting, lineup.size_set, drawn, lineup.sweep))
     clock = setting.clock
-    if part.explored is not None:
-        rounds = part.explored or clock.rounds
-        known, clock = {a: replace(known[a], explore="shares") for a in part.methods}, Rounds(rounds, rounds)
-    labels: dict[str, Any] = {"dataset": dataset, "size_set": part.size_set, "participation": part.participation}
+    if lineup.explored is not None:
+        rounds = lineup.explored or clock.rounds
+        known, clock = {a: replace(known[a], explore="shares") for a in lineup.methods}, Rounds(rounds, rounds)
+    labels: dict[str, Any] = {"dataset": dataset, "size_set": lineup.size_set, "participation": lineup.participation}
     labels["target_accuracy"] = here.target
-    system = System(setting.work, capacity=SplitCapacity(SIZES[part.size_set]))
+    system = System(setting.work, capacity=SplitCapacity(SIZES[lineup.size_set]))
     experiments = tuple(
-        Experiment({"algorithm": a, **labels}, network(setting, a), system, known[a], clock) for a in part.methods
+        Experiment({"algorithm": a, **labels}, network(setting, a), system, known[a], clock) for a in lineup.methods
     )
-    words, asked = setting.substitute or here.substitute, part.participation
+    words, asked = setting.substitute or here.substitute, lineup.participation
     if words and drawn != round(asked * setting.problem.clients):
         words += f"; {drawn} of {setting.problem.clients} clients per round for the paper's {100 * asked:g} %"
-    return Panel(f"{part.name}-{dataset.replace('_', '-')}", experiments, part.seeds, words)
+    return Panel(f"{lineup.name}-{dataset.replace('_', '-')}", experiments, lineup.seeds, words)
 
 
 PATTERNS = Classification(
