@@ -78,8 +78,8 @@ def fig2(scale: str) -> tuple[Panel, ...]:
     increase = Increase(ends=(s.rounds // 4, s.rounds * 3 // 4))
     found = []
     for kind, work, lambdas, more, seeds in (
-        ("async", Uniform(s.least, s.most), s.unequal, {}, s.seeds_unequal),
-        ("equal", Steps(s.steps), s.equal, {"increase": increase}, s.seeds_equal),
+        ("async", common.uneven, s.uneven, {}, s.seeds_uneven),
+        ("equal", common.even, s.even, {"increase": increase}, s.seeds_even),
     ):
         rates: dict[str, Rate] = {**{f"{lam:g}": Constant(lam) for lam in lambdas}, **more}
         labels = {"model": "cnn2", "step_async": int(kind == "async")}
@@ -106,7 +106,7 @@ def oriented(o: Orientation, step_async: int, scale: str) -> Panel:
     drawn, plain = (o.model, o.rate, o.lam), ("", dict[str, Any]())
     alone = ("_single", {"first_gradient": "single"})
     points = [(drawn, plain), *([(drawn, alone)] if o.single else []), *((side, plain) for side in o.side)]
-    work = Uniform(o.least, o.most) if step_async else Steps(o.equal)
+    work = COMMON[scale].uneven if step_async else COMMON[scale].even
     runs = (
         ({"model": model, "step_async": step_async, "algorithm": name + ending},
          o.problem, work, fedagrac(rate, lam, **options, **more), Rounds(o.rounds))
@@ -171,7 +171,7 @@ def sensitivity(scale: str) -> tuple[Panel, ...]:
         partition = Head(common.cnn.partition, share) if share < 1 else common.cnn.partition
         runs = (
             ({"model": "cnn2", "local_steps": question, "lambda": lam, "algorithm": name},
-             replace(common.cnn, partition=partition), Uniform(s.least, s.most), algorithm, Rounds(s.rounds))
+             replace(common.cnn, partition=partition), common.uneven, algorithm, Rounds(s.rounds))
             for (name, lam), algorithm in algorithms.items()
         )  # fmt: skip
         found.append(panel(f"sensitivity-{question}", scale, runs, s.substitute))
