@@ -264,14 +264,6 @@ def test_the_cells_have_no_labels_that_only_say_how_to_measure() -> None:
             assert labels & {"tail", "seconds_per_sample"} <= set(a.drop), a.id
 
 
-def test_schemes_of_participation_have_the_same_exact_factors() -> None:
-    w, s, p = np.array([0.2, 0.5, 0.3]), np.array([0.9, 0.6, 0.3]), np.array([0.5, 0.1, 0.4])
-    for scheme in theory.SCHEMES:
-        np.testing.assert_allclose(theory.exact_factors(scheme, w, s, p, 2), w * s, atol=1e-14)
-    uneven = dict(theory.consistency())
-    assert max(uneven.values()) < 1e-12
-
-
 def test_work_is_compared_where_both_algorithms_were_run() -> None:
     """A table may have the results of some algorithms only, of OS say."""
     setting = {"system": "static", "dataset": "mnist", "dirichlet_alpha": "one_class_per_client", "seed": 0}
