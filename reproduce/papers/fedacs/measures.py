@@ -38,15 +38,15 @@ LATE = 0.8
 def extremes(histories: Histories, system: System, clients: int) -> pd.DataFrame:
     """Fig. 1: the extremes of the static system."""
     steps, success = (values[0] for values in theory.draws(system, clients))
-    values = {
-        f"{k}_{end}": getattr(v, end)() for k, v in (("T", steps), ("success", success)) for end in ("min", "max")
-    }
-    rows = [(metric, round(float(value), 12)) for metric, value in {**values, "clients": clients}.items()]
+    rows = [
+        ("T_min", steps.min()), ("T_max", steps.max()), ("success_min", round(float(success.min()), 12)),
+        ("success_max", round(float(success.max()), 12)), ("clients", clients),
+    ]  # fmt: skip
     return pd.DataFrame(rows, columns=["metric", "value"]).assign(system="static", algorithm="none", seed=-1)
 
 
-def traces(histories: Histories) -> Iterator[tuple[Experiment, dict[str, Any], Floats, Ints, Ints]]:
-    """For every run with results: its declaration, its labels, x [seeds, times, d], rounds [times], seeds [seeds].
+def traces(histories: Histories) -> Iterator[tuple[Experiment, Floats, Ints, Ints]]:
+    """For every run with results: its declaration, x [seeds, times, d], rounds [times], seeds [seeds].
 
     A run that diverged has no values where it stopped.
     """
@@ -57,15 +57,15 @@ def traces(histories: Histories) -> Iterator[tuple[Experiment, dict[str, Any], F
         table = group.pivot_table(index=["seed", "round"], columns="key", values="value", dropna=False)
         seeds, rounds = (table.index.unique(level) for level in ("seed", "round"))
         x = table.to_numpy().reshape(len(seeds), len(rounds), -1)
-        names = dict(zip(labels, values, strict=True))
-        yield histories.declared(**names), names, x, rounds.to_numpy(), seeds.to_numpy()
+        e = histories.declared(**dict(zip(labels, values, strict=True)))
+        yield e, x, rounds.to_numpy(), seeds.to_numpy()
 
 
 def per_seed(histories: Histories, metric: str, number: Callable[[Any, Floats, Ints], Any]) -> pd.DataFrame:
     """One row per run and seed of `number(experiment, x, rounds)` [seeds]; none where it is None."""
     rows = [
-        {**names, "seed": int(seed), "metric": metric, "value": float(value)}
-        for e, names, x, rounds, seeds in traces(histories)
+        {**e.labels, "seed": int(seed), "metric": metric, "value": float(value)}
+        for e, x, rounds, seeds in traces(histories)
         if (values := number(e, x, rounds)) is not None
         for seed, value in zip(seeds, values, strict=True)
     ]

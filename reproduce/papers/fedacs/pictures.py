@@ -151,7 +151,7 @@ def ground(ax: Axes, e: Any, short: bool = False) -> None:
 def _path(ax: Axes, histories: Histories, algorithm: str, label: str, color: str, shown: int = 400) -> None:
     """The path of seed 0 in the first rounds, its expectation, and where both end."""
     e: Any = histories.declared(algorithm=algorithm)
-    x, rounds = next((x, rounds) for _, names, x, rounds, _ in measures.traces(histories) if names == dict(e.labels))
+    x, rounds = next((x, rounds) for other, x, rounds, _ in measures.traces(histories) if other is e)
     drawn = np.vstack([e.problem.start, x[0][rounds <= shown]])
     ax.plot(*drawn.T, color=color, linewidth=0.6, alpha=0.55, zorder=2)
     mean = theory.expected_path(*theory.step_of(e), np.array(e.problem.start), shown)
@@ -188,8 +188,8 @@ def points_in_the_plane(histories: Histories, cells: pd.DataFrame, algorithms: t
     left.add_patch(Rectangle(tuple(low), *size, fill=False, edgecolor=looks.DARK, linewidth=0.7))
     right.set(xlim=(low[0], low[0] + size[0]), ylim=(low[1], low[1] + size[1]), xlabel="$x_1$", ylabel="$x_2$")
     styles = looks.of(algorithms)
-    for _, names, x, rounds, _ in measures.traces(histories):
-        if (name := names["algorithm"]) in algorithms:
+    for e, x, rounds, _ in measures.traces(histories):
+        if (name := str(e.labels["algorithm"])) in algorithms:
             mark: dict[str, Any] = {"markersize": 4.4, "markeredgecolor": "white", "markeredgewidth": 0.3}
             right.plot(
                 *measures.second_half(x, rounds).T, marker=styles[name].marker, color=styles[name].color, alpha=0.85,
