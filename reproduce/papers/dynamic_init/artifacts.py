@@ -22,8 +22,7 @@ WINDOW = (
 )
 SESSIONS = (
     "First and second transition are the starts of sessions 3 and 4 (counted from 0, one pilot session): at the start "
-    "of session 2 there is one stored model, and Proposed, Previous and Average coincide (with MOON "
-    "nearly)."
+    "of session 2 there is one stored model, and Proposed, Previous and Average coincide (with MOON nearly)."
 )
 FOURTH = "Second and fourth transition are the starts of sessions 4 and 6 (from 0, one pilot session), of one group."
 MISLABELLED = (

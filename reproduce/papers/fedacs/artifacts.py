@@ -114,9 +114,8 @@ ARTIFACTS = (
         "fig1", "Clients with unequal computation and links", no_panels,
         (Code("measures:extremes", {**SYSTEM, "clients": 20}),),
         Code("pictures:clients", {"systems": settings.FIG7_SYSTEMS, "clients": 20}),
-        "The paper's figure is a drawing; this one shows the systems of appendix I.3.1. "
-        "Dynamic system: ranges over 1,000 rounds, dots the first round of seed 0. The paper does not say which client "
-        "has which link.",
+        "The paper's figure is a drawing; this one shows the systems of appendix I.3.1. Dynamic system: ranges over "
+        "1,000 rounds, dots the first round of seed 0. The paper does not say which client has which link.",
     ),
     schematic(
         "fig2", "Unequal links move FedAvg away from the optimum", "toy2d_comm_only",

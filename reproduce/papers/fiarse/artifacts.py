@@ -176,9 +176,8 @@ TABLES = (
     ),
     accuracies(
         6, "Ablation of FIARSE with four submodel sizes",
-        "FIARSE (released) is what the published code computes: the mask follows the weights, but the gradient "
-        "lacks the second term of eq. 3. The paper has no such row; which of the two its FIARSE rows are is not "
-        "known.",
+        "FIARSE (released) is what the published code computes: the mask follows the weights, but the gradient lacks "
+        "the second term of eq. 3. The paper has no such row; which of the two its FIARSE rows are is not known.",
         "Pruning-greedy has one threshold for the whole model, so that only its local steps differ from FIARSE's.",
         "FIARSE (layer-wise) has a threshold for each of six groups (stem, four stages, classifier; at the reduced "
         "scale the same six), as in the published code; the paper's text says per layer.",
