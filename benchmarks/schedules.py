@@ -20,6 +20,7 @@ from reproduce.engine.requests import Train
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.papers.defedavg import runs
+from reproduce.papers.defedavg import settings as declared
 from reproduce.settings import settings
 from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
 from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
@@ -74,14 +75,14 @@ def events() -> None:
     to the horizons."""
     print("| column | jobs | script, ms | engine, job by job, ms | replay, ms | script / replay |")
     print("| --- | --- | --- | --- | --- | --- |")
-    for distribution in runs.DISTRIBUTIONS:
-        panel = runs.times_panel(runs.REDUCED, distribution, 10)
+    for distribution in declared.DISTRIBUTIONS:
+        panel = runs.times_panel(declared.REDUCED, distribution, 10)
         found = [replace(e, clock=Events(e.clock.policy, SHORT, every=10**9)) for e in panel.experiments]
         jobs = sum(len(u) for e in found for u in _updates(e, 0))
         script = _timed(lambda found=found: _by_script(found))[1]  # type: ignore[misc]
         single = _timed(lambda found=found: _one_by_one(found))[1]  # type: ignore[misc]
         fast = _timed(lambda found=found: _replayed(found))[1]  # type: ignore[misc]
-        each = [1000 * script / jobs, 1000 * single / jobs, 1000 * fast / jobs / len(runs.SEEDS)]
+        each = [1000 * script / jobs, 1000 * single / jobs, 1000 * fast / jobs / len(declared.SEEDS)]
         shown = " | ".join(f"{ms:.2f}" for ms in each)
         print(f"| {distribution} | {jobs:,} | {shown} | {each[0] / each[2]:.1f} |", flush=True)
     print(
@@ -96,8 +97,8 @@ def _print_models() -> None:
     """To the horizons, from the schedules: `_replayed` holds the training to the same counts."""
     print("| scale | column | algorithm | aggregations | models kept | bound | MiB kept |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    for scale, setting in (("reduced", runs.REDUCED), ("paper", runs.PAPER[0])):
-        for distribution in runs.DISTRIBUTIONS:
+    for scale, setting in (("reduced", declared.REDUCED), ("paper", declared.PAPER[0])):
+        for distribution in declared.DISTRIBUTIONS:
             for e in runs.times_panel(setting, distribution, 10).experiments:
                 kept, bound, aggregations = _kept(e, 0)
                 megabytes = kept * 4 * setting.problem.model.parameters / 2**20
@@ -129,7 +130,7 @@ def _updates(e: Experiment, seed: int) -> list[Any]:
 
 def _replayed(experiments: list[Experiment]) -> None:
     """Trains; no run may hold more models than its schedule says."""
-    played = prepare(experiments, runs.SEEDS, Tasks(settings()))
+    played = prepare(experiments, declared.SEEDS, Tasks(settings()))
     most = [0] * len(played)
 
     def tick() -> None:

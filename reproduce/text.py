@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 COLOURS = {"red": 31, "green": 32, "yellow": 33, "magenta": 35, "grey": 90, "bold": 1}
@@ -59,6 +59,12 @@ def _cut(text: str, width: int) -> str:
         return text
     end = 0 if " " in text else (width - 1) // 2
     return text[: width - 1 - end] + "…" + text[len(text) - end :]
+
+
+def markdown(header: Sequence[str], rows: Iterable[Iterable[object]], rule: Sequence[str] = ()) -> str:
+    """A table of Markdown. rule: of every column, ":---" for the left, "---:" for the right (default: as it comes)."""
+    lines = (header, rule or ["---"] * len(header), *rows)
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
 def paint(text: str, colour: str) -> str:

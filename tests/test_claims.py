@@ -14,7 +14,7 @@ import pytest
 import yaml
 from runs import sealed
 
-from reproduce.declare.artifact import printed
+from reproduce.declare.artifact import printed_settings
 from reproduce.errors import UserError
 from reproduce.papers import artifacts
 from reproduce.verdicts import markdown
@@ -221,7 +221,7 @@ def test_no_file_repeats_the_printed_settings() -> None:
     for file in FILES:
         raw = yaml.safe_load(file.path.read_text(encoding="utf-8"))["artifacts"]
         for name, given in raw.items():
-            rows = printed(file.paper, name)
+            rows = printed_settings(file.paper, name)
             of_paper = {c: {canon(row[c]) for row in rows} for c in (rows[0] if rows else ())}
             same = {
                 "columns": {c: set(map(canon, v)) for c, v in given.get("columns", {}).items()}

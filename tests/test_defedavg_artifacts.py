@@ -15,7 +15,7 @@ import pytest
 from reproduce.clocks.events import Events
 from reproduce.declare.experiment import PACKAGE, SCALES
 from reproduce.engine.cost import estimate
-from reproduce.papers.defedavg import measures, runs, variants
+from reproduce.papers.defedavg import choices, measures, runs, settings
 from reproduce.papers.defedavg.artifacts import ARTIFACTS
 from reproduce.report import drawing, figures, metrics
 from reproduce.report.code import function
@@ -66,7 +66,7 @@ def test_networks_and_clock_of_the_paper() -> None:
     numbers = numbers_of("setup", Histories(pd.DataFrame(), "paper"))
     count = numbers[numbers["metric"] == "parameter_count"].set_index("dataset")["value"]
     assert count.to_dict() == {"fashion_mnist": 582_026, "cifar10": 878_538}
-    macs = [s.problem.model.cost((c, d, d)).macs for s, c, d in zip(runs.PAPER, (1, 3), (28, 32), strict=True)]
+    macs = [s.problem.model.cost((c, d, d)).macs for s, c, d in zip(settings.PAPER, (1, 3), (28, 32), strict=True)]
     assert macs == [4_267_008, 7_825_920]
     seconds = numbers[numbers["metric"] != "parameter_count"]
     assert len(seconds) == 2 * 6 * 4 * 3
@@ -119,7 +119,7 @@ def test_schedules_of_the_small_network_are_those_of_the_paper() -> None:
         under = runs.policy(name, 10)
         clock = Events(under, aggregations=40, every=1)
         small, large = (
-            clock.schedule(runs.system(s, under), 100).simulate(1, 40) for s in (runs.REDUCED, runs.PAPER[0])
+            clock.schedule(runs.system(s, under), 100).simulate(1, 40) for s in (settings.REDUCED, settings.PAPER[0])
         )
         for a, b in zip(small, large, strict=True):
             assert a.time == pytest.approx(b.time, abs=1e-9)
@@ -130,9 +130,9 @@ def test_schedules_of_the_small_network_are_those_of_the_paper() -> None:
 
 def test_figure_1_is_the_known_trace() -> None:
     numbers = numbers_of("fig1", Histories(pd.DataFrame(), "smoke")).set_index(["algorithm", "metric"])["value"]
-    idle = {a: numbers[a, "idle_fraction"] for a in runs.EXAMPLES}
+    idle = {a: numbers[a, "idle_fraction"] for a in settings.EXAMPLES}
     assert list(idle.values()) == pytest.approx([0.488, 0.225, 0.28, 0.032], abs=5e-4)
-    assert [numbers[a, "aggregations_in_horizon"] for a in runs.EXAMPLES] == [4, 5, 5, 9]
+    assert [numbers[a, "aggregations_in_horizon"] for a in settings.EXAMPLES] == [4, 5, 5, 9]
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -288,7 +288,7 @@ def test_cells_of_the_variants(smoke: dict[str, Path]) -> None:
     times = numbers[numbers["metric"] == "time_to_target_s"]
     names = {d: set(rows["algorithm"]) for d, rows in times.groupby("distribution")}
     for distribution, group in runs.GROUPS.items():
-        others = {v.name for v in variants.VARIANTS[distribution]} | {f"tuned_{a}" for a in group}
+        others = {v.name for v in choices.CHOICES[distribution]} | {f"tuned_{a}" for a in group}
         hold = {"defedavg_niid_hold"} if distribution == "noniid" else set()
         assert names[distribution] == {*group, *others, *hold}
     # The tuned rates against a walk through the grid's histories.
@@ -321,13 +321,13 @@ def test_rates_are_chosen_from_a_whole_grid_only(smoke: dict[str, Path]) -> None
 
 def test_every_variant_differs_from_its_algorithm_in_what_it_says() -> None:
     """And is one of the options that the gaps name: each of them changes the schedule or the rule."""
-    for panel in variants.sensitivity_panels("reduced"):
+    for panel in choices.panels("reduced"):
         if panel.name.startswith("sensitivity"):
-            given = {e.labels["algorithm"]: e for e in variants.sensitivity_panels("reduced")[0].experiments}
-            given |= {e.labels["algorithm"]: e for e in variants.sensitivity_panels("reduced")[1].experiments}
+            given = {e.labels["algorithm"]: e for e in choices.panels("reduced")[0].experiments}
+            given |= {e.labels["algorithm"]: e for e in choices.panels("reduced")[1].experiments}
             for e in panel.experiments:
                 base = given[
-                    next(v.algorithm for g in variants.VARIANTS.values() for v in g if v.name == e.labels["algorithm"])
+                    next(v.algorithm for g in choices.CHOICES.values() for v in g if v.name == e.labels["algorithm"])
                 ]
                 parts = [(e.system, base.system), (e.algorithm, base.algorithm), (e.clock.policy, base.clock.policy)]
                 assert any(ours != theirs for ours, theirs in parts), e.labels

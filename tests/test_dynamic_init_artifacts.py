@@ -11,11 +11,11 @@ import pytest
 from runs import run
 
 from reproduce.algorithms.session_starts import Proposed
-from reproduce.declare.artifact import printed
+from reproduce.declare.artifact import printed_settings
 from reproduce.declare.experiment import COLUMNS, Experiment, Panel
 from reproduce.papers import artifacts
 from reproduce.papers.dynamic_init import measures, pictures, runs
-from reproduce.papers.dynamic_init.scales import FASHION, GAUSSIAN, MNIST, NEWS, SCALES, SVHN, SessionData
+from reproduce.papers.dynamic_init.settings import FASHION, GAUSSIAN, MNIST, NEWS, SCALES, SVHN, SessionData
 from reproduce.report import figures, metrics
 from reproduce.report.histories import Histories
 from reproduce.runs import plan
@@ -195,7 +195,7 @@ def test_runs_that_were_trained_again_have_the_processor_and_the_memory_of_that_
 
 @pytest.mark.parametrize("name", [f"table{i}" for i in range(1, 15)])
 def test_the_printed_settings_are_all_declared_and_no_others(name: str) -> None:
-    rows = printed("dynamic_init", name)
+    rows = printed_settings("dynamic_init", name)
     columns = [c for c in SETTING if c in rows[0]]
     wanted = {tuple(row[c] for c in columns) for row in rows}
     declared = {
@@ -208,7 +208,7 @@ def test_the_printed_settings_are_all_declared_and_no_others(name: str) -> None:
 
 def test_the_costs_are_those_of_the_tables() -> None:
     for name, read in (("table15", range(1, 5)), ("table16", range(5, 8))):
-        rows = {(r["dataset"], r["dirichlet_alpha"], r["algorithm"]) for r in printed("dynamic_init", name)}
+        rows = {(r["dataset"], r["dirichlet_alpha"], r["algorithm"]) for r in printed_settings("dynamic_init", name)}
         panels = ARTIFACTS[name].panels("paper")
         found = {
             tuple(str(e.labels[c]) for c in ("dataset", "dirichlet_alpha", "algorithm"))
@@ -222,15 +222,11 @@ def test_the_costs_are_those_of_the_tables() -> None:
 @pytest.mark.parametrize(
     ("data", "algorithm", "rate", "rounds"),
     [
-        (MNIST, "fedavg", (0.001, 0.6), 50),
-        (MNIST, "scaffold", (0.03, 0.9), 50),
-        (FASHION, "fedacg", (0.003, 0.3), 50),
-        (SVHN, "fedprox", (0.005, 0.2), 200),
-        (SVHN, "moon", (0.01, 0.2), 200),
-        (SVHN, "scaffold", (0.1, 0.9), 200),
-        (NEWS, "scaffold", (0.05, 0.2), 100),
+        (MNIST, "fedavg", (0.001, 0.6), 50), (MNIST, "scaffold", (0.03, 0.9), 50),
+        (FASHION, "fedacg", (0.003, 0.3), 50), (SVHN, "fedprox", (0.005, 0.2), 200),
+        (SVHN, "moon", (0.01, 0.2), 200), (SVHN, "scaffold", (0.1, 0.9), 200), (NEWS, "scaffold", (0.05, 0.2), 100),
     ],
-)
+)  # fmt: skip
 def test_learning_rates_of_the_authors(
     data: SessionData, algorithm: str, rate: tuple[float, float], rounds: int
 ) -> None:
@@ -251,19 +247,13 @@ def test_fedacg_depends_on_the_number_of_clients() -> None:
 def test_parameter_counts() -> None:
     """Section 3 of the paper's description here."""
     counts = {
-        ("table5", "mnist", "moon"): 7_850,
-        ("table5", "svhn", "moon"): 667_178,
-        ("table5", "cifar10", "moon"): 11_573_066,
-        ("table5", "cifar100", "moon"): 11_596_196,
-        ("table6", "tiny_imagenet", "moon"): 21_730_056,
-        ("table7", "ag_news", "moon"): 9_157_804,
-        ("table8", "svhn", "fedavg"): 620_362,
-        ("table8", "svhn", "moon"): 142_254,
-        ("table8", "cifar10", "fedavg"): 11_181_642,
-        ("table8", "cifar100", "fedavg"): 11_227_812,
-        ("table8", "cifar100", "moon"): 11_596_196,
-        ("table10", "tiny_imagenet", "fedavg"): 21_387_272,
-    }
+        ("table5", "mnist", "moon"): 7_850, ("table5", "svhn", "moon"): 667_178,
+        ("table5", "cifar10", "moon"): 11_573_066, ("table5", "cifar100", "moon"): 11_596_196,
+        ("table6", "tiny_imagenet", "moon"): 21_730_056, ("table7", "ag_news", "moon"): 9_157_804,
+        ("table8", "svhn", "fedavg"): 620_362, ("table8", "svhn", "moon"): 142_254,
+        ("table8", "cifar10", "fedavg"): 11_181_642, ("table8", "cifar100", "fedavg"): 11_227_812,
+        ("table8", "cifar100", "moon"): 11_596_196, ("table10", "tiny_imagenet", "fedavg"): 21_387_272,
+    }  # fmt: skip
     for (name, data, algorithm), count in counts.items():
         found = [e for p in ARTIFACTS[name].panels("paper") for e in p.experiments]
         sizes = {

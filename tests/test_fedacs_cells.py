@@ -14,15 +14,17 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
 from reproduce.models.model import Model
 from reproduce.papers import artifacts
-from reproduce.papers.fedacs import closed_form, measures, runs, theory
+from reproduce.papers.fedacs import measures, runs, settings, theory
 from reproduce.papers.fedacs.artifacts import FINAL, NAMES
 from reproduce.problem import Quadratic
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
 from reproduce.systems import System
 
-SETTING = {"system": "dynamic", "dataset": "mnist", "dirichlet_alpha": runs.ONE_CLASS}
+SETTING = {"system": "dynamic", "dataset": "mnist", "dirichlet_alpha": settings.ONE_CLASS}
 MEASURED = {"tail": 5, "seconds_per_sample": 2.43e-4}
+LITERAL = replace(settings.CNN_MNIST, activation=False)
+"""As printed, without activations and pooling."""
 ROUNDS = {"dynamic": 4, "static": 6}
 """How far the runs of a system are declared to go."""
 
@@ -120,7 +122,7 @@ def test_ratios_are_those_of_the_means_beside_them() -> None:
 
 def test_without_a_target_of_the_paper_it_is_relative_to_fedavg() -> None:
     played = [curve(a, s, [10.0] * 20 + [60.0 + 10 * s] * 15, tail=15) for a in ("fedacs", "fedavg") for s in (0, 1)]
-    assert measures.targets(histories(*played)) == {("dynamic", "mnist", runs.ONE_CLASS): 63.0}
+    assert measures.targets(histories(*played)) == {("dynamic", "mnist", settings.ONE_CLASS): 63.0}
     final = metrics.measured(FINAL, histories(*played), "fedacs")
     assert sorted(final["value"]) == [60, 60, 70, 70]
 
@@ -153,9 +155,8 @@ def test_table_of_final_accuracies() -> None:
 @pytest.mark.parametrize(
     ("model", "parameters", "macs"),
     [
-        (runs.CNN_MNIST, 51_480, 472_860), (runs.CNN_MNIST_5X5, 21_840, 480_500),
-        (runs.CNN_MNIST_LITERAL, 786_480, None), (runs.CNN_CIFAR10, 551_786, 3_785_344),
-        (runs.CNN_CINIC10, 1_193_130, 4_426_240),
+        (settings.CNN_MNIST, 51_480, 472_860), (LITERAL, 786_480, None),
+        (settings.CNN_CIFAR10, 551_786, 3_785_344), (settings.CNN_CINIC10, 1_193_130, 4_426_240),
     ],
 )  # fmt: skip
 def test_networks_of_the_third_table(model: Model, parameters: int, macs: int | None) -> None:
@@ -166,9 +167,9 @@ def test_networks_of_the_third_table(model: Model, parameters: int, macs: int | 
 
 
 def test_architecture_in_the_letters_of_the_paper() -> None:
-    assert measures.architecture(runs.CNN_CIFAR10) == "C(3,32) - RMC(32,32) - RML(256) - RL(64) - RL(10)"
-    assert measures.architecture(runs.CNN_CINIC10) == "C(3,32) - RMC(32,32) - RMDL(512) - RDL(256) - RDL(10)"
-    assert measures.architecture(runs.CNN_MNIST_LITERAL) == "C(1,10) - C(10,20) - DL(50) - L(10)"
+    assert measures.architecture(settings.CNN_CIFAR10) == "C(3,32) - RMC(32,32) - RML(256) - RL(64) - RL(10)"
+    assert measures.architecture(settings.CNN_CINIC10) == "C(3,32) - RMC(32,32) - RMDL(512) - RDL(256) - RDL(10)"
+    assert measures.architecture(LITERAL) == "C(1,10) - C(10,20) - DL(50) - L(10)"
 
 
 @pytest.mark.parametrize("scale", ["smoke", "reduced", "paper"])
@@ -210,7 +211,7 @@ def test_distance_of_the_mean_model_removes_what_averages_out() -> None:
 def test_distance_to_the_closed_form_averages_the_plateau() -> None:
     """The closed form of full participation without heterogeneity is the optimum, (1, 0)."""
     e = replace(PLAIN, labels={"panel": "left", "algorithm": "fedavg_sgd"})
-    changing = replace(e, labels={"panel": "right", "algorithm": "fedavg_sgd"}, system=runs.FIG7_SYSTEMS["dynamic"])
+    changing = replace(e, labels={"panel": "right", "algorithm": "fedavg_sgd"}, system=settings.FIG7_SYSTEMS["dynamic"])
 
     def x(s: int, r: int) -> tuple[float, float]:
         return 1.0 + 2.0 * (r % 2), float(s > 1) - 0.5 + (100.0 if r <= 8 else 0.0)
@@ -242,8 +243,8 @@ def test_tail_average_is_that_of_the_second_half() -> None:
 def test_tail_average_to_the_closed_form() -> None:
     (panel,) = runs.plane("paper", "toy2d")
     e = next(e for e in panel.experiments if e.labels["algorithm"] == "fednova")
-    ends = closed_form.limit(e)
-    found = measures.tail_averages_to_limits(toy(lambda s, r: (ends[0] + s, ends[1]), e))
+    ends = theory.limit(e)
+    found = measures.tail_averages(toy(lambda s, r: (ends[0] + s, ends[1]), e), closed=True)
     assert found["value"].tolist() == [pytest.approx(s) for s in range(4)]
 
 
@@ -261,14 +262,6 @@ def test_the_cells_have_no_labels_that_only_say_how_to_measure() -> None:
         if a.paper == "fedacs":
             labels = {k for panel in a.panels("paper") for e in panel.experiments for k in e.labels}
             assert labels & {"tail", "seconds_per_sample"} <= set(a.drop), a.id
-
-
-def test_schemes_of_participation_have_the_same_exact_factors() -> None:
-    w, s, p = np.array([0.2, 0.5, 0.3]), np.array([0.9, 0.6, 0.3]), np.array([0.5, 0.1, 0.4])
-    for scheme in theory.SCHEMES:
-        np.testing.assert_allclose(theory.exact_factors(scheme, w, s, p, 2), w * s, atol=1e-14)
-    uneven = dict(theory.consistency())
-    assert max(uneven.values()) < 1e-12
 
 
 def test_work_is_compared_where_both_algorithms_were_run() -> None:

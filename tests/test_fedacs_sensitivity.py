@@ -12,7 +12,7 @@ from reproduce.algorithms.solvers import FadingFedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import SCALES, Experiment
 from reproduce.papers import artifacts
-from reproduce.papers.fedacs import choices
+from reproduce.papers.fedacs import choices, settings
 from reproduce.papers.fedacs import runs as declared
 from reproduce.papers.fedacs.artifacts import NAMES
 from reproduce.problem import Quadratic
@@ -78,7 +78,7 @@ def test_a_pass_has_as_many_batches_as_the_rate_of_the_short_rounds_is_larger() 
     short, default = chosen("mini-batches, 5 x rate"), chosen(choices.DEFAULT)
     assert short.system.work.unit == "steps"
     assert short.algorithm.lr == pytest.approx(5 * default.algorithm.lr)
-    setting = declared.SMALL_FASHION
+    setting = settings.SMALL_FASHION
     assert default.problem.batches.per_pass(setting.train_samples // setting.clients) == 5
 
 
@@ -93,7 +93,7 @@ def test_small_steps_for_longer() -> None:
 
 def test_the_other_rate_is_named_as_it_is() -> None:
     """Rows of the tables say at which rate the additional runs were made."""
-    rates = {s.other_rate for scale in declared.SETTINGS.values() for s in scale} - {0.0}
+    rates = {s.other_rate for scale in settings.SETTINGS.values() for s in scale} - {0.0}
     assert len(rates) == 1
     for name in ("fedacs", "fedavg", "fednova"):
         assert NAMES[f"{name}_other_rate"].endswith(f"rate {rates.copy().pop()}")

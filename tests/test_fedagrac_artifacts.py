@@ -13,7 +13,7 @@ import pytest
 
 from reproduce.algorithms.fedagrac import Constant, FedaGrac
 from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel
-from reproduce.papers.fedagrac import measures, pictures, runs, section6, simulated_time
+from reproduce.papers.fedagrac import measures, pictures, runs, settings, theory
 from reproduce.partitions.named import CappedDirichlet, Head
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
@@ -89,7 +89,7 @@ def test_table_6_is_declared_in_full() -> None:
     assert {(r.model, r.partition): float(r.target_accuracy) for r in theirs.itertuples()} == targets
     ends = [e.labels for e in found if e.clock.until != ("accuracy", e.labels["target_accuracy"])]
     assert {(e["model"], e["partition"], (e["k_mean"], e["k_variance"], e["k_mode"])) for e in ends} == {
-        section6.SHARED
+        settings.SHARED
     }
 
 
@@ -129,7 +129,7 @@ def test_sweeps_contain_what_the_text_names(scale: str) -> None:
 @pytest.mark.parametrize("scale", SCALES)
 def test_sensitivity_asks_every_reading_at_every_rate(scale: str) -> None:
     asked = panels("sensitivity", scale)
-    for (_, readings, lambdas), p in zip(runs.SENSITIVITY[scale].asked.values(), asked, strict=True):
+    for (_, readings, lambdas), p in zip(settings.SENSITIVITY[scale].asked.values(), asked, strict=True):
         found = {(e.labels["algorithm"], e.labels["lambda"]) for e in p.experiments}
         assert found == {(a, lam) for a in readings for lam in lambdas} | {("fedavg", 0.0), ("fednova", 0.0)}
     digests = [e.digest for p in asked for e in p.experiments]
@@ -157,17 +157,17 @@ def test_head_keeps_the_first_part_of_every_list() -> None:
 
 def test_seconds_of_a_step() -> None:
     """LR on a9a: 3 * 2 * 246 FLOPs * 20 samples, 2 tensors, 248 parameters; and the ratios that the paper suggests."""
-    plain = simulated_time.step_seconds("fedavg", runs.LR_A9A, (123,), 20)
+    plain = theory.step_seconds("fedavg", settings.LR_A9A, (123,), 20)
     assert plain == pytest.approx(3 * 2 * 246 * 20 / 1e12 + 40e-6 + 2 * 1 * 5e-6 + 3 * 248 * 4 / 3e11, rel=1e-12)
-    prox = simulated_time.step_seconds("fedprox", runs.LR_A9A, (123,), 20)
+    prox = theory.step_seconds("fedprox", settings.LR_A9A, (123,), 20)
     assert prox / plain == pytest.approx(1.4, abs=0.05)
-    large = [simulated_time.step_seconds(a, runs.ALEXNET, (3, 32, 32), 25) for a in ("fedprox", "fedavg")]
+    large = [theory.step_seconds(a, settings.ALEXNET, (3, 32, 32), 25) for a in ("fedprox", "fedavg")]
     assert 1.0 < large[0] / large[1] < 1.2
 
 
 def test_bytes_of_a_round() -> None:
     """Models of 248 numbers both ways; SCAFFOLD and FedaGrac send a second vector."""
-    sent = {e.labels["algorithm"]: simulated_time.bytes_per_round(e) for e in panels("fig5", "paper")[2].experiments}
+    sent = {e.labels["algorithm"]: theory.bytes_per_round(e) for e in panels("fig5", "paper")[2].experiments}
     once = 2 * 4 * 248
     assert sent == {"fedavg": once, "fednova": once, "fedprox": once, "scaffold": 2 * once, "fedagrac": 2 * once}
 
@@ -176,16 +176,16 @@ def test_seconds_of_rounds() -> None:
     """The slowest client decides; all messages go through one link."""
     experiment = next(e for e in panels("fig5", "paper")[2].experiments if e.labels["algorithm"] == "fedagrac")
     k = [129, 8, 229, 51, 34, 253, 45, 81, 91, 229, 236, 217, 75, 189, 19, 72, 54, 297, 15, 23]
-    step = simulated_time.step_seconds("fedagrac", runs.LR_A9A, (123,), 20)
+    step = theory.step_seconds("fedagrac", settings.LR_A9A, (123,), 20)
     each = max(k) * step + 20 * 4 * 4 * 248 / 1e9
-    np.testing.assert_allclose(simulated_time.seconds(experiment, 0), each * np.arange(201))
+    np.testing.assert_allclose(theory.seconds(experiment, 0), each * np.arange(201))
 
 
 # --- cells ------------------------------------------------------------------------------------------------------------
 
 
 def test_table_2_takes_the_first_utilisation_that_reaches_the_target_in_time() -> None:
-    utilisations = runs.TABLE2["reduced"].utilisations  # 55 % within 40 rounds, accuracy after 60
+    utilisations = settings.TABLE2["reduced"].utilisations  # 55 % within 40 rounds, accuracy after 60
     experiments = panels("table2", "reduced")[0].experiments
     late, early, never = np.full(61, 50.0), np.full(61, 50.0), np.full(61, 54.9)
     late[41:], early[30], early[60] = 80.0, 55.0, 66.5
@@ -223,7 +223,7 @@ def test_a_utilisation_at_which_a_run_diverges_is_not_accepted() -> None:
 
 def test_table_6_is_not_tuned_to_a_point_that_diverged() -> None:
     """Also where its target was reached before; a fixed choice keeps that number."""
-    row, grid = (next(iter(section6.rows("paper", tuned).values())) for tuned in (False, True))
+    row, grid = (next(iter(runs.rows("paper", tuned).values())) for tuned in (False, True))
     fixed = next(e for e in row.experiments if e.labels["algorithm"] == "fedavg")
     parts = [curve([0.0, 68.0, 10.0], fixed, status="diverged")]
     for e in grid.experiments:
@@ -237,7 +237,7 @@ def test_table_6_is_not_tuned_to_a_point_that_diverged() -> None:
 
 
 def test_table_6_reports_the_best_of_the_grid_beside_the_fixed_choice() -> None:
-    row, grid = (next(iter(section6.rows("paper", tuned).values())) for tuned in (False, True))
+    row, grid = (next(iter(runs.rows("paper", tuned).values())) for tuned in (False, True))
     parts = [curve([0.0] * 120 + [68.0], e, seed) for e in row.experiments for seed in (0, 1)]
     for i, e in enumerate(grid.experiments):
         # The mean decides: 90 + i on average, although seed 0 alone would prefer another point.

@@ -19,7 +19,7 @@ from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.task import Env, Tasks
-from reproduce.papers.fedagrac import closed_form, regression, runs
+from reproduce.papers.fedagrac import runs, settings, theory
 from reproduce.problem import Quadratic
 from reproduce.settings import settings as where
 from reproduce.systems import System
@@ -43,7 +43,7 @@ def every_scheme(**changes: Any) -> list[FedAvg]:
     return [FedaGrac(0.1, scheme=s, **changes) for s in SCHEMES]  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("problem", [runs.TINY_LR, runs.TINY_CNN], ids=["lr", "cnn"])
+@pytest.mark.parametrize("problem", [settings.TINY_LR, settings.TINY_CNN], ids=["lr", "cnn"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_with_equal_steps_nobody_is_fast(problem: Any, dtype: Any) -> None:
     """Bit for bit: fedagrac is avg and reverse is first (2.2)."""
@@ -53,7 +53,7 @@ def test_with_equal_steps_nobody_is_fast(problem: Any, dtype: Any) -> None:
     assert not x["first"].equal(x["avg"])
 
 
-@pytest.mark.parametrize("problem", [runs.TINY_LR, runs.TINY_CNN], ids=["lr", "cnn"])
+@pytest.mark.parametrize("problem", [settings.TINY_LR, settings.TINY_CNN], ids=["lr", "cnn"])
 def test_without_calibration_all_schemes_are_fedavg(problem: Any) -> None:
     algorithms = [FedAvg(0.1), *every_scheme(calibration=Constant(0.0))]
     plain, *others = models(problem, UNEQUAL, algorithms, 4)
@@ -63,11 +63,11 @@ def test_without_calibration_all_schemes_are_fedavg(problem: Any) -> None:
 
 def test_without_calibration_logistic_regression_equals_fedavg_bit_for_bit() -> None:
     algorithms = [FedAvg(0.1), *every_scheme(calibration=Constant(0.0))]
-    plain, *others = models(runs.TINY_LR, UNEQUAL, algorithms, 4, torch.float32)
+    plain, *others = models(settings.TINY_LR, UNEQUAL, algorithms, 4, torch.float32)
     assert all(x.equal(plain) for x in others)
 
 
-@pytest.mark.parametrize("problem", [runs.TINY_LR, runs.TINY_CNN], ids=["lr", "cnn"])
+@pytest.mark.parametrize("problem", [settings.TINY_LR, settings.TINY_CNN], ids=["lr", "cnn"])
 def test_the_average_scheme_is_scaffold(problem: Any) -> None:
     average, scaffold, other = models(problem, UNEQUAL, [FedaGrac(0.1, scheme="avg"), Scaffold(0.1), FedaGrac(0.1)], 4)
     torch.testing.assert_close(average, scaffold, rtol=0, atol=1e-12)
@@ -75,14 +75,14 @@ def test_the_average_scheme_is_scaffold(problem: Any) -> None:
 
 
 def test_with_equal_steps_fednova_is_fedavg() -> None:
-    nova, plain = models(runs.TINY_LR, PerClient((7,) * 4), [FedNova(0.1), FedAvg(0.1)], 5)
+    nova, plain = models(settings.TINY_LR, PerClient((7,) * 4), [FedNova(0.1), FedAvg(0.1)], 5)
     torch.testing.assert_close(nova, plain, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("k", [1, 3, 7, 10, 25, 100, 500, 697])
 def test_equal_steps_are_never_above_their_mean(k: int) -> None:
     """Float weights would add up to a mean below k for some of these; whole numbers do not."""
-    env = Env(Tasks(where(), torch.float64).get(runs.TINY_LR, 0), System(), 0)
+    env = Env(Tasks(where(), torch.float64).get(settings.TINY_LR, 0), System(), 0)
     ids = np.arange(4)
     assert not ahead(env, ids, np.full(4, k)).any()
     steps = np.full(4, k)
@@ -91,7 +91,7 @@ def test_equal_steps_are_never_above_their_mean(k: int) -> None:
 
 
 def test_who_is_fast_depends_on_the_volumes() -> None:
-    env = Env(Tasks(where(), torch.float64).get(runs.TINY_LR, 0), System(), 0)
+    env = Env(Tasks(where(), torch.float64).get(settings.TINY_LR, 0), System(), 0)
     volume = env.samples
     steps = np.array([10, 20, 30, 21])
     mean = (volume * steps).sum() / volume.sum()
@@ -175,9 +175,9 @@ GOLDEN = {
 
 def test_the_golden_numbers_of_figure_1() -> None:
     (panel,) = runs.fig1("paper")
-    best = regression.problem().optimum()
+    best = theory.problem().optimum()
     np.testing.assert_allclose(best, (0.9268, 1.6571), atol=5e-5)
-    np.testing.assert_allclose(regression.problem().minima(), [(1.1929, 2.6060), (-2.9526, 0.7082)], atol=5e-5)
+    np.testing.assert_allclose(theory.problem().minima(), [(1.1929, 2.6060), (-2.9526, 0.7082)], atol=5e-5)
     length = np.linalg.norm(best)
     for played in run(panel.experiments, panel.seeds, torch.float64):
         name = str(played.experiment.labels["algorithm"])
@@ -192,7 +192,7 @@ def test_the_golden_numbers_of_figure_1() -> None:
         np.testing.assert_allclose(across, deviation, atol=5.1e-5 if deviation < 0.1 else 5.1e-4, err_msg=name)
         np.testing.assert_allclose(path[300], end, atol=5.1e-5, err_msg=name)
         # The drawn local paths start at, and average to, the engine's models.
-        drawn = closed_form.local_paths(played.experiment, path, 3)
+        drawn = theory.local_paths(played.experiment, path, 3)
         for t, paths in enumerate(drawn):
             assert [len(p) for p in paths] == [3, 41]
             if name != "fednova":
@@ -203,5 +203,5 @@ def test_scaffold_of_figure_1_is_scaffold_but_for_its_start() -> None:
     (panel,) = runs.fig1("paper")
     scaffold = next(e for e in panel.experiments if e.labels["algorithm"] == "scaffold")
     zeros = replace(scaffold.algorithm, start="zeros")
-    a, b = models(scaffold.problem, PerClient(regression.STEPS), [zeros, Scaffold(regression.RATE)], 20)
+    a, b = models(scaffold.problem, PerClient(theory.STEPS), [zeros, Scaffold(theory.RATE)], 20)
     assert a.equal(b)

@@ -8,29 +8,29 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduce.papers.fedagrac import closed_form, measures, regression, runs
+from reproduce.papers.fedagrac import measures, runs, theory
 from reproduce.report.histories import load
 
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("algorithm", [*closed_form.RIVALS, "fedagrac"])
+@pytest.mark.parametrize("algorithm", [*theory.RIVALS, "fedagrac"])
 def test_rounds_are_those_of_the_engine(algorithm: str) -> None:
     """On the reference instance, whose trained paths are committed."""
     files = sorted((ROOT / "results" / "paper" / "fedagrac").glob("fig1*.parquet"))
     histories = load([("fig1", file, "") for file in files], "paper", experiments=runs.fig1("paper")[0].experiments)
-    e, h = regression.problem().minima(), np.array(regression.problem().hessians)
-    path = closed_form.server_paths(algorithm, e[None], h[None])[:, 0]
+    e, h = theory.problem().minima(), np.array(theory.problem().hessians)
+    path = theory.server_paths(algorithm, e[None], h[None])[:, 0]
     np.testing.assert_allclose(path, measures.server_path(histories, algorithm), atol=1e-5)
     cells = pd.read_csv(ROOT / "results" / "paper" / "cells" / "fedagrac_fig1.csv")
     told = cells[(cells["algorithm"] == algorithm) & (cells["metric"] == "max_perpendicular_deviation")]["value"]
-    assert closed_form.deviations(algorithm, e[None], h[None])[0] == pytest.approx(float(told.iloc[0]), abs=1e-6)
+    assert theory.deviations(algorithm, e[None], h[None])[0] == pytest.approx(float(told.iloc[0]), abs=1e-6)
 
 
 def test_random_instances_are_the_same_every_time_and_differ() -> None:
-    e, h = closed_form.random_quadratics(50)
-    again, _ = closed_form.random_quadratics(50)
+    e, h = theory.random_quadratics(50)
+    again, _ = theory.random_quadratics(50)
     np.testing.assert_array_equal(e, again)
     assert len(np.unique(e[:, 0, 0])) == 50
     assert (np.linalg.eigvalsh(h) > 0).all()
-    assert (regression.RATE * np.linalg.eigvalsh(h) < 2).all(), "local steps converge"
+    assert (theory.RATE * np.linalg.eigvalsh(h) < 2).all(), "local steps converge"

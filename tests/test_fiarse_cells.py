@@ -11,7 +11,7 @@ import pytest
 
 from reproduce.algorithms.submodels import size_key
 from reproduce.clocks.rounds import Rounds
-from reproduce.papers.fiarse import measures, pictures, runs, sets
+from reproduce.papers.fiarse import measures, pictures, runs
 from reproduce.report import figures
 from reproduce.report.histories import Histories
 from tests.runs import run
@@ -47,8 +47,8 @@ def test_early_and_late_growth() -> None:
     rows += [(t, "replaced", "0.25", d) for t, d in enumerate(replaced, start=1)]
     rows += [(t, name, "1", 1.0) for t in range(11) for name in ("explored", "replaced")]
     rows += [(t, "untrained", "", 1 - t / 10) for t in range(11)]
-    (panel,) = runs.exploration("smoke")
-    found = sets.exploration(histories(panel, rows, (0, 1)))
+    (panel,) = runs.panels("fig7", "smoke")
+    found = measures.exploration(histories(panel, rows, (0, 1)))
     assert set(found["model_size"]) == {"1/4"}
     assert set(found["seed"]) == {0, 1}
     assert value(found, "exploration_rate_min_increment") == pytest.approx(0.01)
@@ -56,12 +56,12 @@ def test_early_and_late_growth() -> None:
     assert value(found, "exploration_increment_last_fifth") == pytest.approx(0.01)
     assert value(found, "model_difference_first_fifth") == pytest.approx(0.4)
     assert value(found, "model_difference_last_fifth") == pytest.approx(0.08)
-    assert value(sets.untrained(histories(panel, rows)), "untrained_fraction") == 0
+    assert value(measures.untrained(histories(panel, rows)), "untrained_fraction") == 0
 
 
 def test_histograms_stack_the_largest_size_at_the_bottom() -> None:
     """As the paper's. All clients have the same accuracy, so that there is one stack."""
-    panel = replace(runs.four_first("smoke")[0], experiments=runs.four_first("smoke")[0].experiments[:1])
+    panel = replace(runs.panels("fig2", "smoke")[0], experiments=runs.panels("fig2", "smoke")[0].experiments[:1])
     problem, capacity = panel.experiments[0].problem, panel.experiments[0].system.capacity
     rows = [(1, "client_accuracy", str(client), 50.0) for client in range(problem.clients)]
     _, axes = figures.sheet()
@@ -77,8 +77,8 @@ def test_slices_and_their_holders() -> None:
     rows = [(t, "held", k, n + 5 * t) for t in (0, 1) for k, n in held.items()]
     rows += [(t, "holders", k, n + t) for t in (0, 1) for k, n in holders.items()]
     rows += [(t, "unnested", k, float(t + (k == "0.25"))) for t in (0, 1) for k in SIZES[1:]]
-    (panel,) = runs.holders("smoke")
-    found = sets.slices(histories(panel, rows))
+    (panel,) = runs.panels("table2", "smoke")
+    found = measures.slices(histories(panel, rows))
     for size, coordinates, clients, here in (
         ("1.0", 75, 2, 1),
         ("1/4", 19, 4, 2),
@@ -93,7 +93,7 @@ def test_slices_and_their_holders() -> None:
 
 def test_a_run_that_diverged_misses_the_target_by_the_end_of_its_own_data_set() -> None:
     """Not by that of the rounds it made, nor by that of a data set with more."""
-    (panel,) = runs.exploration("smoke")
+    (panel,) = runs.panels("fig7", "smoke")
     base, frames, declared = panel.experiments[0], [], []
     labels = {"size_set": "four", "participation": 0.1, "target_accuracy": 70.0, "algorithm": "fiarse"}
     for dataset, end, made in (("short", 5, 2), ("long", 9, 9)):
@@ -109,7 +109,7 @@ def test_a_run_that_diverged_misses_the_target_by_the_end_of_its_own_data_set() 
 
 
 def recorded() -> pd.DataFrame:
-    (panel,) = runs.patterns("smoke")
+    (panel,) = runs.patterns()
     played = run(panel.experiments)
     parts = [
         pd.DataFrame(r.state["history"], columns=["round", "time", "metric", "key", "value"]).assign(
@@ -122,9 +122,9 @@ def recorded() -> pd.DataFrame:
 
 def test_patterns_of_extraction() -> None:
     """As the paper draws them; a mask that is changed by hand is noticed."""
-    (panel,) = runs.patterns("smoke")
+    (panel,) = runs.patterns()
     frame = recorded()
-    found = sets.patterns(Histories(frame, "smoke", experiments=panel.experiments))
+    found = measures.patterns(Histories(frame, "smoke", experiments=panel.experiments))
     assert dict(zip(found["metric"], found["value"], strict=True)) == {
         "mask_changes": 0, "window_shift": 1, "mask_topk_mismatches": 0,
     }  # fmt: skip
@@ -134,5 +134,5 @@ def test_patterns_of_extraction() -> None:
         one, other = part[part["value"] == 1].index[0], part[part["value"] == 0].index[0]
         wrong = frame.copy()
         wrong.loc[[one, other], "value"] = [0.0, 1.0]
-        cells = sets.patterns(Histories(wrong, "smoke", experiments=panel.experiments))
+        cells = measures.patterns(Histories(wrong, "smoke", experiments=panel.experiments))
         assert float(cells.loc[cells["metric"] == metric, "value"].iloc[0]) > 0

@@ -24,7 +24,8 @@ from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.models.submodels import positions
-from reproduce.papers.fiarse import runs, scales
+from reproduce.papers.fiarse import runs
+from reproduce.papers.fiarse import settings as scales
 from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.streams import rng

@@ -26,7 +26,8 @@ from reproduce.engine.cohort import Run
 from reproduce.engine.layout import layout_of
 from reproduce.errors import UserError
 from reproduce.models.declared import MLP, EarlyExits, Perceptron, ResNet
-from reproduce.papers.fiarse import runs, scales
+from reproduce.papers.fiarse import runs
+from reproduce.papers.fiarse import settings as scales
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification
 from reproduce.runs import plan

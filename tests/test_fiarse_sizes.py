@@ -13,7 +13,7 @@ from reproduce.algorithms.fiarse import group, held, maskable, thresholds
 from reproduce.engine.layout import layout_of
 from reproduce.engine.task import Env
 from reproduce.models.declared import ResNet
-from reproduce.papers.fiarse.scales import RESNET10N
+from reproduce.papers.fiarse.settings import RESNET10N
 
 FIVE = (0.04, 0.16, 0.36, 0.64)
 

@@ -26,7 +26,8 @@ from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import ResNet
 from reproduce.models.submodels import positions
-from reproduce.papers.fiarse import runs, scales
+from reproduce.papers.fiarse import runs
+from reproduce.papers.fiarse import settings as scales
 from reproduce.settings import settings
 from reproduce.systems import Epochs, System
 from reproduce.systems.capacity import SplitCapacity

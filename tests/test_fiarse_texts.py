@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
@@ -20,7 +21,9 @@ from reproduce.engine.cohort import Run
 from reproduce.engine.layout import layout_of
 from reproduce.engine.task import Env, Tasks
 from reproduce.errors import UserError
-from reproduce.papers.fiarse import configuration, runs, scales
+from reproduce.papers.fiarse import measures, runs
+from reproduce.papers.fiarse import settings as scales
+from reproduce.report.histories import Histories
 from reproduce.settings import settings
 from reproduce.streams import rng
 from reproduce.systems import Epochs, System
@@ -136,19 +139,20 @@ def test_levels_fit_the_encoder_to_the_sizes() -> None:
 
 
 def test_the_settings_are_those_of_the_paper() -> None:
-    entries = {
-        (option, metric): value for dataset, option, metric, value in configuration.configured() if dataset == "ag_news"
-    }
+    cells = measures.configuration(Histories(pd.DataFrame(), "paper"))
+    news = cells[cells["dataset"] == "ag_news"]
+    entries = {(r.option, r.metric): r.text or r.value for r in news.itertuples()}
     assert entries == {
-        (0, "local_epochs"): 2, (0, "batch_size"): 20, (0, "communication_rounds"): 300, (0, "optimizer"): "adamw",
-        (1, "log10_learning_rate_grid"): -4.0, (0, "adamw_betas"): 0.9, (1, "adamw_betas"): 0.95,
+        ("0", "local_epochs"): 2, ("0", "batch_size"): 20, ("0", "communication_rounds"): 300,
+        ("0", "optimizer"): "adamw", ("1", "log10_learning_rate_grid"): -4.0, ("0", "adamw_betas"): 0.9,
+        ("1", "adamw_betas"): 0.95,
+        ("", "config_mismatches"): 2,  # two rates of the grid are missing
     }  # fmt: skip
-    assert configuration.mismatches()["ag_news"] == 2, "two rates of the grid are missing"
     for scale in ("smoke", "reduced", "paper"):
-        tables = {p.name for p in (*runs.four_and_texts(scale), *runs.five_and_texts(scale))}
+        tables = {p.name for p in (*runs.panels("table1", scale), *runs.panels("table5", scale))}
         name = next(iter(scales.SCALES[scale].texts)).replace("_", "-")
         assert {f"four-{name}", f"scalefl-{name}", f"five-{name}"} <= tables
-        assert not [p for p in (*runs.compared(scale), *runs.five(scale)) if name in p.name]
+        assert not [p for p in (*runs.panels("fig3", scale), *runs.panels("fig6", scale)) if name in p.name]
 
 
 @pytest.mark.parametrize(

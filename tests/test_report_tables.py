@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduce.declare.artifact import Artifact, no_panels
-from reproduce.declare.artifact import printed as printed_settings
+from reproduce.declare.artifact import Artifact, no_panels, printed_settings
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.papers import artifacts
 from reproduce.report import formats, tables

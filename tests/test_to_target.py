@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from reproduce.declare.experiment import SCALES
-from reproduce.papers.defedavg import measures, runs
+from reproduce.papers.defedavg import measures, runs, settings
 from reproduce.report.histories import Histories, load
 from reproduce.runs import due, plan, results, training
 
@@ -17,7 +17,7 @@ LONGER = [j for j in plan.jobs("smoke") if any(e.to_target is not e for e in j.e
 
 def test_only_clocks_that_go_on_after_a_target_are_cut() -> None:
     found = [(e, e.to_target) for scale in SCALES for j in plan.jobs(scale) for e in j.experiments]
-    assert {e.labels["distribution"] for e, short in found if short is not e} == set(runs.DISTRIBUTIONS)
+    assert {e.labels["distribution"] for e, short in found if short is not e} == set(settings.DISTRIBUTIONS)
     for e, short in found:
         if short is e:
             assert getattr(e.clock, "until", None) is None or not getattr(e.clock, "least", 0)

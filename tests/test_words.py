@@ -14,7 +14,7 @@ from reproduce.errors import UserError
 from reproduce.findings.pages import TEMPLATES, literals, pages, reflow
 from reproduce.findings.quotes import Cells, apart, behind, lead, rmse, share
 from reproduce.papers import PAPERS, artifacts
-from reproduce.papers.coverage import PRINTED, coverage, coverage_table, total
+from reproduce.papers.coverage import COUNTS, coverage, coverage_table, total
 from reproduce.papers.described import settings_table, short
 from reproduce.partitions.named import CappedDirichlet, Head
 from reproduce.verdicts import scoreboard
@@ -259,6 +259,6 @@ def test_coverage() -> None:
             int(f.stem.removeprefix("table"))
             for f in (ROOT / f"reproduce/papers/{c.paper}/reported").glob("table*.csv")
         }
-        assert max(numbers) <= PRINTED[c.paper][1]
+        assert max(numbers) <= COUNTS[c.paper][1]
     assert total() == f"{sum(len(c.declared) for c in coverage())} of 70"
     assert total() in coverage_table()

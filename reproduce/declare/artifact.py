@@ -19,8 +19,8 @@ from typing import Any, Literal
 
 from reproduce.declare.experiment import PACKAGE, Panel
 
-# Columns of reported/*.csv that describe the printed number, not its setting.
-PRINTED = ("artifact", "metric", "value", "std", "censored", "censoring", "paper_cell")
+NUMBERS = ("artifact", "metric", "value", "std", "censored", "censoring", "paper_cell")
+"""Columns of reported/*.csv that describe the printed number, not its setting."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ class Reach:
     target, horizon: a number, or the label column that holds each run's; horizon "" is as far as the runs went, and one
     with a dot an attribute of the experiment, such as "clock.rounds".
     smooth: of the trailing mean over so many evaluations (or where the number is, as for the horizon).
+    by: as in `Last`.
     """
 
     metric: str = "accuracy"
@@ -77,6 +78,7 @@ class Reach:
     smooth: int | str = 1
     horizon: float | str = ""
     name: str = "rounds_to_target"
+    by: str = ""
 
 
 Measure = Last | Window | Reach | Code
@@ -232,12 +234,12 @@ class Artifact:
 
 
 @cache
-def printed(paper: str, name: str, folder: Path = PACKAGE / "papers") -> tuple[Mapping[str, str], ...]:
+def printed_settings(paper: str, name: str, folder: Path = PACKAGE / "papers") -> tuple[Mapping[str, str], ...]:
     """The distinct settings of <folder>/<paper>/reported/<name>.csv, `algorithm` included, as text and in the paper's
     order; none if the paper prints no numbers there."""
     path = folder / paper / "reported" / f"{name}.csv"
     if not path.is_file():
         return ()
     with path.open(encoding="utf-8", newline="") as file:
-        rows = [{k: v for k, v in row.items() if k not in PRINTED} for row in csv.DictReader(file)]
+        rows = [{k: v for k, v in row.items() if k not in NUMBERS} for row in csv.DictReader(file)]
     return tuple(dict(items) for items in dict.fromkeys(tuple(row.items()) for row in rows))

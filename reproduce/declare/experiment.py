@@ -16,7 +16,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -130,23 +130,30 @@ class Panel:
         return tuple(sorted({name for e in self.experiments for name in e.problem.requires}))
 
 
+def records(value: Any) -> Iterator[Any]:
+    """Every frozen record in `value`, itself included."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        yield value
+        value = [getattr(value, f.name) for f in dataclasses.fields(value)]
+    elif isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for inner in value:
+            yield from records(inner)
+
+
 def check_values(value: Any) -> None:
     """ValueError for a number that JSON cannot hold, and for a word that a record does not know."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        known = _words(type(value))
-        for f in dataclasses.fields(value):
-            inner = getattr(value, f.name)
+    for record in records(value):
+        made: type = type(record)
+        name, known = made.__name__, _words(made)
+        for f in dataclasses.fields(record):
+            inner = getattr(record, f.name)
             if isinstance(inner, str) and inner not in known.get(f.name, (inner,)):
                 words = ", ".join(f"'{w}'" for w in known[f.name])
-                raise ValueError(f"{type(value).__name__}: {f.name} is one of {words}, not '{inner}'")
+                raise ValueError(f"{name}: {f.name} is one of {words}, not '{inner}'")
             if isinstance(inner, float) and not math.isfinite(inner):
-                raise ValueError(f"{type(value).__name__}: {f.name} is {inner}, which is no finite number")
-            check_values(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            check_values(inner)
-    elif isinstance(value, Mapping):
-        check_values(tuple(value.values()))
+                raise ValueError(f"{name}: {f.name} is {inner}, which is no finite number")
 
 
 @cache
@@ -154,6 +161,17 @@ def _words(record: type) -> dict[str, tuple[str, ...]]:
     """Field -> the words that its type allows, of fields that are of such a type."""
     hints = get_type_hints(record)
     return {name: get_args(kind) for name, kind in hints.items() if get_origin(kind) is Literal}
+
+
+def changed(record: Any, changes: Mapping[str, Any]) -> Any:
+    """`record` with some fields changed, which their path names ("clock.policy.contact"): to a value, or to what a
+    function makes of the old one."""
+    for path, new in changes.items():
+        name, _, rest = path.partition(".")
+        old = getattr(record, name)
+        new = changed(old, {rest: new}) if rest else new(old) if callable(new) else new
+        record = dataclasses.replace(record, **{name: new})
+    return record
 
 
 def canonical(value: Any) -> Any:
@@ -187,7 +205,7 @@ def same(stored: Any, declared: Any) -> bool:
         if not set(stored) <= {"type", *fields}:
             return False
         old = (same(stored[name], getattr(declared, name)) for name in fields if name in stored)
-        return all(old) and all(_is_default(f, declared) for name, f in fields.items() if name not in stored)
+        return all(old) and all(is_default(f, declared) for name, f in fields.items() if name not in stored)
     if isinstance(declared, list | tuple):
         pairs = isinstance(stored, list) and len(stored) == len(declared) and zip(stored, declared, strict=True)
         return bool(pairs is not False and all(same(old, new) for old, new in pairs))
@@ -213,7 +231,8 @@ def training_of(made: Iterable[Mapping[str, Any]], labels: Mapping[str, Label], 
     return next(t for t in made if seed in t["seeds"] and labels in t.get("only", (labels,)))
 
 
-def _is_default(f: dataclasses.Field[Any], value: Any) -> bool:
+def is_default(f: dataclasses.Field[Any], value: Any) -> bool:
+    """Has the record `value` the default of its field `f`?"""
     default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
     return bool(getattr(value, f.name) == default)
 
@@ -258,17 +277,5 @@ _KNOWN = {"reproduce", *sys.stdlib_module_names}
 
 def _classes(experiment: Experiment) -> set[type]:
     """The classes of the records of the experiment, and their bases."""
-    found: set[type] = set()
-    stack: list[Any] = [getattr(experiment, name) for name in PARTS]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, str | int | float):
-            continue
-        if dataclasses.is_dataclass(value):
-            found |= set(inspect.getmro(type(value)))
-            stack += [getattr(value, f.name) for f in dataclasses.fields(value)]
-        elif isinstance(value, list | tuple):
-            stack += value
-        elif isinstance(value, Mapping):
-            stack += value.values()
-    return found
+    parts = tuple(getattr(experiment, name) for name in PARTS)
+    return {base for record in records(parts) for base in inspect.getmro(type(record))}

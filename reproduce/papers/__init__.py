@@ -17,19 +17,16 @@ def artifacts() -> tuple[Artifact, ...]:
 
     Raises TypeError for an entry that is no artifact of its paper, and for a name that occurs twice.
     """
-    return tuple(artifact for paper in PAPERS for artifact in _of_paper(paper))
-
-
-def _of_paper(paper: str) -> list[Artifact]:
-    declared = importlib.import_module(f"{__name__}.{paper}.artifacts").ARTIFACTS
-    where, seen = f"ARTIFACTS in reproduce/papers/{paper}/artifacts.py", set()
-    for artifact in declared:
-        if not isinstance(artifact, Artifact) or artifact.paper != paper:
-            raise TypeError(f"{where}: {getattr(artifact, 'id', artifact)} is no artifact of {paper}")
-        if artifact.name in seen:
-            raise TypeError(f"{where}: two artifacts have the name '{artifact.name}'")
-        seen.add(artifact.name)
-    return sorted(declared, key=lambda artifact: natural(artifact.name))
+    found: dict[str, Artifact] = {}
+    for paper in PAPERS:
+        declared = importlib.import_module(f"{__name__}.{paper}.artifacts").ARTIFACTS
+        where = f"ARTIFACTS in reproduce/papers/{paper}/artifacts.py"
+        for artifact in sorted(declared, key=lambda artifact: natural(getattr(artifact, "name", ""))):
+            if not isinstance(artifact, Artifact) or artifact.paper != paper:
+                raise TypeError(f"{where}: {getattr(artifact, 'id', artifact)} is no artifact of {paper}")
+            if found.setdefault(artifact.id, artifact) is not artifact:
+                raise TypeError(f"{where}: two artifacts have the name '{artifact.name}'")
+    return tuple(found.values())
 
 
 def natural(name: str) -> list[str | int]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reproduce.papers import PAPERS, artifacts
+from reproduce.text import markdown
 
-PRINTED: Mapping[str, tuple[int, int]] = {
+COUNTS: Mapping[str, tuple[int, int]] = {
     "fedacs": (10, 5), "dynamic_init": (4, 16), "fedagrac": (5, 6), "fiarse": (8, 7), "defedavg": (7, 2),
 }  # fmt: skip
 """Paper -> how many figures and tables it has, numbered from 1."""
@@ -16,22 +17,17 @@ PRINTED: Mapping[str, tuple[int, int]] = {
 
 @dataclass(frozen=True)
 class Coverage:
-    """One paper: names of all its figures and tables, of those that are declared here, and of ours beside them."""
+    """One paper: all its figures and tables, those that are declared here, those that are not, and ours beside them."""
 
     paper: str
     printed: tuple[str, ...]
     declared: tuple[str, ...]
+    missing: tuple[str, ...]
     ours: tuple[str, ...]
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """What the paper has and nobody has declared yet."""
-        return tuple(name for name in self.printed if name not in self.declared)
 
     def made(self, scale: str, results: Path = Path("results")) -> tuple[str, ...]:
         """The declared artifacts of the paper that have cells at a scale, whole or in part."""
-        files = {n: results / scale / "cells" / f"{self.paper}_{n}.csv" for n in self.declared}
-        return tuple(n for n, f in files.items() if _has_rows(f))
+        return tuple(n for n in self.declared if _has_rows(results / scale / "cells" / f"{self.paper}_{n}.csv"))
 
     def __str__(self) -> str:
         return f"{len(self.declared)} of {len(self.printed)}"
@@ -39,14 +35,22 @@ class Coverage:
 
 def _has_rows(cells: Path) -> bool:
     try:
-        return cells.is_file() and cells.read_bytes().count(b"\n") > 1
+        return cells.read_bytes().count(b"\n") > 1
     except OSError:
         return False
 
 
 def coverage() -> tuple[Coverage, ...]:
     """All papers, in the order of `PAPERS`."""
-    return tuple(_of(paper) for paper in PAPERS)
+    found = []
+    for paper in PAPERS:
+        figures, tables = COUNTS.get(paper, (0, 0))
+        printed = [*(f"fig{i + 1}" for i in range(figures)), *(f"table{i + 1}" for i in range(tables))]
+        names = [a.name for a in artifacts() if a.paper == paper]
+        declared, ours = [n for n in names if n in printed], [n for n in names if n not in printed]
+        missing = [n for n in printed if n not in names]
+        found.append(Coverage(paper, *map(tuple, (printed, declared, missing, ours))))
+    return tuple(found)
 
 
 def total() -> str:
@@ -58,30 +62,17 @@ def total() -> str:
 def coverage_table() -> str:
     """Markdown: how many figures and tables each paper has, how many are declared and have numbers, what is missing."""
     head = (
-        "paper",
-        "figures and tables",
-        "declared",
-        "our numbers, paper scale",
-        "reduced scale",
+        "paper", "figures and tables", "declared", "our numbers, paper scale", "reduced scale",
         "not part of this package yet",
-    )
-    lines = [
-        f"**{total()} figures and tables of the five papers are part of this package.** The numbers, paper by paper:",
-        "",
-    ]
-    lines += ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * 4 + " --- |"]
-    for c in coverage():
-        numbers = (len(c.printed), len(c.declared), len(c.made("paper")), len(c.made("reduced")))
-        missing = ", ".join(c.missing) or "-"
-        lines.append(f"| [{c.paper}](docs/papers/{c.paper}.md) | " + " | ".join(map(str, numbers)) + f" | {missing} |")
+    )  # fmt: skip
+    rows = [
+        (
+            f"[{c.paper}](docs/papers/{c.paper}.md)", len(c.printed), len(c.declared), len(c.made("paper")),
+            len(c.made("reduced")), ", ".join(c.missing) or "-",
+        )
+        for c in coverage()
+    ]  # fmt: skip
+    table = markdown(head, rows, ("---", *["---:"] * 4, "---"))
     rest = "An artifact counts as having numbers if some of its panels do; its caption and the paper's page say which."
-    return "\n".join([*lines, "", rest])
-
-
-def _of(paper: str) -> Coverage:
-    figures, tables = PRINTED.get(paper, (0, 0))
-    printed = (*(f"fig{i + 1}" for i in range(figures)), *(f"table{i + 1}" for i in range(tables)))
-    names = tuple(a.name for a in artifacts() if a.paper == paper)
-    return Coverage(
-        paper, printed, tuple(n for n in names if n in printed), tuple(n for n in names if n not in printed)
-    )
+    first = f"**{total()} figures and tables of the five papers are part of this package.**"
+    return f"{first} The numbers, paper by paper:\n\n{table}\n\n{rest}"

@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-from reproduce.declare.experiment import Experiment, Panel
+from reproduce.declare.experiment import Experiment, Panel, is_default
 from reproduce.papers import artifacts
+from reproduce.text import markdown
 
 COLUMNS = ("artifacts", "data", "model", "split", "clients", "batch", "local work, link", "rates", "length", "seeds")
 GROUPED = ("data", "model", "clients", "batch", "length")
@@ -19,42 +20,28 @@ SHOWN = 10
 def settings_table(paper: str, scale: str) -> str:
     """Markdown: one row per data set, model and length of run; artifacts of the same panels share rows."""
     groups: dict[tuple[str, ...], tuple[list[str], tuple[Panel, ...]]] = {}
-    untrained = []
     for artifact in (a for a in artifacts() if a.paper == paper):
         panels = artifact.panels(scale)
-        if panels:
-            groups.setdefault(tuple(p.name for p in panels), ([], panels))[0].append(artifact.name)
-        else:
-            untrained.append(artifact.name)
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + " --- |" * len(COLUMNS)]
+        groups.setdefault(tuple(p.name for p in panels), ([], panels))[0].append(artifact.name)
+    untrained, _ = groups.pop((), ([], ()))
+    lines = []
     for names, panels in groups.values():
         rows: dict[tuple[str, ...], list[dict[str, str]]] = {}
         for row in (_row(e, p.seeds) for p in panels for e in p.experiments):
             rows.setdefault(tuple(row[c] for c in GROUPED), []).append(row)
-        for found in rows.values():
-            cells = [", ".join(names), *(_listed(f[c] for f in found) for c in COLUMNS[1:])]
-            lines.append("| " + " | ".join(cells) + " |")
-    lines += [
-        "",
-        "Names of splits, work and links are the records of `reproduce/partitions` and `reproduce/systems`, with the",
-    ]
-    lines += ["fields that differ from their defaults."]
-    if untrained:
-        lines += ["", f"Without training: {', '.join(untrained)}."]
-    return "\n".join(lines)
+        lines += [[", ".join(names), *(_listed(f[c] for f in found) for c in COLUMNS[1:])] for found in rows.values()]
+    text = (
+        f"{markdown(COLUMNS, lines)}\n\nNames of splits, work and links are the records of `reproduce/partitions` and "
+        "`reproduce/systems`, with the\nfields that differ from their defaults."
+    )
+    return text + (f"\n\nWithout training: {', '.join(untrained)}." if untrained else "")
 
 
 def short(record: Any) -> str:
     """A frozen record in one word, without the fields that have their defaults: `CappedDirichlet(0.1)`."""
     if not dataclasses.is_dataclass(record) or isinstance(record, type):
         return f"{record:g}" if isinstance(record, float) else str(record)
-    kept = []
-    for field in dataclasses.fields(record):
-        value = getattr(record, field.name)
-        if value != field.default and (
-            field.default_factory is dataclasses.MISSING or value != field.default_factory()
-        ):
-            kept.append(short(value))
+    kept = [short(getattr(record, f.name)) for f in dataclasses.fields(record) if not is_default(f, record)]
     return type(record).__name__ + (f"({', '.join(kept)})" if kept else "")
 
 

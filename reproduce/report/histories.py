@@ -65,6 +65,10 @@ class Histories:
         found = self.frame[labels].merge(rows.assign(_value=values), on=labels, how="left")["_value"]
         return pd.Series(found.to_numpy(), index=self.frame.index)
 
+    def declared(self, **labels: Any) -> Experiment:
+        """The first experiment with these labels."""
+        return next(e for e in self.experiments if labels.items() <= dict(e.labels).items())
+
     def reason(self, panel: str) -> str | None:
         """Why `panel` has no results, or None if it has."""
         return next((why for name, why in self.missing if name == panel), None)

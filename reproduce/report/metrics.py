@@ -60,12 +60,12 @@ def measured(m: Measure, histories: Histories, paper: str) -> pd.DataFrame:
             last(rows, m.metric, int(n), key=key, name=m.name) for n, rows in _each(histories, histories.frame, m.over)
         ]
         return pd.concat(parts, ignore_index=True).rename(columns={"key": m.by} if m.by else {})
-    parts, frame = [], histories.frame[histories.frame["metric"] == m.metric]
+    parts, frame, key = [], histories.frame[histories.frame["metric"] == m.metric], None if m.by else ""
     for n, rows in _each(histories, frame, m.smooth):
         curve = smooth(rows, int(n)) if n > 1 else rows
         for horizon, part in _each(histories, curve, m.horizon) if m.horizon else [(None, curve)]:
-            parts.append(first_reaching(part, m.metric, m.target, horizon=horizon, x=m.x, name=m.name))
-    return pd.concat(parts, ignore_index=True)
+            parts.append(first_reaching(part, m.metric, m.target, horizon=horizon, x=m.x, key=key, name=m.name))
+    return pd.concat(parts, ignore_index=True).rename(columns={"key": m.by} if m.by else {})
 
 
 def _windows(m: Window, histories: Histories) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.declare.artifact import PRINTED, Artifact
+from reproduce.declare.artifact import NUMBERS, Artifact
 from reproduce.declare.experiment import PACKAGE, Panel
 from reproduce.report import entries
 from reproduce.report.entries import Entry
@@ -68,7 +68,7 @@ def reported(paper: str, name: str, folder: Path = PACKAGE / "papers") -> pd.Dat
         return None
     raw = pd.read_csv(path, dtype=str, keep_default_na=False)
     bound = raw["censored"] if "censored" in raw else raw.get("censoring", pd.Series("0", index=raw.index))
-    return raw[[c for c in raw.columns if c == "metric" or c not in PRINTED]].assign(
+    return raw[[c for c in raw.columns if c == "metric" or c not in NUMBERS]].assign(
         paper=pd.to_numeric(raw["value"], errors="coerce"),
         paper_std=pd.to_numeric(raw["std"], errors="coerce"),
         paper_text=raw["value"],

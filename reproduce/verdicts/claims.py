@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reproduce.declare.artifact import printed
+from reproduce.declare.artifact import printed_settings
 from reproduce.declare.experiment import PACKAGE, SCALES
 from reproduce.errors import UserError, unknown
 from reproduce.files import read_yaml
@@ -177,7 +177,7 @@ def _cells(paper: str, name: str, raw: Mapping[str, Any], metrics: Mapping[str, 
 def _printed(path: Path, name: str, labels: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """The columns of the paper's numbers (`reported/<name>.csv` beside the claims) that separate settings, and
     `algorithm`: their values, in the paper's order."""
-    rows = printed(path.parent.name, name, path.parent.parent)
+    rows = printed_settings(path.parent.name, name, path.parent.parent)
     columns = [c for c in (rows[0] if rows else ()) if c not in labels]
     return {c: tuple(dict.fromkeys(canon(row[c]) for row in rows)) for c in columns}
 

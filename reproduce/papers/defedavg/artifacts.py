@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from reproduce.declare.artifact import Artifact, Code, Filled, Printed, no_panels
-from reproduce.papers.defedavg import runs, variants
+from reproduce.papers.defedavg import choices, runs, settings
 from reproduce.report.names import pretty
 
 NAMES = {
@@ -22,7 +23,7 @@ NAMES = {
     "rounds_to_target": "Aggregations to target",
     "idle_fraction": "Idle share",
 }
-LOSS = f"Loss on up to {int(runs.LOSS_VIEW[6:]):,} training samples"
+LOSS = f"Loss on up to {int(settings.LOSS_VIEW[6:]):,} training samples"
 LAYOUT = "Layout and range are ours."
 AGGREGATIONS, BEGIN = 300, 1
 
@@ -56,12 +57,19 @@ RATES = (
 )
 
 
+def artifact(
+    name: str, title: str, panels: Any, cells: Code, draw: Any = None, stamp: str | Code = "", **options: Any
+) -> Artifact:
+    options = {"names": NAMES, **options}
+    return Artifact("defedavg", name, title, panels, (cells,), draw, stamp=stamp, **options)
+
+
 def _stacked(fill: Code, *printed: Printed, series: str = "algorithm") -> Filled:
     """Loss above accuracy, a column per data set and distribution."""
-    options, axes = {"sharex": "col", "height": 1.75}, ("dataset", "distribution")
     return Filled(
-        axes, "{dataset}, {distribution}", series=series, printed=printed, sheet=options, fill=fill, each=(2, 1)
-    )
+        ("dataset", "distribution"), "{dataset}, {distribution}", series=series, printed=printed,
+        sheet={"sharex": "col", "height": 1.75}, fill=fill, each=(2, 1),
+    )  # fmt: skip
 
 
 def _over_rounds(label: str) -> Filled:
@@ -72,104 +80,58 @@ def _over_rounds(label: str) -> Filled:
 def _over_time(number: int, n: int) -> Artifact:
     """Figs. 2-5: the runs of Table I with `n` participants."""
     printed = Printed("Table I", "table1", "time_to_target_s", y="target_accuracy_pct")
-    return Artifact(
-        "defedavg",
-        f"fig{number}",
-        f"Training loss and test accuracy over virtual time, n = {n}",
-        partial(runs.times_panels, n=n),
-        (Code("measures:at_target_times"),),
-        _stacked(Code("pictures:over_time", {"begin": BEGIN}), printed),
-        names=NAMES,
-        stamp=f"{LOSS}. Layout, range and the logarithmic axis, from {BEGIN} s on, are ours.",
-    )
+    return artifact(
+        f"fig{number}", f"Training loss and test accuracy over virtual time, n = {n}", partial(runs.times_panels, n=n),
+        Code("measures:at_target_times"), _stacked(Code("pictures:over_time", {"begin": BEGIN}), printed),
+        f"{LOSS}. Layout, range and the logarithmic axis, from {BEGIN} s on, are ours.",
+    )  # fmt: skip
 
 
 ARTIFACTS = (
-    Artifact(
-        "defedavg",
-        "fig1",
-        "Timelines of three clients",
-        no_panels,
-        (Code("measures:idle"),),
-        Code("pictures:timelines"),
-        names=NAMES,
-        stamp="Simulated: jobs of 2.0, 3.3 and 5.1 units, no time for transfers, n = 2; FedAvg and DeFedAvg-nIID "
+    artifact(
+        "fig1", "Timelines of three clients", no_panels, Code("measures:idle"), Code("pictures:timelines"),
+        "Simulated: jobs of 2.0, 3.3 and 5.1 units, no time for transfers, n = 2; FedAvg and DeFedAvg-nIID "
         "select clients {1,3}, {1,2}, {2,3} in turn. Numbers in bars: version that the job started from; dashed lines: "
         "aggregations with the new version; dots: the server has the update; hatched: jobs not, or not yet, uploaded.",
     ),
-    *(_over_time(number, n) for number, n in zip((2, 3, 4, 5), runs.PARTICIPANTS, strict=True)),
-    Artifact(
-        "defedavg",
-        "fig6",
-        "DeFedAvg over aggregations for different n",
-        runs.participants_panels,
-        (Code("measures:of_participants", {"at": 300, "first": 200, "last": 1000}),),
-        _over_rounds("n"),
-        names=NAMES,
-        stamp=f"{LOSS}. {LAYOUT} At paper scale the rates are those of Table II, which change with n (IID, "
+    *(_over_time(number, n) for number, n in zip((2, 3, 4, 5), settings.PARTICIPANTS, strict=True)),
+    artifact(
+        "fig6", "DeFedAvg over aggregations for different n", runs.participants_panels,
+        Code("measures:of_participants", {"at": 300, "first": 200, "last": 1000}), _over_rounds("n"),
+        f"{LOSS}. {LAYOUT} At paper scale the rates are those of Table II, which change with n (IID, "
         "and on CIFAR-10 non-IID too); runs with (0.1, 0.05) throughout are in the cells as '(0.1, 0.05)'.",
     ),
-    Artifact(
-        "defedavg",
-        "fig7",
-        "DeFedAvg over aggregations for different K",
-        runs.steps_panels,
-        (Code("measures:of_steps"),),
-        _over_rounds("K"),
-        names=NAMES,
-        stamp=Code("measures:same_rates", {"before": f"{LOSS}. {LAYOUT}"}),
+    artifact(
+        "fig7", "DeFedAvg over aggregations for different K", runs.steps_panels, Code("measures:of_steps"),
+        _over_rounds("K"), Code("measures:same_rates", {"before": f"{LOSS}. {LAYOUT}"}),
     ),
-    Artifact(
-        "defedavg",
-        "setup",
-        "Virtual seconds per aggregation under the paper's clock",
-        no_panels,
-        (Code("measures:seconds", {"aggregations": AGGREGATIONS}),),
-        Code("pictures:seconds"),
-        names=NAMES,
-        stamp=f"From the simulated schedules: {AGGREGATIONS} aggregations, K = 50 (AsySG 1), {len(runs.SEEDS)} draws "
+    artifact(
+        "setup", "Virtual seconds per aggregation under the paper's clock", no_panels,
+        Code("measures:seconds", {"aggregations": AGGREGATIONS}), Code("pictures:seconds"),
+        f"From the simulated schedules: {AGGREGATIONS} aggregations, K = 50 (AsySG 1), {len(settings.SEEDS)} draws "
         "of the clients' speeds. The paper does not print these numbers; its Table I implies them.",
     ),
-    Artifact(
-        "defedavg",
+    artifact(
         "sensitivity",
-        "Dependence of the times to the target on what the paper leaves open, and on the rates",
-        variants.sensitivity_panels,
-        (Code("measures:of_variants"),),
-        Filled(("distribution",), "{distribution}", fill=Code("pictures:variants"), sheet={"height": 3.4}),
+        "Dependence of the times to the target on what the paper leaves open, and on the rates", choices.panels,
+        Code("measures:of_choices"),
+        Filled(("distribution",), "{distribution}", fill=Code("pictures:choices"), sheet={"height": 3.4}),
+        "An arrow: a seed missed the target by the horizon. Below each algorithm of Table I: with the best rates of a "
+        "grid like Table II's, and with one part exchanged. Not a figure of the paper.",
         names={
             **NAMES,
-            **variants.TEXTS,
-            **{t: f"{pretty(n, NAMES)}, {variants.TEXTS[t]}" for n in runs.POLICIES for t in [f"tuned_{n}"]},
+            **choices.TEXTS,
+            **{t: f"{pretty(n, NAMES)}, {choices.TEXTS[t]}" for n in runs.POLICIES for t in [f"tuned_{n}"]},
         },
-        stamp="An arrow: a seed missed the target by the horizon. "
-        "Below each algorithm of Table I: with the best rates of a grid like Table II's, and with one part exchanged. "
-        "Not a figure of the paper.",
     ),
-    Artifact(
-        "defedavg",
-        "table1",
-        "Virtual seconds until the target accuracy",
-        runs.times_panels,
-        (Code("measures:to_target"),),
-        rows=("distribution", "algorithm"),
-        columns=("dataset", "n"),
-        metrics=("time_to_target_s",),
-        labels=("target_accuracy_pct",),
-        names=NAMES,
-        notes=TIMES,
-        extra=Code("measures:aggregations"),
+    artifact(
+        "table1", "Virtual seconds until the target accuracy", runs.times_panels, Code("measures:to_target"),
+        rows=("distribution", "algorithm"), columns=("dataset", "n"), metrics=("time_to_target_s",),
+        labels=("target_accuracy_pct",), notes=TIMES, extra=Code("measures:aggregations"),
     ),
-    Artifact(
-        "defedavg",
-        "table2",
-        "Learning rates",
-        no_panels,
-        (Code("measures:declared_rates"),),
-        rows=("distribution", "algorithm", "metric"),
-        columns=("dataset", "n"),
-        decimals=3,
-        names={**NAMES, "global_lr": "global", "local_lr": "local"},
-        notes=RATES,
+    artifact(
+        "table2", "Learning rates", no_panels, Code("measures:declared_rates"),
+        rows=("distribution", "algorithm", "metric"), columns=("dataset", "n"), decimals=3,
+        names={**NAMES, "global_lr": "global", "local_lr": "local"}, notes=RATES,
     ),
-)
+)  # fmt: skip

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from reproduce.clocks.blocks import blocks
-from reproduce.papers.defedavg import runs
+from reproduce.declare.artifact import Reach
+from reproduce.papers.defedavg import runs, settings
 from reproduce.papers.defedavg.artifacts import NAMES
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
+from reproduce.text import markdown
 
-COLUMNS = ["distribution", "dataset", "n"]
+COLUMNS, RATES = ["distribution", "dataset", "n"], ["global_lr", "local_lr"]
 
 
 def to_target(histories: Histories) -> pd.DataFrame:
@@ -35,7 +37,7 @@ def to_target(histories: Histories) -> pd.DataFrame:
 
 def _whole_run(histories: Histories, run: Mapping[Any, Any]) -> float:
     """The aggregations of a run that goes on to the horizon; rates, of a grid's points, do not change them."""
-    e = next(e for e in histories.experiments if all(e.labels[c] == run[c] for c in [*COLUMNS, "algorithm"]))
+    e = histories.declared(**{c: run[c] for c in [*COLUMNS, "algorithm"]})
     clock: Any = e.clock
     schedule = clock.schedule(e.system, e.problem.clients)  # type: ignore[attr-defined]
     return float(sum(len(b.time) for b in blocks(schedule, int(run["seed"]), clock.aggregations, clock.horizon)))
@@ -62,14 +64,12 @@ def at_target_times(histories: Histories) -> pd.DataFrame:
     times = _proposed_times(cells)
     half = times.assign(at=times["at"] / 2)
     frame = _followed(histories.frame, cells)
-    return pd.concat(
-        [
-            _at_times(frame, "accuracy", times, "test_accuracy_pct_at_target_time"),
-            _at_times(frame, "train_loss", times, "train_loss_at_target_time"),
-            _at_times(frame, "train_loss", half, "train_loss_at_half_target_time"),
-        ],
-        ignore_index=True,
-    )
+    parts = [
+        _at_times(frame, "accuracy", times, "test_accuracy_pct_at_target_time"),
+        _at_times(frame, "train_loss", times, "train_loss_at_target_time"),
+        _at_times(frame, "train_loss", half, "train_loss_at_half_target_time"),
+    ]
+    return pd.concat(parts, ignore_index=True)
 
 
 def _proposed_times(cells: pd.DataFrame) -> pd.DataFrame:
@@ -104,26 +104,19 @@ def aggregations(histories: Histories, cells: pd.DataFrame) -> str:
     """Aggregations to the target, and what does not come out as in the paper."""
     rounds = metrics.over_seeds(cells[cells["metric"] == "rounds_to_target"], ["target_accuracy_pct"])
     lines = [
-        "**Aggregations until the target** (mean over seeds; > where a seed did not reach it)",
-        "",
-        "| Distribution | Dataset | n | Algorithm | Target (%) | Aggregations |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    for row in rounds.to_dict("records"):
-        names = " | ".join(pretty(row[c], NAMES) for c in ("distribution", "dataset", "n", "algorithm"))
-        number = f"{'>' if row['censored'] else ''}{row['mean']:.0f}"
-        lines.append(f"| {names} | {row['target_accuracy_pct']:g} | {number} |")
-    return "\n".join(lines)
+        [
+            *(pretty(row[c], NAMES) for c in ("distribution", "dataset", "n", "algorithm")),
+            f"{row['target_accuracy_pct']:g}", f"{'>' if row['censored'] else ''}{row['mean']:.0f}",
+        ]
+        for row in rounds.to_dict("records")
+    ]  # fmt: skip
+    table = markdown(("Distribution", "Dataset", "n", "Algorithm", "Target (%)", "Aggregations"), lines)
+    return f"**Aggregations until the target** (mean over seeds; > where a seed did not reach it)\n\n{table}"
 
 
 def rounds_to_target(histories: Histories) -> pd.DataFrame:
     """Of the runs over aggregations: when they reach the target of Table I, to within the evaluation interval."""
-    end = histories.of("clock.aggregations")
-    parts = [
-        metrics.first_reaching(rows, "accuracy", "target_accuracy_pct", horizon=float(limit), name="rounds_to_target")
-        for limit, rows in histories.frame.groupby(end, sort=False)
-    ]
-    return pd.concat(parts, ignore_index=True)
+    return metrics.measured(Reach(target="target_accuracy_pct", horizon="clock.aggregations"), histories, "defedavg")
 
 
 def of_participants(histories: Histories, at: int, first: int, last: int) -> pd.DataFrame:
@@ -137,15 +130,12 @@ def of_participants(histories: Histories, at: int, first: int, last: int) -> pd.
     curves = inside.groupby([*metrics.label_columns(frame), "seed"], sort=False)["value"]
     jumps = curves.agg(lambda curve: curve.diff().std()).reset_index()
     jumps["value"] = jumps["value"].mask(metrics.diverged(jumps, frame, last))
-    found = pd.concat(
-        [
-            metrics.plateau(frame, "accuracy", at, at, name="test_accuracy_pct_at_round_300"),
-            rounds_to_target(histories).drop(columns="K"),
-            jumps.assign(metric="std_of_test_accuracy_differences"),
-        ],
-        ignore_index=True,
-    )
-    return found.drop(columns="target_accuracy_pct")
+    parts = [
+        metrics.plateau(frame, "accuracy", at, at, name="test_accuracy_pct_at_round_300"),
+        rounds_to_target(histories).drop(columns="K"),
+        jumps.assign(metric="std_of_test_accuracy_differences"),
+    ]
+    return pd.concat(parts, ignore_index=True).drop(columns="target_accuracy_pct")
 
 
 def of_steps(histories: Histories) -> pd.DataFrame:
@@ -156,7 +146,7 @@ def of_steps(histories: Histories) -> pd.DataFrame:
 
 def same_rates(histories: Histories, before: str) -> str:
     """The caption of Fig. 7: all K have the rates of the usual one."""
-    setting = runs.SETTINGS[histories.scale][0]
+    setting = settings.SETTINGS[histories.scale][0]
     return f"{before} All K with the rates of K = {setting.steps} (the paper gives none); n = {setting.middle}."
 
 
@@ -166,52 +156,43 @@ def same_rates(histories: Histories, before: str) -> str:
 def idle(histories: Histories) -> pd.DataFrame:
     """Idle share and aggregations of every timeline of Fig. 1."""
     rows = []
-    for name in runs.EXAMPLES:
+    for name in settings.EXAMPLES:
         drawn = runs.example(name)
-        values = {"idle_fraction": drawn.idle, "aggregations_in_horizon": float(len(drawn.aggregations))}
-        rows += [{"algorithm": name, "seed": -1, "metric": m, "value": v} for m, v in values.items()]
-    return pd.DataFrame(rows)
+        rows += [(name, "idle_fraction", drawn.idle)]
+        rows += [(name, "aggregations_in_horizon", float(len(drawn.aggregations)))]
+    return pd.DataFrame(rows, columns=["algorithm", "metric", "value"]).assign(seed=-1)
 
 
 def seconds(histories: Histories, aggregations: int) -> pd.DataFrame:
     """Parameters of the networks (a point), and mean seconds per aggregation of every algorithm and seed."""
-    networks = {setting.dataset: setting.problem.model.parameters for setting, *_ in runs.schedules()}
-    nobody = {"n": "", "algorithm": "none", "seed": -1, "metric": "parameter_count"}
-    rows: list[dict[str, object]] = [{"dataset": d, **nobody, "value": float(count)} for d, count in networks.items()]
+    rows = [(s.dataset, "", "none", -1, "parameter_count", float(s.problem.model.parameters)) for s in settings.PAPER]
     for setting, name, n, schedule in runs.schedules():
-        for seed in runs.SEEDS:
+        for seed in settings.SEEDS:
             *_, drawn = blocks(schedule, seed, aggregations)
-            row = {"dataset": setting.dataset, "n": str(n), "algorithm": name, "seed": seed}
             value = float(drawn.time[-1]) / aggregations
-            rows.append({**row, "metric": "mean_seconds_per_aggregation", "value": value})
-    return pd.DataFrame(rows)
+            rows.append((setting.dataset, str(n), name, seed, "mean_seconds_per_aggregation", value))
+    return pd.DataFrame(rows, columns=["dataset", "n", "algorithm", "seed", "metric", "value"])
 
 
 def declared_rates(histories: Histories) -> pd.DataFrame:
     """The rates as they stand in the declared runs; AsySG has no local rate, FAVANO no global one."""
-    rows = []
+    rows, nobodys = [], {("favano", "global_lr"), ("asysg", "local_lr")}
     for e in runs.echo():
         name = str(e.labels["algorithm"])
-        if name not in runs.GROUPS[str(e.labels["distribution"])]:
-            continue
-        columns = {c: e.labels[c] for c in COLUMNS}
-        rates = {"global_lr": e.algorithm.server_lr, "local_lr": e.algorithm.lr}
-        rates.pop({"favano": "global_lr", "asysg": "local_lr"}.get(name, ""), None)
-        rows += [
-            {**columns, "algorithm": name, "seed": -1, "metric": metric, "value": value, "text": str(float(value))}
-            for metric, value in rates.items()
-        ]
-    return pd.DataFrame(rows)
+        for metric, value in (("global_lr", e.algorithm.server_lr), ("local_lr", e.algorithm.lr)):
+            if name in runs.GROUPS[str(e.labels["distribution"])] and (name, metric) not in nobodys:
+                rows.append((*(e.labels[c] for c in COLUMNS), name, metric, value, str(float(value))))
+    return pd.DataFrame(rows, columns=[*COLUMNS, "algorithm", "metric", "value", "text"]).assign(seed=-1)
 
 
 # --- variants ---------------------------------------------------------------------------------------------------------
 
 
-def of_variants(histories: Histories) -> pd.DataFrame:
+def of_choices(histories: Histories) -> pd.DataFrame:
     """`time_to_target_s` and `rounds_to_target` of Table I's column, its variants, and the best rates of the grid."""
     cells = to_target(histories)
     tuned = cells["algorithm"].str.startswith("tuned_")
-    parts = [cells[~tuned].drop(columns=["global_lr", "local_lr"], errors="ignore")]
+    parts = [cells[~tuned].drop(columns=RATES, errors="ignore")]
     for _, points in cells[tuned].groupby([*COLUMNS, "algorithm"], sort=False):
         if _whole(points, histories):
             parts.append(_best(points, histories.frame))
@@ -222,23 +203,17 @@ def _whole(points: pd.DataFrame, histories: Histories) -> bool:
     """Are all points of the grid there? Those that Table I has as well come without it, and are none by themselves."""
     told = points.iloc[0]
     asked = [e for e in histories.experiments if all(e.labels[c] == told[c] for c in [*COLUMNS, "algorithm"])]
-    return len(points[["global_lr", "local_lr"]].drop_duplicates()) == len(asked)
+    return len(points[RATES].drop_duplicates()) == len(asked)
 
 
 def _best(points: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     """Of one algorithm's grid: the smallest mean time, a missed target counting as the horizon; ties: by accuracy."""
-    rates = ["global_lr", "local_lr"]
-    times = points[points["metric"] == "time_to_target_s"].groupby(rates, sort=False)["value"].mean()
-    same = frame[_alike(frame, points, [*COLUMNS, "algorithm"])]
-    final = metrics.last(same, "accuracy").groupby(rates, sort=False)["value"].mean()
+    times = points[points["metric"] == "time_to_target_s"].groupby(RATES, sort=False)["value"].mean()
+    same = frame.merge(points[[*COLUMNS, "algorithm"]].drop_duplicates())
+    final = metrics.last(same, "accuracy").groupby(RATES, sort=False)["value"].mean()
     found = pd.DataFrame({"time": times, "accuracy": -final.reindex(times.index).fillna(0.0)})
-    best = dict(zip(rates, found.sort_values(["time", "accuracy"], kind="stable").index[0], strict=True))
-    chosen = points[(points[rates] == pd.Series(best)).all(axis=1)].drop(columns=rates)
+    best = dict(zip(RATES, found.sort_values(["time", "accuracy"], kind="stable").index[0], strict=True))
+    chosen = points[(points[RATES] == pd.Series(best)).all(axis=1)].drop(columns=RATES)
     labels = chosen.iloc[[0]].assign(seed=-1, censored=False)
     named = [labels.assign(metric=f"tuned_{k}", value=float(v)) for k, v in best.items() if v]
     return pd.concat([chosen, *named], ignore_index=True)
-
-
-def _alike(frame: pd.DataFrame, points: pd.DataFrame, columns: Iterable[str]) -> pd.Series:
-    told = points.iloc[0]
-    return pd.Series(np.logical_and.reduce([frame[c] == told[c] for c in columns]), index=frame.index)

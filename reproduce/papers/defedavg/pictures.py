@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from reproduce.papers.defedavg import runs
 from reproduce.papers.defedavg.artifacts import NAMES
-from reproduce.papers.defedavg.variants import TEXTS
+from reproduce.papers.defedavg.choices import TEXTS
+from reproduce.papers.defedavg.settings import EXAMPLES
 from reproduce.report import categories, figures, looks
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
@@ -76,9 +77,9 @@ def seconds(histories: Histories, cells: pd.DataFrame) -> Figure:
 
 def timelines(histories: Histories, cells: pd.DataFrame) -> Figure:
     """Fig. 1: who trains when, for three clients of which two are aggregated at a time."""
-    fig, axes = figures.sheet(len(runs.EXAMPLES), 1, sharex=True, height=1.05)
-    shades = looks.ramp(max(job.start_version for name in runs.EXAMPLES for job in runs.example(name).jobs) + 1)
-    for ax, name in zip(axes[:, 0], runs.EXAMPLES, strict=True):
+    fig, axes = figures.sheet(len(EXAMPLES), 1, sharex=True, height=1.05)
+    shades = looks.ramp(max(job.start_version for name in EXAMPLES for job in runs.example(name).jobs) + 1)
+    for ax, name in zip(axes[:, 0], EXAMPLES, strict=True):
         drawn = runs.example(name)
         for job in drawn.jobs:
             _bar(ax, job, drawn.horizon, shades[job.start_version])
@@ -130,7 +131,7 @@ def _versions(ax: Axes, drawn: Timeline) -> None:
         )  # fmt: skip
 
 
-def variants(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
+def choices(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     """Time to the target of every variant of one distribution; beside it the algorithm with the best rates."""
     rows = cells[cells["metric"] == "time_to_target_s"]
     names = sorted(set(rows["algorithm"]), key=_family)

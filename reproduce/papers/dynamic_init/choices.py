@@ -4,32 +4,25 @@ as the published code runs it."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from reproduce.algorithms.scaffold import Scaffold
-from reproduce.algorithms.session_starts import Proposed
-from reproduce.declare.experiment import Experiment, Panel
+from reproduce.declare.experiment import Experiment, Panel, changed
 from reproduce.models.declared import NormConvNet
 from reproduce.papers.dynamic_init import runs
-from reproduce.papers.dynamic_init.scales import FASHION, GAUSSIAN, SCALES, SessionData, SessionScale
+from reproduce.papers.dynamic_init.settings import FASHION, GAUSSIAN, SCALES, SessionData, SessionScale
 
 
-@dataclass(frozen=True)
-class Choice:
-    """An algorithm and a scheme with something exchanged.
-
-    start: options of `Proposed` that are not as in the tables. standard: the algorithm as published,
-    at FedAvg's learning rate, since SCAFFOLD's is tuned to the form that the authors' code runs. local: fields of the
-    algorithm that are not as in the tables.
-    """
+class Choice(NamedTuple):
+    """An algorithm and a scheme with something changed (`changed`). standard: the algorithm as published, at FedAvg's
+    learning rate, since SCAFFOLD's is tuned to the form that the authors' code runs."""
 
     text: str
     algorithm: str = "fedavg"
     scheme: str = "proposed"
-    start: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, Any] = {}
     standard: bool = False
-    local: Mapping[str, Any] = field(default_factory=dict)
 
 
 AS_RUN = "as in the tables"
@@ -37,13 +30,13 @@ CHOICES = (
     Choice(AS_RUN),
     Choice(AS_RUN, scheme="previous"),
     Choice(AS_RUN, scheme="average"),
-    Choice("eq. (4) as printed: one round less, none for V = 1", start={"gradient_index": "V-1"}),
-    Choice("eq. (5) as printed: plain distance of the gradients", start={"distance": "global_l2"}),
-    Choice("eq. (3) as printed: the model before the last round", start={"save_point": "before_last"}),
-    Choice("line 13 as printed: a new pilot after every session", start={"trigger": "every_time"}),
-    Choice("session P goes on from the pilot sessions", start={"session_p_start": "carry"}),
-    Choice("fingerprints of five rounds (V = 5)", start={"V": 5}),
-    Choice("only the last two sessions are mixed", start={"history": 2}),
+    Choice("eq. (4) as printed: one round less, none for V = 1", changes={"clock.start.gradient_index": "V-1"}),
+    Choice("eq. (5) as printed: plain distance of the gradients", changes={"clock.start.distance": "global_l2"}),
+    Choice("eq. (3) as printed: the model before the last round", changes={"clock.start.save_point": "before_last"}),
+    Choice("line 13 as printed: a new pilot after every session", changes={"clock.start.trigger": "every_time"}),
+    Choice("session P goes on from the pilot sessions", changes={"clock.start.session_p_start": "carry"}),
+    Choice("fingerprints of five rounds (V = 5)", changes={"clock.start.V": 5}),
+    Choice("only the last two sessions are mixed", changes={"clock.start.history": 2}),
     Choice("a pilot model that never trained", scheme="random_pilot"),
     Choice(AS_RUN, "scaffold"),
     Choice(AS_RUN, "scaffold", "previous"),
@@ -52,16 +45,13 @@ CHOICES = (
     Choice("with control variates", "scaffold", "previous", standard=True),
     Choice("with control variates", "scaffold", "average", standard=True),
 )
-ROWS = tuple(
-    {"dataset": dataset, "label_overlap": "0.0", "dirichlet_alpha": "0.3", "num_clients": "20"}
-    for dataset in ("mnist", "fashion_mnist")
-)
+DATASETS, ROW = ("mnist", "fashion_mnist"), {"label_overlap": "0.0", "dirichlet_alpha": "0.3", "num_clients": "20"}
 """The settings of Table 3 in which the readings are compared."""
 ONCE = "one forward pass a step, as in MOON's own code"
 TWICE = "a second forward pass in training mode, as in the code"
 MOON = tuple(
-    Choice(text, "moon", scheme, local=local)
-    for text, local in ((ONCE, {}), (TWICE, {"second_pass": True}))
+    Choice(text, "moon", scheme, changes)
+    for text, changes in ((ONCE, {}), (TWICE, {"algorithm.second_pass": True}))
     for scheme in ("proposed", "previous", "average")
 )
 RUNNING = {
@@ -82,30 +72,24 @@ RUNNING = {
 def sensitivity(scale: str) -> tuple[Panel, ...]:
     """One panel per data set, and one of a network with running statistics, which the linear models do not have."""
     here = SCALES[scale]
-    found: dict[str, Panel] = {}
-    for row in ROWS:
-        data = here.data[row["dataset"]]
-        found.setdefault(data.name, _panel("sensitivity", row, data, CHOICES, here))
-    moon = (_panel("moon", ROWS[0], RUNNING[scale], MOON, here),) if scale in RUNNING else ()
-    return (*found.values(), *moon)
+    data = {here.data[name].name: here.data[name] for name in DATASETS}  # one may stand for both
+    moon = (_panel("moon", RUNNING[scale], MOON, here),) if scale in RUNNING else ()
+    return (*(_panel("sensitivity", d, CHOICES, here) for d in data.values()), *moon)
 
 
-def _panel(
-    kind: str, row: Mapping[str, str], data: SessionData, choices: tuple[Choice, ...], here: SessionScale
-) -> Panel:
-    made = tuple(_experiment({**row, **here.always}, choice, data, here) for choice in choices)
+def _panel(kind: str, data: SessionData, choices: tuple[Choice, ...], here: SessionScale) -> Panel:
     slug = f"{kind}-{data.name}".replace("_", "-")
+    made = tuple(_experiment(choice, data, here) for choice in choices)
     return Panel(slug, made, data.seeds or here.groups["20"].seeds, data.substitute)
 
 
-def _experiment(row: Mapping[str, str], choice: Choice, data: SessionData, here: SessionScale) -> Experiment:
-    _, _, e = runs.main({**row, "algorithm": choice.algorithm, "init_scheme": choice.scheme}, data, here)
+def _experiment(choice: Choice, data: SessionData, here: SessionScale) -> Experiment:
+    row = {**ROW, **here.always, "algorithm": choice.algorithm, "init_scheme": choice.scheme}
+    _, _, e = runs.main(row, data, here)
     e = replace(e, labels={**e.labels, "choice": choice.text})
-    if choice.start:
-        e = replace(e, clock=replace(e.clock, start=replace(Proposed(R=data.R), **choice.start)))
     if choice.standard:
         lr, floor = data.rate_of("fedavg")
         standard = Scaffold(lr, momentum=runs.MOMENTUM, control="displacement")
-        e = replace(e, algorithm=standard, clock=replace(e.clock, floor=floor))
-    local: Any = e.algorithm
-    return replace(e, algorithm=replace(local, **choice.local))
+        e = changed(e, {"algorithm": standard, "clock.floor": floor})
+    made: Experiment = changed(e, choice.changes)
+    return made

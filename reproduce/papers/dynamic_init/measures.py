@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 
-from reproduce.declare.experiment import training_of, trainings
+from reproduce.declare.experiment import Experiment, training_of, trainings
 from reproduce.report import metrics
 from reproduce.report.histories import Histories, stored
 
@@ -29,14 +29,13 @@ def mixtures(histories: Histories) -> pd.DataFrame:
         if session < clock.returns:
             continue
         group = clock.membership.group
-        numbers = {
-            "alpha_weights_sum_error": abs(mix["value"].sum() - 1),
-            "alpha_weights_min": mix["value"].min(),
-            "matching_group_weight": mix["value"][mix["stored"].map(group) == group(session)].sum(),
-        }
-        labels = {"session": session, "algorithm": algorithm, "seed": seed}
-        rows += [{**labels, "metric": name, "value": float(value)} for name, value in numbers.items()]
-    return pd.DataFrame(rows)
+        matching = mix["value"][mix["stored"].map(group) == group(session)]
+        rows += [
+            (session, algorithm, seed, "alpha_weights_sum_error", abs(mix["value"].sum() - 1)),
+            (session, algorithm, seed, "alpha_weights_min", mix["value"].min()),
+            (session, algorithm, seed, "matching_group_weight", matching.sum()),
+        ]
+    return pd.DataFrame(rows, columns=["session", "algorithm", "seed", "metric", "value"])
 
 
 def ends(histories: Histories) -> pd.DataFrame:
@@ -58,35 +57,30 @@ def costs(histories: Histories, clients: int, overlap: float) -> pd.DataFrame:
     A seed of a setting is left out unless all its schemes have results that say what it took, on the processor that
     most runs are of: seconds of two processors do not compare.
     """
-    groups: dict[tuple[tuple[str, object], ...], list[tuple[dict[str, Any], int] | None]] = {}
+    rows, schemes = [], Counter[tuple[Any, ...]]()
     for e in histories.experiments:
         labels = {k: v for k, v in e.labels.items() if k != "init_scheme"} | {"num_clients": clients}
         if labels["dataset"] == "ag_news" and labels["label_overlap"]:
             labels["label_overlap"] = overlap
-        groups.setdefault(tuple(labels.items()), []).append(stored(e, histories.provenance))
-    runs = {setting: [_timed(*run) if run else {} for run in found] for setting, found in groups.items()}
-    counts = Counter(_processor(t) for found in runs.values() for seeds in found for t, _ in seeds.values())
-    processor = max(counts, key=lambda name: counts[name], default="")
-    rows = []
-    for setting, found in runs.items():
-        for seed in found[0]:
-            timed = [seeds[seed] for seeds in found if seed in seeds and _processor(seeds[seed][0]) == processor]
-            if len(timed) < len(found):
-                continue
-            memory = max(training["peak_memory"] for training, _ in timed) / 1e9
-            numbers = {"cpu_time_seconds": sum(seconds for _, seconds in timed), "max_memory_gb": memory}
-            rows += [{**dict(setting), "seed": seed, "metric": name, "value": value} for name, value in numbers.items()]
-    return pd.DataFrame(rows)
+        schemes[tuple(labels.values())] += 1
+        rows += [{**labels, **took} for took in _took(e, histories)]
+    if not rows:
+        return pd.DataFrame()
+    frame = pd.DataFrame(rows)
+    alike = frame[frame["processor"] == frame["processor"].value_counts().idxmax()]
+    groups = alike.groupby([*labels, "seed"], sort=False)
+    found = groups.agg(cpu_time_seconds=("seconds", lambda v: sum(v.tolist())), max_memory_gb=("memory", "max"))
+    whole = groups.size() == [schemes[tuple(setting)] for *setting, _ in found.index]
+    return found[whole].reset_index().melt([*labels, "seed"], var_name="metric")
 
 
-def _timed(record: Mapping[str, Any], i: int) -> dict[int, tuple[Mapping[str, Any], float]]:
-    """Per seed of a result's experiment i, the training that it is of, and its seconds; none if nothing says them."""
+def _took(e: Experiment, histories: Histories) -> Iterator[dict[str, Any]]:
+    """Seconds, memory and processor of every seed of an experiment; nothing if no result says them."""
+    record, i = stored(e, histories.provenance) or ({}, 0)
     if "cpu_seconds_of" not in record:
-        return {}
+        return
     labels, made = record["experiments"][i]["labels"], trainings(record)
-    trained = [{"peak_memory": record["peak_memory"], **training_of(made, labels, seed)} for seed in record["seeds"]]
-    return dict(zip(record["seeds"], zip(trained, record["cpu_seconds_of"][i], strict=True), strict=True))
-
-
-def _processor(training: Mapping[str, Any]) -> str:
-    return str(training.get("machine", {}).get("processor", "unknown"))
+    for seed, seconds in zip(record["seeds"], record["cpu_seconds_of"][i], strict=True):
+        training = {"peak_memory": record["peak_memory"], **training_of(made, labels, seed)}
+        processor = str(training.get("machine", {}).get("processor", "unknown"))
+        yield {"seed": seed, "seconds": seconds, "memory": training["peak_memory"] / 1e9, "processor": processor}

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from reproduce.declare.artifact import Artifact, Code, Curves, Filled, Last, Printed, no_panels
-from reproduce.papers.fedacs import choices, runs
+from reproduce.papers.fedacs import choices, runs, settings
 
 ROUNDS, TIME = "rounds_to_target", "computation_time_to_target_s"
 FINAL = Last("accuracy", "tail", name="final_accuracy")
@@ -19,19 +19,15 @@ FIG4_SERIES = {
     "fedavg_decay_sgd": "FedAvg, decaying SGD", "fedavg_momentum_sgd": "FedAvg, momentum SGD",
 }  # fmt: skip
 FIG4_AXES = {"left": "Equal clients", "middle": "Unequal clients", "right": "Unequal, changing clients"}
-ALPHAS = {str(alpha): f"Dirichlet α = {alpha}" for alpha in (0.1, *runs.ALPHAS)}
+ALPHAS = {str(alpha): f"Dirichlet α = {alpha}" for alpha in (0.1, *settings.ALPHAS)}
 NAMES = {
-    ROUNDS: "Rounds",
-    TIME: "Time (s)",
-    f"{ROUNDS}_ratio_printed": "× FedACS",
-    f"{TIME}_ratio_printed": "× FedACS",
+    ROUNDS: "Rounds", TIME: "Time (s)", f"{ROUNDS}_ratio_printed": "× FedACS", f"{TIME}_ratio_printed": "× FedACS",
     "image_blobs": "generated images",
     "fedacs_uncalibrated": "FedACS, not calibrated",
     "fedacs_calibrated_at_server": "FedACS, calibrated at the server",
-    "fedacs_other_rate": "FedACS, rate 0.0001",
-    "fedavg_other_rate": "FedAvg, rate 0.0001",
-    "fednova_other_rate": "FedNova, rate 0.0001",
-}
+    **{f"{k}_other_rate": f"{v}, rate 0.0001" for k, v in
+       {"fedacs": "FedACS", "fedavg": "FedAvg", "fednova": "FedNova"}.items()},
+}  # fmt: skip
 TABLE3 = (
     "network", "architecture_code", "parameter_count", "loss", "learning_rate_eta1", "global_rounds", "batch_size",
     "conv_kernel", "conv_stride", "conv_padding", "maxpool_kernel", "maxpool_stride", "dropout_probability",
@@ -74,167 +70,107 @@ PLANE = (
 )
 
 
+def figure(name: str, title: str, panels: Any, cells: Any, draw: Any, stamp: str | Code, **options: Any) -> Artifact:
+    return Artifact("fedacs", name, title, panels, cells, draw, stamp=stamp, **options)
+
+
 def schematic(name: str, title: str, system: str, stamp: str, *paths: tuple[str, str], **look: Any) -> Artifact:
     """Paths (algorithm, label) of three clients' server model in the plane."""
     cells = Code("measures:tail_averages", {"algorithms": tuple(algorithm for algorithm, *_ in paths)})
     draw = Code("pictures:schematic", {"paths": paths, **look})
-    panels = partial(runs.plane, system=system)
-    return Artifact("fedacs", name, title, panels, (cells,), draw, stamp=f"{stamp} {PLANE}")
+    return figure(name, title, partial(runs.plane, system=system), (cells,), draw, f"{stamp} {PLANE}")
 
 
 def accuracy_curves(name: str, title: str, panels: Any, number: int) -> Artifact:
     """Test accuracy, one axes per data set and partition; the printed rounds to the target are in table `number`."""
     picture = Curves(
-        ("dataset", "dirichlet_alpha"),
-        "{dataset}, {dirichlet_alpha}",
-        order=runs.ALGORITHMS,
-        spread="bars",
-        smooth=10,
-        ylabel="test accuracy (%)",
-        target="target_accuracy_pct",
+        ("dataset", "dirichlet_alpha"), "{dataset}, {dirichlet_alpha}", order=runs.ALGORITHMS, spread="bars",
+        smooth=10, ylabel="test accuracy (%)", target="target_accuracy_pct",
         printed=(Printed(f"Table {number}", f"table{number}", ROUNDS, y="target_accuracy_pct"),),
         sheet={"height": 2.5},
-    )
-    return Artifact(
-        "fedacs",
-        name,
-        title,
-        panels,
-        (FINAL, Code("measures:halves"), Code("measures:rounds_to_target")),
-        picture,
-        drop=("tail", "seconds_per_sample", "target_accuracy_pct"),
-        names=ALPHAS,
-        stamp=Code("pictures:lines_and_bars"),
-    )
+    )  # fmt: skip
+    cells = (FINAL, Code("measures:halves"), Code("measures:rounds_to_target"))
+    drop = ("tail", "seconds_per_sample", "target_accuracy_pct")
+    return figure(name, title, panels, cells, picture, Code("pictures:lines_and_bars"), drop=drop, names=ALPHAS)
 
 
-def to_target(name: str, title: str, panels: Any, column: str, *notes: str) -> Artifact:
+def to_target(number: int, title: str, panels: Any, column: str, *notes: str) -> Artifact:
     """Rounds and computation to a target accuracy; `column`: what the columns of the table are."""
+    name = f"table{number}"
     return Artifact(
-        "fedacs",
-        name,
-        title,
-        panels,
-        (Code("measures:to_target"),),
-        columns=(column, "metric"),
+        "fedacs", name, f"Rounds and computation time to a target accuracy{title}", panels,
+        (Code("measures:to_target"),), columns=(column, "metric"),
         metrics=(ROUNDS, f"{ROUNDS}_ratio_printed", TIME, f"{TIME}_ratio_printed"),
-        labels=("target_accuracy_pct",),
-        drop=("tail", "seconds_per_sample"),
-        decimals={ROUNDS: 0, TIME: 1},
-        names=NAMES,
-        notes=(*notes, *NOTES),
+        labels=("target_accuracy_pct",), drop=("tail", "seconds_per_sample"), decimals={ROUNDS: 0, TIME: 1},
+        names=NAMES, notes=(*notes, *NOTES),
         extra=Code("measures:texts", {"table": name, "column": column, "names": NAMES}),
-    )
+    )  # fmt: skip
 
 
+SYSTEM = {"system": settings.FIG7_SYSTEMS["static"]}
+DYNAMIC, STATIC = (partial(runs.comparison, system=system) for system in ("dynamic", "static"))
 ARTIFACTS = (
-    Artifact(
-        "fedacs",
-        "fig1",
-        "Clients with unequal computation and links",
-        no_panels,
-        (Code("measures:extremes", {"system": runs.FIG7_SYSTEMS["static"], "clients": 20}),),
-        Code("pictures:clients", {"systems": runs.FIG7_SYSTEMS, "clients": 20}),
-        stamp="The paper's figure is a drawing; this one shows the systems of appendix I.3.1. "
-        "Dynamic system: ranges over 1,000 rounds, dots the first round of seed 0. The paper does not say which client "
-        "has which link.",
+    figure(
+        "fig1", "Clients with unequal computation and links", no_panels,
+        (Code("measures:extremes", {**SYSTEM, "clients": 20}),),
+        Code("pictures:clients", {"systems": settings.FIG7_SYSTEMS, "clients": 20}),
+        "The paper's figure is a drawing; this one shows the systems of appendix I.3.1. Dynamic system: ranges over "
+        "1,000 rounds, dots the first round of seed 0. The paper does not say which client has which link.",
     ),
     schematic(
-        "fig2",
-        "Unequal links move FedAvg away from the optimum",
-        "toy2d_comm_only",
+        "fig2", "Unequal links move FedAvg away from the optimum", "toy2d_comm_only",
         "All clients do 5 steps, their updates arrive with different probability: the end point is drawn towards "
         "client 1, whose link is good.",
         ("fedavg", "FedAvg, unequal links"),
     ),
     schematic(
-        "fig3",
-        "Unequal local work moves FedAvg away from the optimum",
-        "toy2d_comp_only",
+        "fig3", "Unequal local work moves FedAvg away from the optimum", "toy2d_comp_only",
         "All updates arrive, but clients do different numbers of steps: the end point is drawn towards client 3, which "
         "does most.",
         ("fedavg", "FedAvg, unequal work"),
     ),
-    Artifact(
-        "fedacs",
-        "fig4",
-        "FedAvg with different local solvers, and FedACS, on quadratics",
-        runs.fig4,
+    figure(
+        "fig4", "FedAvg with different local solvers, and FedACS, on quadratics", runs.fig4,
         (PLATEAU, Code("measures:mean_to_limit")),
         Curves(
-            ("panel",),
-            "{panel}",
-            metric="distance",
-            order=tuple(FIG4_SERIES),
-            every=10,
-            spread="bars",
+            ("panel",), "{panel}", metric="distance", order=tuple(FIG4_SERIES), every=10, spread="bars",
             ylabel="distance to the\noptimum $\\|X_r - X^*\\|$",
-            also=Code("pictures:log_distance", {"low": 0.02, "high": 0.6}),
-            sheet={"sharey": True},
+            also=Code("pictures:log_distance", {"low": 0.02, "high": 0.6}), sheet={"sharey": True},
         ),
-        columns=("panel",),
-        names=FIG4_SERIES | FIG4_AXES,
-        stamp=Code("pictures:settings_of_fig4"),
+        Code("pictures:settings_of_fig4"), columns=("panel",), names=FIG4_SERIES | FIG4_AXES,
     ),
     schematic(
-        "fig5",
-        "FedACS cancels both biases",
-        "toy2d",
-        "Unequal links and unequal work together.",
-        ("fedacs", "FedACS"),
-        ("fedavg", "FedAvg"),
-        sampling=True,
+        "fig5", "FedACS cancels both biases", "toy2d", "Unequal links and unequal work together.",
+        ("fedacs", "FedACS"), ("fedavg", "FedAvg"), sampling=True,
     ),
-    accuracy_curves(
-        "fig6",
-        "Test accuracy of the benchmarks in the dynamic system",
-        partial(runs.comparison, system="dynamic"),
-        1,
-    ),
-    Artifact(
-        "fedacs",
-        "fig7",
-        "Convergence points of the benchmarks on quadratics",
-        runs.fig7,
+    accuracy_curves("fig6", "Test accuracy of the benchmarks in the dynamic system", DYNAMIC, 1),
+    figure(
+        "fig7", "Convergence points of the benchmarks on quadratics", runs.fig7,
         (Code("measures:convergence_points"),),
         Filled(
-            ("system",),
-            "{system}",
-            each=(2, 1),
-            fill=Code("pictures:convergence", {"order": runs.ALGORITHMS}),
+            ("system",), "{system}", each=(2, 1), fill=Code("pictures:convergence", {"order": runs.ALGORITHMS}),
             sheet={"sharey": True, "sharex": True, "height": 2.1},
         ),
-        columns=("system", "calibrate"),
-        stamp="Lines: mean over seeds of the distance of single runs, which the noise of sampling keeps above that of "
+        "Lines: mean over seeds of the distance of single runs, which the noise of sampling keeps above that of "
         "their mean. Grey dashes: distance of the limit in closed form, of the algorithms named beside it. The upper "
         "row is the paper's figure, whose caption gives one rate for "
         "all; the lower row, with the calibration of appendix I.2, is an addition of this package.",
+        columns=("system", "calibrate"),
     ),
-    Artifact(
-        "fedacs",
-        "fig8",
-        "Convergence points of the benchmarks in the plane",
-        partial(runs.plane, system="toy2d"),
-        (Code("measures:tail_averages_to_limits"),),
+    figure(
+        "fig8", "Convergence points of the benchmarks in the plane", partial(runs.plane, system="toy2d"),
+        (Code("measures:tail_averages", {"closed": True}),),
         Code("pictures:points_in_the_plane", {"algorithms": runs.ALGORITHMS}),
-        columns=("system",),
-        stamp="Left: the three clients, which are ours, the start and the optimum; the frame is the right part. "
+        "Left: the three clients, which are ours, the start and the optimum; the frame is the right part. "
         "Circles: limits in closed form as the rate goes to zero (both: FedAvg, OS; work: CA-FedAvg, FedAU, "
         "FedVARP; links: FedNova; no bias: FedACS). Small marks: averages over the second half of simulated runs at "
         "rate 0.02, one per seed. Arrows: what unequal links and unequal work do to the end point.",
+        columns=("system",),
     ),
-    accuracy_curves(
-        "fig9",
-        "Test accuracy of the benchmarks in the static system",
-        partial(runs.comparison, system="static"),
-        4,
-    ),
+    accuracy_curves("fig9", "Test accuracy of the benchmarks in the static system", STATIC, 4),
     accuracy_curves("fig10", "Test accuracy at three levels of class imbalance", runs.imbalance, 5),
     to_target(
-        "table1",
-        "Rounds and computation time to a target accuracy, dynamic system",
-        partial(runs.comparison, system="dynamic"),
-        "dataset",
+        1, ", dynamic system", DYNAMIC, "dataset",
         "The time ratios of FedAvg and CA-FedAvg on MNIST look exchanged in the paper, and one of them is wrong: "
         "5470.4 / 3548.6 = 1.54 (printed 1.38), 4884.4 / 3548.6 = 1.38 (printed 1.51).",
         "The text calls the baselines' overheads of 22 to 89 % (rounds) and 14 to 105 % (time) reductions; as "
@@ -242,30 +178,18 @@ ARTIFACTS = (
         "In the paper OS needs fewer rounds than FedACS on CIFAR-10 (80 against 100).",
     ),
     Artifact(
-        "fedacs",
-        "table2",
-        "Assumptions on the dissimilarity of clients",
-        no_panels,
-        (Code("measures:assumptions"),),
-        rows=("assumption_no",),
-        metrics=("condition_text", "reference_numbers"),
-        names=TABLE2,
+        "fedacs", "table2", "Assumptions on the dissimilarity of clients", no_panels, (Code("measures:assumptions"),),
+        rows=("assumption_no",), metrics=("condition_text", "reference_numbers"), names=TABLE2,
         notes=(
             "Text of the paper, not a result. Assumption 7 has no reference in the paper. Reference numbers are those "
             "of the paper's bibliography.",
         ),
     ),
     Artifact(
-        "fedacs",
-        "table3",
-        "Networks and hyper-parameters",
-        no_panels,
-        (Code("measures:configuration", {"settings": runs.SETTINGS["paper"]}),),
-        rows=("metric",),
-        columns=("dataset",),
-        metrics=TABLE3,
-        decimals={"learning_rate_eta1": 2, "dropout_probability": 1},
-        names=TABLE3_NAMES,
+        "fedacs", "table3", "Networks and hyper-parameters", no_panels,
+        (Code("measures:configuration", {"settings": settings.SETTINGS["paper"]}),),
+        rows=("metric",), columns=("dataset",), metrics=TABLE3,
+        decimals={"learning_rate_eta1": 2, "dropout_probability": 1}, names=TABLE3_NAMES,
         notes=(
             "The letters: C(i,o) convolution, R ReLU, M max-pooling, D dropout, L(n) linear. The paper prints neither "
             "activations nor pooling for MNIST; taken literally that network is linear and has 786,480 parameters. "
@@ -277,45 +201,32 @@ ARTIFACTS = (
         ),
     ),
     to_target(
-        "table4",
-        "Rounds and computation time to a target accuracy, static system",
-        partial(runs.comparison, system="static"),
-        "dataset",
+        4, ", static system", STATIC, "dataset",
         "The row of OS has four numbers for six cells; their ratios place them at CIFAR-10 and CINIC-10, so that MNIST "
         "has the dashes. 72 rounds with ratio 1.06 stand for OS both here and in Table 1, for another data set.",
         "Appendix I.5.1 says that the others need 64 to 118 % more rounds on CIFAR-10; CA-FedAvg needs 49 %.",
         "The paper does not pair step counts with links; here client m has T = 2 m + 1 and success 0.60 + 0.02 m.",
     ),
     to_target(
-        "table5",
-        "Rounds and computation time to a target accuracy at three levels of class imbalance",
-        runs.imbalance,
-        "dirichlet_alpha",
+        5, " at three levels of class imbalance", runs.imbalance, "dirichlet_alpha",
         "The rows of FedVARP and FedNova have four numbers for six cells; their ratios place them at α = 0.2 and 0.35.",
         "Appendix I.5.2 prints a time overhead of 45 to 44 % for α = 0.05; the table gives 45 to 55 %.",
         "At α = 0.35 OS needs fewer rounds than FedACS in the paper too (32 against 36).",
     ),
-    Artifact(
-        "fedacs",
-        "sensitivity",
-        "Dependence of the results on what the paper leaves open",
-        choices.panels,
+    figure(
+        "sensitivity", "Dependence of the results on what the paper leaves open", choices.panels,
         (Code("measures:choices"),),
-        Code("pictures:choices"),
-        drop=("tail",),
-        stamp="Thin vertical lines: the default (dynamic system, "
+        Filled(("dataset",), "{dataset}", fill=Code("pictures:choices"), sheet={"height": 4.2}),
+        "Thin vertical lines: the default (dynamic system, "
         "contiguous classes, T in passes over the data, rates calibrated locally in every round). Rows without a dot "
         "were not run or cannot differ from the default. Not a figure of the paper.",
+        drop=("tail",), names={"quadratic": "decay of the rate"},
     ),
-    Artifact(
-        "fedacs",
-        "theory",
-        "One surrogate objective for all schemes of participation",
-        no_panels,
-        (Code("theory:cells", {"system": runs.FIG7_SYSTEMS["static"]}),),
-        Code("pictures:theory", {"system": runs.FIG7_SYSTEMS["static"]}),
-        stamp="Left: limit weights in the static system; the true ones are FedACS's. Right: mean aggregate of 200,000 "
+    figure(
+        "theory", "One surrogate objective for all schemes of participation", no_panels,
+        (Code("theory:cells", SYSTEM),), Code("pictures:surrogates", SYSTEM),
+        "Left: limit weights in the static system; the true ones are FedACS's. Right: mean aggregate of 200,000 "
         "simulated rounds against its expectation with all clients, relative norm, one dot per seed. Not a figure of "
         "the paper.",
     ),
-)
+)  # fmt: skip

@@ -12,38 +12,40 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from reproduce.declare.artifact import Reach
 from reproduce.declare.experiment import Experiment
 from reproduce.models.declared import ConvNet
-from reproduce.papers.fedacs import closed_form
+from reproduce.papers.fedacs import theory
 from reproduce.papers.fedacs.artifacts import FINAL, PLATEAU, ROUNDS, TIME
-from reproduce.papers.fedacs.closed_form import Floats, Ints
+from reproduce.papers.fedacs.theory import Floats, Ints
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
 from reproduce.report.tables import reported
 from reproduce.systems import System
+from reproduce.text import markdown
 
 SETTING = ["system", "dataset", "dirichlet_alpha"]
 RUN = [*SETTING, "algorithm", "seed"]
+LATE = 0.8
+"""The plateau begins after this share of the rounds: the last 200 of 1000."""
 
 # ---- quadratics
 
 
 def extremes(histories: Histories, system: System, clients: int) -> pd.DataFrame:
     """Fig. 1: the extremes of the static system."""
-    steps, success = (values[0] for values in closed_form.draws(system, clients))
-    values = {
-        "T_min": steps.min(), "T_max": steps.max(), "success_min": success.min(), "success_max": success.max(),
-        "clients": clients,
-    }  # fmt: skip
-    rows = [("static", "none", -1, metric, round(float(value), 12)) for metric, value in values.items()]
-    return pd.DataFrame(rows, columns=["system", "algorithm", "seed", "metric", "value"])
+    steps, success = (values[0] for values in theory.draws(system, clients))
+    rows = [
+        ("T_min", steps.min()), ("T_max", steps.max()), ("success_min", round(float(success.min()), 12)),
+        ("success_max", round(float(success.max()), 12)), ("clients", clients),
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=["metric", "value"]).assign(system="static", algorithm="none", seed=-1)
 
 
-def traces(histories: Histories) -> Iterator[tuple[Experiment, dict[str, Any], Floats, Ints, Ints]]:
-    """For every run with results: its declaration, its labels, x [seeds, times, d], rounds [times], seeds [seeds].
+def traces(histories: Histories) -> Iterator[tuple[Experiment, Floats, Ints, Ints]]:
+    """For every run with results: its declaration, x [seeds, times, d], rounds [times], seeds [seeds].
 
     A run that diverged has no values where it stopped.
     """
@@ -54,29 +56,19 @@ def traces(histories: Histories) -> Iterator[tuple[Experiment, dict[str, Any], F
         table = group.pivot_table(index=["seed", "round"], columns="key", values="value", dropna=False)
         seeds, rounds = (table.index.unique(level) for level in ("seed", "round"))
         x = table.to_numpy().reshape(len(seeds), len(rounds), -1)
-        names = dict(zip(labels, values, strict=True))
-        yield declared(histories, **names), names, x, rounds.to_numpy(), seeds.to_numpy()
-
-
-def declared(histories: Histories, **labels: Any) -> Experiment:
-    """The first experiment with these labels."""
-    return next(e for e in histories.experiments if labels.items() <= dict(e.labels).items())
+        e = histories.declared(**dict(zip(labels, values, strict=True)))
+        yield e, x, rounds.to_numpy(), seeds.to_numpy()
 
 
 def per_seed(histories: Histories, metric: str, number: Callable[[Any, Floats, Ints], Any]) -> pd.DataFrame:
     """One row per run and seed of `number(experiment, x, rounds)` [seeds]; none where it is None."""
     rows = [
-        {**names, "seed": int(seed), "metric": metric, "value": float(value)}
-        for e, names, x, rounds, seeds in traces(histories)
+        {**e.labels, "seed": int(seed), "metric": metric, "value": float(value)}
+        for e, x, rounds, seeds in traces(histories)
         if (values := number(e, x, rounds)) is not None
         for seed, value in zip(seeds, values, strict=True)
     ]
     return pd.DataFrame(rows, columns=[*metrics.label_columns(histories.frame), "seed", "metric", "value"])
-
-
-def last_fifth(rounds: Ints) -> NDArray[np.bool_]:
-    """Which of the rounds are in the plateau: the last 200 of 1000."""
-    return rounds > 0.8 * rounds.max()
 
 
 def second_half(x: Floats, rounds: Ints) -> Floats:
@@ -84,20 +76,16 @@ def second_half(x: Floats, rounds: Ints) -> Floats:
     return np.asarray(x[:, rounds > rounds.max() / 2].mean(1))
 
 
-def tail_averages(histories: Histories, algorithms: tuple[str, ...]) -> pd.DataFrame:
-    """`distance_of_tail_average`: of the average over the second half of the run to X*, one row per run."""
-    chosen = replace(histories, frame=histories.frame[histories.frame["algorithm"].isin(algorithms)])
-    return per_seed(chosen, "distance_of_tail_average", lambda e, x, rounds: _from(e.problem.optimum(), x, rounds))
+def tail_averages(histories: Histories, algorithms: tuple[str, ...] = (), closed: bool = False) -> pd.DataFrame:
+    """`distance_of_tail_average`: of the average over the second half of the run to X*, one row per run; or (`closed`)
+    `distance_of_tail_average_to_closed_form`, at the rate of the simulation. algorithms: if not all."""
+    frame = histories.frame
+    chosen = replace(histories, frame=frame[frame["algorithm"].isin(algorithms or frame["algorithm"])])
 
+    def distances(e: Any, x: Floats, rounds: Ints) -> Any:
+        return np.linalg.norm(second_half(x, rounds) - (theory.limit(e) if closed else e.problem.optimum()), axis=1)
 
-def tail_averages_to_limits(histories: Histories) -> pd.DataFrame:
-    """`distance_of_tail_average_to_closed_form`: the same, to the closed form at the rate of the simulation."""
-    metric = "distance_of_tail_average_to_closed_form"
-    return per_seed(histories, metric, lambda e, x, rounds: _from(closed_form.limit(e), x, rounds))
-
-
-def _from(point: Floats, x: Floats, rounds: Ints) -> list[Any]:
-    return [np.linalg.norm(end - point) for end in second_half(x, rounds)]
+    return per_seed(chosen, "distance_of_tail_average" + ("_to_closed_form" if closed else ""), distances)
 
 
 def mean_to_limit(histories: Histories) -> pd.DataFrame:
@@ -105,9 +93,9 @@ def mean_to_limit(histories: Histories) -> pd.DataFrame:
     static, see `jackknife`."""
 
     def distances(e: Any, x: Floats, rounds: Ints) -> Any:
-        if len(closed_form.draws(e.system, e.problem.clients)[0]) > 1:
+        if len(theory.draws(e.system, e.problem.clients)[0]) > 1:
             return None
-        limit, late = closed_form.limit(e), last_fifth(rounds)
+        limit, late = theory.limit(e), rounds > LATE * rounds.max()
         return jackknife(x, lambda some: float(np.linalg.norm(some.mean(0)[late].mean(0) - limit)))
 
     return per_seed(histories, "distance_of_mean_model_to_closed_form", distances)
@@ -117,7 +105,7 @@ def mean_model(histories: Histories) -> pd.DataFrame:
     """`distance_of_mean_model`: plateau of ||mean over seeds of X_r - X*||, see `jackknife`."""
 
     def distances(e: Any, x: Floats, rounds: Ints) -> Any:
-        late, best = last_fifth(rounds), e.problem.optimum()
+        late, best = rounds > LATE * rounds.max(), e.problem.optimum()
         return jackknife(x, lambda some: float(np.linalg.norm(some.mean(0)[late] - best, axis=1).mean()))
 
     return per_seed(histories, "distance_of_mean_model", distances)
@@ -188,25 +176,21 @@ def to_target(histories: Histories) -> pd.DataFrame:
     A run that misses the target has the horizon as a lower bound (of the time, what it worked until it ended), and so
     do the ratios it enters; where FedACS itself misses it in a seed there is no ratio, without FedAvg no target.
     """
-    goals = targets(histories)
-    frame = histories.frame
+    goals, frame = targets(histories), histories.frame
     known = [goals.get(s, float("nan")) for s in frame[SETTING].itertuples(index=False, name=None)]
-    frame = frame.assign(target_accuracy_pct=known)
-    parts = [
-        metrics.first_reaching(rows, "accuracy", "target_accuracy_pct", horizon=float(end), name=ROUNDS)
-        for end, rows in frame.groupby(histories.of("clock.rounds"), sort=False)
-    ]
-    rounds = pd.concat(parts, ignore_index=True)
-    work = frame.loc[frame["metric"] == "work", [*RUN, "target_accuracy_pct", "round", "value"]]
+    frame = frame.assign(target_accuracy_pct=known, end=histories.of("clock.rounds"))
+    aim = Reach(target="target_accuracy_pct", horizon="end", name=ROUNDS)
+    rounds = metrics.measured(aim, replace(histories, frame=frame), "fedacs").drop(columns="end")
+    work = frame.loc[frame["metric"] == "work", [*RUN, "target_accuracy_pct", "round", "value"]].sort_values("round")
     reached = work.merge(rounds[[*RUN, "value"]].rename(columns={"value": "end"}), on=RUN)
-    reached = reached[reached["round"] <= reached["end"]].sort_values("round").groupby(RUN, sort=False).last()
+    reached = reached[reached["round"] <= reached["end"]].groupby(RUN, sort=False).last()
     done = rounds[RUN].merge(reached["value"].reset_index(), on=RUN, how="left")["value"].to_numpy()
     time = rounds.assign(metric=TIME, value=done * rounds["seconds_per_sample"])
-    last = work.sort_values("round").groupby(RUN, sort=False).last().reset_index()
+    last = work.groupby(RUN, sort=False).last().reset_index()
     last = last[last["round"] > 0]
-    per_round = last.assign(metric="work_per_round", value=last["value"] / last["round"]).drop(columns="round")
+    per_round = last.assign(metric="work_per_round", value=last["value"] / last["round"], censored=False)
     both = pd.concat([rounds, time], ignore_index=True)
-    return pd.concat([both, _ratios(both), per_round.assign(censored=False)], ignore_index=True)
+    return pd.concat([both, _ratios(both), per_round.drop(columns="round")], ignore_index=True)
 
 
 def _ratios(cells: pd.DataFrame) -> pd.DataFrame:
@@ -235,7 +219,7 @@ def texts(histories: Histories, cells: pd.DataFrame, table: str, column: str, na
     return "\n\n".join(filter(None, [accuracies(histories, names), work(cells), suspicious(table, column)]))
 
 
-def title(dataset: str, alpha: str) -> str:
+def title(dataset: object, alpha: object) -> str:
     """The name of a data set with its partition."""
     kind = pretty(alpha) if alpha == "one_class_per_client" else f"Dirichlet α = {alpha}"
     return f"{pretty(dataset)}, {kind}"
@@ -244,29 +228,22 @@ def title(dataset: str, alpha: str) -> str:
 def accuracies(histories: Histories, names: Mapping[str, str]) -> str:
     """Markdown: the targets, final accuracies, and those of the classes of slow and fast clients."""
     found = pd.concat([metrics.measured(FINAL, histories, "fedacs"), halves(histories)], ignore_index=True)
-    goals = targets(histories)
-    out = [
-        "### Final accuracy (%)",
-        "",
-        "| Setting | Target | Algorithm | All classes | Slow clients' | Fast clients' |",
-        "| :--- | ---: | :--- | ---: | ---: | ---: |",
-    ]
-    for labels, rows in found.groupby([*SETTING, "algorithm"], sort=False):
-        *setting, algorithm = (str(label) for label in labels)
+    goals, lines = targets(histories), []
+    for (*setting, algorithm), rows in found.groupby([*SETTING, "algorithm"], sort=False):
         values = {m: r["value"] for m, r in rows.groupby("metric")}
         three = [_spread(values.get(f"{k}_accuracy")) for k in ("final", "slow_class", "fast_class")]
         goal = goals.get(tuple(setting))
-        line = [title(setting[1], setting[2]), "" if goal is None else f"{goal:g}", pretty(algorithm, names), *three]
-        out.append("| " + " | ".join(line) + " |")
+        lines.append([title(*setting[1:]), "" if goal is None else f"{goal:g}", pretty(algorithm, names), *three])
+    head = ("Setting", "Target", "Algorithm", "All classes", "Slow clients'", "Fast clients'")
+    table = markdown(head, lines, (":---", "---:", ":---", "---:", "---:", "---:"))
     classes = "Slow clients': mean accuracy on the classes held by the slow, badly connected first half of the clients."
-    return "\n".join([*out, "", classes])
+    return f"### Final accuracy (%)\n\n{table}\n\n{classes}"
 
 
 def _spread(values: Any) -> str:
-    if values is None or not len(values):
+    if values is None:
         return ""
-    deviation = f" ± {values.std(ddof=1):.1f}" if len(values) > 1 else ""
-    return f"{values.mean():.1f}{deviation}"
+    return f"{values.mean():.1f}" + (f" ± {values.std(ddof=1):.1f}" if len(values) > 1 else "")
 
 
 def work(cells: pd.DataFrame) -> str:
@@ -274,14 +251,9 @@ def work(cells: pd.DataFrame) -> str:
     rows = cells[cells["metric"] == "work_per_round"]
     table = rows.groupby([*SETTING, "algorithm"], sort=False)["value"].mean().unstack("algorithm")
     both = table.reindex(columns=["fedacs", "fedavg"]).dropna()
-    ratio = both["fedacs"] / both["fedavg"]
-    if ratio.empty:
-        return ""
-    lines = [
-        f"- {title(str(dataset), str(alpha))}, {system} system: {value:.2f}"
-        for system, dataset, alpha, value in ratio.reset_index().itertuples(index=False, name=None)
-    ]
-    return "\n".join(["### Work per round of FedACS, relative to FedAvg", "", *lines])
+    both = (both["fedacs"] / both["fedavg"]).rename("ratio").reset_index()
+    lines = [f"- {title(d, alpha)}, {s} system: {ratio:.2f}" for s, d, alpha, ratio in both.itertuples(index=False)]
+    return "\n".join(["### Work per round of FedACS, relative to FedAvg", "", *lines]) if lines else ""
 
 
 def suspicious(table: str, column: str) -> str:
@@ -291,18 +263,16 @@ def suspicious(table: str, column: str) -> str:
     values = {(r[column], r["algorithm"], r["metric"]): r for r in printed.to_dict("records")}
     lines = []
     for (setting, algorithm, metric), row in values.items():
-        if not metric.endswith("_ratio_printed") or row["paper"] != row["paper"]:
-            continue
         plain = metric.removesuffix("_ratio_printed")
+        if plain == metric or row["paper"] != row["paper"]:
+            continue
         ratio = values[setting, algorithm, plain]["paper"] / values[setting, "fedacs", plain]["paper"]
         if abs(ratio - row["paper"]) > 0.0051:
             where = pretty(setting) if column == "dataset" else f"α = {setting}"
             what = "rounds" if plain == ROUNDS else "time"
             verdict = "truncated" if int(ratio * 100) / 100 == row["paper"] else "wrong"
-            lines.append(
-                f"- {pretty(algorithm)}, {where}, {what}: printed {row['paper_text']}, the numbers give "
-                f"{ratio:.3f} ({verdict})"
-            )
+            numbers = f"printed {row['paper_text']}, the numbers give {ratio:.3f} ({verdict})"
+            lines.append(f"- {pretty(algorithm)}, {where}, {what}: {numbers}")
     head = "### Ratios printed in the paper that its own numbers do not give"
     return "\n".join([head, "", *(lines or ["- none"])])
 
@@ -314,11 +284,9 @@ def assumptions(histories: Histories) -> pd.DataFrame:
     """Table 2: the paper's text, and how many assumptions there are."""
     paper = reported("fedacs", "table2")
     assert paper is not None
-    rows = paper.assign(seed=-1, value=float("nan"), text=paper["paper_text"])
-    text = rows[["assumption_no", "algorithm", "seed", "metric", "value", "text"]]
-    count = {"assumption_no": "all", "algorithm": "none", "seed": -1, "metric": "row_count", "text": ""}
-    number = pd.DataFrame([{**count, "value": float(paper["assumption_no"].nunique())}])
-    return pd.concat([text, number], ignore_index=True)
+    text = paper[["assumption_no", "algorithm", "metric"]].assign(value=float("nan"), text=paper["paper_text"])
+    count = [("all", "none", "row_count", float(paper["assumption_no"].nunique()), "")]
+    return pd.concat([text, pd.DataFrame(count, columns=text.columns)], ignore_index=True).assign(seed=-1)
 
 
 def configuration(histories: Histories, settings: tuple[Any, ...]) -> pd.DataFrame:
@@ -326,24 +294,25 @@ def configuration(histories: Histories, settings: tuple[Any, ...]) -> pd.DataFra
 
     Loss: the paper's names; the negative log-likelihood of a log-softmax is the cross-entropy that the engine computes.
     """
-    rows: list[tuple[str, str, float, str]] = []
-    for s in settings:
-        loss = "nll" if s.name == "mnist" else "cross_entropy"
-        words = {"network": "cnn", "architecture_code": architecture(s.model), "loss": loss}
-        numbers = {
-            "learning_rate_eta1": s.rate, "global_rounds": s.rounds, "batch_size": s.batch,
-            "parameter_count": s.model.parameters,
-        }  # fmt: skip
-        rows += [(s.name, metric, float("nan"), text) for metric, text in words.items()]
-        rows += [(s.name, metric, float(number), "") for metric, number in numbers.items()]
     ((kernel, padding),) = {(s.model.kernel, s.model.padding) for s in settings}
-    common = {
+    entries: dict[str, dict[str, Any]] = {
+        s.name: {
+            "network": "cnn", "architecture_code": architecture(s.model),
+            "loss": "nll" if s.name == "mnist" else "cross_entropy", "learning_rate_eta1": s.rate,
+            "global_rounds": s.rounds, "batch_size": s.batch, "parameter_count": s.model.parameters,
+        }
+        for s in settings
+    }  # fmt: skip
+    entries["all"] = {
         "conv_kernel": kernel, "conv_stride": 1, "conv_padding": padding, "maxpool_kernel": 2, "maxpool_stride": 2,
         "dropout_probability": max(s.model.dropout for s in settings),
     }  # fmt: skip
-    rows += [("all", metric, float(number), "") for metric, number in common.items()]
-    frame = pd.DataFrame(rows, columns=["dataset", "metric", "value", "text"])
-    return frame.assign(algorithm="all", seed=-1)
+    rows = [
+        (name, metric, float("nan"), entry) if isinstance(entry, str) else (name, metric, float(entry), "")
+        for name, found in entries.items()
+        for metric, entry in found.items()
+    ]
+    return pd.DataFrame(rows, columns=["dataset", "metric", "value", "text"]).assign(algorithm="all", seed=-1)
 
 
 def architecture(model: ConvNet) -> str:

@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from reproduce.declare.experiment import Experiment
-from reproduce.papers.fedacs import closed_form, measures
-from reproduce.papers.fedacs.theory import SCHEMES, SIMULATED
+from reproduce.papers.fedacs import measures, theory
+from reproduce.papers.fedacs.choices import CHOICES
+from reproduce.problem import Quadratic
 from reproduce.report import categories, figures, looks
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
@@ -72,8 +73,8 @@ def convergence(axes: np.ndarray, histories: Histories, cells: pd.DataFrame, ord
         figures.plain_log(ax, "y")
         ax.set(ylim=(0.004, 0.8), xlabel="round" if ax is axes.flat[-1] else "", ylabel=DISTANCE)
         for name, text in GROUPS.items():
-            e: Any = measures.declared(histories, system=system, algorithm=name)
-            distance = float(np.linalg.norm(closed_form.limit(e, calibrated) - e.problem.optimum()))
+            e: Any = histories.declared(system=system, algorithm=name)
+            distance = float(np.linalg.norm(theory.limit(e, calibrated) - e.problem.optimum()))
             figures.reference(ax, distance, "limit in closed form", "dashed")
             va = {"fedavg": "bottom", "ca_fedavg": "top"}.get(name, "center")
             where: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False, "va": va}
@@ -89,7 +90,7 @@ def clients(histories: Histories, cells: pd.DataFrame, systems: Mapping[str, Sys
     at = np.arange(clients)
     for column, (name, system) in enumerate(systems.items()):
         axes[0, column].set_title(f"{name} system")
-        draws = closed_form.draws(system, clients)
+        draws = theory.draws(system, clients)
         for ax, values, color in zip(axes[:, column], draws, (looks.DARK, looks.GREY), strict=True):
             low, high = values.min(0), values.max(0)
             if len(values) > 1:
@@ -118,9 +119,9 @@ def schematic(
     for algorithm, label in paths:
         _path(ax, histories, algorithm, label, styles[algorithm].color)
     first, _ = paths[0]
-    _pulls(ax, measures.declared(histories, algorithm=first), styles[first].color)
+    _pulls(ax, histories.declared(algorithm=first), styles[first].color)
     if sampling:
-        steps, success = closed_form.draws(histories.experiments[0].system, 3)
+        steps, success = theory.draws(histories.experiments[0].system, 3)
         p = 1 / (success[0] * steps[0])
         text = f"FedACS draws the clients\nwith p = ({', '.join(f'{q:.3f}' for q in p / p.sum())})"
         ax.text(4.75, 1.3, text, ha="right", va="center", fontsize=6.5, color=styles["fedacs"].color)
@@ -131,7 +132,7 @@ def schematic(
 def ground(ax: Axes, e: Any, short: bool = False) -> None:
     """The clients' minimisers with what is unequal about them, the start and the true optimum; `short`: small."""
     size = 5.5 if short else 6.5
-    steps, success = closed_form.draws(e.system, 3)
+    steps, success = theory.draws(e.system, 3)
     for m, point in enumerate(e.problem.minima()):
         ax.plot(*point, marker="s", color=looks.GREY, markersize=5, linestyle="none", zorder=3)
         client, gap = ("", "\n") if short else (f"client {m + 1}: ", ", ")
@@ -149,21 +150,21 @@ def ground(ax: Axes, e: Any, short: bool = False) -> None:
 
 def _path(ax: Axes, histories: Histories, algorithm: str, label: str, color: str, shown: int = 400) -> None:
     """The path of seed 0 in the first rounds, its expectation, and where both end."""
-    e: Any = measures.declared(histories, algorithm=algorithm)
-    x, rounds = next((x, rounds) for _, names, x, rounds, _ in measures.traces(histories) if names == dict(e.labels))
+    e: Any = histories.declared(algorithm=algorithm)
+    x, rounds = next((x, rounds) for other, x, rounds, _ in measures.traces(histories) if other is e)
     drawn = np.vstack([e.problem.start, x[0][rounds <= shown]])
     ax.plot(*drawn.T, color=color, linewidth=0.6, alpha=0.55, zorder=2)
-    mean = closed_form.expected_path(*closed_form.step_of(e), np.array(e.problem.start), shown)
+    mean = theory.expected_path(*theory.step_of(e), np.array(e.problem.start), shown)
     ax.plot(*mean.T, color=color, linewidth=1.5, zorder=3, label=label)
     end: Any = {"marker": "o", "color": color, "markeredgecolor": "white", "markersize": 6.5, "linestyle": "none"}
-    ax.plot(*closed_form.limit(e), zorder=6, **end)
+    ax.plot(*theory.limit(e), zorder=6, **end)
 
 
 def _pulls(ax: Axes, e: Experiment, color: str) -> None:
     """Arrows from the end point to the clients, as long as their weight in the surrogate objective."""
     problem: Any = e.problem
-    weights, _ = closed_form.limit_to_zero(e)
-    end = closed_form.limit(e)
+    weights, _ = theory.limit_to_zero(e)
+    end = theory.limit(e)
     arrow = {"arrowstyle": "-|>", "color": color, "linewidth": 1.1, "shrinkA": 3}
     for weight, point in zip(weights, problem.minima(), strict=True):
         way = (point - end) / np.linalg.norm(point - end)
@@ -187,8 +188,8 @@ def points_in_the_plane(histories: Histories, cells: pd.DataFrame, algorithms: t
     left.add_patch(Rectangle(tuple(low), *size, fill=False, edgecolor=looks.DARK, linewidth=0.7))
     right.set(xlim=(low[0], low[0] + size[0]), ylim=(low[1], low[1] + size[1]), xlabel="$x_1$", ylabel="$x_2$")
     styles = looks.of(algorithms)
-    for _, names, x, rounds, _ in measures.traces(histories):
-        if (name := names["algorithm"]) in algorithms:
+    for e, x, rounds, _ in measures.traces(histories):
+        if (name := str(e.labels["algorithm"])) in algorithms:
             mark: dict[str, Any] = {"markersize": 4.4, "markeredgecolor": "white", "markeredgewidth": 0.3}
             right.plot(
                 *measures.second_half(x, rounds).T, marker=styles[name].marker, color=styles[name].color, alpha=0.85,
@@ -207,7 +208,7 @@ def _ends(ax: Axes, histories: Histories) -> None:
         "ca_fedavg": ("$\\tilde{X}_2$: work", (0.05, 0.05)),
         "fedavg": ("$\\tilde{X}_3$: both", (-0.04, 0.07)),
     }
-    points: Any = {n: closed_form.limit_to_zero(measures.declared(histories, algorithm=n))[1] for n in ends}
+    points: Any = {n: theory.limit_to_zero(histories.declared(algorithm=n))[1] for n in ends}
     for start, end, text, turn in (
         ("fedacs", "fednova", "unequal links", (0, 7)), ("ca_fedavg", "fedavg", "unequal links", (0, -10)),
         ("fedacs", "ca_fedavg", "unequal\nwork", (24, 0)), ("fednova", "fedavg", "unequal\nwork", (24, 0)),
@@ -225,49 +226,32 @@ def _ends(ax: Axes, histories: Histories) -> None:
 # ---- what the paper does not have
 
 
-def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
-    """Sensitivity: an axes of dots per data set, and the curves of the two readings of a decaying rate."""
-    data: dict[str, Any] = {}
-    for e in histories.experiments:
-        data.setdefault(str(e.labels["dataset"]), e.problem)
-    del data["quadratic"]
-    shown = {dataset: rows for dataset in data if len(rows := cells[cells["dataset"] == dataset])}
-    decay = histories.frame[histories.frame["dataset"] == "quadratic"]
-    fig, axes = figures.sheet(1, len(shown) + (len(decay) > 0), height=4.2)
-    for ax, (dataset, rows) in zip(axes[0], shown.items(), strict=False):
-        kind = "LR" if type(data[dataset].model).__name__ == "Softmax" else "CNN"
-        ax.set_title(f"{pretty(dataset)}, {kind}, {rows['seed'].nunique()} seeds")
-        _dots(ax, rows, histories, label=ax is axes[0, 0])
-    if len(decay):
-        _decays(axes[0, -1], histories)
-    gaps = {pretty(d): f"sensitivity-{d.replace('_', '-')}" for d in data if d not in shown}
-    gaps |= {} if len(decay) else {"decay of the rate": "sensitivity-decay"}
-    figures.absent(fig, {title: histories.reason(panel) or "no results" for title, panel in gaps.items()})
-    figures.legend(fig)
-    return fig
-
-
-def _dots(ax: Axes, rows: pd.DataFrame, histories: Histories, label: bool) -> None:
-    """A line of the plot per choice, a dot per algorithm with the range of its seeds."""
-    asked = [e.labels for e in histories.experiments if e.labels["dataset"] != "quadratic"]
-    choices = list(dict.fromkeys((str(labels["question"]), str(labels["answer"])) for labels in asked))
-    rows = rows.assign(choice=pd.Series(zip(rows["question"], rows["answer"], strict=True), rows.index, dtype=object))
-    said = {c: f"{c[0]}: {c[1]}".removeprefix("default: ").replace(" x", " ×") for c in choices}
-    texts = said if label else dict.fromkeys(choices, "")
-    questions = {choice: choice[0] for choice in choices}
-    categories.dots(ax, rows, row="choice", rows=choices, order=tuple(GROUPS), texts=texts, groups=questions)
-    default = rows[rows["choice"] == choices[0]].groupby("algorithm")["value"].mean()
-    for name, look in looks.of(GROUPS).items():
-        if name in default:
-            ax.axvline(default[name], color=look.color, linewidth=0.6, alpha=0.6, zorder=1)
-    ax.set_xlabel("final accuracy (%)")
+def choices(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
+    """Sensitivity: a line of the plot per choice on one data set, a dot per algorithm; or the decaying rates."""
+    problem: Any = histories.experiments[0].problem
+    if isinstance(problem, Quadratic):
+        return _decays(ax, histories)
+    rows = cells.assign(choice=cells["question"] + ": " + cells["answer"])
+    asked = {f"{c.question}: {c.answer}": c.question for c in CHOICES}
+    place, default = ax.get_subplotspec(), next(iter(asked))
+    texts = dict.fromkeys(asked, "")
+    if place is None or place.is_first_col():
+        texts = {c: c.removeprefix("default: ").replace(" x", " ×") for c in asked}
+    order = tuple(GROUPS)
+    categories.dots(ax, rows, row="choice", rows=list(asked), order=order, texts=texts, groups=asked)
+    means = rows[rows["choice"] == default].groupby("algorithm")["value"].mean()
+    for name, look in looks.of(order).items():
+        if name in means:
+            ax.axvline(means[name], color=look.color, linewidth=0.6, alpha=0.6, zorder=1)
+    kind = "LR" if type(problem.model).__name__ == "Softmax" else "CNN"
+    title = f"{pretty(histories.experiments[0].labels['dataset'])}, {kind}, {rows['seed'].nunique()} seeds"
+    ax.set(xlabel="final accuracy (%)", title=title)
 
 
 def _decays(ax: Axes, histories: Histories) -> None:
     """Distances with the readings of a decaying rate; the legend is the axes' own, they are all FedAvg's."""
     rows = histories.frame[(histories.frame["metric"] == "distance") & (histories.frame["round"] % 10 == 0)]
-    toys = [e.labels for e in histories.experiments if e.labels["dataset"] == "quadratic"]
-    names = {str(labels["algorithm"]): str(labels["answer"]) for labels in toys}
+    names = {str(e.labels["algorithm"]): str(e.labels["answer"]) for e in histories.experiments}
     figures.curves(ax, rows, order=tuple(names), names=names)
     log_distance(ax, rows)
     ax.set(xlabel="round", ylabel=DISTANCE, title=f"Fig. 4: decay of FedAvg's rate,\n{rows['seed'].nunique()} seeds")
@@ -277,27 +261,24 @@ def _decays(ax: Axes, histories: Histories) -> None:
         handle.set_label("_" + str(handle.get_label()))
 
 
-def theory(histories: Histories, cells: pd.DataFrame, system: System) -> Figure:
+def surrogates(histories: Histories, cells: pd.DataFrame, system: System) -> Figure:
     """The weights of the surrogate objectives, and how far simulated aggregates are from those of all clients."""
     fig, axes = figures.sheet(1, 2, height=2.3)
     left, right = axes[0]
-    steps, success = (values[0] for values in closed_form.draws(system, 20))
+    steps, success = (values[0] for values in theory.draws(system, 20))
     for name, look in looks.of(GROUPS).items():
-        omega = closed_form.surrogate(name, np.full(20, 1 / 20), success, steps.astype(float))
+        omega = theory.surrogate(name, np.full(20, 1 / 20), success, steps.astype(float))
         left.plot(np.arange(20), omega, label=GROUPS[name], markevery=3, **look.plot)
-    left.set(
-        xlabel="client (number; slow and badly connected first)",
-        ylabel="weight in the surrogate\nobjective (share)",
-        ylim=(0, None),
-    )
+    left.set(xlabel="client (number; slow and badly connected first)", ylim=(0, None))
+    left.set_ylabel("weight in the surrogate\nobjective (share)")
     left.set_xticks(range(0, 20, 5))
     rows = cells[cells["metric"] == "expected_update_deviation"]
-    for i, scheme in enumerate(SIMULATED):
+    for i, scheme in enumerate(theory.SIMULATED):
         values = rows.loc[rows["algorithm"] == f"fedavg_{scheme}", "value"]
         right.plot(np.full(len(values), i), values, "o", color=looks.DARK, alpha=0.6)
     figures.reference(right, 0.02, dashes="dashed")
     right.annotate("tolerance of the claim", (2.4, 0.0204), ha="right", fontsize=6.5, color=looks.DARK)
-    right.set_xticks(range(3), [f"{SCHEMES[s]}\nsampling" for s in SIMULATED])
+    right.set_xticks(range(3), [f"{theory.SCHEMES[s]}\nsampling" for s in theory.SIMULATED])
     right.set(ylabel="relative deviation from\nfull participation", xlim=(-0.5, 2.5), ylim=(0, 0.023))
     figures.legend(fig)
     return fig

@@ -1,19 +1,137 @@
-"""Checks of the theory without a counterpart in the paper: one surrogate for all schemes of participation (appendix B),
-and no bias where success probability times local work is the same for all clients (Corollary 2.2)."""
+"""Where the algorithms converge on quadratics, and checks of the theory without a counterpart in the paper.
+
+With F_m(x) = 0.5 |x - e_m|^2, as all toys of the paper have, t local steps move the client by K_t (e_m - x), and the
+expected server step is x -> x - B x + c with B = sum f_m K_m, c = sum f_m K_m e_m (appendix C). The fixed point is
+B^{-1} c. (Equations (36) and (38) print (I - B)^{-1} c, which contradicts (39).) f_m is what the algorithm makes of
+client m's update on average; in a system that changes from round to round, B and c are averages over rounds.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from reproduce.papers.fedacs import closed_form
-from reproduce.papers.fedacs.closed_form import Floats
+from reproduce.engine.rule import Rule
 from reproduce.report.histories import Histories
 from reproduce.streams import rng
 from reproduce.systems import System
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# ---- limits (appendix C)
+
+FACTORS: Mapping[str, Callable[[Floats, Floats, Floats], Floats]] = {
+    "fedavg": lambda w, s, a: w * s,
+    "os": lambda w, s, a: w * s,
+    "ca_fedavg": lambda w, s, a: w,
+    "fedvarp": lambda w, s, a: w,
+    "fedau": lambda w, s, a: w,
+    "fednova": lambda w, s, a: (w * s * a).sum() / (w * s).sum() * w * s / a,
+    "fedacs": lambda w, s, a: w / a / (w / (s * a)).sum(),
+}
+"""f_m [N] of every algorithm from weights w, success probabilities s and accumulation norms A, all [N]."""
+
+RATES: Mapping[str, Callable[[Floats, Floats, Floats], float]] = {
+    "fedacs": lambda w, s, a: float((w * s * a).sum() * (w / (s * a)).sum()),
+    "ca_fedavg": lambda w, s, a: float((w * s * a).sum() / (w * a).sum()),
+    "fedvarp": lambda w, s, a: float((w * s * a).sum() / (w * a).sum()),
+}
+"""The calibrated rate in units of FedAvg's (appendix I.2); 1 for the algorithms that are not listed."""
+
+
+def draws(system: System, clients: int, rounds: int = 1000) -> tuple[Ints, Floats]:
+    """Steps and success probabilities [R, N] of the system's first rounds for seed 0; one row if it is static."""
+    steps = np.stack([system.work.amounts(0, r, clients) for r in range(rounds)])
+    success = np.stack([1 - system.link.failure(0, r, clients) for r in range(rounds)])
+    if (steps == steps[0]).all() and (success == success[0]).all():
+        return steps[:1], success[:1]
+    return steps, success
+
+
+def toy(e: Any) -> tuple[str, Ints, Floats, Floats]:
+    """(algorithm, steps, success, minimisers) of a declared run.
+    The algorithm is the one that its label begins with: "fedavg_prox_sgd" is FedAvg with another local rule."""
+    minima = e.problem.minima()
+    name = next(n for n in FACTORS if str(e.labels["algorithm"]).startswith(n))
+    return name, *draws(e.system, len(minima)), minima
+
+
+def step_of(e: Any, calibrated: bool = False) -> tuple[Floats, Floats]:
+    """`expected_step` of a declared run."""
+    name, steps, success, minima = toy(e)
+    return expected_step(name, steps, success, e.algorithm.lr, minima, e.algorithm.rule(), calibrated)
+
+
+def limit(e: Any, calibrated: bool = False) -> Floats:
+    """The closed-form end point of a declared run."""
+    return fixed_point(*step_of(e, calibrated))
+
+
+def limit_to_zero(e: Any) -> tuple[Floats, Floats]:
+    """(weights in the surrogate objective [N], end point) of a declared run in a static system with equal weights, as
+    the rate goes to zero."""
+    name, steps, success, minima = toy(e)
+    w = np.full(len(minima), 1 / len(minima))
+    weights = surrogate(name, w, success[0], steps[0].astype(float))
+    return weights, weights @ minima
+
+
+def surrogate(algorithm: str, w: Floats, s: Floats, a: Floats) -> Floats:
+    """Omega [N]: the weights of the objective that the algorithm minimises as the rate goes to zero."""
+    omega = FACTORS[algorithm](w, s, a) * a
+    return omega / omega.sum()
+
+
+def local_map(steps: int, lr: float, rule: Rule) -> Floats:
+    """K [steps + 1]: after t local steps the client has moved by K[t] (e - x)."""
+    moved, velocity = np.zeros(steps + 1), 0.0
+    for t in range(steps):
+        velocity = rule.momentum * velocity + 1 - moved[t] - rule.mu * moved[t]
+        moved[t + 1] = moved[t] + lr * (1 - rule.decay) ** t * velocity
+    return moved
+
+
+def expected_step(
+    algorithm: str, steps: Ints, success: Floats, lr: float, e: Floats, rule: Rule | None = None,
+    calibrated: bool = False,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """B [d, d] and c [d] for equal weights and minimisers e [N, d]; steps and success [R, N] are draws of the system,
+    one row if it is static."""
+    rule = rule or Rule()
+    clients, dim = e.shape
+    w = np.full(clients, 1 / clients)
+    b, c = 0.0, np.zeros(dim)
+    for t, s in zip(steps, success, strict=True):
+        a = rule.norms(t, lr)
+        rate = lr * RATES[algorithm](w, s, a) if calibrated and algorithm in RATES else lr
+        moved = local_map(int(steps.max()), rate, rule)[t]  # K_m [N]
+        for share, point in zip(FACTORS[algorithm](w, s, a) * moved, e, strict=True):
+            b += share
+            c += share * point
+    return b / len(steps) * np.eye(dim), c / len(steps)
+
+
+def fixed_point(b: Floats, c: Floats) -> Floats:
+    """B^{-1} c."""
+    return np.asarray(np.linalg.solve(b, c), dtype=np.float64)
+
+
+def expected_path(b: Floats, c: Floats, start: Floats, rounds: int) -> Floats:
+    """E[X_r] for r = 0..rounds, [rounds + 1, d]."""
+    path = [start]
+    for _ in range(rounds):
+        path.append(path[-1] - b @ path[-1] + c)
+    return np.array(path)
+
+
+# ---- one surrogate for all schemes of participation (appendix B); no bias where success probability times local work
+# ---- is the same for all clients (Corollary 2.2)
 
 SCHEMES = {"is": "importance", "us": "uniform", "os": "optimal", "full": "all clients"}
 SIMULATED = ("is", "us", "os")
@@ -55,7 +173,7 @@ def consistency() -> Iterator[tuple[str, float]]:
 def deviations(seed: int, system: System) -> Iterator[tuple[str, float]]:
     """(scheme, relative deviation of a simulated mean aggregate from that of full participation), static system."""
     clients, k = 20, 6
-    steps, success = (values[0] for values in closed_form.draws(system, clients))
+    steps, success = (values[0] for values in draws(system, clients))
     w = np.full(clients, 1 / clients)
     e = rng("quadratic", 0).standard_normal((clients, 10))
     updates = (1 - (1 - RATE) ** steps)[:, None] * e

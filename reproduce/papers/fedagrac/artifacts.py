@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reproduce.declare.artifact import Artifact, Code, Filled, Last, Printed, Reach, no_panels
-from reproduce.papers.fedagrac import runs, section6
+from reproduce.papers.fedagrac import runs, settings
 from reproduce.problem import Classification
 
 LAST10 = Last("accuracy", 10, name="last10")
@@ -22,28 +22,20 @@ READINGS = {
 def architecture(number: int, title: str, problem: Classification, **options: Any) -> Artifact:
     """Table 3, 4 or 5: the lines of the problem's model."""
     columns = ("layer", "output_shape", "activation", "hyperparameters")
+    parameters = f"{problem.model.parameters:,} trainable parameters."
     return Artifact(
-        "fedagrac",
-        f"table{number}",
-        title,
-        no_panels,
-        (Code("architectures:cells", {"problem": problem, **options}),),
-        rows=("layer_index", *columns),
-        labels=columns,
-        decimals=0,
+        "fedagrac", f"table{number}", title, no_panels,
+        (Code("measures:architecture", {"problem": problem, **options}),),
+        rows=("layer_index", *columns), labels=columns, decimals=0,
         names={"layer_index": "#", "hyperparameters": "Hyper-parameters"},
-        notes=(
-            f"{problem.model.parameters:,} trainable parameters. "
-            "Generated from the model definition that the experiments train.",
-        ),
-    )
+        notes=(f"{parameters} Generated from the model definition that the experiments train.",),
+    )  # fmt: skip
 
 
 ARTIFACTS = (
     Artifact(
         "fedagrac", "fig1",
-        "Paths in the parameter plane of a linear regression, two clients with 2 and 40 local steps",
-        runs.fig1,
+        "Paths in the parameter plane of a linear regression, two clients with 2 and 40 local steps", runs.fig1,
         (Code("measures:paths"),),
         Filled(
             ("algorithm",), "{algorithm}",
@@ -54,9 +46,7 @@ ARTIFACTS = (
         "schematic gives none. Without noise SCAFFOLD reaches the minimiser too; what differs is the way there.",
     ),
     Artifact(
-        "fedagrac", "fig2",
-        "Accuracy against the calibration rate, small CNN on Fashion-MNIST",
-        runs.fig2,
+        "fedagrac", "fig2", "Accuracy against the calibration rate, small CNN on Fashion-MNIST", runs.fig2,
         (Last("accuracy", name="accuracy_at_last_round"), LAST10),
         Filled(
             ("step_async",), "({letter}) {step_async} numbers of local steps", sheet={"height": 2.2, "sharey": True},
@@ -67,9 +57,7 @@ ARTIFACTS = (
         "rounds, 1 in the last, 0.5 between. The paper's values of λ are in an image.",
     ),
     Artifact(
-        "fedagrac", "fig3",
-        "Reference orientation from first and from mean gradients, Fashion-MNIST",
-        runs.fig3,
+        "fedagrac", "fig3", "Reference orientation from first and from mean gradients, Fashion-MNIST", runs.fig3,
         (LAST10,),
         Filled(
             ("model", "step_async"), "({letter}) {model}, {step_async} numbers of local steps",
@@ -77,17 +65,13 @@ ARTIFACTS = (
             fill=Code("pictures:schemes", {"smooth": {"paper": 10, "reduced": 5, "smoke": 1}}),
         ),
         names=STEPS,
-        stamp="Thick lines: of the trailing mean (paper scale: 10 rounds, reduced: 5); thin lines: without it. "
-        "λ = 1 for LR (0.1 for the CNN; reduced: 0.3). With equal "
-        "steps nobody is fast: FedaGrac is FedaGrac-avg and FedaGrac-reverse is FedaGrac-first, so that two lines lie "
-        "on the others. The first-gradient estimate is that of the published code; the cells also have the single "
-        "mini-batch gradient of Algorithm 1.",
+        stamp="Thick lines: of the trailing mean (paper scale: 10 rounds, reduced: 5); thin lines: without it. λ = 1 "
+        "for LR (0.1 for the CNN; reduced: 0.3). With equal steps nobody is fast: FedaGrac is FedaGrac-avg and "
+        "FedaGrac-reverse is FedaGrac-first, so that two lines lie on the others. The first-gradient estimate is that "
+        "of the published code; the cells also have the single mini-batch gradient of Algorithm 1.",
     ),
     Artifact(
-        "fedagrac", "fig4",
-        "Accuracy of FedaGrac over learning rate and calibration rate",
-        section6.fig4,
-        (LAST10,),
+        "fedagrac", "fig4", "Accuracy of FedaGrac over learning rate and calibration rate", runs.fig4, (LAST10,),
         Filled(
             ("model", "step_async"), "({letter}) {model}, {step_async} numbers of local steps", across=2,
             sheet={"height": 1.9}, fill=Code("pictures:rates"), alike=("model",),
@@ -98,10 +82,8 @@ ARTIFACTS = (
         "paper are in an image: the grid is ours and at paper scale contains the values that the text names.",
     ),
     Artifact(
-        "fedagrac", "fig5",
-        "Test accuracy over training time, step counts from a Gaussian with large variance",
-        section6.fig5,
-        (Code("measures:comparison"),),
+        "fedagrac", "fig5", "Test accuracy over training time, step counts from a Gaussian with large variance",
+        runs.fig5, (Code("measures:comparison"),),
         Filled(
             ("model", "dataset", "partition", "k_mean"),
             "({letter}) {model}, {dataset}, {partition}, mean K {k_mean}", only={"point": (None,)}, across=2,
@@ -113,13 +95,9 @@ ARTIFACTS = (
     ),
     Artifact(
         "fedagrac", "table1",
-        "Rounds of FedAvg to the target accuracy, with and without step asynchronism and non-i.i.d. data",
-        runs.table1,
+        "Rounds of FedAvg to the target accuracy, with and without step asynchronism and non-i.i.d. data", runs.table1,
         (Reach(horizon="clock.rounds"),),
-        rows=("step_async", "non_iid"),
-        columns=("model",),
-        labels=("target_accuracy",),
-        decimals=1,
+        rows=("step_async", "non_iid"), columns=("model",), labels=("target_accuracy",), decimals=1,
         names={"lr_eta003": "LR, rate 0.03", "0": "no", "1": "yes"},
         notes=(
             "The paper states the rate 0.001 for LR (column LR); with it the printed 2 rounds and 1 round on i.i.d. "
@@ -129,15 +107,12 @@ ARTIFACTS = (
         ),
     ),
     Artifact(
-        "fedagrac", "table2",
-        "Usable share of one fast device beside nine slow ones",
-        runs.table2,
+        "fedagrac", "table2", "Usable share of one fast device beside nine slow ones", runs.table2,
         (Code("measures:utilisation"),),
         rows=("slow_device", "algorithm"),
         decimals={"utilization_percent": 0, "rounds_to_60": 1, "accuracy_after_100_rounds": 2},
         names={
-            "utilization_percent": "Utilisation (%)",
-            "rounds_to_60": "Rounds to target",
+            "utilization_percent": "Utilisation (%)", "rounds_to_60": "Rounds to target",
             "accuracy_after_100_rounds": "Final accuracy (%)",
         },
         notes=(
@@ -149,27 +124,22 @@ ARTIFACTS = (
         ),
     ),
     architecture(
-        3, "Convolutional network for Fashion-MNIST", runs.fashion(runs.CNN2),
+        3, "Convolutional network for Fashion-MNIST", settings.fashion(settings.CNN2),
         model="cnn2", pooling="kernel size=2", group=False,
     ),
     architecture(
-        4, "AlexNet for CIFAR-10", section6.cifar10(runs.ALEXNET),
+        4, "AlexNet for CIFAR-10", settings.cifar10(settings.ALEXNET),
         model="alexnet", pooling="kernel size=2, stride=2", group=False,
     ),
     architecture(
-        5, "VGG-19 for CIFAR-10, without normalisation", section6.cifar10(runs.VGG),
+        5, "VGG-19 for CIFAR-10, without normalisation", settings.cifar10(settings.VGG),
         model="vgg19", pooling="kernel size=2, stride=2", group=True,
     ),
     Artifact(
-        "fedagrac", "table6",
-        "Rounds to the target accuracy, five distributions of the numbers of local steps",
-        section6.table6,
-        (Code("measures:rounds"),),
-        rows=("model", "partition", "k_variance", "k_mode"),
-        columns=("algorithm",),
-        metrics=("rounds_to_target",),
-        labels=("target_accuracy", "max_rounds"),
-        decimals=1,
+        "fedagrac", "table6", "Rounds to the target accuracy, five distributions of the numbers of local steps",
+        runs.table6, (Code("measures:rounds"),),
+        rows=("model", "partition", "k_variance", "k_mode"), columns=("algorithm",), metrics=("rounds_to_target",),
+        labels=("target_accuracy", "max_rounds"), decimals=1,
         notes=(
             "Here: rate 0.01, λ 0.03, μ 0.01 in all rows (reduced: 0.03, 0.3, 0.01; rate 0.02 on the digits). The "
             "paper reports the best of a grid of rates, λ and μ per cell, chosen on the test set; at paper scale that "
@@ -182,20 +152,17 @@ ARTIFACTS = (
         ),
     ),
     Artifact(
-        "fedagrac", "sensitivity",
-        "Dependence of the small network on the first gradient and the calibration rate",
-        runs.sensitivity,
-        (LAST10,),
+        "fedagrac", "sensitivity", "Dependence of the small network on the first gradient and the calibration rate",
+        runs.sensitivity, (LAST10,),
         Filled(
             ("local_steps",), "{local_steps}", legend=2, sheet={"height": 2.3},
             fill=Code("pictures:readings", {"names": READINGS, "levels": ("fedavg", "fednova")}),
         ),
         names={
             "uniform": "all data",
-            "uniform_part": f"{100 * runs.SHARE:.0f} % of the data: passes per round as in the paper",
+            "uniform_part": f"{100 * settings.SHARE:.0f} % of the data: passes per round as in the paper",
         },
-        stamp="Published code: the first gradient is the mean until "
-        "the client's pass over its data ends within the round, and fast clients keep their mean gradient. Not a "
-        "figure of the paper.",
+        stamp="Published code: the first gradient is the mean until the client's pass over its data ends within the "
+        "round, and fast clients keep their mean gradient. Not a figure of the paper.",
     ),
 )  # fmt: skip

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
+from inspect import signature
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from reproduce.declare.artifact import Last, Reach
-from reproduce.papers.fedagrac import closed_form, simulated_time
-from reproduce.papers.fedagrac.regression import FAST, SLOW, Floats
+from reproduce.models.count import Count
+from reproduce.models.model import Model
+from reproduce.papers.fedagrac import theory
+from reproduce.papers.fedagrac.theory import FAST, SLOW, Floats
+from reproduce.problem import Classification
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
 
@@ -35,17 +43,16 @@ def paths(histories: Histories) -> pd.DataFrame:
     for name in dict.fromkeys(histories.frame["algorithm"]):
         path = server_path(histories, name)
         pulls = [np.linalg.norm(best - minimisers[i]) - np.linalg.norm(path[-1] - minimisers[i]) for i in (SLOW, FAST)]
-        values = {
-            "relative_distance_to_optimum_final": np.linalg.norm(path[-1] - best) / length,
-            "max_perpendicular_deviation": np.abs(path @ across).max() / length,
-            "slow_minimiser_pull": pulls[0],
-            "fast_minimiser_pull": pulls[1],
-        }
-        rows += [("reference", name, -1, metric, float(value)) for metric, value in values.items()]
-    drawn = closed_form.random_quadratics()
-    ours = closed_form.deviations("fedagrac", *drawn)
-    for name in closed_form.RIVALS:
-        straighter = closed_form.deviations(name, *drawn) - ours > closed_form.TIE
+        rows += [
+            ("reference", name, -1, "relative_distance_to_optimum_final", np.linalg.norm(path[-1] - best) / length),
+            ("reference", name, -1, "max_perpendicular_deviation", np.abs(path @ across).max() / length),
+            ("reference", name, -1, "slow_minimiser_pull", pulls[0]),
+            ("reference", name, -1, "fast_minimiser_pull", pulls[1]),
+        ]
+    drawn = theory.random_quadratics()
+    ours = theory.deviations("fedagrac", *drawn)
+    for name in theory.RIVALS:
+        straighter = theory.deviations(name, *drawn) - ours > theory.TIE
         rows += [("random", name, i, "straighter_path", float(won)) for i, won in enumerate(straighter)]
     return pd.DataFrame(rows, columns=["instance", "algorithm", "seed", "metric", "value"])
 
@@ -121,8 +128,8 @@ def timed(histories: Histories) -> pd.DataFrame:
         own = (frame[[*SETTING, "algorithm"]] == [e.labels[c] for c in (*SETTING, "algorithm")]).all(axis=1)
         for seed, run in frame[own].groupby("seed"):
             at = run["round"].to_numpy(int)
-            time, bare = (simulated_time.seconds(e, int(str(seed)), overheads)[at] for overheads in (True, False))
-            parts.append(run.assign(time=time, bare=bare, sent=simulated_time.bytes_per_round(e)))
+            time, bare = (theory.seconds(e, int(str(seed)), overheads)[at] for overheads in (True, False))
+            parts.append(run.assign(time=time, bare=bare, sent=theory.bytes_per_round(e)))
     return pd.concat(parts, ignore_index=True).drop(columns=["point", "target_accuracy", "max_rounds"], errors="ignore")
 
 
@@ -152,3 +159,73 @@ def comparison(histories: Histories) -> pd.DataFrame:
         grid = metrics.last(histories.frame[histories.frame["point"].notna()], "accuracy", 10, name="last10")
         parts.append(best_points(grid, [*SETTING, "algorithm"], lower=False))
     return pd.concat(parts, ignore_index=True)
+
+
+# --- Tables 3 to 5: the lines of an architecture table, from the model that the experiments train ---------------------
+
+COLUMNS = ["layer", "output_shape", "activation", "hyperparameters"]
+KINDS = {
+    "conv": "Conv2d", "linear": "Dense", "pool": "MaxPool2d", "dropout": "Dropout", "channel_dropout": "Dropout2d",
+    "flatten": "Flatten",
+}  # fmt: skip
+
+
+class Watched:
+    """An operator set that hands everything on to `Count`, and keeps (operator, arguments, output shape)."""
+
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        self.count = Count(dict(shapes))
+        self.calls: list[tuple[str, dict[str, Any], tuple[int, ...]]] = []
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        operator = getattr(self.count, name)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            given = signature(operator).bind(*arguments, **options)
+            given.apply_defaults()
+            out = operator(*arguments, **options)
+            self.calls.append((name, given.arguments, out))
+            return out
+
+        return call
+
+
+def layers(model: Model, sample: tuple[int, ...], pooling: str) -> pd.DataFrame:
+    """A line per layer. An activation belongs to the last layer with parameters; pooling first computes the same."""
+    watched = Watched(model.shapes)
+    model.forward(watched, {n: n for n in model.shapes}, sample)
+    lines: list[list[Any]] = [["Input", sample, "", "", 0]]
+    for name, given, out in watched.calls:
+        if name == "relu":
+            next(line for line in reversed(lines) if line[4])[2] = "ReLU"
+            continue
+        said, count = {"pool": pooling, "dropout": f"p={given.get('p')}"}.get(name.removeprefix("channel_"), ""), 0
+        if layer := given.get("layer"):
+            count = sum(math.prod(model.shapes.get(f"{layer}.{kind}", (0,))) for kind in ("weight", "bias"))
+        if name == "conv":
+            numbers = {"kernel size": model.shapes[f"{layer}.weight"][2], **given}
+            usual = {"kernel size": 0, "stride": 1, "padding": 0}
+            said = ", ".join(f"{k}={numbers[k]}" for k, plain in usual.items() if numbers[k] != plain)
+        lines.append([KINDS[name], out, "", said, count])
+    lines[-1][2] = "softmax"  # inside the loss
+    frame = pd.DataFrame(lines, columns=[*COLUMNS, "value"])
+    return frame.assign(output_shape=["x".join(map(str, line[1])) for line in lines])
+
+
+def architecture(
+    histories: Histories, *, problem: Classification, model: str, pooling: str, group: bool
+) -> pd.DataFrame:
+    """The lines of the problem's model, called `model`; nothing is trained, so there are no seeds.
+
+    pooling: how the paper writes it. group: equal convolutions in a row are one line.
+    """
+    frame = layers(problem.model, problem.sample.shape, pooling)
+    if group:
+        kind = frame[["layer", "output_shape", "hyperparameters"]]
+        runs = frame.groupby((kind != kind.shift()).any(axis=1).cumsum())
+        many = runs["layer"].transform("size")
+        named = frame["layer"].where(many == 1, many.astype(str) + "x" + frame["layer"])
+        frame = frame.assign(layer=named, value=runs["value"].transform("sum"))[~runs.cumcount().astype(bool)]
+    told = {"dataset": problem.data, "model": model, "algorithm": "na", "metric": "trainable_parameters", "seed": -1}
+    frame = frame.reset_index(drop=True)
+    return frame.assign(layer_index=frame.index + 1, value=frame["value"].astype(float), **told)

@@ -10,9 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MultipleLocator
 
-from reproduce.papers.fedagrac.closed_form import local_paths
 from reproduce.papers.fedagrac.measures import server_path, timed
-from reproduce.papers.fedagrac.regression import FAST, SLOW
+from reproduce.papers.fedagrac.theory import FAST, SLOW, local_paths
 from reproduce.problem import Quadratic
 from reproduce.report import categories, figures, looks, metrics
 from reproduce.report.histories import Histories

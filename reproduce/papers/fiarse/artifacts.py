@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from reproduce.declare.artifact import Artifact, Code, Filled, Printed, no_panels
 from reproduce.papers.fiarse import runs
 
@@ -43,137 +46,100 @@ HISTOGRAM = Filled(
 EXPLORATION = Filled(("dataset",), "", fill=Code("pictures:exploration"), each=(1, 2), sheet={"height": 2.1})
 
 
-def _per_size(algorithms: tuple[str, ...], sizes: int, printed: Printed) -> Filled:
-    """Curves of every size, a line of axes per data set."""
-    fill = Code("pictures:curves", {"algorithms": algorithms})
-    options = {"sharex": True, "sharey": "row", "height": 1.75}
+def figure(number: int, title: str, cells: Code, draw: Any, stamp: str, *columns: str) -> Artifact:
+    labels = ("target_accuracy",) if cells.where == "measures:curves" else ()
+    columns = columns or ("metric",)
+    name = f"fig{number}"
+    read = partial(runs.panels, name)
+    return Artifact("fiarse", name, title, read, (cells,), draw, columns=columns, labels=labels, stamp=stamp)
+
+
+def per_size(algorithms: tuple[str, ...], sizes: int, table: int) -> Filled:
+    """Curves of every size, a line of axes per data set; the printed accuracies are those of a table."""
+    printed = Printed(f"Table {table}", f"table{table}", ACCURACY, x="last", only=GLOBAL)
+    options, fill = (
+        {"sharex": True, "sharey": "row", "height": 1.75},
+        Code("pictures:curves", {"algorithms": algorithms}),
+    )
     return Filled(("dataset",), "", across=1, printed=(printed,), sheet=options, fill=fill, each=(1, sizes))
 
 
+def accuracies(number: int, title: str, *notes: str, algorithms: tuple[str, ...] = ()) -> Artifact:
+    """A table of local and global accuracies per size, and below it how far FIARSE leads."""
+    cells = Code("measures:accuracy", {"algorithms": algorithms} if algorithms else {})
+    name = f"table{number}"
+    return Artifact(
+        "fiarse", name, title, partial(runs.panels, name), (cells,), rows=("dataset", "algorithm"),
+        columns=("eval_scope", "model_size"), extra=Code("measures:leads"), notes=notes,
+    )  # fmt: skip
+
+
+SIZE = ("dataset", "model_size", "metric")
 FIGURES = (
-    Artifact(
-        "fiarse",
-        "fig1",
-        "Which weights a client holds in two rounds",
-        runs.patterns,
-        (Code("sets:patterns"),),
+    figure(
+        1, "Which weights a client holds in two rounds", Code("measures:patterns"),
         Code("pictures:patterns"),
-        stamp="A network of 4, 4, 4 and 2 units; the client's size is 1/4. Solid: held, as wide as the weight is "
+        "A network of 4, 4, 4 and 2 units; the client's size is 1/4. Solid: held, as wide as the weight is "
         f"large; dashed: not held. {COUNTED}",
     ),
-    Artifact(
-        "fiarse",
-        "fig2",
-        "Accuracies of the clients on their own test sets",
-        runs.four_first,
-        (Code("measures:clients"),),
-        HISTOGRAM,
-        stamp=HISTOGRAMS,
+    figure(
+        2, "Accuracies of the clients on their own test sets", Code("measures:clients"), HISTOGRAM,
+        HISTOGRAMS,
     ),
-    Artifact(
-        "fiarse",
-        "fig3",
-        "Global test accuracy of the submodels over the rounds",
-        runs.compared,
-        (Code("measures:curves", {"algorithms": SHOWN}),),
-        _per_size(SHOWN, 4, Printed("Table 6", "table6", ACCURACY, x="last", only=GLOBAL)),
-        columns=("dataset", "model_size", "metric"),
-        labels=("target_accuracy",),
-        stamp=LINES,
+    figure(
+        3, "Global test accuracy of the submodels over the rounds",
+        Code("measures:curves", {"algorithms": SHOWN}), per_size(SHOWN, 4, 6), LINES, *SIZE,
     ),
-    Artifact(
-        "fiarse",
-        "fig4",
-        "Submodels of trained and of unseen sizes",
-        runs.swept,
-        (Code("measures:accuracy", {"scopes": ("global",), "algorithms": SHOWN, "trained": False, "average": False}),),
+    figure(
+        4, "Submodels of trained and of unseen sizes",
+        Code("measures:accuracy", {"scopes": ("global",), "algorithms": SHOWN, "trained": False, "average": False}),
         Filled(
-            ("dataset",),
-            "{dataset}",
+            ("dataset",), "{dataset}",
             printed=(Printed("Table 1, mean of the trained sizes", "table1", ACCURACY, x=(1 / 64, 1.0), only=AVERAGE),),
-            sheet={"width": 4.9, "height": 2.7},
-            fill=Code("pictures:sweep", {"algorithms": SHOWN}),
+            sheet={"width": 4.9, "height": 2.7}, fill=Code("pictures:sweep", {"algorithms": SHOWN}),
         ),
-        columns=("model_size",),
-        stamp="19 sizes; markers: the four that were trained. Slices keep ceil(sqrt(size) c) of c channels; ScaleFL "
+        "19 sizes; markers: the four that were trained. Slices keep ceil(sqrt(size) c) of c channels; ScaleFL "
         f"has the exit of the next larger trained size. {COUNTED}",
+        "model_size",
     ),
-    Artifact(
-        "fiarse",
-        "fig5",
-        "Accuracies of the clients on their own test sets, five sizes",
-        runs.five_first,
-        (Code("measures:clients"),),
-        HISTOGRAM,
-        stamp=HISTOGRAMS,
+    figure(
+        5, "Accuracies of the clients on their own test sets, five sizes", Code("measures:clients"),
+        HISTOGRAM, HISTOGRAMS,
     ),
-    Artifact(
-        "fiarse",
-        "fig6",
-        "Global test accuracy of the submodels over the rounds, five sizes",
-        runs.five,
-        (Code("measures:accuracy", {"scopes": ("global",), "algorithms": runs.COMPARED, "average": False}),),
-        _per_size(runs.COMPARED, 5, Printed("Table 7", "table7", ACCURACY, x="last", only=GLOBAL)),
-        columns=("dataset", "model_size", "metric"),
-        stamp=LINES,
+    figure(
+        6, "Global test accuracy of the submodels over the rounds, five sizes",
+        Code("measures:accuracy", {"scopes": ("global",), "algorithms": runs.COMPARED, "average": False}),
+        per_size(runs.COMPARED, 5, 7), LINES, *SIZE,
     ),
-    Artifact(
-        "fiarse",
-        "fig7",
-        "What the submodels of FIARSE reach, four sizes",
-        runs.exploration,
-        (Code("sets:exploration"),),
-        EXPLORATION,
-        columns=("model_size", "metric"),
-        stamp=SETS,
+    figure(
+        7, "What the submodels of FIARSE reach, four sizes", Code("measures:exploration"),
+        EXPLORATION, SETS, "model_size", "metric",
     ),
-    Artifact(
-        "fiarse",
-        "fig8",
-        "What the submodels of FIARSE reach if nobody holds the whole model",
-        runs.exploration_without_the_whole,
-        (Code("sets:untrained"),),
-        EXPLORATION,
-        stamp=SETS,
+    figure(
+        8, "What the submodels of FIARSE reach if nobody holds the whole model",
+        Code("measures:untrained"), EXPLORATION, SETS,
     ),
-)
+)  # fmt: skip
 
 TABLES = (
-    Artifact(
-        "fiarse",
-        "table1",
-        "Accuracy of four submodel sizes, 10 % of the clients per round",
-        runs.four_and_texts,
-        (Code("measures:accuracy"),),
-        rows=("dataset", "algorithm"),
-        columns=("eval_scope", "model_size"),
-        extra=Code("measures:leads"),
-        notes=(
-            "Rate 0.1 without momentum for all methods (AG News: AdamW at 1e-4), as in the commands of the published "
-            "code of FIARSE; the paper's grid (Table 3) is not searched.",
-            "Local test sets have the clients' own label mixes. The published code draws new ones, under which local "
-            "and global accuracy could hardly differ, while in the paper local is higher in all rows.",
-            "Normalisation uses the statistics of the test batch (one client's samples), as in the published code.",
-            "The published code does not apply the second term of eq. 3 (its mask is boolean, which PyTorch does not "
-            "differentiate); FIARSE here applies it. Table 6 has both.",
-            "The printed numbers: 0.04-point steps show that most are of one run and one round, not means of three "
-            "seeds. FIARSE, CIFAR-10, local: 77.04 is printed, the four sizes average 77.40. HeteroFL, CIFAR-10, 1/4: "
-            "72.18 is printed, 72.20 fits the average.",
-            COUNTED,
-            SCALEFL,
-            TEXT,
-        ),
+    accuracies(
+        1, "Accuracy of four submodel sizes, 10 % of the clients per round",
+        "Rate 0.1 without momentum for all methods (AG News: AdamW at 1e-4), as in the commands of the published "
+        "code of FIARSE; the paper's grid (Table 3) is not searched.",
+        "Local test sets have the clients' own label mixes. The published code draws new ones, under which local "
+        "and global accuracy could hardly differ, while in the paper local is higher in all rows.",
+        "Normalisation uses the statistics of the test batch (one client's samples), as in the published code.",
+        "The published code does not apply the second term of eq. 3 (its mask is boolean, which PyTorch does not "
+        "differentiate); FIARSE here applies it. Table 6 has both.",
+        "The printed numbers: 0.04-point steps show that most are of one run and one round, not means of three "
+        "seeds. FIARSE, CIFAR-10, local: 77.04 is printed, the four sizes average 77.40. HeteroFL, CIFAR-10, 1/4: "
+        "72.18 is printed, 72.20 fits the average.",
+        COUNTED, SCALEFL, TEXT,
     ),
     Artifact(
-        "fiarse",
-        "table2",
-        "Who holds which slice of the weights",
-        runs.holders,
-        (Code("sets:slices"),),
-        rows=("model_size",),
-        columns=("metric",),
-        metrics=("slice_coordinates", "slice_clients", "slice_participants", "mask_nesting_violations"),
-        decimals=0,
+        "fiarse", "table2", "Who holds which slice of the weights", partial(runs.panels, "table2"),
+        (Code("measures:slices"),), rows=("model_size",), columns=("metric",),
+        metrics=("slice_coordinates", "slice_clients", "slice_participants", "mask_nesting_violations"), decimals=0,
         notes=(
             "A scheme without numbers in the paper. Of a run of FIARSE: a slice is what the submodel of a size has and "
             "that of the next smaller size has not; clients and participants of the first round that hold it.",
@@ -182,17 +148,10 @@ TABLES = (
         ),
     ),
     Artifact(
-        "fiarse",
-        "table3",
-        "Hyper-parameters of the paper scale",
-        no_panels,
-        (Code("configuration:cells"),),
-        rows=("metric",),
-        columns=("dataset", "option"),
-        decimals=0,
+        "fiarse", "table3", "Hyper-parameters of the paper scale", no_panels, (Code("measures:configuration"),),
+        rows=("metric",), columns=("dataset", "option"), decimals=0,
         names={
-            "log10_learning_rate_grid": "log10 of the learning rate grid",
-            "sgd_momentum_grid": "SGD momentum grid",
+            "log10_learning_rate_grid": "log10 of the learning rate grid", "sgd_momentum_grid": "SGD momentum grid",
             "adamw_betas": "AdamW betas",
         },
         notes=(
@@ -203,78 +162,40 @@ TABLES = (
             COUNTED,
         ),
     ),
-    Artifact(
-        "fiarse",
-        "table4",
-        "Accuracy of four submodel sizes, 20 % of the clients per round",
-        runs.fifth,
-        (Code("measures:accuracy"),),
-        rows=("dataset", "algorithm"),
-        columns=("eval_scope", "model_size"),
-        extra=Code("measures:leads"),
-        notes=(
-            "As Table 1 but for the number of participants.",
-            "HeteroFL, CIFAR-10, 1/16: 69.02 is printed, 69.20 fits the average.",
-            COUNTED,
-            SCALEFL,
-        ),
+    accuracies(
+        4, "Accuracy of four submodel sizes, 20 % of the clients per round",
+        "As Table 1 but for the number of participants.",
+        "HeteroFL, CIFAR-10, 1/16: 69.02 is printed, 69.20 fits the average.",
+        COUNTED, SCALEFL,
     ),
-    Artifact(
-        "fiarse",
-        "table5",
-        "Accuracy of five submodel sizes, 10 % of the clients per round",
-        runs.five_and_texts,
-        (Code("measures:accuracy"),),
-        rows=("dataset", "algorithm"),
-        columns=("eval_scope", "model_size"),
-        extra=Code("measures:leads"),
-        notes=(
-            "As Table 1 but for the sizes.",
-            "FjORD with self-distillation, one width per step and client; all widths share their normalisation.",
-            COUNTED,
-            SCALEFL,
-            TEXT,
-        ),
+    accuracies(
+        5, "Accuracy of five submodel sizes, 10 % of the clients per round",
+        "As Table 1 but for the sizes.",
+        "FjORD with self-distillation, one width per step and client; all widths share their normalisation.",
+        COUNTED, SCALEFL, TEXT,
     ),
-    Artifact(
-        "fiarse",
-        "table6",
-        "Ablation of FIARSE with four submodel sizes",
-        runs.ablation,
-        (Code("measures:accuracy", {"algorithms": ("fiarse", *runs.ABLATION, "fiarse_held")}),),
-        rows=("dataset", "algorithm"),
-        columns=("eval_scope", "model_size"),
-        extra=Code("measures:leads"),
-        notes=(
-            "FIARSE (released) is what the published code computes: the mask follows the weights, but the gradient "
-            "lacks the second term of eq. 3. The paper has no such row; which of the two its FIARSE rows are is not "
-            "known.",
-            "Pruning-greedy has one threshold for the whole model, so that only its local steps differ from FIARSE's.",
-            "FIARSE (layer-wise) has a threshold for each of six groups (stem, four stages, classifier; at the reduced "
-            "scale the same six), as in the published code; the paper's text says per layer.",
-            COUNTED,
-            "FIARSE (counted by mask) averages over the participants that held a coordinate at the start of the round "
-            "(eq. 12), moved or not.",
-            "FIARSE and FIARSE (released) have five seeds, the others three; the differences below are over the seeds "
-            "that both have.",
-        ),
+    accuracies(
+        6, "Ablation of FIARSE with four submodel sizes",
+        "FIARSE (released) is what the published code computes: the mask follows the weights, but the gradient lacks "
+        "the second term of eq. 3. The paper has no such row; which of the two its FIARSE rows are is not known.",
+        "Pruning-greedy has one threshold for the whole model, so that only its local steps differ from FIARSE's.",
+        "FIARSE (layer-wise) has a threshold for each of six groups (stem, four stages, classifier; at the reduced "
+        "scale the same six), as in the published code; the paper's text says per layer.",
+        COUNTED,
+        "FIARSE (counted by mask) averages over the participants that held a coordinate at the start of the round "
+        "(eq. 12), moved or not.",
+        "FIARSE and FIARSE (released) have five seeds, the others three; the differences below are over the seeds "
+        "that both have.",
+        algorithms=("fiarse", *runs.ABLATION, "fiarse_held"),
     ),
-    Artifact(
-        "fiarse",
-        "table7",
-        "Ablation of FIARSE with five submodel sizes",
-        runs.five_ablation,
-        (Code("measures:accuracy", {"algorithms": ("fiarse", *runs.ABLATION, "fiarse_sharding")}),),
-        rows=("dataset", "algorithm"),
-        columns=("eval_scope", "model_size"),
-        extra=Code("measures:leads"),
-        notes=(
-            "As Table 6 but for the sizes.",
-            "FIARSE (sharding-wise) is announced in the paper (App. D.1) without a row: a threshold for each of three "
-            "shards, here the stem with the first two stages, the third, and the fourth with the classifier.",
-            COUNTED,
-        ),
+    accuracies(
+        7, "Ablation of FIARSE with five submodel sizes",
+        "As Table 6 but for the sizes.",
+        "FIARSE (sharding-wise) is announced in the paper (App. D.1) without a row: a threshold for each of three "
+        "shards, here the stem with the first two stages, the third, and the fourth with the classifier.",
+        COUNTED,
+        algorithms=("fiarse", *runs.ABLATION, "fiarse_sharding"),
     ),
-)
+)  # fmt: skip
 
 ARTIFACTS = (*FIGURES, *TABLES)

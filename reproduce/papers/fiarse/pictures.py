@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from reproduce.algorithms.submodels import size_key
-from reproduce.papers.fiarse import sets
-from reproduce.papers.fiarse.measures import of, size_label
+from reproduce.papers.fiarse.measures import coordinates, masks, of, size_label
 from reproduce.report import figures, looks
+from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from reproduce.report.histories import Histories
 
 SEED, BINS = 0, 15
 HELD: dict[str, Any] = {"color": looks.DARK}
@@ -98,8 +94,8 @@ def patterns(histories: Histories, found: pd.DataFrame) -> Figure:
     algorithms = [str(e.labels["algorithm"]) for e in histories.experiments]
     fig, axes = figures.sheet(1, 2 * len(algorithms), height=1.5)
     for i, algorithm in enumerate(algorithms):
-        weights = np.abs(sets.table(histories, algorithm, "weight"))
-        for t, mask in enumerate(sets.masks(histories, algorithm)):
+        weights = np.abs(coordinates(histories, algorithm, "weight"))
+        for t, mask in enumerate(masks(histories, algorithm)):
             ax = axes[0, 2 * i + t]
             ax.set_title(f"{pretty(algorithm)}, round {t}")
             ax.axis("off")

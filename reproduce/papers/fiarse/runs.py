@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from reproduce.algorithms.base import DistinctClients, FedAvg
 from reproduce.algorithms.fiarse import FIARSE
@@ -13,9 +14,9 @@ from reproduce.algorithms.scalefl import ScaleFL
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Fixed
 from reproduce.data.embedded import GaussianClasses
-from reproduce.declare.experiment import Experiment, Label, Panel
+from reproduce.declare.experiment import Experiment, Panel
 from reproduce.models.declared import Perceptron
-from reproduce.papers.fiarse.scales import SCALES, SubmodelSetting
+from reproduce.papers.fiarse.settings import SCALES, SubmodelSetting
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification
 from reproduce.systems import Epochs, System
@@ -66,11 +67,6 @@ def algorithms(
     }
 
 
-MAIN = ("heterofl", "fedrolex", "fiarse")
-COMPARED = ("heterofl", "fedrolex", "scalefl", "fiarse")
-ABLATION = ("pruning_greedy", "fiarse_layerwise", "fiarse_released")
-
-
 def network(setting: SubmodelSetting, algorithm: str) -> Classification:
     """The problem of a method: the network of ScaleFL has exits."""
     if algorithm != "scalefl":
@@ -81,158 +77,99 @@ def network(setting: SubmodelSetting, algorithm: str) -> Classification:
 # --- the panels -------------------------------------------------------------------------------------------------------
 
 
-def panel(
-    scale: str,
-    dataset: str,
-    name: str,
-    chosen: tuple[str, ...],
-    size_set: str = "four",
-    participation: float = 0.1,
-    sweep: tuple[float, ...] = (),
-    seeds: tuple[int, ...] = SEEDS,
-) -> Panel:
-    """Some of the methods on a data set. participation: the paper's label; below its scale more of fewer clients."""
+class Lineup(NamedTuple):
+    """Some of the methods on a data set, trained together. participation: the paper's label; below its scale more of
+    fewer clients. explored: the rounds of a run that records which weights its submodels reach, and is evaluated at the
+    start and at the end (0: as many as others have; None: an ordinary run)."""
+
+    name: str
+    methods: tuple[str, ...]
+    size_set: str = "four"
+    participation: float = 0.1
+    sweep: tuple[float, ...] = ()
+    seeds: tuple[int, ...] = SEEDS
+    explored: int | None = None
+
+
+COMPARED = ("heterofl", "fedrolex", "scalefl", "fiarse")
+ABLATION = ("pruning_greedy", "fiarse_layerwise", "fiarse_released")
+FOUR = Lineup("four", ("heterofl", "fedrolex", "fiarse")), Lineup("scalefl", ("scalefl",))
+SWEPT = tuple(lineup._replace(sweep=SWEEP) for lineup in FOUR)
+FIFTH = (Lineup("fifth", COMPARED, participation=0.2),)
+FIVE = (Lineup("five", ("heterofl", "fedrolex", "scalefl", "fjord", "fiarse"), "five"),)
+ABLATED = (Lineup("ablation", ABLATION, sweep=SWEEP),)
+COUNTED = Lineup("counting", ("fiarse_held",)), Lineup("factor", ("fiarse", "fiarse_released"), seeds=MORE_SEEDS)
+PANELS: Mapping[str, tuple[tuple[str, tuple[Lineup, ...]], ...]] = {
+    "fig2": (("first", SWEPT),),
+    "fig3": (("images", SWEPT), ("alone", ABLATED)),
+    "fig4": (("first", SWEPT), ("alone", ABLATED)),
+    "fig5": (("first", FIVE),),
+    "fig6": (("images", FIVE),),
+    "fig7": (("last", (Lineup("exploration", ("fiarse",), explored=0),)),),
+    "fig8": (("last", (Lineup("exploration-sub", ("fiarse",), "four_sub", explored=0),)),),
+    "table1": (("images", SWEPT), ("beside", FOUR), ("texts", FOUR)),
+    "table2": (("first", (Lineup("holders", ("fiarse",), explored=2),)),),
+    "table4": (("images", FIFTH),),
+    "table5": (("images", FIVE), ("texts", FIVE)),
+    "table6": (("last", (SWEPT[0], *ABLATED, *COUNTED)),),
+    "table7": (("last", (*FIVE, Lineup("five-ablation", (*ABLATION, "fiarse_sharding"), "five"))),),
+}
+"""Artifact -> on which data sets (`data_sets`), which lineups."""
+
+
+def data_sets(scale: str, which: str) -> list[str]:
+    """Those of images: the first stands for CIFAR-10, the last for CIFAR-100 ("alone": where one stands for both);
+    those that Table 1 has beside them; texts."""
+    here = SCALES[scale]
+    images = list(here.settings)
+    alone = images if len(images) == 1 else []
+    known = {"images": images, "first": images[:1], "last": images[-1:], "alone": alone}
+    return {**known, "beside": list(here.beside), "texts": list(here.texts)}[which]
+
+
+def panels(name: str, scale: str) -> tuple[Panel, ...]:
+    """Of an artifact."""
+    if name == "fig1":
+        return patterns()
+    return tuple(
+        panel(scale, dataset, lineup)
+        for which, lineups in PANELS[name]
+        for dataset in data_sets(scale, which)
+        for lineup in lineups
+    )
+
+
+def panel(scale: str, dataset: str, lineup: Lineup) -> Panel:
+    """A lineup on a data set."""
     here = SCALES[scale]
     setting = here.all()[dataset]
-    drawn = round(setting.participants * participation / 0.1)
-    known = algorithms(setting, size_set, drawn, sweep)
-    labels: dict[str, Label] = {
-        "dataset": dataset,
-        "size_set": size_set,
-        "participation": participation,
-        "target_accuracy": here.target,
-    }
-    system = System(setting.work, capacity=SplitCapacity(SIZES[size_set]))
+    drawn = round(setting.participants * lineup.participation / 0.1)
+    known: dict[str, Any] = dict(algorithms(setting, lineup.size_set, drawn, lineup.sweep))
+    clock = setting.clock
+    if lineup.explored is not None:
+        rounds = lineup.explored or clock.rounds
+        known, clock = {a: replace(known[a], explore="shares") for a in lineup.methods}, Rounds(rounds, rounds)
+    labels: dict[str, Any] = {"dataset": dataset, "size_set": lineup.size_set, "participation": lineup.participation}
+    labels["target_accuracy"] = here.target
+    system = System(setting.work, capacity=SplitCapacity(SIZES[lineup.size_set]))
     experiments = tuple(
-        Experiment({"algorithm": a, **labels}, network(setting, a), system, known[a], setting.clock) for a in chosen
+        Experiment({"algorithm": a, **labels}, network(setting, a), system, known[a], clock) for a in lineup.methods
     )
-    words = setting.substitute or here.substitute
-    if words and drawn != round(participation * setting.problem.clients):
-        words += f"; {drawn} of {setting.problem.clients} clients per round for the paper's {100 * participation:g} %"
-    return Panel(f"{name}-{dataset.replace('_', '-')}", experiments, seeds, words)
-
-
-def first(scale: str) -> str:
-    """The data set that stands for CIFAR-10."""
-    return next(iter(SCALES[scale].settings))
-
-
-def last(scale: str) -> str:
-    """The data set that stands for CIFAR-100."""
-    return list(SCALES[scale].settings)[-1]
-
-
-def _four(scale: str, dataset: str, sweep: tuple[float, ...] = SWEEP) -> tuple[Panel, ...]:
-    chosen = (("four", MAIN), ("scalefl", ("scalefl",)))
-    return tuple(panel(scale, dataset, name, methods, sweep=sweep) for name, methods in chosen)
-
-
-def four(scale: str) -> tuple[Panel, ...]:
-    """The comparison of methods on all data sets of images."""
-    return tuple(p for dataset in SCALES[scale].settings for p in _four(scale, dataset))
-
-
-def four_and_texts(scale: str) -> tuple[Panel, ...]:
-    """The comparison of methods on all data sets (Table 1)."""
-    more = {**SCALES[scale].beside, **SCALES[scale].texts}
-    return (*four(scale), *(p for dataset in more for p in _four(scale, dataset, ())))
-
-
-def four_first(scale: str) -> tuple[Panel, ...]:
-    """The same on the first data set, CIFAR-10 in the paper (Fig. 2)."""
-    return _four(scale, first(scale))
-
-
-def ablation(scale: str) -> tuple[Panel, ...]:
-    """FIARSE and its variants on the last data set, CIFAR-100 in the paper (Table 6)."""
-    return (
-        _four(scale, last(scale))[0],
-        panel(scale, last(scale), "ablation", ABLATION, sweep=SWEEP),
-        panel(scale, last(scale), "counting", ("fiarse_held",)),
-        panel(scale, last(scale), "factor", ("fiarse", "fiarse_released"), seeds=MORE_SEEDS),
-    )
-
-
-def compared(scale: str) -> tuple[Panel, ...]:
-    """The comparison of methods, with pruning-greedy where one data set stands for all (Fig. 3)."""
-    return (*four(scale), *_beside(scale))
-
-
-def swept(scale: str) -> tuple[Panel, ...]:
-    """The same on the first data set (Fig. 4)."""
-    return (*four_first(scale), *_beside(scale))
-
-
-def _beside(scale: str) -> tuple[Panel, ...]:
-    return ablation(scale)[1:2] if first(scale) == last(scale) else ()
-
-
-def fifth(scale: str) -> tuple[Panel, ...]:
-    """A fifth of the clients in a round, all data sets (Table 4)."""
-    return tuple(panel(scale, d, "fifth", COMPARED, participation=0.2) for d in SCALES[scale].settings)
-
-
-FIVE = ("heterofl", "fedrolex", "scalefl", "fjord", "fiarse")
-
-
-def five(scale: str) -> tuple[Panel, ...]:
-    """Five sizes, with FjORD, all data sets of images (Fig. 6)."""
-    return tuple(panel(scale, d, "five", FIVE, "five") for d in SCALES[scale].settings)
-
-
-def five_and_texts(scale: str) -> tuple[Panel, ...]:
-    """The same on all data sets (Table 5)."""
-    return (*five(scale), *(panel(scale, d, "five", FIVE, "five") for d in SCALES[scale].texts))
-
-
-def five_first(scale: str) -> tuple[Panel, ...]:
-    """The same on the first data set (Fig. 5)."""
-    return five(scale)[:1]
-
-
-def five_ablation(scale: str) -> tuple[Panel, ...]:
-    """FIARSE and its variants with five sizes on the last data set (Table 7)."""
-    return (five(scale)[-1], panel(scale, last(scale), "five-ablation", (*ABLATION, "fiarse_sharding"), "five"))
-
-
-def explored(scale: str, name: str, size_set: str, dataset: str, rounds: int = 0) -> tuple[Panel, ...]:
-    """FIARSE, with the sets of weights that its submodels reach; evaluated at the start and at the end."""
-    plain = panel(scale, dataset, name, ("fiarse",), size_set)
-    (e,) = plain.experiments
-    rounds = rounds or e.clock.rounds
-    watched = replace(e, algorithm=replace(e.algorithm, explore="shares"), clock=Rounds(rounds, rounds))
-    return (replace(plain, experiments=(watched,)),)
-
-
-def exploration(scale: str) -> tuple[Panel, ...]:
-    """Four sizes, the last data set (Fig. 7)."""
-    return explored(scale, "exploration", "four", last(scale))
-
-
-def exploration_without_the_whole(scale: str) -> tuple[Panel, ...]:
-    """Sizes of which none is the whole model, the last data set (Fig. 8)."""
-    return explored(scale, "exploration-sub", "four_sub", last(scale))
+    words, asked = setting.substitute or here.substitute, lineup.participation
+    if words and drawn != round(asked * setting.problem.clients):
+        words += f"; {drawn} of {setting.problem.clients} clients per round for the paper's {100 * asked:g} %"
+    return Panel(f"{lineup.name}-{dataset.replace('_', '-')}", experiments, lineup.seeds, words)
 
 
 PATTERNS = Classification(
-    GaussianClasses(2, 4, 40, 20, 1.0, 0),
-    Perceptron(4, (4, 4), 2),
-    IID(),
-    clients=2,
-    batches=Fixed(10),
-    weights="uniform",
+    GaussianClasses(2, 4, 40, 20, 1.0, 0), Perceptron(4, (4, 4), 2), IID(), 2, Fixed(10), weights="uniform"
 )
 
 
-def patterns(scale: str) -> tuple[Panel, ...]:
+def patterns() -> tuple[Panel, ...]:
     """Two rounds of a network small enough to be drawn, with one client of size 1 and one of 1/4 (Fig. 1)."""
     system = System(Epochs(1), capacity=SplitCapacity((1.0, 1 / 4)))
     common: dict[str, Any] = {"lr": 0.5, "participation": DistinctClients(2, average=True), "explore": "masks"}
     methods = {"heterofl": HeteroFL(**common), "fedrolex": HeteroFL(rolling=True, **common), "fiarse": FIARSE(**common)}
     experiments = tuple(Experiment({"algorithm": a}, PATTERNS, system, m, Rounds(2, 2)) for a, m in methods.items())
     return (Panel("patterns", experiments, (0,)),)
-
-
-def holders(scale: str) -> tuple[Panel, ...]:
-    """Two rounds with four sizes, the first data set (Table 2)."""
-    return explored(scale, "holders", "four", first(scale), rounds=2)

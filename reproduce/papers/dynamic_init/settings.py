@@ -1,4 +1,4 @@
-"""What stands at a scale for the data sets and the numbers of clients of the paper."""
+"""The numbers of dynamic_init's runs: what stands at a scale for the data sets and the numbers of clients."""
 
 from __future__ import annotations
 
@@ -140,16 +140,12 @@ TOPICS = replace(
 def linear(data: SessionData) -> SessionData:
     """The linear model at reduced scale: larger steps, fewer rounds."""
     return replace(
-        data,
-        rounds=20,
-        rate=(0.0025, 0.6),
-        rates={"scaffold": (0.05, 0.9)},
-        older_seeds=(),
+        data, rounds=20, rate=(0.0025, 0.6), rates={"scaffold": (0.05, 0.9)}, older_seeds=(),
         substitute="MNIST and Fashion-MNIST: 20 rounds per session, rate 0.0025 (SCAFFOLD 0.05)",
-    )
+    )  # fmt: skip
 
 
-def small(data: SessionData, rate: Rate, scaffold: float, stands_for: str = "") -> SessionData:
+def small(data: SessionData, scaffold: float, stands_for: str = "") -> SessionData:
     """Real images and a small network at reduced scale, without augmentation.
 
     scaffold: its rate, of seven from 0.0625 to 0.5 the one with the highest accuracy at the ends of sessions 3 to 5, on
@@ -157,24 +153,14 @@ def small(data: SessionData, rate: Rate, scaffold: float, stands_for: str = "") 
     were followed to session 3 only, where they were at chance or had diverged.
     """
     return replace(
-        data,
-        model=ConvNet(3, 32, (8, 16), (32,), classes=data.classes, kernel=3, padding=1),
-        networks={},
-        kind="cnn",
-        rounds=10,
-        rate=rate,
-        rates={"scaffold": (scaffold, 0.9)},
-        batch=32,
-        augment="none",
-        test_samples=2000,
-        older_R=10.0,
-        seeds=(),
+        data, model=ConvNet(3, 32, (8, 16), (32,), classes=data.classes, kernel=3, padding=1), networks={}, kind="cnn",
+        rounds=10, rate=(0.05, 0.5), rates={"scaffold": (scaffold, 0.9)}, batch=32, augment="none", test_samples=2000,
+        older_R=10.0, seeds=(),
         substitute=f"{stands_for}images in colour: two convolutions from a random start, 10 rounds of batches of 32 "
-        f"per session, rate {rate[0]:g} (SCAFFOLD {scaffold:g}), no augmentation, 2,000 test images",
-    )
+        f"per session, rate 0.05 (SCAFFOLD {scaffold:g}), no augmentation, 2,000 test images",
+    )  # fmt: skip
 
 
-SMALL10, SMALL100 = small(CIFAR10, (0.05, 0.5), 0.125), small(CIFAR100, (0.05, 0.5), 0.25)
 SMALL_NEWS = replace(
     NEWS, source="ag_news_subset", tokenizer="hashed", test_samples=2000, model=FastText(width=32), rounds=20,
     # At a rate of 0.5 no word moves within 20 rounds. SCAFFOLD's rate is its server's step as well, and FedProx,
@@ -197,10 +183,10 @@ SCALES = {
         data={
             "mnist": linear(MNIST),
             "fashion_mnist": linear(FASHION),
-            "svhn": small(CIFAR10, (0.05, 0.5), 0.125, "CIFAR-10 for SVHN; "),
-            "cifar10": SMALL10,
-            "cifar100": SMALL100,
-            "tiny_imagenet": small(CIFAR100, (0.05, 0.5), 0.25, "CIFAR-100 for TinyImageNet; "),
+            "svhn": small(CIFAR10, 0.125, "CIFAR-10 for SVHN; "),
+            "cifar10": small(CIFAR10, 0.125),
+            "cifar100": small(CIFAR100, 0.25),
+            "tiny_imagenet": small(CIFAR100, 0.25, "CIFAR-100 for TinyImageNet; "),
             "ag_news": SMALL_NEWS,
         },
         groups={"20": Group(10, 6, FEW, SIX), "100": Group(20, 7, MANY)},

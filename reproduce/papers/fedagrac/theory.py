@@ -1,22 +1,52 @@
-"""Fig. 1 without the engine: random instances, and the clients' ways between the server's models.
-
-The paper draws one schematic. How often FedaGrac's path is the straighter one is asked of random lines and ranges of x;
-steps, rate and start are those of the reference instance. All gradients are exact, so a round is an affine map.
-"""
+"""What needs no engine: the linear regression of Fig. 1, its paths on random instances, and the clock of Fig. 5."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reproduce.algorithms.fedagrac import FedaGrac
 from reproduce.algorithms.fedlin import FedLin
 from reproduce.declare.experiment import Experiment
-from reproduce.papers.fedagrac.regression import FAST, RATE, SLOW, STEPS, Floats
+from reproduce.models.model import Model
+from reproduce.problem import Quadratic
 
-ROUNDS = 300
-COUNT = 300
+Floats = NDArray[np.float64]
+
+# --- the regression y = a x + b of Fig. 1: two clients whose data lie around different lines --------------------------
+#
+# The paper draws a schematic and gives no numbers; data, step counts and rates are ours. One client with few steps
+# ("slow") sees a wide range of x, one with many ("fast") a narrow one. F_i(a, b) = mean (a x + b - y)^2 is a quadratic
+# with the Hessian 2 mean [x, 1]'[x, 1], so the engine trains on quadratics and all gradients are exact.
+
+SLOW, FAST = 0, 1
+STEPS = (2, 40)
+RATE = 0.01
+
+
+@cache
+def problem() -> Quadratic:
+    """The clients' objectives as quadratics in (a, b), from the origin."""
+    noise = np.random.RandomState(0)
+    minimisers, hessians = [], []
+    for width, slope, intercept in ((2.1, 1.2, 2.6), (0.55, -2.9, 0.7)):  # of the slow and of the fast client
+        x = np.linspace(-width, width, 100)
+        y = slope * x + intercept + 0.1 * noise.standard_normal(100)
+        rows = np.stack([x, np.ones_like(x)], axis=1)
+        minimisers.append(tuple(np.linalg.lstsq(rows, y, rcond=None)[0].tolist()))
+        hessians.append(tuple(map(tuple, (2 * rows.T @ rows / len(x)).tolist())))
+    return Quadratic(2, 2, minimisers=tuple(minimisers), hessians=tuple(hessians), start=(0.0, 0.0))
+
+
+# --- random instances -------------------------------------------------------------------------------------------------
+#
+# How often FedaGrac's path is the straighter one is asked of random lines and ranges of x; steps, rate and start are
+# those of the instance above. All gradients are exact, so a round is an affine map.
+
+ROUNDS = COUNT = 300
 RIVALS = ("fedavg", "fednova", "scaffold")
 TIE = 1e-9
 """Relative deviations that differ by less are rounding."""
@@ -99,3 +129,45 @@ def local_paths(experiment: Experiment, server: Floats, rounds: int) -> list[lis
             own = np.array(means)
             nu = np.mean([full[i] if i in first else own[i] for i in (SLOW, FAST)], axis=0)
     return out
+
+
+# --- the horizontal axis of Fig. 5: simulated seconds of a synchronous round, and bytes sent --------------------------
+#
+# The paper's axis is wall-clock time on a cluster that is gone. In its place a model: a round lasts as long as its
+# slowest client computes, then the server's link carries all messages one after the other.
+#
+#     round = max_i K_i * step + vectors * M * 4 P / bandwidth
+#     step  = 3 * forward FLOPs * B / 1e12 + 40e-6 + tensors * kernels * 5e-6 + passes * 4 P / 3e11
+#
+# Arithmetic at 1 TFLOP/s; 40 us to start a step; 5 us per elementwise kernel and parameter tensor; passes over the
+# parameters in memory at 300 GB/s. What an algorithm adds to a plain SGD step stands in `EXTRA`. Without overheads
+# the two terms in us are left out: hardware that only computes and moves data.
+
+BANDWIDTH = 1e9
+EXTRA = {"fedavg": (2, 1, 3), "fednova": (2, 1, 3), "fedprox": (2, 3, 6), "scaffold": (4, 4, 8), "fedagrac": (4, 4, 8)}
+"""Algorithm -> vectors sent up and down, kernels per tensor, passes over the parameters."""
+
+
+def bytes_per_round(experiment: Experiment) -> float:
+    """What one client and the server exchange in a round, both ways."""
+    problem: Any = experiment.problem
+    return EXTRA[str(experiment.labels["algorithm"])][0] * 4.0 * problem.model.parameters
+
+
+def step_seconds(algorithm: str, model: Model, sample: tuple[int, ...], batch: int, overheads: bool = True) -> float:
+    """Seconds of one local step of `algorithm` on batches of samples of shape (channels, ...)."""
+    _, kernels, passes = EXTRA[algorithm]
+    arithmetic = 3 * model.cost(sample).forward_flops * batch / 1e12
+    start, launch = (40e-6, 5e-6) if overheads else (0.0, 0.0)
+    return arithmetic + start + len(model.shapes) * kernels * launch + passes * 4 * model.parameters / 3e11
+
+
+def seconds(experiment: Experiment, seed: int, overheads: bool = True) -> NDArray[np.float64]:
+    """When each round ends, [rounds + 1]; the first entry is the start, 0."""
+    problem: Any = experiment.problem
+    algorithm = str(experiment.labels["algorithm"])
+    step = step_seconds(algorithm, problem.model, problem.sample.shape, problem.batches.size, overheads)
+    transfer = problem.clients * bytes_per_round(experiment) / BANDWIDTH
+    work = experiment.system.work
+    slowest = [work.amounts(seed, r, problem.clients).max() for r in range(experiment.clock.rounds)]
+    return np.concatenate([[0.0], np.cumsum(np.array(slowest) * step + transfer)])

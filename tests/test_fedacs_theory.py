@@ -7,8 +7,7 @@ import pytest
 
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.rule import Rule
-from reproduce.papers.fedacs import closed_form as cf
-from reproduce.papers.fedacs import runs
+from reproduce.papers.fedacs import runs, theory
 
 STEPS, SUCCESS, E = np.array([[1, 3]]), np.array([[0.8, 0.5]]), np.array([[-1.0], [1.0]])
 HALF = np.array([0.5, 0.5])
@@ -23,54 +22,41 @@ HALF = np.array([0.5, 0.5])
     ],
 )  # fmt: skip
 def test_golden_points_of_two_clients(algorithm: str, to_zero: float, at_001: float) -> None:
-    omega = cf.surrogate(algorithm, HALF, SUCCESS[0], STEPS[0].astype(float))
+    omega = theory.surrogate(algorithm, HALF, SUCCESS[0], STEPS[0].astype(float))
     assert omega @ E == pytest.approx(to_zero, abs=1e-6)
-    b, c = cf.expected_step(algorithm, STEPS, SUCCESS, 0.01, E)
-    assert cf.fixed_point(b, c) == pytest.approx(at_001, abs=1e-6)
+    b, c = theory.expected_step(algorithm, STEPS, SUCCESS, 0.01, E)
+    assert theory.fixed_point(b, c) == pytest.approx(at_001, abs=1e-6)
 
 
-HESSIANS = np.array([[[1, 0], [0, 2.0]], [[2, 0.5], [0.5, 1]]])
-VECTORS = np.eye(2)
-
-
-@pytest.mark.parametrize(("mu", "point"), [(0.0, (0.205535, 0.411868)), (1.0, (0.245338, 0.373153))])
-def test_golden_points_with_hessians(mu: float, point: tuple[float, float]) -> None:
-    """Also against the closed form of a local run, and unlike the printed (I - B)^{-1} c."""
-    steps, success = np.array([2, 5]), np.array([0.9, 0.6])
-    b, c = cf.expected_step("fedavg", steps[None], success[None], 0.1, VECTORS, HESSIANS, Rule(mu=mu))
-    assert cf.fixed_point(b, c) == pytest.approx(point, abs=1e-6)
-    expected_b, expected_c = np.zeros((2, 2)), np.zeros(2)
-    for h, e, t, s in zip(HESSIANS, VECTORS, steps, success, strict=True):
-        inner = np.linalg.matrix_power((1 - 0.1 * mu) * np.eye(2) - 0.1 * h, t)
-        k = (np.eye(2) - inner) @ np.linalg.inv(h + mu * np.eye(2))
-        expected_b += 0.5 * s * k @ h
-        expected_c += 0.5 * s * k @ e
-    np.testing.assert_allclose(b, expected_b, atol=1e-14)
-    np.testing.assert_allclose(c, expected_c, atol=1e-14)
-    if mu == 0:
-        assert np.linalg.solve(np.eye(2) - b, c) == pytest.approx((0.113692, 0.177730), abs=1e-6)
+@pytest.mark.parametrize("mu", [0.0, 1.0])
+def test_steps_are_those_of_the_closed_form_of_a_local_run(mu: float) -> None:
+    """K_t = (1 - (1 - lr (1 + mu))^t) / (1 + mu), and unlike the printed (I - B)^{-1} c."""
+    b, c = theory.expected_step("fedavg", STEPS, SUCCESS, 0.1, E, Rule(mu=mu))
+    k = (1 - (1 - 0.1 * (1 + mu)) ** STEPS[0]) / (1 + mu)
+    np.testing.assert_allclose(b, [[(HALF * SUCCESS[0] * k).sum()]], atol=1e-14)
+    np.testing.assert_allclose(c, HALF * SUCCESS[0] * k @ E, atol=1e-14)
+    assert np.linalg.solve(np.eye(1) - b, c) != pytest.approx(theory.fixed_point(b, c), abs=1e-2)
 
 
 @pytest.mark.parametrize("rule", [Rule(), Rule(mu=1.0), Rule(decay=0.005), Rule(momentum=0.3), Rule(0.4, 0.6, 0.1)])
 def test_local_map_is_the_local_loop(rule: Rule) -> None:
-    h, e, x, lr = HESSIANS[1], np.array([0.3, -1.0]), np.array([2.0, 1.0]), 0.07
-    maps = cf.local_map(9, lr, rule, h)
+    e, x, lr = np.array([0.3, -1.0]), np.array([2.0, 1.0]), 0.07
+    maps = theory.local_map(9, lr, rule)
     y, v = x.copy(), np.zeros(2)
     for t in range(9):
-        np.testing.assert_allclose(y - x, maps[t] @ (e - h @ x), atol=1e-14)
-        v = rule.momentum * v + (h @ y - e) + rule.mu * (y - x)
+        np.testing.assert_allclose(y - x, maps[t] * (e - x), atol=1e-14)
+        v = rule.momentum * v + (y - e) + rule.mu * (y - x)
         y = y - lr * (1 - rule.decay) ** t * v
 
 
 def test_small_rates_lead_to_the_surrogate_optimum() -> None:
-    """For every algorithm, with general Hessians: (sum Omega H)^{-1} sum Omega E."""
-    steps, success = np.array([2, 5]), np.array([0.9, 0.6])
-    for algorithm in cf.FACTORS:
-        b, c = cf.expected_step(algorithm, steps[None], success[None], 1e-7, VECTORS, HESSIANS)
-        omega = cf.surrogate(algorithm, HALF, success, steps.astype(float))
-        optimum = np.linalg.solve(np.einsum("m,mij->ij", omega, HESSIANS), omega @ VECTORS)
-        np.testing.assert_allclose(cf.fixed_point(b, c), optimum, atol=1e-6)
-    assert optimum == pytest.approx((0.285714, 0.285714), abs=1e-6)  # FedACS, the last: the true one
+    """For every algorithm: sum Omega_m e_m."""
+    steps, success, vectors = np.array([2, 5]), np.array([0.9, 0.6]), np.eye(2)
+    for algorithm in theory.FACTORS:
+        b, c = theory.expected_step(algorithm, steps[None], success[None], 1e-7, vectors)
+        omega = theory.surrogate(algorithm, HALF, success, steps.astype(float))
+        np.testing.assert_allclose(theory.fixed_point(b, c), omega @ vectors, atol=1e-6)
+    assert omega == pytest.approx((0.5, 0.5)), "FedACS, the last: the true one"
 
 
 PLANE = {
@@ -89,20 +75,20 @@ def plane(system: str, algorithm: str) -> Experiment:
 @pytest.mark.parametrize("algorithm", list(PLANE))
 def test_golden_points_of_the_plane(algorithm: str) -> None:
     e = plane("toy2d", algorithm)
-    assert cf.limit(e) == pytest.approx(PLANE[algorithm], abs=1e-4)
-    assert cf.limit_to_zero(e)[1] == pytest.approx(PLANE_TO_ZERO[algorithm], abs=1e-4)
+    assert theory.limit(e) == pytest.approx(PLANE[algorithm], abs=1e-4)
+    assert theory.limit_to_zero(e)[1] == pytest.approx(PLANE_TO_ZERO[algorithm], abs=1e-4)
 
 
 def test_the_variant_of_the_original_paper_has_the_limit_of_its_family() -> None:
     (panel,) = runs.plane("paper", "toy2d")
-    points = {e.labels["algorithm"]: cf.limit(e).tolist() for e in panel.experiments}
+    points = {e.labels["algorithm"]: theory.limit(e).tolist() for e in panel.experiments}
     assert points["fedvarp_original"] == points["fedvarp"] == points["ca_fedavg"] != points["fedavg"]
 
 
 def test_bias_of_one_heterogeneity() -> None:
     for system, distance in (("toy2d_comm_only", 0.544), ("toy2d_comp_only", 0.728), ("toy2d", 0.828)):
         e = plane(system, "fedavg")
-        _, point = cf.limit_to_zero(e)
+        _, point = theory.limit_to_zero(e)
         assert np.linalg.norm(point - e.problem.optimum()) == pytest.approx(distance, abs=1e-3)  # type: ignore[attr-defined]
 
 
@@ -110,20 +96,20 @@ def test_distances_of_the_static_system() -> None:
     """Root-mean-square distances over minimisers ~ N(0, I_10), and chi^2 of FedAvg (20 clients)."""
     w, s, a = np.full(20, 1 / 20), 0.6 + 0.02 * np.arange(20), 1.0 + 2 * np.arange(20)
     for algorithm, distance in (("fedavg", 0.4738), ("os", 0.4738), ("ca_fedavg", 0.4077), ("fednova", 0.1032)):
-        omega = cf.surrogate(algorithm, w, s, a)
+        omega = theory.surrogate(algorithm, w, s, a)
         assert np.sqrt(10 * ((omega - w) ** 2).sum()) == pytest.approx(distance, abs=1e-4)
-    np.testing.assert_allclose(cf.surrogate("fedacs", w, s, a), w, atol=1e-15)
-    omega = cf.surrogate("fedavg", w, s, a)
+    np.testing.assert_allclose(theory.surrogate("fedacs", w, s, a), w, atol=1e-15)
+    omega = theory.surrogate("fedavg", w, s, a)
     chi2 = ((w - omega) ** 2 / omega).sum()
     assert chi2 == pytest.approx(2.2241, abs=1e-4)
-    assert cf.RATES["fedacs"](w, s, a) == pytest.approx(1 + chi2, abs=1e-12)  # L1 H = 1 + chi^2
-    assert cf.RATES["fedacs"](w, s, a) == pytest.approx(3.224066, abs=1e-6)
-    assert cf.RATES["ca_fedavg"](w, s, a) == pytest.approx(0.8565, abs=1e-6)
+    assert theory.RATES["fedacs"](w, s, a) == pytest.approx(1 + chi2, abs=1e-12)  # L1 H = 1 + chi^2
+    assert theory.RATES["fedacs"](w, s, a) == pytest.approx(3.224066, abs=1e-6)
+    assert theory.RATES["ca_fedavg"](w, s, a) == pytest.approx(0.8565, abs=1e-6)
 
 
 def test_lower_bound_is_tight_for_two_clients() -> None:
     """|grad F(X~)|^2 = chi^2 kappa^2 with the printed chi^2 of appendix D, for minimisers -e and e."""
-    omega = cf.surrogate("fedavg", HALF, SUCCESS[0], STEPS[0].astype(float))
+    omega = theory.surrogate("fedavg", HALF, SUCCESS[0], STEPS[0].astype(float))
     chi2 = ((HALF - omega) ** 2 / omega).sum()
     (s1, s2), (t1, t2) = SUCCESS[0], STEPS[0]
     assert chi2 == pytest.approx((s2 * t2 - s1 * t1) ** 2 / (4 * s1 * s2 * t1 * t2))
@@ -136,7 +122,7 @@ def test_lower_bound_is_tight_for_two_clients() -> None:
 def test_equal_reach_means_no_bias() -> None:
     """Corollary 2.2: FedAvg is consistent if s_m A_m is the same for all clients."""
     w = np.full(3, 1 / 3)
-    omega = cf.surrogate("fedavg", w, np.array([0.8, 0.4, 0.2]), np.array([2.0, 4.0, 8.0]))
+    omega = theory.surrogate("fedavg", w, np.array([0.8, 0.4, 0.2]), np.array([2.0, 4.0, 8.0]))
     np.testing.assert_allclose(omega, w, atol=1e-15)
 
 
@@ -145,19 +131,28 @@ def test_changing_systems_are_averaged_over_rounds() -> None:
     e = np.array([[0.0], [1.0], [5.0]])
     steps, success = np.array([[1, 2, 3], [4, 1, 2]]), np.array([[0.5, 0.9, 0.7], [0.6, 0.8, 0.4]])
     for algorithm in ("fedavg", "fedacs"):
-        both = cf.expected_step(algorithm, steps, success, 0.05, e, calibrated=True)
+        both = theory.expected_step(algorithm, steps, success, 0.05, e, calibrated=True)
         each = [
-            cf.expected_step(algorithm, steps[r : r + 1], success[r : r + 1], 0.05, e, calibrated=True) for r in (0, 1)
+            theory.expected_step(algorithm, steps[r : r + 1], success[r : r + 1], 0.05, e, calibrated=True)
+            for r in (0, 1)
         ]
         for i in (0, 1):
             np.testing.assert_allclose(both[i], (each[0][i] + each[1][i]) / 2, atol=1e-15)
-    plain = cf.expected_step("fedacs", steps, success, 0.05, e)
+    plain = theory.expected_step("fedacs", steps, success, 0.05, e)
     assert both[0][0, 0] > 1.05 * plain[0][0, 0]
 
 
 def test_expected_path_ends_at_the_fixed_point() -> None:
-    b, c = cf.expected_step("fedavg", STEPS, SUCCESS, 0.2, E)
-    path = cf.expected_path(b, c, np.array([3.0]), 60)
-    limit = cf.fixed_point(b, c)
+    b, c = theory.expected_step("fedavg", STEPS, SUCCESS, 0.2, E)
+    path = theory.expected_path(b, c, np.array([3.0]), 60)
+    limit = theory.fixed_point(b, c)
     np.testing.assert_allclose(path[7] - limit, (1 - b[0, 0]) ** 7 * (3.0 - limit), atol=1e-12)
     np.testing.assert_allclose(path[-1], limit, atol=1e-4)
+
+
+def test_schemes_of_participation_have_the_same_exact_factors() -> None:
+    w, s, p = np.array([0.2, 0.5, 0.3]), np.array([0.9, 0.6, 0.3]), np.array([0.5, 0.1, 0.4])
+    for scheme in theory.SCHEMES:
+        np.testing.assert_allclose(theory.exact_factors(scheme, w, s, p, 2), w * s, atol=1e-14)
+    uneven = dict(theory.consistency())
+    assert max(uneven.values()) < 1e-12

@@ -1,10 +1,11 @@
-"""What FIARSE's methods are run on: data, models, federations and lengths, at all scales."""
+"""The numbers of FIARSE's runs: data, models, federations and lengths, at all scales."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from reproduce.algorithms.fiarse import Scope
 from reproduce.clocks.rounds import Rounds
@@ -12,6 +13,7 @@ from reproduce.data.batches import Fixed
 from reproduce.data.bytepairs import BytePairs
 from reproduce.data.embedded import ImageBlobs, TopicTokens
 from reproduce.models.declared import ResNet
+from reproduce.models.model import Model
 from reproduce.models.roberta import RoBERTa
 from reproduce.partitions.named import BalancedDirichlet, CappedDirichlet
 from reproduce.problem import Classification
@@ -63,88 +65,59 @@ class SubmodelScale:
 # --- images -----------------------------------------------------------------------------------------------------------
 
 
+def images(data: Any, model: Model, clients: int, batch: int, **options: Any) -> Classification:
+    """Test sets of the clients' own, and mini-batches in a fixed order."""
+    common: dict[str, Any] = {"weights": "uniform", "test_partition": True}
+    return Classification(data, model, BalancedDirichlet(0.3), clients, Fixed(batch), **common, **options)
+
+
+MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
+"""Of CIFAR's channels."""
+
+
 def cifar(dataset: str, classes: int) -> SubmodelSetting:
     """Section 6.1: 100 clients, 10 per round, 800 rounds of 5 epochs; evaluations as in the published code."""
-    problem = Classification(
-        dataset,
-        ResNet(classes=classes),
-        BalancedDirichlet(0.3),
-        clients=100,
-        batches=Fixed(20),
-        weights="uniform",
-        mean=(0.4914, 0.4822, 0.4465),
-        std=(0.2023, 0.1994, 0.2010),
-        test_partition=True,
-        augment="crop_flip",
-        evaluation_batch=20,
-    )
+    model = ResNet(classes=classes)
+    problem = images(dataset, model, 100, 20, mean=MEAN, std=STD, augment="crop_flip", evaluation_batch=20)
     levels = (
-        *((1 / 64, 1, 0.5), (1 / 16, 2, 0.5), (1 / 4, 3, 0.65), (1.0, 4, 1.0)),
-        *((0.04, 1, 0.8), (0.16, 2, 0.8), (0.36, 3, 0.79), (0.64, 4, 0.8)),
-    )
+        (1 / 64, 1, 0.5), (1 / 16, 2, 0.5), (1 / 4, 3, 0.65), (1.0, 4, 1.0),
+        (0.04, 1, 0.8), (0.16, 2, 0.8), (0.36, 3, 0.79), (0.64, 4, 0.8),
+    )  # fmt: skip
     return SubmodelSetting(problem, Epochs(5), 10, Rounds(800, 20, dense_last=100), (4, 6, 7, 8), levels)
 
 
 RESNET10N = ResNet(1, 10, (16, 32, 64, 128), (1, 1, 1, 1), stem_stride=2)
 FASHION_MNIST = SubmodelSetting(
-    Classification(
-        "fashion_mnist",
-        RESNET10N,
-        BalancedDirichlet(0.3),
-        clients=40,
-        batches=Fixed(20),
-        weights="uniform",
-        mean=(0.2860,),
-        std=(0.3530,),
-        train_samples=6000,
-        test_samples=2000,
-        test_partition=True,
+    images(
+        "fashion_mnist", RESNET10N, 40, 20, mean=(0.2860,), std=(0.3530,), train_samples=6000, test_samples=2000,
         evaluation_batch=10,
     ),
-    Epochs(2),
-    8,
-    Rounds(60, 5),
-    (2, 3, 4),
+    Epochs(2), 8, Rounds(60, 5), (2, 3, 4),
     (
-        *((1 / 64, 1, 0.5), (1 / 16, 2, 0.5), (1 / 4, 3, 0.5), (1.0, 3, 1.0)),
-        *((0.04, 1, 0.8), (0.16, 2, 0.8), (0.36, 3, 0.6), (0.64, 3, 0.8)),
+        (1 / 64, 1, 0.5), (1 / 16, 2, 0.5), (1 / 4, 3, 0.5), (1.0, 3, 1.0),
+        (0.04, 1, 0.8), (0.16, 2, 0.8), (0.36, 3, 0.6), (0.64, 3, 0.8),
     ),
-)
+)  # fmt: skip
 IMAGE_BLOBS = SubmodelSetting(
-    Classification(
-        ImageBlobs(4, 8, 40, 20, 60.0, 0),
-        ResNet(1, 4, (8, 16), (1, 1)),
-        BalancedDirichlet(0.3),
-        clients=8,
-        batches=Fixed(10),
-        weights="uniform",
-        mean=(0.5,),
-        std=(0.25,),
-        test_partition=True,
+    images(
+        ImageBlobs(4, 8, 40, 20, 60.0, 0), ResNet(1, 4, (8, 16), (1, 1)), 8, 10, mean=(0.5,), std=(0.25,),
         evaluation_batch=10,
     ),
-    Steps(2),
-    4,
-    Rounds(3),
-    (1, 2),
+    Steps(2), 4, Rounds(3), (1, 2),
     (
-        *((1 / 64, 1, 0.25), (1 / 16, 1, 0.5), (1 / 4, 2, 0.5), (1.0, 2, 1.0)),
-        *((0.04, 1, 0.4), (0.16, 1, 0.8), (0.36, 2, 0.6), (0.64, 2, 0.8)),
+        (1 / 64, 1, 0.25), (1 / 16, 1, 0.5), (1 / 4, 2, 0.5), (1.0, 2, 1.0),
+        (0.04, 1, 0.4), (0.16, 1, 0.8), (0.36, 2, 0.6), (0.64, 2, 0.8),
     ),
-)
+)  # fmt: skip
 SMALL_CIFAR10 = replace(
     FASHION_MNIST,
-    problem=replace(
-        FASHION_MNIST.problem,
-        data="cifar10",
-        model=replace(RESNET10N, channels=3),
-        mean=(0.4914, 0.4822, 0.4465),
-        std=(0.2023, 0.1994, 0.2010),
-        train_samples=8000,
+    problem=images(
+        "cifar10", replace(RESNET10N, channels=3), 40, 20, mean=MEAN, std=STD, train_samples=8000, test_samples=2000,
+        evaluation_batch=10,
     ),
     substitute="8,000 training and 2,000 test images of CIFAR-10, and a residual network of four blocks (308,826 "
     "parameters) in place of ResNet-18; 40 clients, 60 rounds of 2 epochs, no augmentation",
-)
+)  # fmt: skip
 
 
 # --- texts ------------------------------------------------------------------------------------------------------------
@@ -166,64 +139,37 @@ def text_levels(layers: int, depths: Mapping[float, int]) -> tuple[tuple[float, 
 
 NEWS = SubmodelSetting(
     Classification(
-        "ag_news",
-        RoBERTa(init="roberta-base"),
-        CappedDirichlet(1.0, 0),
-        clients=200,
-        batches=Fixed(20),
-        weights="uniform",
-        test_partition=True,
-        evaluation_batch=100,
-        tokenizer=BytePairs(name="roberta-base"),
+        "ag_news", RoBERTa(init="roberta-base"), CappedDirichlet(1.0, 0), 200, Fixed(20), weights="uniform",
+        test_partition=True, evaluation_batch=100, tokenizer=BytePairs(name="roberta-base"),
     ),
-    Epochs(2),
-    20,
-    Rounds(300, 20),
-    (4, 6, 9, 12),
+    Epochs(2), 20, Rounds(300, 20), (4, 6, 9, 12),
     text_levels(12, {1 / 64: 4, 1 / 16: 6, 1 / 4: 9, 1.0: 12, 0.04: 4, 0.16: 6, 0.36: 9, 0.64: 12}),
-    rate=1e-4,
-    betas=(0.9, 0.95),
-    scope=TEXT_SHARDS,
-)
+    rate=1e-4, betas=(0.9, 0.95), scope=TEXT_SHARDS,
+)  # fmt: skip
 """Appendix D.2: 200 clients, 20 per round, 300 rounds of 2 epochs."""
 SMALL_NEWS = replace(
     NEWS,
     problem=replace(
-        NEWS.problem,
-        data="ag_news_subset",
-        model=RoBERTa(4000, 66, 64, 4, 2, 128),
-        clients=40,
-        tokenizer=BytePairs(4000, 64),
-        train_samples=6000,
-        test_samples=2000,
+        NEWS.problem, data="ag_news_subset", model=RoBERTa(4000, 66, 64, 4, 2, 128), clients=40,
+        tokenizer=BytePairs(4000, 64), train_samples=6000, test_samples=2000,
     ),
-    participants=8,
-    clock=Rounds(40, 5),
-    exits=(1, 2),
+    participants=8, clock=Rounds(40, 5), exits=(1, 2), rate=1e-3,
     levels=text_levels(2, {1 / 64: 1, 1 / 16: 1, 1 / 4: 2, 1.0: 2, 0.04: 1, 0.16: 1, 0.36: 2, 0.64: 2}),
-    rate=1e-3,
     substitute="6,000 training and 2,000 test texts of AG News, cut to 64 byte pairs of a vocabulary of 4,000 made "
     "from the texts, and an encoder of two layers of 64 features (331,780 parameters), not pretrained, in place of "
     "roberta-base; 40 clients, 40 rounds of 2 epochs, AdamW at 1e-3",
-)
+)  # fmt: skip
 TOPICS = replace(
     SMALL_NEWS,
     problem=replace(
-        SMALL_NEWS.problem,
-        data=TopicTokens(4, 60, 12, 40, 20, 0),
-        model=RoBERTa(60, 13, 24, 2, 2, 48, padding=0),
-        clients=8,
-        batches=Fixed(10),
-        tokenizer="hashed",
-        train_samples=0,
-        test_samples=0,
+        SMALL_NEWS.problem, data=TopicTokens(4, 60, 12, 40, 20, 0), model=RoBERTa(60, 13, 24, 2, 2, 48, padding=0),
+        clients=8, batches=Fixed(10), tokenizer="hashed", train_samples=0, test_samples=0,
     ),
-    work=Steps(2),
-    participants=4,
-    clock=Rounds(3),
+    work=Steps(2), participants=4, clock=Rounds(3),
     substitute="random words with topics for AG News and an encoder of two layers of 24 features, not pretrained, for "
     "roberta-base; 8 clients, 3 rounds of 2 steps",
-)
+)  # fmt: skip
+
 # --- the scales -------------------------------------------------------------------------------------------------------
 
 SCALES = {

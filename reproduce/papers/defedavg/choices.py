@@ -1,0 +1,101 @@
+"""What Table I depends on: other readings of the paper's gaps, and the grid of rates that Table II was chosen from."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from reproduce.declare.experiment import Experiment, Panel, changed
+from reproduce.papers.defedavg import runs, settings
+from reproduce.papers.defedavg.settings import ClockSetting
+from reproduce.systems.speeds import UniformSlowdown
+
+
+class Choice(NamedTuple):
+    """Another reading of a gap, `text` in words: an algorithm with something changed (`changed`), and its rates, global
+    and local, times `factors`."""
+
+    algorithm: str
+    name: str
+    text: str
+    changes: Mapping[str, Any]
+    factors: tuple[float, float] = (1.0, 1.0)
+
+
+def _choice(
+    algorithm: str, name: str, text: str, changes: Mapping[str, Any] | None = None,
+    factors: tuple[float, float] = (1.0, 1.0), **policy: Any,
+) -> Choice:  # fmt: skip
+    of_policy = {f"clock.policy.{field}": value for field, value in policy.items()}
+    return Choice(algorithm, f"{algorithm}_{name}", text, {**(changes or {}), **of_policy}, factors)
+
+
+PUBLISHED = {"algorithm.normalisation": "deterministic"}
+RATE = {"system.pace.speeds": UniformSlowdown(model="rate")}
+CHOICES: Mapping[str, tuple[Choice, ...]] = {
+    "iid": (
+        _choice("fedavg", "rate", "speeds read as rates", RATE),
+        _choice("favano", "parallel", "contacts at once", contact="parallel"),
+        _choice("favano", "published", "as published", PUBLISHED, contact="parallel", wait=4 / 3),
+        _choice("asysg", "all", "all clients at work", concurrency="N"),
+        _choice("defedavg_iid", "free_uplink", "upload does not block", block_uplink=False),
+        _choice("defedavg_iid", "fetch", "download on the path", download_on_path=True),
+        _choice("defedavg_iid", "keep", "trains again without news", receive="keep"),
+        _choice("defedavg_iid", "rate", "speeds read as rates", RATE),
+        _choice("defedavg_iid", "global10", "global rate x 10, supposed misprint", factors=(10, 1)),
+        _choice("defedavg_iid", "local5", "local rate / 5, supposed misprint", factors=(1, 0.2)),
+    ),
+    "noniid": (
+        _choice("fedavg", "rate", "speeds read as rates", RATE),
+        _choice("favano", "parallel", "contacts at once", contact="parallel"),
+        _choice("favano", "published", "as published", PUBLISHED, contact="parallel", wait=4 / 3),
+        _choice("fedbuff", "few", "n clients at work", concurrency="n"),
+        _choice("fedbuff", "scaled", "weights 1/√(1 + staleness)", {"algorithm.staleness_power": 0.5}),
+        _choice("fedbuff", "no_server_rate", "without a server rate (1)", {"algorithm.server_lr": 1.0}),
+        _choice("defedavg_niid", "skip", "empty buffers are skipped", empty="skip"),
+        _choice("defedavg_niid", "keep", "trains again without news", receive="keep"),
+        _choice("defedavg_niid", "rate", "speeds read as rates", RATE),
+        _choice("defedavg_niid", "local2", "local rate x 2, supposed misprint", factors=(1, 2)),
+    ),
+}
+"""The gaps' other readings, run beside those of Table I (`defedavg_niid_hold` is there already)."""
+
+TEXTS = {v.name: v.text for group in CHOICES.values() for v in group}
+TEXTS |= {f"tuned_{name}": "best rates of the grid" for name in runs.POLICIES}
+"""In words: what differs from the algorithm."""
+
+
+def panels(scale: str) -> tuple[Panel, ...]:
+    """The middle column of Table I, its variants, and the grid of rates; at paper scale of Fashion-MNIST only."""
+    setting = settings.SETTINGS[scale][0]
+    n = setting.participants[0]
+    found: dict[str, list[Panel]] = {"given": [], "varied": [], "tuned": []}
+    for distribution in settings.DISTRIBUTIONS:
+        column = runs.times_panel(setting, distribution, n)
+        # The seeds of the variants (the column may have more), and without those that are run here.
+        others = tuple(e for e in column.experiments if e.labels["algorithm"] not in TEXTS)
+        found["given"].append(replace(column, experiments=others, seeds=setting.seeds))
+        varied = [_varied(setting, distribution, n, v) for v in CHOICES[distribution]]
+        found["varied"].append(runs.panel(f"sensitivity-{{}}-{distribution}", setting, varied))
+        tuned = [e for name in runs.GROUPS[distribution] for e in _tuned(setting, distribution, n, name)]
+        found["tuned"].append(runs.panel(f"tuned-{{}}-{distribution}", setting, tuned))
+    return tuple(panel for group in found.values() for panel in group)
+
+
+def _varied(setting: ClockSetting, distribution: str, n: int, v: Choice) -> Experiment:
+    given = runs.rates(setting, distribution, n)[v.algorithm]
+    server, local = (None if r is None else r * f for r, f in zip(given, v.factors, strict=True))
+    e: Experiment = changed(runs.run(setting, distribution, n, v.name, (server, local), further=False), v.changes)
+    return e
+
+
+def _tuned(setting: ClockSetting, distribution: str, n: int, algorithm: str) -> Iterator[Experiment]:
+    """The grid of Table II, global rates 0.1 and 1 and the local ones of the setting, with the rates as labels."""
+    servers: tuple[float | None, ...] = (None,) if algorithm == "favano" else (0.1, 1.0)
+    clients: tuple[float | None, ...] = (None,) if algorithm == "asysg" else setting.searched
+    for pair in itertools.product(servers, clients):
+        server, local = ("" if rate is None else f"{rate:g}" for rate in pair)
+        told = {"global_lr": server, "local_lr": local}
+        yield runs.run(setting, distribution, n, f"tuned_{algorithm}", pair, further=False, **told)
