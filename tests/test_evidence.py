@@ -12,10 +12,8 @@ import pytest
 from scipy import stats
 from verdict_cells import cells, outcome, runs, verdict
 
-from reproduce.errors import UserError
 from reproduce.report.intervals import INF, NO_INFORMATION, Region, judge, median_interval, t_interval
 from reproduce.verdicts.checks import canon
-from reproduce.verdicts.observations import read_cells
 
 AHEAD = Region(0.0, INF, strict=True)
 
@@ -218,25 +216,3 @@ def test_setting_values_are_compared_as_values() -> None:
     assert [canon(v) for v in (0.30, "0.3", "1.0", 1, True, "True", "1/64", "avg", "-2e-3")] == [
         *("0.3", "0.3", "1", "1", "true", "true", "1/64", "avg", "-0.002")
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (b"", "not a CSV file of cells"),
-        (b"algorithm,seed,metric,value\na,0,acc,1,2,3\na,1,acc,1\n", "not a CSV file of cells"),
-        (b"\xff\xfe\x00", "not a CSV file of cells"),
-        (b"algorithm,seed,value\na,0,1\n", "the column 'metric' is missing"),
-        (b"algorithm,seed,metric,value\na,0,acc,1\na,one,acc,1\n", "line 3: the seed 'one' is not a number"),
-        (b"algorithm,seed,metric,value\na,,acc,1\n", "line 2: the seed '' is not a number"),
-        (b"algorithm,seed,metric,value\na,0,acc,fast\n", "line 2: the value 'fast' is not a number"),
-    ],
-)
-def test_broken_cells_end_in_one_line(tmp_path: Path, text: bytes, words: str) -> None:
-    path = tmp_path / "cells.csv"
-    path.write_bytes(text)
-    with pytest.raises(UserError) as error:
-        read_cells(path, (), {})
-    assert words in str(error.value)
-    assert str(path) in str(error.value)
-    assert "\n" not in str(error.value)

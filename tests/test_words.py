@@ -69,6 +69,7 @@ def test_a_page_of_damaged_cells_is_named_and_the_others_are_written(
     for paper in PAPERS:
         blocks = (f"<!-- settings {s} -->\n<!-- end of settings -->" for s in ("paper", "reduced"))
         (tmp_path / f"docs/papers/{paper}.md").write_text("\n".join(blocks))
+    (tmp_path / "docs/claims.md").write_text("<!-- cells -->\n<!-- end of cells -->")
     monkeypatch.setattr(scoreboard, "claims_files", list)
     assert main(["findings"]) == 2
     assert (tmp_path / "docs/findings/fine.md").read_text() == "fine\n"

@@ -33,6 +33,7 @@ FINDING = "<!--finding-->"
 def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
     """Page -> what it should hold; and why others cannot be written, whose templates ask for what is not there."""
     from reproduce.verdicts import markdown, scoreboard
+    from reproduce.verdicts.claims import claims_files
 
     results = root / "results"
     boards = {scale: scoreboard.scoreboard(scale, results) for scale in ("paper", "reduced")}
@@ -52,6 +53,7 @@ def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
             found[root / "README.md"] = _between(root / "README.md", blocks)
         else:
             found[root / "docs/findings" / template.name] = text
+    found[root / "docs/claims.md"] = _between(root / "docs/claims.md", {"cells": markdown.demands(claims_files())})
     for paper in PAPERS:
         page = root / f"docs/papers/{paper}.md"
         found[page] = _between(page, {f"settings {s}": settings_table(paper, s) for s in ("paper", "reduced")})

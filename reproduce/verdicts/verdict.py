@@ -10,12 +10,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from reproduce.report.intervals import INF, Judgement, Observation, Region, enough, judge
-from reproduce.verdicts.checks import parts, quantifier
+from reproduce.verdicts.checks import Check, parts, quantifier
 from reproduce.verdicts.claims import Metric
 from reproduce.verdicts.forms import Evidence, evidence
 from reproduce.verdicts.observations import ENDS, NotRun, average
@@ -24,7 +24,8 @@ from reproduce.verdicts.scope import lacking
 if TYPE_CHECKING:
     import pandas as pd
 
-VERDICTS = ("reproduced", "contradicted", "depends", "inconclusive", "not run")
+JUDGED = ("reproduced", "contradicted", "depends", "inconclusive")
+VERDICTS = (*JUDGED, "not run")
 LEVEL = 0.95
 
 
@@ -82,7 +83,7 @@ class Outcome:
 
 
 def evaluate(
-    check: Mapping[str, Any],
+    check: Check,
     cells: pd.DataFrame,
     metrics: Mapping[str, Metric],
     wanted: Sequence[pd.DataFrame] = (),
@@ -92,7 +93,8 @@ def evaluate(
     wanted: frames of settings that should be there; those that the check asks for and the cells lack are missing.
     """
     asked = parts(check)
-    outcomes = [_part(part, cells, metrics, wanted, len(asked)) for part in asked]
+    level = 1 - (1 - LEVEL) / len(asked)
+    outcomes = [_part(part, cells, metrics, wanted, level) for part in asked]
     if len(outcomes) == 1:
         return outcomes[0]
     verdicts = [o.verdict for o in outcomes]
@@ -128,21 +130,19 @@ def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
 
 
 def _part(
-    check: Mapping[str, Any],
-    cells: pd.DataFrame,
-    metrics: Mapping[str, Metric],
-    wanted: Sequence[pd.DataFrame],
-    of_parts: int,
+    check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric], wanted: Sequence[pd.DataFrame], level: float
 ) -> Outcome:
     try:
-        found, region, unit = evidence(check, cells, metrics)
+        found = evidence(check, cells, metrics)
         if found.rows.empty:
             raise NotRun("no setting has all the numbers that it needs")
+        if check.get("is") != "absent":
+            found.missing = list(
+                dict.fromkeys([*found.missing, *(m for w in wanted for m in lacking(check, cells, w))])
+            )
+        return _decide(found, check, level)
     except NotRun as reason:
         return Outcome("not run", reason=str(reason))
-    if check.get("is") != "absent":
-        found.missing = list(dict.fromkeys([*found.missing, *(m for w in wanted for m in lacking(check, cells, w))]))
-    return _decide(found, region, unit, check, 1 - (1 - LEVEL) / of_parts)
 
 
 @dataclass(eq=False)
@@ -171,52 +171,57 @@ class _Unit:
         return enough(self.seeds, self.region, level, self.step)
 
 
-def _units(found: Evidence, rows: pd.DataFrame, region: Region, exact: bool) -> list[_Unit]:
-    seeds: dict[str, list[Observation]] = {}
-    random = set()
-    for name, seed, low, high in zip(*(rows[c].tolist() for c in ("unit", "seed", *ENDS)), strict=True):
-        seeds.setdefault(str(name), []).append((low, high))
-        random |= {str(name)} if seed != -1 else set()
-    steps = dict.fromkeys(seeds, 0.0)
+def _units(found: Evidence, rows: pd.DataFrame, exact: bool) -> list[_Unit]:
+    steps: dict[str, float] = {}
     if found.what != "share" and not found.log:  # shares are yes or no, and logarithms of whole numbers on no grid
         for _, group in (rows if "metric" in rows else rows.assign(metric="")).groupby("metric", sort=False):
-            steps |= dict.fromkeys(map(str, group["unit"].unique()), _step(group))
-    return [_Unit(name, ends, region, name not in random, exact, steps[name]) for name, ends in seeds.items()]
+            steps |= dict.fromkeys(group["unit"].unique(), _step(group))
+    units = []
+    for name, mine in rows.groupby("unit", sort=False):
+        point = not (mine["seed"] != -1).any()
+        ends = list(mine[ENDS].itertuples(index=False, name=None))
+        units.append(_Unit(str(name), ends, found.region, point, exact, steps.get(str(name), 0.0)))
+    return units
 
 
-def _decide(found: Evidence, region: Region, unit: str, check: Mapping[str, Any], level: float) -> Outcome:
+def _decide(found: Evidence, check: Check, level: float) -> Outcome:
     """Judge the units under the quantifier of the check. One setting that decides for all must do so at the
     family-wise `level` (Holm), because one of many falls out by chance."""
     name, low, high = quantifier(check)
     units = found.rows["unit"].nunique()
-    rows = _mean_per_seed(found) if name == "mean" else found.rows
-    judged, each = _units(found, rows, region, bool(check.get("exact"))), ""
-    if name in ("fraction", "count"):
-        each = f" ({_sides(judged)})"
-        judged, unit = [_counted(judged, name, low, high, level)], "fraction" if name == "fraction" else "settings"
+    judged = _units(found, _mean_per_seed(found) if name == "mean" else found.rows, bool(check.get("exact")))
+    if counted := name in ("fraction", "count"):
+        tally = f"{units} settings, {name} asked for: {low:g} {'or more' if high == INF else f'to {high:g}'}"
+        tally += f" ({_sides(judged)})"
+        judged = [_counted(judged, name, low, high, level)]
     says = [u.says.says for u in judged]
     alone, together = ("for", "against") if name == "any" else ("against", "for")
     holds_out = _holm(judged, alone, level)
     verdict = alone if holds_out else together if set(says) == {together} else "open"
-    if found.missing:
-        verdict = _incomplete(verdict, name)
+    if found.missing and (name, verdict) not in (("all", "against"), ("any", "for")):
+        verdict = "open"  # one counterexample, or one example, needs no others
+    if not counted:
+        tally = _tally(name, units, judged, f"; {len(holds_out)} {alone} by Holm" if alone in says else "")
     against_it = [u for u in judged if u.says.says != together]
     deciding = _deciding(holds_out if verdict == alone else against_it or judged, best=name == "any")
-    tally = _tally(name, low, high, units, judged, f"{len(holds_out)} {alone}" if alone in says else "", each)
-    lacking = _lacking(found.missing)
-    words = [lacking, tally, _words(deciding, found, name)]
     j = deciding.says
     interval = None if j.slack_low is None or j.slack_high is None else (j.slack_low, j.slack_high)
-    result = {"for": "reproduced", "against": "contradicted", "open": "inconclusive"}[verdict]
-    effect = None if math.isnan(j.slack) else j.slack
-    why = "; ".join(filter(None, words))
-    several = name not in ("fraction", "count")  # more seeds of which settings would decide, nobody can say
-    prospect = _prospect(judged, name, level, bool(found.missing)) if verdict == "open" and several else None
-    measured = _measured(deciding, found, name, unit)
+    missing, measured = _lacking(found.missing), _measured(deciding, found, name)
     clear = interval and not interval[0] <= 0 <= interval[1] and alone in says and not holds_out and units > 1
     not_holm = f"not among all {units} settings by Holm" if clear else ""
-    because = ", ".join(filter(None, [lacking, not_holm])) if verdict == "open" else ""
-    return Outcome(result, effect, unit, interval, j.n, why, measured, prospect, because)
+    still = verdict == "open"
+    return Outcome(
+        {"for": "reproduced", "against": "contradicted", "open": "inconclusive"}[verdict],
+        None if math.isnan(j.slack) else j.slack,
+        {"fraction": "fraction", "count": "settings"}.get(name, found.unit),
+        interval,
+        j.n,
+        "; ".join(filter(None, [missing, tally, _words(measured, j.why)])),
+        None if math.isnan(j.value) else measured,
+        # More seeds of which settings would decide a number of settings, nobody can say.
+        _prospect(judged, name, level, bool(found.missing)) if still and not counted else None,
+        ", ".join(filter(None, [missing, not_holm])) if still else "",
+    )
 
 
 def _prospect(units: Sequence[_Unit], name: str, level: float, incomplete: bool) -> Prospect | None:
@@ -248,19 +253,18 @@ def _prospect_of_parts(outcomes: Sequence[Outcome]) -> Prospect | None:
     return max((p for p in doubtful if p), key=lambda p: p.seeds)
 
 
-def _measured(u: _Unit, found: Evidence, name: str, unit: str) -> Measured | None:
-    """The number of a setting; None if nothing is known of it."""
-    j, what = u.says, name if name in ("fraction", "count") else found.what
-    if math.isnan(j.value):
-        return None
+def _measured(u: _Unit, found: Evidence, name: str) -> Measured:
+    """The number of a setting, NaN if nothing is known of it; ratios from their logarithms."""
+    j, counted = u.says, name in ("fraction", "count")
 
     def back(value: float) -> float:
-        return _exp(value) if found.log and what == found.what else value
+        return _exp(value) if found.log and not counted else value
 
     low, high = (None if end is None else back(end) for end in (j.low, j.high))
-    region = (back(u.region.low), back(u.region.high))
-    unit = "" if unit == "log ratio" else unit
+    unit = {"fraction": "fraction", "count": "settings"}.get(name, "" if found.log else found.unit)
     exact = u.exact or not j.n  # a number of settings has an interval where one of them has seeds
+    region = (back(u.region.low), back(u.region.high))
+    what = name if counted else found.what
     return Measured(what, unit, u.name, back(j.value), low, high, region, u.region.strict, exact, j.n)
 
 
@@ -287,31 +291,16 @@ def _holm(units: Sequence[_Unit], side: str, level: float) -> list[_Unit]:
     return [u for u in units if u in found]
 
 
-def _incomplete(verdict: str, name: str) -> str:
-    """What is left of a verdict if settings that the claim names have no rows: one counterexample, or one example."""
-    if (name, verdict) in (("all", "against"), ("any", "for")):
-        return verdict
-    return "open"
-
-
 def _lacking(missing: list[str]) -> str:
     more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
     return f"incomplete, lacks {', '.join(missing[:4])}{more}" if missing else ""
 
 
-def _tally(
-    name: str, low: float, high: float, units: int, judged: Sequence[_Unit], corrected: str, each: str = ""
-) -> str:
-    if name in ("fraction", "count"):
-        return f"{units} settings, {name} asked for: {low:g} " + ("or more" if high == INF else f"to {high:g}") + each
-    if name == "mean":
-        return f"mean over {units} settings"
-    if units == 1:
-        return ""
+def _tally(name: str, units: int, judged: Sequence[_Unit], corrected: str) -> str:
+    if name == "mean" or units == 1:
+        return f"mean over {units} settings" if name == "mean" else ""
     intervals, text = sum(u.random for u in judged), f"{units} settings: {_sides(judged)}"
-    if intervals < 2:
-        return text
-    return f"{text} (by chance {intervals / 40:.2g}{f'; {corrected} by Holm' if corrected else ''})"
+    return text if intervals < 2 else f"{text} (by chance {intervals / 40:.2g}{corrected})"
 
 
 def _sides(judged: Sequence[_Unit]) -> str:
@@ -323,18 +312,11 @@ def _sides(judged: Sequence[_Unit]) -> str:
 def _mean_per_seed(found: Evidence) -> pd.DataFrame:
     """The mean over all units per seed. Only seeds that have every unit count: otherwise it would be about different
     settings."""
-    import pandas as pd
-
-    units = found.rows["unit"].nunique()
-    result = []
-    for seed, group in found.rows.groupby("seed", sort=False):
-        if len(group) == units:
-            ends = average(group.assign(unit=""), ["unit"], found.log)[ENDS].iloc[0].tolist()
-            low, high = [(-INF, INF)[k] if math.isnan(v) else v for k, v in enumerate(ends)]
-            result.append({"unit": "", "seed": seed, "low": low, "high": high})
-    if not result:
+    whole = found.rows.groupby("seed")["unit"].transform("size") == found.rows["unit"].nunique()
+    if not whole.any():
         raise NotRun("no seed has a number for every setting")
-    return pd.DataFrame(result)
+    means = average(found.rows[whole].assign(unit=""), ["unit", "seed"], found.log)
+    return means.fillna({"low": -INF, "high": INF})
 
 
 def _counted(units: Sequence[_Unit], name: str, least: float, most: float, level: float) -> _Unit:
@@ -384,20 +366,15 @@ def _deciding(units: list[_Unit], best: bool) -> _Unit:
     return reduce(farther, known)
 
 
-def _words(u: _Unit, found: Evidence, name: str) -> str:
+def _words(m: Measured, why: str) -> str:
     """The deciding number in words: 'dataset mnist, a ahead of b: lead 3.2 (1.1 to 5.3), 3 seeds'."""
-    j = u.says
-    what = name if name in ("fraction", "count") else found.what
-    log = found.log and what not in ("fraction", "count")
 
     def number(value: float) -> str:
-        if math.isinf(value) or (log and value > 700):
-            return "unbounded" if value > 0 else "0" if log else "-unbounded"
-        return f"{math.exp(value) if log else value:.4g}"
+        return f"{value:.4g}" if math.isfinite(value) else "unbounded" if value > 0 else "-unbounded"
 
-    text = f"{what} {number(j.value)}" if not math.isnan(j.value) else f"{what} unknown"
-    if j.low is not None and j.high is not None and j.low != j.high:
-        text += f" ({number(j.low)} to {number(j.high)})"
-    seeds = "" if j.n == 0 else f", {j.n} seed{'s' * (j.n > 1)}"
-    why = f" ({j.why})" if j.why and j.why != "one seed" else ""
-    return (f"{u.name}: " if u.name else "") + text + seeds + why
+    text = f"{m.setting}: " * bool(m.setting) + m.what
+    text += " unknown" if math.isnan(m.value) else f" {number(m.value)}"
+    if m.low is not None and m.high is not None and m.low != m.high:
+        text += f" ({number(m.low)} to {number(m.high)})"
+    text += f", {m.n} seed{'s' * (m.n > 1)}" if m.n else ""
+    return text + (f" ({why})" if why and why != "one seed" else "")
