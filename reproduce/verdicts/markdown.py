@@ -31,13 +31,13 @@ def scoreboard(scale: str, verdicts: Iterable[Verdict], found: Sequence[Tally] =
         totals.append((paper, *tallies.get(paper, ("", "", "")), str(len(mine)), *judged))
     lines = [f"# Verdicts at {scale} scale", "", f"Printed by `python -m reproduce verify {scale} --markdown`."]
     lines += [*headline(found, verdicts), ""]
-    lines += [*_table(("paper", "figures and tables", "made", "with numbers", "claims", *VERDICTS), totals, left=1), ""]
-    lines += _table(("rests on", "judged", *JUDGED), by_ground(verdicts), left=1)
+    lines += [*table(("paper", "figures and tables", "made", "with numbers", "claims", *VERDICTS), totals, left=1), ""]
+    lines += table(("rests on", "judged", *JUDGED), by_ground(verdicts), left=1)
     for paper, mine in by_paper.items():
         lines += ["", f"## {paper}", ""]
         rows = [row(v) for v in sorted(mine, key=lambda v: VERDICTS.index(v.verdict)) if v.verdict in JUDGED]
         head = ("verdict", "claim", "ours", "required", "the paper's number", "remarks")
-        lines += [*_table(head, rows, left=len(head)), ""] if rows else []
+        lines += [*table(head, rows, left=len(head)), ""] if rows else []
         idle: dict[str, list[str]] = {}
         for v in (v for v in mine if v.verdict == "not run"):
             idle.setdefault(v.reason, []).append(f"`{v.id.split('/', 1)[1]}`")
@@ -72,14 +72,14 @@ def demands(files: Iterable[ClaimsFile]) -> str:
             metrics = ", ".join(f"`{m}`" + "*" * (m in cells.points) for m in cells.metrics)
             rows.append((name, "; ".join(columns) or "none", ", ".join(cells.algorithms), metrics, cells.reduced))
         head = ("artifact", "setting columns (values at paper scale)", "algorithms", "metrics", "smaller scales")
-        lines += [f"### {file.paper}", "", *_table(head, rows, left=len(head)), ""]
+        lines += [f"### {file.paper}", "", *table(head, rows, left=len(head)), ""]
         head_of_metrics = ("metric", "unit", "better", "definition")
         metrics_of = [(f"`{m.name}`", m.unit, m.better, m.text.replace("|", "&#124;")) for m in file.metrics.values()]
-        lines += [*_table(head_of_metrics, metrics_of, left=4), ""]
+        lines += [*table(head_of_metrics, metrics_of, left=4), ""]
     return "\n".join(lines)
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> list[str]:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> list[str]:
     """A table whose first `left` columns are flush left, the others right."""
     marks = [" --- " if i < left else " ---: " for i in range(len(head))]
     cells = [[re.sub(r"(?<!\\)\|", r"\|", cell) for cell in line] for line in (head, *rows)]
