@@ -313,12 +313,12 @@ def test_scoreboard_as_markdown(tmp_path: Path) -> None:
     assert lines[0] == "# Verdicts at paper scale"
     assert "1 of the papers' 7 tables and figures are part of this package; 1 have numbers at this scale." in lines
     assert f"| paper | figures and tables | made | with numbers | claims | {' | '.join(VERDICTS)} |" in lines
-    assert "| toy | 7 | 1 | 1 | 3 | 1 | 1 | 0 | 0 | 1 |" in lines
-    assert "| closed form or simulation | 2 | 1 | 1 | 0 | 0 |" in lines
+    assert "| toy | 7 | 1 | 1 | 3 | 1 | 0 | 1 | 0 | 0 | 1 |" in lines
+    assert "| closed form or simulation | 2 | 1 | 0 | 1 | 0 | 0 |" in lines
     row = next(line for line in lines if "`one`" in line).split(" | ")
-    assert row[0] == "| ✓ reproduced<br>closed form or simulation"
+    assert row[0] == "| ✓ reproduced<br>closed form or simulation<br>1 setting, no seeds"
     assert row[2:5] == ["a ahead of b: lead 4 points", "more than 0 points", "a ahead of b: lead −1 points"]
     assert row[5].endswith("fails on the paper's own numbers |")
     assert "- Not run, meant for scale smoke: `three`" in lines
     tables = [line for line in lines if line.startswith("|")]
-    assert {line.replace("\\|", "").count("|") for line in tables} == {11, 7}, "cells of a table match its head"
+    assert {line.replace("\\|", "").count("|") for line in tables} == {12, 8, 7}, "cells of a table match its head"

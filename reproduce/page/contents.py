@@ -60,7 +60,7 @@ class Judged:
         """The reason, of how many settings the claim speaks, whether the paper's own numbers support it, a note."""
         v = self.verdict
         own = {"holds": "Holds on the numbers that the paper prints.", "fails": "Fails on the paper's own numbers."}
-        evidence = "; ".join(filter(None, [v.covers, self._reason()]))
+        evidence = "; ".join(filter(None, [words.basis(v), v.covers, self._reason()]))
         said = (words.named(evidence, self.names), own.get(v.paper_numbers, ""), words.named(v.note, self.names))
         return [text for text in said if text]
 

@@ -14,7 +14,8 @@ from reproduce.verdicts.scoreboard import Tally, Verdict, by_ground, headline
 from reproduce.verdicts.verdict import JUDGED, VERDICTS
 
 SIGNS: Mapping[str, str] = {
-    "reproduced": "✓", "contradicted": "✗", "depends": "◇", "inconclusive": "?", "not run": "–",
+    "reproduced": "✓", "supported where run": "◐", "contradicted": "✗", "depends": "◇", "undecided": "?",
+    "not run": "–",
 }  # fmt: skip
 
 
@@ -58,7 +59,8 @@ def row(v: Verdict) -> tuple[str, ...]:
     remarks = "; ".join(filter(None, [words.named(f"{v.covers}; {v.reason}".strip("; "), names), own]))
     claim = f"{v.statement} `{v.id.split('/', 1)[1]}`"
     wanted = words.required(v.measured) if v.measured else ""
-    return (f"{SIGNS[v.verdict]} {v.verdict}<br>{v.rests_on}", claim, ours, md(wanted), printed, md(remarks))
+    verdict = "<br>".join(filter(None, [f"{SIGNS[v.verdict]} {v.verdict}", v.rests_on, words.basis(v)]))
+    return (verdict, claim, ours, md(wanted), printed, md(remarks))
 
 
 def demands(files: Iterable[ClaimsFile]) -> str:

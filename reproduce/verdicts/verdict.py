@@ -24,8 +24,11 @@ from reproduce.verdicts.scope import lacking
 if TYPE_CHECKING:
     import pandas as pd
 
-JUDGED = ("reproduced", "contradicted", "depends", "inconclusive")
+JUDGED = ("reproduced", "supported where run", "contradicted", "depends", "undecided")
+"""What the settings that were run say, and whether they are all of them: `supported where run` if all that were run are
+for the claim, and it speaks of more. One counterexample contradicts, whatever else is missing."""
 VERDICTS = (*JUDGED, "not run")
+SUPPORTED = JUDGED[1]
 LEVEL = 0.95
 
 
@@ -52,7 +55,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Prospect:
-    """What an inconclusive claim would become with about so many seeds, if means and spreads stayed as they are; now:
+    """What an undecided claim would become with about so many seeds, if means and spreads stayed as they are; now:
     how many the setting has that asks for them."""
 
     verdict: str
@@ -67,8 +70,9 @@ class Outcome:
     effect: by how much the deciding number lies inside (positive) or outside (negative) the region that the claim
     demands, so a margin is already taken off; in `unit`. interval: its 95 % interval, None if unknown (too few seeds).
     n: number of seeds, 0 for a number that needs none. measured: the deciding number itself. prospect: whether more
-    seeds would decide what is inconclusive, as far as these tell. open_because: what keeps a claim open, if not
-    the deciding interval itself: settings that are missing, or how many there are.
+    seeds would decide what is undecided, as far as these tell. open_because: what a claim waits for, if not for the
+    deciding interval itself: settings that are missing, or how many there are. settings, seeds: on how many settings
+    (comparisons in them) the verdict rests, and the fewest and the most seeds that one of them has.
     """
 
     verdict: str
@@ -80,6 +84,8 @@ class Outcome:
     measured: Measured | None = None
     prospect: Prospect | None = None
     open_because: str = ""
+    settings: int = 0
+    seeds: tuple[int, int] = (0, 0)
 
 
 def evaluate(
@@ -98,21 +104,27 @@ def evaluate(
     if len(outcomes) == 1:
         return outcomes[0]
     verdicts = [o.verdict for o in outcomes]
-    verdict = next(v for v in ("contradicted", "inconclusive", "not run", "reproduced") if v in verdicts)
-    index = verdicts.index(verdict)
-    worst = outcomes[index]
+    weakest = next(v for v in ("contradicted", "undecided", "not run", SUPPORTED, "reproduced") if v in verdicts)
+    index = verdicts.index(weakest)
+    ran = [o for o in outcomes if o.verdict != "not run"]
+    seeds = [n for o in ran for n in o.seeds]
     tally = ", ".join(f"{verdicts.count(v)} {v}" for v in VERDICTS if v in verdicts)
-    reason = f"{len(outcomes)} parts: {tally}; part {index + 1}: {worst.reason}"
-    if verdict == "not run" and set(verdicts) != {"not run"}:
-        return Outcome("inconclusive", reason=reason, prospect=_prospect_of_parts(outcomes))
-    return replace(worst, reason=reason, prospect=_prospect_of_parts(outcomes) if verdict == "inconclusive" else None)
+    return replace(
+        outcomes[index] if weakest != "not run" or not ran else ran[0],
+        verdict=SUPPORTED if weakest == "not run" and ran else weakest,
+        reason=f"{len(outcomes)} parts: {tally}; part {index + 1}: {outcomes[index].reason}",
+        prospect=_prospect_of_parts(outcomes) if weakest == "undecided" else None,
+        settings=sum(o.settings for o in ran),
+        seeds=(min(seeds, default=0), max(seeds, default=0)),
+    )
 
 
 def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
-    """One outcome from those under each reading of what the paper leaves open: `depends` where one reproduces the claim
-    and another contradicts it; `inconclusive` where one is open and the others agree.
+    """One outcome from those under each reading of what the paper leaves open: `depends` where one is for the claim and
+    another contradicts it; `undecided` where one is open and the others agree.
 
-    Readings without cells do not count; effect and interval are those of the first that counts (the first open one).
+    Readings without cells do not count; effect and interval are those of the first that counts (the first open one, or
+    the first whose settings are not all run).
     """
     ran = {name: o for name, o in outcomes.items() if o.verdict != "not run"}
     if not ran or len(outcomes) == 1:
@@ -120,13 +132,14 @@ def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
     said = "; ".join(f"{name}: {o.verdict}, {o.reason}" for name, o in outcomes.items())
     first = next(iter(ran.values()))
     verdicts = {o.verdict for o in ran.values()}
-    if {"reproduced", "contradicted"} <= verdicts:
+    if "contradicted" in verdicts and verdicts & {"reproduced", SUPPORTED}:
         return replace(first, verdict="depends", reason=f"depends on: {about}. {said}", prospect=None, open_because="")
-    if len(verdicts) > 1:
-        undecided = next(o for o in ran.values() if o.verdict == "inconclusive")
+    if "undecided" in verdicts and len(verdicts) > 1:
+        undecided = next(o for o in ran.values() if o.verdict == "undecided")
         return replace(undecided, reason=f"open under one reading of {about}. {said}", prospect=None)
+    weakest = next((o for o in ran.values() if o.verdict == SUPPORTED), first)
     agree = f"under each of {len(ran)} readings of {about}" if len(ran) > 1 else f"under one reading of {about}"
-    return replace(first, reason=f"{agree}. {said}", prospect=first.prospect if len(ran) == 1 else None)
+    return replace(weakest, reason=f"{agree}. {said}", prospect=first.prospect if len(ran) == 1 else None)
 
 
 def _part(
@@ -189,7 +202,7 @@ def _decide(found: Evidence, check: Check, level: float) -> Outcome:
     family-wise `level` (Holm), because one of many falls out by chance."""
     name, low, high = quantifier(check)
     units = found.rows["unit"].nunique()
-    judged = _units(found, _mean_per_seed(found) if name == "mean" else found.rows, bool(check.get("exact")))
+    each = judged = _units(found, _mean_per_seed(found) if name == "mean" else found.rows, bool(check.get("exact")))
     if counted := name in ("fraction", "count"):
         tally = f"{units} settings, {name} asked for: {low:g} {'or more' if high == INF else f'to {high:g}'}"
         tally += f" ({_sides(judged)})"
@@ -198,8 +211,9 @@ def _decide(found: Evidence, check: Check, level: float) -> Outcome:
     alone, together = ("for", "against") if name == "any" else ("against", "for")
     holds_out = _holm(judged, alone, level)
     verdict = alone if holds_out else together if set(says) == {together} else "open"
-    if found.missing and (name, verdict) not in (("all", "against"), ("any", "for")):
-        verdict = "open"  # one counterexample, or one example, needs no others
+    # One counterexample to `all`, or one example of `any`, needs no other settings.
+    partly = bool(found.missing) and (name, verdict) not in (("all", "against"), ("any", "for"))
+    verdict = "open" if partly and verdict == "against" else verdict
     if not counted:
         tally = _tally(name, units, judged, f"; {len(holds_out)} {alone} by Holm" if alone in says else "")
     against_it = [u for u in judged if u.says.says != together]
@@ -209,9 +223,10 @@ def _decide(found: Evidence, check: Check, level: float) -> Outcome:
     missing, measured = _lacking(found.missing), _measured(deciding, found, name)
     clear = interval and not interval[0] <= 0 <= interval[1] and alone in says and not holds_out and units > 1
     not_holm = f"not among all {units} settings by Holm" if clear else ""
-    still = verdict == "open"
+    still, seeds = verdict == "open", [u.says.n for u in each if u.says.n]
+    said = {"for": SUPPORTED if partly else "reproduced", "against": "contradicted", "open": "undecided"}
     return Outcome(
-        {"for": "reproduced", "against": "contradicted", "open": "inconclusive"}[verdict],
+        said[verdict],
         None if math.isnan(j.slack) else j.slack,
         {"fraction": "fraction", "count": "settings"}.get(name, found.unit),
         interval,
@@ -220,7 +235,9 @@ def _decide(found: Evidence, check: Check, level: float) -> Outcome:
         None if math.isnan(j.value) else measured,
         # More seeds of which settings would decide a number of settings, nobody can say.
         _prospect(judged, name, level, bool(found.missing)) if still and not counted else None,
-        ", ".join(filter(None, [missing, not_holm])) if still else "",
+        ", ".join(filter(None, [missing, not_holm])) if still or partly else "",
+        units,
+        (min(seeds, default=0), max(seeds, default=0)),
     )
 
 
@@ -237,20 +254,23 @@ def _prospect(units: Sequence[_Unit], name: str, level: float, incomplete: bool)
     later = [(u.enough(LEVEL), u.says.n) for u in random if u.says.says == "open"]
     certain = all(u.random or u.says.says == ("for" if side > 0 else "against") for u in units)
     decided = [(n, now) for n, now in later if n]
-    if incomplete or alone or not later or len(decided) < len(later) or not certain:
+    if (incomplete and side < 0) or alone or not later or len(decided) < len(later) or not certain:
         return None
-    return Prospect("reproduced" if side > 0 else "contradicted", *max(decided))
+    return Prospect("contradicted" if side < 0 else SUPPORTED if incomplete else "reproduced", *max(decided))
 
 
 def _prospect_of_parts(outcomes: Sequence[Outcome]) -> Prospect | None:
-    """A part that would be contradicted decides; otherwise all others must be reproduced."""
-    doubtful = [o.prospect for o in outcomes if o.verdict == "inconclusive"]
+    """A part that would be contradicted decides; otherwise the last part that is open does."""
+    doubtful = [o.prospect for o in outcomes if o.verdict == "undecided"]
     against = [p for p in doubtful if p and p.verdict == "contradicted"]
     if against:
         return min(against, key=lambda p: p.seeds)
-    if None in doubtful or any(o.verdict == "not run" for o in outcomes):
+    if None in doubtful:
         return None
-    return max((p for p in doubtful if p), key=lambda p: p.seeds)
+    last = max((p for p in doubtful if p), key=lambda p: p.seeds)
+    said = {o.prospect.verdict if o.prospect else o.verdict for o in outcomes}
+    partly = {"not run", SUPPORTED} & said
+    return replace(last, verdict=SUPPORTED) if partly else last
 
 
 def _measured(u: _Unit, found: Evidence, name: str) -> Measured:
