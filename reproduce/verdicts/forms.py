@@ -24,6 +24,7 @@ from reproduce.verdicts.observations import (
     ordered_values,
     pick,
     refuse_duplicates,
+    resolution,
     select,
     settings_of,
     unit_names,
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 
 Operand = list[tuple[str, "pd.DataFrame"]]
 """(name, rows) of each thing that a side of a comparison names."""
+
+
+MOST_SEEDS = Region(0.5, strict=True)
+"""Where a share must lie: a statement that is true or false of a run is to be true of most."""
 
 
 @dataclass
@@ -68,9 +73,10 @@ def evidence(check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric]) -
             frame = aggregate(refuse_duplicates(frame), listed(check[f"{how}_over"]), how)
     frame = refuse_duplicates(frame)
     groups = [frame] if check.get("over") == "metric" else [frame[frame["metric"] == name] for name in names]
+    unit = metrics[names[0]].unit
     better = {name: check.get("direction", metrics[name].better) for name in names}
     found = [
-        _Asked(check, group, -1 if better[group["metric"].iloc[0]] == "lower" else 1).evidence()
+        _Asked(check, group, -1 if better[group["metric"].iloc[0]] == "lower" else 1, unit).evidence()
         for group in groups
         if len(group)
     ]
@@ -78,7 +84,7 @@ def evidence(check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric]) -
     first = found[0]
     first.rows = rows.assign(unit=unit_names(rows))
     first.missing = list(dict.fromkeys([*missing, *(m for e in found for m in e.missing)]))
-    first.unit = "log ratio" if first.log else "share of seeds" if first.what == "share" else metrics[names[0]].unit
+    first.unit = "log ratio" if first.log else "of the seeds" if first.what == "share" else unit
     return first
 
 
@@ -100,15 +106,20 @@ def _absent(cells: pd.DataFrame, check: Check) -> Evidence:
 class _Asked:
     """A check of the numbers of one metric: each form is a method.
 
-    sign: 1 if more is better, -1 if less is. ratios: the numbers have become logarithms of ratios. missing: what has
-    been found missing on the way.
+    sign: 1 if more is better, -1 if less is. unit: that of the metric. ratios: the numbers have become logarithms of
+    ratios. missing: what has been found missing on the way.
     """
 
     check: Check
     frame: pd.DataFrame
     sign: int
+    unit: str
     ratios: bool = False
     missing: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.step = resolution(self.frame, self.unit)
+        self.ceiling = 100.0 if self.unit == "percent" else math.nan
 
     def evidence(self) -> Evidence:
         """The transform of the check (`gap`, `ratio`), if it has one, then its form."""
@@ -119,6 +130,7 @@ class _Asked:
                 what = "ratio" if log else "difference"
                 left, right = (self._operand(spec.get("over", "algorithm"), spec[key]) for key in ("of", second))
                 self.frame, self.ratios = self._cross(left, right, log, " to " if log else " minus "), log
+                self.ceiling = math.nan
         found = _FORMS[form_of(self.check)](self)
         found.missing = self.missing
         if self.ratios:
@@ -165,14 +177,14 @@ class _Asked:
         else:  # unreached: a bound, or diverged
             true = np.isinf(self.frame["high"].to_numpy())
         share = true.astype(float)
-        return Evidence(self.frame.assign(low=share, high=share), Region(1.0, 1.0), "share")
+        return Evidence(self.frame.assign(low=share, high=share), MOST_SEEDS, "share")
 
     def spread(self) -> Evidence:
         high, log = bound(self.check, "at_most")
         frame = self._only(self.check.get("values"))
         (_, top), *_ = pick(frame, self.check["over"], {"best_of": "all"}, 1)
         (_, bottom), *_ = pick(frame, self.check["over"], {"worst_of": "all"}, 1)
-        rows, lacking = compare(top, bottom, log=log and not self.ratios)
+        rows, lacking = compare(top, bottom, log=log and not self.ratios, step=self.step)
         self.missing += lacking
         return Evidence(rows, Region(-INF, high), "ratio" if log else "spread", log)
 
@@ -206,7 +218,7 @@ class _Asked:
         keys = [*settings_of(best), "seed"]
         rows = best.merge(among, on=keys, how="left", suffixes=("", "_"))
         true = ((rows["low"] == rows["low_"]) & np.isfinite(rows["low"])).to_numpy(float)
-        return Evidence(rows[keys].assign(low=true, high=true), Region(1.0, 1.0), "share")
+        return Evidence(rows[keys].assign(low=true, high=true), MOST_SEEDS, "share")
 
     # --- what they are made of ---
 
@@ -246,7 +258,8 @@ class _Asked:
         """Every left operand against every right one; the column `pair` tells them apart."""
         frames = []
         for (a, x), (b, y) in ((one, two) for one in left for two in right):
-            rows, lacking = compare(x, y, log=log, unpaired=listed(self.check.get("unpaired", ())))
+            unpaired = listed(self.check.get("unpaired", ()))
+            rows, lacking = compare(x, y, log=log, unpaired=unpaired, step=self.step, ceiling=self.ceiling)
             self.missing += [f"{what} for {b}" for what in lacking]
             rows["pair"] = (rows["pair"] + ": " if "pair" in rows else "") + f"{a}{word}{b}"
             frames.append(rows)

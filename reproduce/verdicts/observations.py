@@ -6,6 +6,7 @@ the ends `low` and `high` of what the number can be (`reproduce.report.intervals
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from itertools import product
 from pathlib import Path
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ENDS = ["low", "high"]
+COUNTED = ("rounds", "aggregations", "steps", "coordinates")
+"""Units of whole numbers."""
 NOT_SETTINGS = {"artifact", "value", "std", "censored", "censoring"}
 
 
@@ -59,7 +62,7 @@ def observed(raw: pd.DataFrame, labels: Iterable[str], metrics: Mapping[str, Met
 
 def settings_of(frame: pd.DataFrame) -> list[str]:
     """The columns that tell settings apart."""
-    return [c for c in frame.columns if c not in ("seed", *ENDS)]
+    return [c for c in frame.columns if c not in ("seed", "step", "tied", *ENDS)]
 
 
 def select(frame: pd.DataFrame, where: Mapping[str, Any]) -> tuple[pd.DataFrame, list[str]]:
@@ -121,12 +124,20 @@ def average(rows: pd.DataFrame, keys: list[str], log: bool) -> pd.DataFrame:
 
 
 def compare(
-    left: pd.DataFrame, right: pd.DataFrame, *, log: bool = False, unpaired: Iterable[str] = ()
+    left: pd.DataFrame,
+    right: pd.DataFrame,
+    *,
+    log: bool = False,
+    unpaired: Iterable[str] = (),
+    step: float = 0.0,
+    ceiling: float = math.nan,
 ) -> tuple[pd.DataFrame, list[str]]:
     """left - right (or the difference of the logarithms) per setting and seed, and what is missing for it: partners,
     and numbers above zero, without which a ratio says nothing.
 
-    Rows pair on the seed and on all setting columns but `unpaired`; of those the left ones are kept.
+    Rows pair on the seed and on all setting columns but `unpaired`; of those the left ones are kept. step: what the
+    numbers are multiples of, which says how much a step changes a logarithm. ceiling: what they cannot exceed; rows
+    where both reach it are `tied`.
     """
     settings = settings_of(left)
     keys = [c for c in settings if c not in set(unpaired)]
@@ -138,18 +149,29 @@ def compare(
     alone = [u for u in dict.fromkeys(map(tuple, left[settings].to_numpy())) if u not in partners]
     missing = [f"a partner of {name_unit(settings, u, set(settings))}" for u in alone]
     a, b = both[ENDS].to_numpy(float), both[["low_", "high_"]].to_numpy(float)
-    unknown = np.zeros(len(both), bool)
+    unknown, numbers = np.zeros(len(both), bool), np.stack([a[:, 0], b[:, 0]])
     with np.errstate(divide="ignore", invalid="ignore"):
         if log:
             unknown = ((np.isfinite(a) & (a <= 0)) | (np.isfinite(b) & (b <= 0))).any(axis=1)
             a, b = (np.where(x > 0, np.log(np.where(x > 0, x, 1.0)), -np.inf) for x in (a, b))
         low, high = a[:, 0] - b[:, 1], a[:, 1] - b[:, 0]
-    result = both[[*settings, "seed"]].copy()
+        steps = np.nan_to_num(np.log1p(step / numbers.min(axis=0)), posinf=0.0, neginf=0.0) if log else 0.0
+    result = both[[*settings, "seed"]].assign(step=steps, tied=(numbers == ceiling).all(axis=0))
     result["low"] = np.where(np.isnan(low) | unknown, -np.inf, low)
     result["high"] = np.where(np.isnan(high) | unknown, np.inf, high)
     without = dict.fromkeys(map(tuple, both[unknown][settings].to_numpy()))
     missing += [f"numbers above zero for the ratio of {name_unit(settings, u, set(settings))}" for u in without]
     return result, missing
+
+
+def resolution(frame: pd.DataFrame, unit: str = "") -> float:
+    """What the numbers are multiples of: the smallest difference between two different ones; 0 if it is not known. What
+    is counted is whole."""
+    numbers = np.unique(frame[ENDS].to_numpy())
+    numbers = numbers[np.isfinite(numbers)]
+    gaps = np.diff(numbers)
+    gaps = gaps[gaps > 1e-9 * max(1.0, *np.abs(numbers))] if len(gaps) else gaps
+    return float(gaps.min()) if len(gaps) else float(unit in COUNTED)
 
 
 def unit_names(frame: pd.DataFrame) -> list[str]:

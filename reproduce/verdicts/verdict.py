@@ -12,13 +12,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from reproduce.report.intervals import INF, Judgement, Observation, Region, enough, judge
 from reproduce.verdicts.checks import Check, parts, quantifier
 from reproduce.verdicts.claims import Metric
 from reproduce.verdicts.forms import Evidence, evidence
-from reproduce.verdicts.observations import ENDS, NotRun, average
+from reproduce.verdicts.observations import ENDS, NotRun, average, resolution
 from reproduce.verdicts.scope import lacking
 
 if TYPE_CHECKING:
@@ -168,6 +166,7 @@ class _Unit:
     point: bool
     exact: bool
     step: float
+    share: bool = False
 
     @property
     def random(self) -> bool:
@@ -178,22 +177,34 @@ class _Unit:
         return self.at(LEVEL)
 
     def at(self, level: float) -> Judgement:
-        return judge(self.seeds, self.region, point=self.point, exact=self.exact, level=level, step=self.step)
+        return judge(
+            self.seeds,
+            self.region,
+            point=self.point,
+            exact=self.exact,
+            level=level,
+            step=self.step,
+            share=self.share,
+        )
 
     def enough(self, level: float) -> int | None:
-        return enough(self.seeds, self.region, level, self.step)
+        return enough(self.seeds, self.region, level, self.step, self.share)
 
 
 def _units(found: Evidence, rows: pd.DataFrame, exact: bool) -> list[_Unit]:
+    """The settings. Where both sides of a comparison reach their ceiling in every seed, no further seed says more."""
     steps: dict[str, float] = {}
-    if found.what != "share" and not found.log:  # shares are yes or no, and logarithms of whole numbers on no grid
+    if found.log and "step" in rows:
+        steps = {str(name): float(step) for name, step in rows.groupby("unit")["step"].max().items()}
+    elif not found.log:
         for _, group in (rows if "metric" in rows else rows.assign(metric="")).groupby("metric", sort=False):
-            steps |= dict.fromkeys(group["unit"].unique(), _step(group))
+            steps |= dict.fromkeys(group["unit"].unique(), resolution(group, found.unit))
     units = []
     for name, mine in rows.groupby("unit", sort=False):
-        point = not (mine["seed"] != -1).any()
+        point, tied = not (mine["seed"] != -1).any(), "tied" in mine and bool(mine["tied"].eq(True).all())
         ends = list(mine[ENDS].itertuples(index=False, name=None))
-        units.append(_Unit(str(name), ends, found.region, point, exact, steps.get(str(name), 0.0)))
+        step, share = steps.get(str(name), 0.0), found.what == "share"
+        units.append(_Unit(str(name), ends, found.region, point, exact or tied, step, share))
     return units
 
 
@@ -290,15 +301,6 @@ def _measured(u: _Unit, found: Evidence, name: str) -> Measured:
 
 def _exp(value: float) -> float:
     return math.exp(value) if value < 700 else INF
-
-
-def _step(rows: pd.DataFrame) -> float:
-    """The smallest difference between two different numbers: their resolution; 0 if all are equal."""
-    numbers = np.unique(rows[ENDS].to_numpy())
-    numbers = numbers[np.isfinite(numbers)]
-    gaps = np.diff(numbers)
-    gaps = gaps[gaps > 1e-9 * max(1.0, *np.abs(numbers))] if len(gaps) else gaps
-    return float(gaps.min()) if len(gaps) else 0.0
 
 
 def _holm(units: Sequence[_Unit], side: str, level: float) -> list[_Unit]:
