@@ -213,7 +213,7 @@ def _alike(seeds: Sequence[Observation], region: Region) -> bool:
 
 def _many(n: int, level: float) -> bool:
     """Are seeds that all lie on one side enough to decide by their number? They are asked after the t-interval, so the
-    sign test is made at half the error: seven seeds at 95 %. With normal noise both together err in 5.1 % of the cases."""
+    sign test is made at half the error: seven seeds at 95 %. With normal noise both err in 5.1 % of the cases."""
     return _rank((1 + level) / 2, n) > 0
 
 
