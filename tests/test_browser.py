@@ -103,8 +103,8 @@ def test_filters_show_what_they_name_and_nothing_else(browser: Any, board: list[
     assert len(visible(browser, "article")) == len({v.artifact for v in board if v.verdict == "contradicted"})
     choose(browser, **{"class": "quadratics"})
     assert len(visible(browser, CLAIMS)) == sum(v.rests_on == "quadratics" for v in board)
-    choose(browser, paper="fiarse", verdict="inconclusive")
-    wanted = [v for v in board if v.artifact.startswith("fiarse/") and v.verdict == "inconclusive"]
+    choose(browser, paper="fiarse", verdict="undecided")
+    wanted = [v for v in board if v.artifact.startswith("fiarse/") and v.verdict == "undecided"]
     assert len(visible(browser, CLAIMS)) == len(wanted)
     assert visible(browser, "section.paper") == ["fiarse"]
     shown = "[...document.querySelectorAll('.contents [data-of]')].filter(e => e.checkVisibility())"

@@ -238,8 +238,8 @@ def test_the_short_list_says_why_a_clear_interval_decides_nothing(monkeypatch: p
     number = Measured("lead", "percent", "", 2.0, 1.0, 3.0, (1.5, math.inf), False, False, 3)
     open_ = {"measured": number, "rests_on": "quadratics"}
     board = [
-        claim("fedacs/a", "inconclusive", **open_, open_because="incomplete, lacks dataset svhn"),
-        claim("fedacs/b", "inconclusive", **open_),
+        claim("fedacs/a", "undecided", **open_, open_because="incomplete, lacks dataset svhn"),
+        claim("fedacs/b", "undecided", **open_),
     ]
     monkeypatch.setattr("reproduce.verdicts.scoreboard.scoreboard", lambda scale: board)
     assert main(["verify", "smoke"]) == 0

@@ -74,17 +74,17 @@ def test_what_has_its_runs_waits_for_seeds_at_most(
     found = needs.needs("reduced", ALL)
     assert {n.verdict for n in found} <= set(needs.OPEN)
     assert not jobs(found, "defedavg/defedavg-t1-iid-order-n10")
-    inconclusive = [n for n in found if n.verdict == "inconclusive"]
-    assert inconclusive
-    waiting = [results.standing(j) for n in inconclusive for j in n.jobs]
+    undecided = [n for n in found if n.verdict == "undecided"]
+    assert undecided
+    waiting = [results.standing(j) for n in undecided for j in n.jobs]
     assert all(set(s.seeds) < set(s.wanted) for s in waiting), "all runs are there, or lack seeds alone"
     command._print_claims("reduced", ALL, as_json=False)
     said = capsys.readouterr().out.partition("WANTED")[2]
     lines = {line.split()[0]: line.split()[1:4] for line in said.splitlines() if "/" in line.split(" ")[0]}
     assert lines == {
-        n.claim: [str(n.prospect.now), f"~{n.prospect.seeds}", n.prospect.verdict] for n in inconclusive if n.prospect
+        n.claim: [str(n.prospect.now), f"~{n.prospect.seeds}", n.prospect.verdict] for n in undecided if n.prospect
     }
-    several = next(n for n in inconclusive if n.prospect and len(n.done) > 1)
+    several = next(n for n in undecided if n.prospect and len(n.done) > 1)
     assert several.prospect
     seeds = several.prospect.seeds
     anew = sum(costs.cost(j).seconds / len(j.panel.seeds) * seeds for j in several.done)

@@ -185,7 +185,10 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
         said.split(":")[0] + ": lead 4 points",
     ]
     assert "12 of 15 figures and tables, 3 with numbers" in found.texts["span"]
-    assert "On stand-in data: 1 reproduced, 0 contradicted, 0 depends, 0 inconclusive." in found.texts["p"]
+    assert (
+        "On stand-in data: 1 reproduced, 0 supported where run, 0 contradicted, 0 depends, 0 undecided."
+        in found.texts["p"]
+    )
     ids = [value for _, name, value in found.attributes if name == "id"]
     assert len(ids) == len(set(ids))
     links = found.values("a", "href")

@@ -1,4 +1,4 @@
-"""How many seeds would decide what is inconclusive: as many as do, when they come with the same means and spreads."""
+"""How many seeds would decide what is undecided: as many as do, when they come with the same means and spreads."""
 
 from __future__ import annotations
 
@@ -93,26 +93,29 @@ def test_the_verdict_is_the_one_that_was_in_prospect_and_not_earlier(
     if name == "mean":  # seeds differ alike in all settings, so that the spread of their mean is known
         leads = [(mean, leads[0][1]) for mean, _ in leads]
     now = outcome(path, leads, 3, check)
-    if now.verdict != "inconclusive":
+    if now.verdict != "undecided":
         assert now.prospect is None
     elif now.prospect:
         assert now.prospect.now == 3
         assert outcome(path, leads, now.prospect.seeds, check).verdict == now.prospect.verdict
         if now.prospect.seeds > 4:
-            assert outcome(path, leads, now.prospect.seeds - 1, check).verdict == "inconclusive"
+            assert outcome(path, leads, now.prospect.seeds - 1, check).verdict == "undecided"
     else:
-        assert outcome(path, leads, MOST, check).verdict == "inconclusive"
+        assert outcome(path, leads, MOST, check).verdict == "undecided"
 
 
-def test_what_is_incomplete_can_only_be_contradicted(tmp_path: Path) -> None:
+def test_what_is_incomplete_can_be_supported_or_contradicted(tmp_path: Path) -> None:
     check = {"metric": "acc", "better": "a", "than": ["b"], "for": {"setting": [0, 1, 2]}}
-    for leads, seeds in (([(1.0, 1.0), (1.0, 1.0)], None), ([(1.0, 1.0), (-1.0, 1.0)], 9)):
+    for leads, prospect in (
+        ([(1.0, 1.0), (1.0, 1.0)], Prospect("supported where run", 7, 3)),
+        ([(1.0, 1.0), (-1.0, 1.0)], Prospect("contradicted", 9, 3)),
+    ):
         found = outcome(tmp_path, leads, 3, check)
         assert "incomplete" in found.reason
-        assert found.prospect == (Prospect("contradicted", seeds, 3) if seeds else None)
+        assert found.prospect == prospect
         whole = outcome(tmp_path, [*leads, (9.0, 1.0)], 3, check)
         assert whole.prospect
-        assert whole.prospect.verdict == ("contradicted" if seeds else "reproduced")
+        assert whole.prospect.verdict == prospect.verdict.replace("supported where run", "reproduced")
 
 
 def test_the_seeds_there_are_those_of_the_setting_that_wants_more(tmp_path: Path) -> None:
@@ -120,14 +123,16 @@ def test_the_seeds_there_are_those_of_the_setting_that_wants_more(tmp_path: Path
     file = tmp_path / "cells.csv"
     file.write_text("\n".join(["setting,algorithm,seed,metric,value", *lines]))
     found = evaluate({"metric": "acc", "is": "> 0"}, read_cells(file, (), METRICS), METRICS)
-    assert (found.verdict, found.prospect) == ("inconclusive", Prospect("reproduced", 7, 3))
+    assert (found.verdict, found.prospect) == ("undecided", Prospect("reproduced", 7, 3))
 
 
 def test_a_part_without_runs_and_several_readings_leave_it_open(tmp_path: Path) -> None:
     lead, gone = {"better": "a", "than": ["b"]}, {"better": "c", "than": ["b"]}
-    assert outcome(tmp_path, [(1.0, 1.0)], 3, {"all_of": [lead, gone]}).prospect is None
+    assert outcome(tmp_path, [(1.0, 1.0)], 3, {"all_of": [lead, gone]}).prospect == Prospect(
+        "supported where run", 7, 3
+    )
     wrong = outcome(tmp_path, [(-1.0, 1.0)], 3, {"all_of": [lead, gone]})
-    assert (wrong.verdict, wrong.prospect and wrong.prospect.verdict) == ("inconclusive", "contradicted")
+    assert (wrong.verdict, wrong.prospect and wrong.prospect.verdict) == ("undecided", "contradicted")
     one = outcome(tmp_path, [(1.0, 1.0)], 3, lead)
     none = outcome(tmp_path, [(1.0, 1.0)], 3, gone)
     assert under_readings("the rate", {"printed": one, "other": none}).prospect == one.prospect

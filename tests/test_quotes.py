@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import ttest_ind
 
 from reproduce.errors import UserError
-from reproduce.findings.quotes import Cells, common, lead, multiples, off, rmse, unlike, verdict
+from reproduce.findings.quotes import Cells, beside, lead, verdict
 from reproduce.verdicts.claims import load_claims
 from reproduce.verdicts.scoreboard import scoreboard
 
@@ -29,24 +29,20 @@ def table(values: dict[int, np.ndarray]) -> Cells:
     return Cells(pd.DataFrame(rows), "theirs")
 
 
-def test_cells_far_apart_and_cells_that_differ() -> None:
-    gaps = {k: OURS[k].mean() - THEIRS[k].mean() for k in OURS}
-    differ = {k for k in OURS if ttest_ind(OURS[k], THEIRS[k], equal_var=False).pvalue < 0.05}
-    ours, theirs = cells(OURS), table(THEIRS)
-    assert common(ours, theirs) == 5
-    assert float(rmse(ours, theirs, 9)) == pytest.approx(np.sqrt(np.mean(np.square(list(gaps.values())))))
-    for points in (0.0, 0.5, 2.0, 10.0):
-        far = {k for k in gaps if abs(gaps[k]) > points}
-        assert off(ours, theirs, points) == len(far)
-        assert unlike(ours, theirs, points) == len(far & differ)
-    assert 4 in differ
+def test_cells_beside_printed_ones_and_cells_that_differ() -> None:
+    p = {k: ttest_ind(OURS[k], THEIRS[k], equal_var=False).pvalue for k in OURS}
+    found = beside(cells(OURS), table(THEIRS)).set_index("setting")
+    for k in OURS:
+        assert found.loc[k, "gap"] == pytest.approx(OURS[k].mean() - THEIRS[k].mean())
+        assert found.loc[k, "p"] == pytest.approx(p[k])
+    assert len(found) == 5
+    assert p[4] < 0.05
 
 
 def test_a_cell_without_spread_is_not_judged() -> None:
-    theirs = table(THEIRS)
-    unknown = Cells(theirs.rows.assign(std=""), "theirs")
-    assert unlike(cells(OURS), unknown) == 0
-    assert off(cells(OURS), unknown, 2) == off(cells(OURS), theirs, 2) > 0
+    found = beside(cells(OURS), Cells(table(THEIRS).rows.assign(std=""), "theirs"))
+    assert found["p"].isna().all()
+    assert found["gap"].notna().all()
 
 
 def test_a_lead_over_or_of_a_missed_target_has_one_end() -> None:
@@ -98,12 +94,6 @@ def test_a_target_missed_in_a_seed_that_the_other_lacks_bounds_no_lead() -> None
     assert lead(Cells(many, "times"), few) == lead(Cells(many[:3], "times"), few)
     with pytest.raises(UserError, match="two seeds that both have"):
         lead(Cells(rows([1, 2, 3], first=2), "times"), few)
-
-
-def test_values_on_a_lattice() -> None:
-    values = Cells(pd.DataFrame({"value": [68.88, 60.24, 60.25, 0.0, 77.039]}), "ours")
-    assert multiples(values, 0.04) == 3
-    assert multiples(values, 0.01) == 4
 
 
 def test_a_verdict_is_that_of_the_scoreboard(monkeypatch: pytest.MonkeyPatch) -> None:

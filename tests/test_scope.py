@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-import yaml
 from runs import sealed
 
 from reproduce.errors import UserError
@@ -69,7 +69,7 @@ def test_one_block_of_the_table_is_not_every_block(tmp_path: Path) -> None:
     one = frame[(frame["dataset"] == "mnist") & (frame["label_overlap"] == 0) & (frame["dirichlet_alpha"] == 0.3)]
     one = one[(one["transition"] == "first") & (one["algorithm"] == "fedavg")]
     block = judged(tmp_path / "one", "dynamic_init", "paper", table3=one)["t3_beats_previous_everywhere"]
-    assert (block.verdict, block.covers) == ("inconclusive", "1 of the paper's 96 settings")
+    assert (block.verdict, block.covers) == ("undecided", "1 of the paper's 96 settings")
     assert "incomplete, lacks dataset fashion_mnist, dataset svhn" in block.reason
     assert block.open_because.startswith("incomplete, lacks dataset fashion_mnist, dataset svhn")
     assert whole.open_because == ""
@@ -93,7 +93,7 @@ def test_what_the_scale_declares_and_did_not_run_is_missing(tmp_path: Path) -> N
     assert both.covers == "0 of the paper's 96 settings, 96 in their place"
     half = frame[frame["dataset"] != "fashion_mnist"]
     one = judged(tmp_path / "b", "dynamic_init", "reduced", table3=half)["t3_beats_previous_everywhere"]
-    assert one.verdict == "inconclusive"
+    assert one.verdict == "supported where run"
     assert "lacks dataset fashion_mnist" in one.reason
 
 
@@ -174,10 +174,10 @@ def test_the_headline_counts_coverage_first_and_training_only() -> None:
     assert headline([Tally("toy", 20, 2, 1)], board) == [
         "2 of the papers' 20 tables and figures are part of this package; 1 have numbers at this scale.",
         "4 of 5 claims are judged.",
-        "On the paper's data: 1 reproduced, 0 contradicted, 0 depends, 0 inconclusive.",
-        "On stand-in data: 0 reproduced, 1 contradicted, 0 depends, 0 inconclusive.",
+        "On the paper's data: 1 reproduced, 0 supported where run, 0 contradicted, 0 depends, 0 undecided.",
+        "On stand-in data: 0 reproduced, 0 supported where run, 1 contradicted, 0 depends, 0 undecided.",
     ]
-    assert by_ground(board)[0] == ("the paper's data", "1", "1", "0", "0", "0")
+    assert by_ground(board)[0] == ("the paper's data", "1", "1", "0", "0", "0", "0")
     assert [row[0] for row in by_ground(board)] == list(reversed(GROUNDS))
 
 
@@ -201,16 +201,20 @@ def test_readings_that_disagree_make_a_verdict_depend() -> None:
     assert both.reason == said
     assert under_readings("the rate", {"printed": good, "fitting": good}).verdict == "reproduced"
     assert under_readings("the rate", {"printed": idle, "fitting": good}).verdict == "reproduced"
+    partly = Outcome("supported where run", 2.0)
+    found = under_readings("the rate", {"printed": good, "fitting": partly})
+    assert (found.verdict, found.effect) == ("supported where run", 2.0)
+    assert under_readings("the rate", {"printed": bad, "fitting": partly}).verdict == "depends"
     assert under_readings("the rate", {"printed": idle, "fitting": idle}).verdict == "not run"
 
 
 @pytest.mark.parametrize("other", ["reproduced", "contradicted"])
 def test_an_open_reading_leaves_the_claim_open(other: str) -> None:
     """No reading says the opposite of another, so nothing turns on them."""
-    clear, undecided = Outcome(other, 1.0, reason="clear"), Outcome("inconclusive", 0.1, reason="wide")
+    clear, undecided = Outcome(other, 1.0, reason="clear"), Outcome("undecided", 0.1, reason="wide")
     for readings in ({"a": clear, "b": undecided}, {"b": undecided, "a": clear}):
         found = under_readings("the rate", readings)
-        assert (found.verdict, found.effect) == ("inconclusive", 0.1)
+        assert (found.verdict, found.effect) == ("undecided", 0.1)
         assert "clear" in found.reason
         assert "wide" in found.reason
 
@@ -249,7 +253,7 @@ TOY: dict[str, Any] = {
 
 def load(path: Path, **change: Any) -> ClaimsFile:
     file = path / "claims.yaml"
-    file.write_text(yaml.safe_dump({**TOY, "claims": [{**TOY["claims"][0], **change}]}))
+    file.write_text(json.dumps({**TOY, "claims": [{**TOY["claims"][0], **change}]}))
     return load_claims(file)
 
 

@@ -40,16 +40,14 @@ def test_how_many_settings_are_shown_is_a_partial_conjunction(seed: int, tmp_pat
     check = {"better": "a", "than": ["b"]}
     found = {}
     for k in range(1, n + 1):
-        expected = "reproduced" if shown(inside, k) else "contradicted" if shown(outside, n - k + 1) else "inconclusive"
+        expected = "reproduced" if shown(inside, k) else "contradicted" if shown(outside, n - k + 1) else "undecided"
         for quantifier in ({"fraction": k / n}, {"count": [k, n]}):
             found[k] = verdict(frame, **check, quantifier=quantifier)
             assert found[k] == expected
     assert [verdict(frame, **check, quantifier=q) for q in ("all", "any")] == [found[n], found[1]]
 
 
-@pytest.mark.parametrize(
-    ("side", "every", "one"), [(1, "reproduced", "inconclusive"), (-1, "inconclusive", "contradicted")]
-)
+@pytest.mark.parametrize(("side", "every", "one"), [(1, "reproduced", "undecided"), (-1, "undecided", "contradicted")])
 def test_eight_settings_that_none_is_sure_of(side: int, every: str, one: str, tmp_path: Path) -> None:
     """One-sided p = 0.02 in each: alone enough, among eight not. All of them and one of them are `all` and `any`."""
     seeds = np.array([-1.0, 0.0, 1.0])
@@ -59,8 +57,8 @@ def test_eight_settings_that_none_is_sure_of(side: int, every: str, one: str, tm
     frame = cells(tmp_path, *lines, columns="n,algorithm,seed,metric,value")
     check = {"better": "a", "than": ["b"]}
     for quantifier, expected in (
-        ("all", every), ({"fraction": 0.95}, every), ({"count": [8, 8]}, every), ({"count": [4, 8]}, "inconclusive"),
-        ("any", one), ({"count": [1, 8]}, one), ({"count": [2, 4]}, "inconclusive"),
+        ("all", every), ({"fraction": 0.95}, every), ({"count": [8, 8]}, every), ({"count": [4, 8]}, "undecided"),
+        ("any", one), ({"count": [1, 8]}, one), ({"count": [2, 4]}, "undecided"),
     ):  # fmt: skip
         assert verdict(frame, **check, quantifier=quantifier) == expected, quantifier
 
@@ -114,7 +112,7 @@ def test_a_statistic_uses_seeds_that_have_every_setting(tmp_path: Path) -> None:
     frame = four_settings(tmp_path, 5, 3)
     frame = frame[~((frame["n"] == "1") & (frame["seed"] > 0))]
     result = outcome(frame, better="a", than=["b"], quantifier="mean")
-    assert (result.verdict, result.n) == ("inconclusive", 1)
+    assert (result.verdict, result.n) == ("undecided", 1)
 
 
 def test_parts_inherit_and_the_worst_one_decides(tmp_path: Path) -> None:
@@ -123,8 +121,10 @@ def test_parts_inherit_and_the_worst_one_decides(tmp_path: Path) -> None:
     one, two, three, four = ({"for": {"algorithm": [name]}, "is": "> 6"} for name in "abcd")
     assert verdict(frame, all_of=[one]) == "reproduced"
     assert verdict(frame, all_of=[one, two]) == "contradicted"
-    assert verdict(frame, all_of=[one, three]) == "inconclusive"
-    assert verdict(frame, all_of=[one, four]) == "inconclusive"
+    assert verdict(frame, all_of=[one, three]) == "undecided"
+    assert verdict(frame, all_of=[one, four]) == "supported where run"
+    assert verdict(frame, all_of=[two, four]) == "contradicted"
+    assert verdict(frame, all_of=[three, four]) == "undecided"
     assert verdict(frame, all_of=[four, four]) == "not run"
     assert verdict(frame, is_="> 6", all_of=[{"for": good["where"]}]) == "reproduced"
     assert verdict(frame, is_="> 6", all_of=[{"for": bad["where"]}]) == "contradicted"

@@ -15,6 +15,7 @@ METRICS = {
     "acc": Metric("acc", "points", "higher", ""),
     "loss": Metric("loss", "loss", "lower", ""),
     "rounds": Metric("rounds", "rounds", "lower", ""),
+    "share": Metric("share", "percent", "higher", ""),
     "skew": Metric("skew", "skewness", "none", ""),
 }
 

@@ -1,10 +1,10 @@
 """Show what the tables and figures of a scale cost, what their results are worth and what cannot run here.
 
 A line an artifact, or with `--jobs` a line a job, under the name that `train` takes. Artifacts may share jobs: those
-count with each, and once in the total. With `--claims` a line for each claim without a verdict, or with an inconclusive
-one, the cheapest first: the jobs without results that it reads and their time, what all lines so far take together, and
-the data sets that it would need besides. Below, the inconclusive claims that more seeds would decide if means and
-spreads stayed as they are, and what the seeds that are missing take: a guess where there are few.
+count with each, and once in the total. With `--claims` a line for each claim that is not run, undecided or supported
+where run, the cheapest first: the jobs without results that it reads and their time, what all lines so far take
+together, and the data sets that it would need besides. Below, the undecided claims that more seeds would decide if
+means and spreads stayed as they are, and what the seeds that are missing take: a guess where there are few.
 
 Times are estimates for one core of this machine, measured when `plan` is first used (some seconds) and kept in the
 store; the last line says where they come from. Where runs may end at a target they are bounds (≤). A job whose data set
@@ -119,7 +119,8 @@ def _print_claims(scale: str, wanted: Collection[str], as_json: bool) -> None:
     runs = sum(bool(n.jobs and not n.lacking) for n in found)
     data = sum(bool(n.lacking) for n in found)
     there = [n.verdict for n in found if not (n.jobs or n.lacking)]
-    seeds, rest = there.count("inconclusive"), there.count("not run")
+    seeds = there.count("undecided")
+    rest = len(there) - seeds
     says = [f"{len(found)} open claims meant for {scale} scale: {runs} wait for runs alone, {data} for data sets too"]
     says += [f"{seeds} have all their runs (more seeds would narrow their intervals)"] if seeds else []
     says += [f"{rest} need what no declared run gives"] if rest else []

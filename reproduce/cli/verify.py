@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 NAME = "verify"
 COLOURS: Mapping[str, str] = {
-    "contradicted": "red", "depends": "magenta", "inconclusive": "yellow", "reproduced": "green", "not run": "grey",
+    "contradicted": "red", "depends": "magenta", "undecided": "yellow", "supported where run": "green",
+    "reproduced": "green", "not run": "grey",
 }  # fmt: skip
 """Verdicts in the order in which they are printed."""
 
@@ -81,7 +82,7 @@ def entry(v: Verdict, whole: bool) -> list[str]:
     from reproduce.verdicts import words
 
     names = {a.id: a.names for a in artifacts()}.get(v.artifact, {})
-    lines = [f"  {paint(v.id, 'bold')} ({v.rests_on})"]
+    lines = [f"  {paint(v.id, 'bold')} ({'; '.join(filter(None, [v.rests_on, words.basis(v)]))})"]
     texts = []
     if v.measured:
         setting = f"{words.named(v.measured.setting, names)}: " if v.measured.setting else ""

@@ -33,6 +33,7 @@ FINDING = "<!--finding-->"
 def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
     """Page -> what it should hold; and why others cannot be written, whose templates ask for what is not there."""
     from reproduce.verdicts import markdown, scoreboard
+    from reproduce.verdicts.claims import claims_files
 
     results = root / "results"
     boards = {scale: scoreboard.scoreboard(scale, results) for scale in ("paper", "reduced")}
@@ -52,6 +53,7 @@ def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
             found[root / "README.md"] = _between(root / "README.md", blocks)
         else:
             found[root / "docs/findings" / template.name] = text
+    found[root / "docs/claims.md"] = _between(root / "docs/claims.md", {"cells": markdown.demands(claims_files())})
     for paper in PAPERS:
         page = root / f"docs/papers/{paper}.md"
         found[page] = _between(page, {f"settings {s}": settings_table(paper, s) for s in ("paper", "reduced")})
@@ -99,22 +101,17 @@ def sentences(root: Path = Path()) -> dict[str, list[str]]:
 
 def claims_table(boards: Mapping[str, Sequence[Verdict]]) -> str:
     """Markdown: how many claims are judged at each scale, by what their verdicts rest on."""
+    from reproduce.verdicts.markdown import table
     from reproduce.verdicts.scoreboard import by_ground
-    from reproduce.verdicts.verdict import VERDICTS
+    from reproduce.verdicts.verdict import JUDGED
 
-    judged = [v for v in VERDICTS if v != "not run"]
-    lines = [
-        f"| verdicts rest on | {' | '.join(f'{scale} scale: {v}' for scale in boards for v in judged)} |",
-        "| --- |" + " ---: |" * len(boards) * len(judged),
-    ]
-    for rows in zip(*(by_ground(board) for board in boards.values()), strict=True):
-        counts = [count for _, _, *counts in rows for count in counts]
-        lines.append(f"| {rows[0][0]} | {' | '.join(counts)} |")
+    head = ("verdicts rest on", *(f"{scale} scale: {v}" for scale in boards for v in JUDGED))
+    rows = zip(*(by_ground(board) for board in boards.values()), strict=True)
+    judged = [(ground[0][0], *(count for _, _, *counts in ground for count in counts)) for ground in rows]
     total = " and ".join(
-        f"{sum(v.verdict != 'not run' for v in board)} of {len(board)} at {scale} scale"
-        for scale, board in boards.items()
+        f"{sum(v.verdict in JUDGED for v in board)} of {len(board)} at {scale} scale" for scale, board in boards.items()
     )
-    return f"Claims of the papers that are judged: {total}.\n\n" + "\n".join(lines)
+    return "\n".join([f"Claims of the papers that are judged: {total}.", "", *table(head, judged, left=1)])
 
 
 def _between(page: Path, blocks: Mapping[str, str]) -> str:
@@ -146,20 +143,3 @@ def _filled(block: str, width: int) -> str:
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
     return space + words
-
-
-def literals(template: str) -> list[str]:
-    """Digits that a template has written out: those of names, references, links and settings ("λ = 0.3") aside."""
-    text = re.sub(r"\{[{%#].*?[}%#]\}|`[^`]*`|\]\([^)]*\)|<!--.*?-->", " ", template, flags=re.DOTALL)
-    for known in (_REFERENCE, _SETTING, _NAME):
-        text = re.sub(known, " ", text)
-    return re.findall(r"\S*\d\S*", text)
-
-
-_NUMBERS = r"[\d]+(\.\d+)*(\([a-d]\))?"
-_REFERENCE = (
-    rf"\b(Figs?|Tables?|Algorithms?|Sec|Section|Theorem|[Aa]pp|[Aa]ppendix|eqs?|c)\.?\s?\(?[A-Z]?\.?{_NUMBERS}"
-    rf"((,| and| to|-)\s?(Figs?\.\s|Tables?\s)?{_NUMBERS})*\)?|\(\d+\)"
-)
-_SETTING = rf"(λ|rate|mean K|K|V|n|ratio|alpha)( =| of)? {_NUMBERS}((,| and| to) {_NUMBERS})*"
-_NAME = r"\b(a9a|CIFAR-100?|CINIC-10|VGG-19|ResNet-18|DP[12]|95 %|arXiv [\d.]+|c\d\d)(?=\W|$)"

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.errors import UserError, unknown
 from reproduce.papers import artifacts
-from reproduce.papers.coverage import total
 from reproduce.store import reading
 
 if TYPE_CHECKING:
@@ -192,49 +191,21 @@ def share(a: Cells, b: Cells, digits: int = 2) -> str:
     return f"{bound}{a.seeds.mean() / b.seeds.mean():.{digits}f}"
 
 
-def rmse(ours: Cells, theirs: Cells, digits: int = 2) -> str:
-    """Root mean square of our mean over seeds minus the printed number, over all cells that both have."""
-    both = _both(ours, theirs)
-    return f"{((both['value_ours'] - both['value_theirs']) ** 2).mean() ** 0.5:.{digits}f}"
-
-
-def common(ours: Cells, theirs: Cells) -> int:
-    """How many cells both have."""
-    return len(_both(ours, theirs))
-
-
-def off(ours: Cells, theirs: Cells, points: float) -> int:
-    """How many cells that both have are more than so many points apart."""
-    both = _both(ours, theirs)
-    return int(((both["value_ours"] - both["value_theirs"]).abs() > points).sum())
-
-
-def unlike(ours: Cells, theirs: Cells, points: float = 0.0, printed_seeds: int = 3) -> int:
-    """How many of the cells that are more than `points` apart differ by Welch's test at 5 %, our standard deviation
-    over seeds against the printed one (of `printed_seeds` runs); cells without spread on both sides are left out."""
+def beside(ours: Cells, theirs: Cells) -> pd.DataFrame:
+    """The cells that both have: `gap` (our mean over seeds minus the printed number) and `p`, that of Welch's test with
+    our deviation over seeds and the printed one, of three runs; NaN without spread on both sides."""
+    import pandas as pd
     from scipy.stats import ttest_ind_from_stats
 
-    both = _both(ours, theirs)
-    both = both[(both["value_ours"] - both["value_theirs"]).abs() > points]
-    both = both[(both["spread_ours"] > 0) & (both["spread_theirs"] > 0)]
-    left, right = (
-        [both[f"{n}_{side}"].to_numpy(float) for n in ("value", "spread", "seeds")] for side in ("ours", "theirs")
-    )
-    right[2] = left[2] * 0 + printed_seeds
-    return int((ttest_ind_from_stats(*left, *right, equal_var=False).pvalue < 0.05).sum())
-
-
-def multiples(c: Cells, step: float) -> int:
-    """How many values are multiples of `step`: an accuracy of one run over so many images is one of 100 / images."""
-    parts = c.rows["value"] / step
-    return int(((parts - parts.round()).abs() < 1e-6).sum())
-
-
-def behind(c: Cells, over: str, digits: int = 1, **chosen: Any) -> str:
-    """How far the mean of `chosen` is at most from the best mean of its group; groups differ in all but `over`."""
-    by = [n for n in _setting(c) if n != over]
-    best = c.rows.groupby([*by, over])["value"].mean().groupby(by).max()
-    return f"{(best - c(**chosen).rows.groupby(by)['value'].mean()).max():.{digits}f}"
+    keys = [c for c in map(str, theirs.rows) if c in ours.rows and c not in ("seed", "value", "std", "artifact")]
+    left, right = (f.rows.assign(**{k: f.rows[k].map(_key) for k in keys}) for f in (ours, theirs))
+    means = left.groupby(keys)["value"].agg(ours="mean", deviation="std", seeds="count").reset_index()
+    printed_std = pd.to_numeric(right["std"], errors="coerce") if "std" in right else float("nan")
+    both = means.merge(right[[*keys, "value"]].assign(printed_std=printed_std), on=keys)
+    known = (both["deviation"] > 0) & (both["printed_std"] > 0)
+    one, two = both[["ours", "deviation", "seeds"]], both[["value", "printed_std"]].where(known).assign(seeds=3)
+    welch = ttest_ind_from_stats(*one.to_numpy(float).T, *two.to_numpy(float).T, equal_var=False)
+    return both.assign(gap=both["ours"] - both["value"], p=welch.pvalue)
 
 
 def apart(a: Cells, b: Cells, digits: int = 1) -> str:
@@ -287,18 +258,6 @@ def _setting(c: Cells) -> list[str]:
     return [n for n in c.rows.columns if n not in ("value", "seed", "std", "censored", "text")]
 
 
-def _both(ours: Cells, theirs: Cells) -> pd.DataFrame:
-    """The cells that both have: value, sample deviation `spread` and number of `seeds`, _ours and _theirs."""
-    import pandas as pd
-
-    keys = [c for c in theirs.rows.columns if c in ours.rows.columns and c not in ("seed", "value", "std", "artifact")]
-    left, right = (f.rows.assign(**{k: f.rows[k].map(_key) for k in keys}) for f in (ours, theirs))
-    means = left.groupby(keys)["value"].agg(value="mean", spread="std", seeds="count").reset_index()
-    printed_std = pd.to_numeric(right["std"], errors="coerce") if "std" in right else float("nan")
-    right = right[[*keys, "value"]].assign(spread=printed_std, seeds=0)
-    return means.merge(right, on=keys, suffixes=("_ours", "_theirs"))
-
-
 def _read(file: Path) -> Cells:
     import pandas as pd
 
@@ -323,7 +282,7 @@ def _key(value: Any) -> Any:
 
 
 FUNCTIONS = (
-    *(cells, printed, lead, share, rmse, common, off, unlike, multiples, behind, apart, panel, minutes, total, verdict),
-    *(played, outcome, outcomes, told, leaders),
+    *(cells, printed, played, lead, share, beside, apart, panel, minutes, verdict),
+    *(outcome, outcomes, told, leaders),
 )
 """What templates can call."""

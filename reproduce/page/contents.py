@@ -65,7 +65,7 @@ class Judged:
         if self.plot and not re.match(r"depends on|under |\d+ parts", reason):  # the number is shown by itself
             reason = reason.rpartition("; ")[0]
         own = {"holds": "Holds on the numbers that the paper prints.", "fails": "Fails on the paper's own numbers."}
-        evidence = words.named("; ".join(filter(None, [v.covers, reason])), self.names)
+        evidence = words.named("; ".join(filter(None, [words.basis(v), v.covers, reason])), self.names)
         return [s for s in (evidence, own.get(v.paper_numbers, ""), words.named(v.note, self.names)) if s]
 
     def _said(self, m: Measured) -> str:

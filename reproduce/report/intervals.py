@@ -3,7 +3,8 @@
 An observation is an interval [low, high] of one number per seed: a plain value has low = high, a censored one has an
 end at infinity, and a diverged run is infinitely bad. A region is where the number must lie if the claim is true. The
 t-interval of the mean over seeds decides: inside the region (for), outside (against), or neither (open). Where there is
-no t-interval, because a run diverged or the seeds show no spread, the interval of the median does.
+no t-interval, because a run diverged or the seeds show no spread, the interval of the median does; and where all seeds
+lie on one side, enough of them decide by their number, whatever their spread: more evidence never weakens a verdict.
 """
 
 from __future__ import annotations
@@ -106,6 +107,16 @@ def median_interval(values: Sequence[float], level: float = 0.95) -> Observation
     return (ordered[rank - 1], ordered[-rank]) if rank else NO_INFORMATION
 
 
+def share_interval(values: Sequence[float], level: float = 0.95) -> Observation:
+    """The interval of Clopper and Pearson for a share, of answers yes (1) and no (0). It excludes one half where the
+    sign test rejects."""
+    from scipy.stats import beta
+
+    n, yes, tail = len(values), round(sum(values)), (1 - level) / 2
+    low = float(beta.ppf(tail, yes, n - yes + 1)) if yes else 0.0
+    return low, float(beta.ppf(1 - tail, yes + 1, n - yes)) if yes < n else 1.0
+
+
 def judge(
     seeds: Sequence[Observation],
     region: Region,
@@ -114,38 +125,55 @@ def judge(
     exact: bool = False,
     level: float = 0.95,
     step: float = 0.0,
+    share: bool = False,
 ) -> Judgement:
     """What the observations of one setting, one per seed, say about `region`.
 
     point: the number is the same for every seed (a closed form, a count): it decides without an interval.
     exact: the statement must hold for every seed by itself (an identity), so one seed can refute or support it.
-    level: confidence of the interval. step: what the numbers are multiples of; 0: unknown.
+    level: confidence of the interval. step: what the numbers are multiples of; 0: unknown. share: they are yes or no.
     """
     if not seeds:
         raise ValueError("a judgement needs at least one seed")
     n = 0 if point else len(seeds)
     if point or exact:
         return _seed_by_seed(seeds, region, n)
-    value, ends, why = (_centre(*seeds[0]), NO_INFORMATION, "one seed") if n == 1 else _interval(seeds, level, step)
-    if ends == NO_INFORMATION:
+    if n == 1:
+        value = _centre(*seeds[0])
+        return Judgement("open", value, None, None, _slack(region, value), None, None, n, "one seed")
+    if share:
+        answers = [low for low, _ in seeds]
+        value, (low, high), why = _mean(answers), share_interval(answers, level), ""
+    else:
+        value, (low, high), why = _interval(seeds, level, step)
+    says = _says(region, low, high)
+    if says == "open" and _alike(seeds, region) and _many(n, level) and not share:
+        value, (low, high) = _median(seeds, level)
+        says, why = _says(region, low, high), "all on one side, median"
+    if (low, high) == NO_INFORMATION:
         return Judgement("open", value, None, None, _slack(region, value), None, None, n, why)
-    says = "for" if region.contains(*ends) else "against" if region.excludes(*ends) else "open"
-    return Judgement(says, value, *ends, _slack(region, value), *region.slack_range(*ends), n, why)
+    worst, best = region.slack_range(low, high)
+    return Judgement(says, value, low, high, _slack(region, value), worst, best, n, why)
 
 
-def enough(seeds: Sequence[Observation], region: Region, level: float = 0.95, step: float = 0.0) -> int | None:
+def enough(
+    seeds: Sequence[Observation], region: Region, level: float = 0.95, step: float = 0.0, share: bool = False
+) -> int | None:
     """About how many seeds would decide: the fewest whose interval ends on one side of the region's end, if their mean
     and spread were those of `seeds`. Where diverged runs leave the median only and all seeds lie on one side, the
-    fewest that give it an interval. None for one seed, for a mean on the end, for bounds, and beyond `MOST`."""
+    fewest that give it an interval. None for one seed, for a mean on the end, for bounds, beyond `MOST`, and for shares
+    of seeds that do not agree."""
     values = [low for low, high in seeds if low == high and math.isfinite(low)]
     if len(values) < max(len(seeds), 2):
         diverged = len(seeds) > 1 and all(low == high for low, high in seeds)
-        alike = all(region.contains(*s) for s in seeds) or all(region.excludes(*s) for s in seeds)
-        return next(n for n in count(len(seeds) + 1) if _rank(level, n)) if diverged and alike else None
+        return next(n for n in count(len(seeds) + 1) if _rank(level, n)) if diverged and _alike(seeds, region) else None
     slack, spread = abs(region.slack(math.fsum(values) / len(values))), 0.0 if _agree(values) else stdev(values)
 
+    if share and spread:
+        return None
+
     def decides(n: int) -> bool:
-        if not spread and not step:
+        if not spread and (not step or _many(n, level)):
             return _rank(level, n) > 0
         return _quantile(level, n - 1) * (spread or step / math.sqrt(n)) / math.sqrt(n) < slack - EPS
 
@@ -163,11 +191,31 @@ def _interval(seeds: Sequence[Observation], level: float, step: float) -> tuple[
     if not bounded or (step == 0 and any(_agree(sides[k]) for k in bounded)):
         why = f"{diverged} of {len(seeds)} with a diverged run" if diverged else ""
         why = why or ("the seeds agree exactly" if bounded else "bounds only")
-        ends = [median_interval(side, level)[k] for k, side in enumerate(sides)]
         few = "" if _rank(level, len(seeds)) else f": no interval of {len(seeds)} seeds"
-        return _centre(*map(median, sides)), (ends[0], ends[1]), f"{why}{few or ', median'}"
+        return *_median(seeds, level), f"{why}{few or ', median'}"
     ends = [t_interval(side, level, step)[k] if k in bounded else (-INF, INF)[k] for k, side in enumerate(sides)]
     return _centre(*map(_mean, sides)), (ends[0], ends[1]), "" if len(bounded) == 2 else "bounds only"
+
+
+def _median(seeds: Sequence[Observation], level: float) -> tuple[float, Observation]:
+    sides = [[s[k] for s in seeds] for k in (0, 1)]
+    low, high = (median_interval(side, level)[k] for k, side in enumerate(sides))
+    return _centre(*map(median, sides)), (low, high)
+
+
+def _says(region: Region, low: float, high: float) -> str:
+    return "for" if region.contains(low, high) else "against" if region.excludes(low, high) else "open"
+
+
+def _alike(seeds: Sequence[Observation], region: Region) -> bool:
+    """Do all seeds, each by itself, fulfil the claim, or none of them?"""
+    return all(region.contains(*s) for s in seeds) or all(region.excludes(*s) for s in seeds)
+
+
+def _many(n: int, level: float) -> bool:
+    """Are seeds that all lie on one side enough to decide by their number? They are asked after the t-interval, so the
+    sign test is made at half the error: seven seeds at 95 %. With normal noise both err in 5.1 % of the cases."""
+    return _rank((1 + level) / 2, n) > 0
 
 
 def _agree(values: Sequence[float]) -> bool:

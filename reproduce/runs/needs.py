@@ -11,15 +11,15 @@ from reproduce.verdicts.claims import Claim, claims_files
 from reproduce.verdicts.scoreboard import reads, scoreboard
 from reproduce.verdicts.verdict import Prospect
 
-OPEN = ("not run", "inconclusive")
+OPEN = ("not run", "undecided", "supported where run")
 
 
 @dataclass(frozen=True)
 class Need:
-    """A claim without a verdict, or with an inconclusive one.
+    """A claim that is not run, undecided, or supported where run.
 
     jobs: those that it reads, that have no results, or too few seeds, and that can be trained here. lacking: the data
-    sets without which others cannot; the claim then stays incomplete, and can be contradicted but not reproduced.
+    sets without which others cannot; the claim then stays incomplete: supported where run, or contradicted.
     done: those that have results, if of too few seeds. prospect: what about how many seeds would make of it.
     """
 

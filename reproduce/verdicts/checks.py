@@ -8,19 +8,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from reproduce.errors import UserError, unknown
 from reproduce.report.intervals import INF, Region
 
+Check = Mapping[str, Any]
+
 COMMON = {
     *("metric", "for", "with", "mean_over", "sum_over", "unpaired", "direction", "quantifier", "exact", "strict"),
     *("gap", "ratio"),
 }
-
-
-FORMS: dict[str, tuple[set[str], set[str]]] = {  # form: (keys it needs, further keys it may have)
+FORMS: Mapping[str, tuple[set[str], set[str]]] = {  # form: (keys it needs, further keys it may have)
     "better": ({"than"}, {"over", "margin"}),
     "order": (set(), {"over", "margin"}),
     "equal": (set(), {"over", "within"}),
@@ -34,13 +33,8 @@ FORMS: dict[str, tuple[set[str], set[str]]] = {  # form: (keys it needs, further
 }
 
 
-OPERANDS = ("best_of", "worst_of", "mean_of")
-
-
 def canon(value: Any) -> str:
     """A setting value as text that is equal for equal values: 0.30, '0.3' and 0.3; True and 'true'."""
-    if isinstance(value, bool):
-        return str(value).lower()
     text = str(value).strip()
     if re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text):
         return f"{float(text):.12g}"
@@ -52,40 +46,7 @@ def listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-@dataclass(frozen=True)
-class Statement:
-    """What an `is` says about a number: that it lies in a region, is one of some values, was not reached, is absent."""
-
-    says: str
-    region: Region = field(default_factory=lambda: Region(1.0, 1.0))
-    values: tuple[float, ...] = ()
-
-
-def statement(raw: Any) -> Statement:
-    """Read an `is`: '>= 10', [low, high], {one_of: [...]}, unreached or absent."""
-    if raw in ("unreached", "absent"):
-        return Statement(raw)
-    if isinstance(raw, Mapping):
-        check_keys("is", raw, {"one_of"}, needed={"one_of"})
-        values = tuple(number("is: one_of", v) for v in listed(raw["one_of"]))
-        if not values:
-            raise UserError("is: one_of: name at least one number")
-        return Statement("one_of", values=values)
-    if isinstance(raw, list | tuple):
-        if len(raw) != 2:
-            raise UserError(f"is: {raw} needs two ends")
-        low, high = (number("is", end) for end in raw)
-        if low > high:
-            raise UserError(f"is: {raw} ends before it begins")
-        return Statement("region", Region(low, high))
-    match = re.fullmatch(r"(<=|>=|==|<|>)\s*(\S+)", str(raw))
-    if not match:
-        raise UserError(f"is: '{raw}' is not like '>= 10', [low, high], {{one_of: [...]}}, unreached or absent")
-    op, value = match[1], number("is", match[2])
-    return Statement("region", Region(-INF if op[0] == "<" else value, INF if op[0] == ">" else value, len(op) == 1))
-
-
-def form_of(check: Mapping[str, Any]) -> str:
+def form_of(check: Check) -> str:
     """The one key of a check that names its form."""
     forms = [form for form in FORMS if form in check]
     if len(forms) != 1:
@@ -93,15 +54,13 @@ def form_of(check: Mapping[str, Any]) -> str:
     return forms[0]
 
 
-def parts(check: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def parts(check: Check) -> list[Check]:
     """The checks inside an `all_of`, each with what it inherits; a plain check is its own only part."""
-    if "all_of" not in check:
-        return [check]
     shared = {k: v for k, v in check.items() if k != "all_of"}
-    return [merged(shared, part) for part in check["all_of"]]
+    return [merged(shared, part) for part in check["all_of"]] if "all_of" in check else [check]
 
 
-def merged(check: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+def merged(check: Check, change: Check) -> dict[str, Any]:
     """`check` with the keys of `change`; `for` is merged by column, and null takes a key or column away."""
     result = {**check, **change}
     if "for" in check and change.get("for") is not None:
@@ -111,32 +70,55 @@ def merged(check: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any
     return {k: v for k, v in result.items() if v is not None}
 
 
-def bound(check: Mapping[str, Any], key: str) -> tuple[float, bool]:
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def statement(raw: Any) -> Region | tuple[float, ...] | str:
+    """What an `is` says of a number: '>= 10' and [low, high] are regions, {one_of: [...]} the values that it may have;
+    `unreached` and `absent` stay words."""
+    if raw in ("unreached", "absent"):
+        return str(raw)
+    if isinstance(raw, Mapping):
+        check_keys("is", raw, {"one_of"}, needed={"one_of"})
+        return tuple(number("is: one_of", v) for v in listed(raw["one_of"]))
+    if isinstance(raw, list | tuple):
+        if len(raw) != 2:
+            raise UserError(f"is: {raw} needs two ends")
+        low, high = (number("is", end) for end in raw)
+        if low > high:
+            raise UserError(f"is: {raw} ends before it begins")
+        return Region(low, high)
+    match = re.fullmatch(r"(<=|>=|==|<|>)\s*(\S+)", str(raw))
+    if not match:
+        raise UserError(f"is: '{raw}' is not like '>= 10', [low, high], {{one_of: [...]}}, unreached or absent")
+    op, value = match[1], number("is", match[2])
+    return Region(-INF if op[0] == "<" else value, INF if op[0] == ">" else value, len(op) == 1)
+
+
+def bound(check: Check, key: str) -> tuple[float, bool]:
     """The number behind `margin`, `within` or `at_most`, and whether it is a ratio (then its logarithm is returned)."""
     value = check.get(key, 0.0)
-    if isinstance(value, Mapping):
-        check_keys(key, value, {"ratio"}, needed={"ratio"})
-        ratio = number(f"{key}: ratio", value["ratio"])
-        if ratio <= 0:
-            raise UserError(f"{key}: ratio: {ratio:g} is not above zero")
-        return math.log(ratio), True
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UserError(f"{key}: {value} is neither a number nor {{ratio: number}}")
-    return number(key, value), False
+    if not isinstance(value, Mapping):
+        return number(key, value), False
+    check_keys(key, value, {"ratio"}, needed={"ratio"})
+    ratio = number(f"{key}: ratio", value["ratio"])
+    if ratio <= 0:
+        raise UserError(f"{key}: ratio: {ratio:g} is not above zero")
+    return math.log(ratio), True
 
 
 def number(key: str, value: Any) -> float:
-    """A finite number, or infinity where that is meant as none; UserError for anything else."""
+    """A number, or infinity where that is meant as none."""
     try:
         found = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         found = math.nan
     if math.isnan(found):
-        raise UserError(f"{key}: {value!r} is not a number")
+        raise UserError(f"{key}: {value} is not a number")
     return found
 
 
-def quantifier(check: Mapping[str, Any]) -> tuple[str, float, float]:
+def quantifier(check: Check) -> tuple[str, float, float]:
     """(name, low, high) of the quantifier; low and high bound the fraction or the count."""
     raw = check.get("quantifier", "all")
     if isinstance(raw, str):
@@ -152,37 +134,37 @@ def quantifier(check: Mapping[str, Any]) -> tuple[str, float, float]:
     return name, ends[0], ends[1] if len(ends) == 2 else INF
 
 
-def uses(check: Mapping[str, Any], form: str) -> Iterator[tuple[str, str, list[Any]]]:
+# --- columns and their values -----------------------------------------------------------------------------------------
+
+
+def uses(check: Check, form: str) -> Iterator[tuple[str, str, list[Any]]]:
     """(key, column, values) wherever a check names a column, with the values of it that it names."""
     for column, values in check.get("for", {}).items():
         if isinstance(values, Mapping):
             check_keys(f"for: {column}", values, {"min", "max", "not"})
-            yield "for", column, []
-        else:
-            yield "for", column, listed(values)
-    for transform, keys in (("gap", {"over", "of", "minus"}), ("ratio", {"over", "of", "to"})):
+        yield "for", column, [] if isinstance(values, Mapping) else listed(values)
+    for transform, second in (("gap", "minus"), ("ratio", "to")):
         if transform in check:
-            check_keys(transform, check[transform], keys, needed=keys - {"over"})
-            column = check[transform].get("over", "algorithm")
-            for key in sorted(keys - {"over"}):
-                yield transform, column, operand_values(check[transform][key])
+            check_keys(transform, check[transform], {"over", "of", second}, needed=("of", second))
+            for key in ("of", second):
+                yield transform, check[transform].get("over", "algorithm"), operand_values(check[transform][key])
     over = check.get("over", "algorithm")
-    for key in ({form, "than"} if form in ("better", "order", "equal", "correlation", "best_at") else set()) & set(
-        check
-    ):
-        yield key, over, [v for item in listed(check[key]) for v in operand_values(item)]
+    for key in (form, "than") if form in ("better", "order", "equal", "correlation", "best_at") else ():
+        if key in check:
+            yield key, over, [v for item in listed(check[key]) for v in operand_values(item)]
     yield "over", over, listed(check.get("values", []))
     for key in ("mean_over", "sum_over", "unpaired", "per"):
         for column in listed(check.get(key, [])):
             yield key, column, []
 
 
-def named_values(check: Mapping[str, Any]) -> dict[str, list[str]]:
+def named_values(check: Check) -> dict[str, list[str]]:
     """The columns that a part of a check compares over, with the values that it names; [] for all of them."""
     found: dict[str, list[str]] = {}
     everything = set()
-    for key, column, values in uses(check, form_of(check)):
-        if key in ("for", "mean_over", "sum_over", "unpaired", "per") or (key == "over" and form_of(check) == "is"):
+    form = form_of(check)
+    for key, column, values in uses(check, form):
+        if key in ("for", "mean_over", "sum_over", "unpaired", "per") or (key == "over" and form == "is"):
             continue
         if key == "best_at" or (not values and key != "over"):
             everything.add(column)
@@ -193,7 +175,7 @@ def named_values(check: Mapping[str, Any]) -> dict[str, list[str]]:
 def operand_values(operand: Any) -> list[Any]:
     """The values that an operand names: a value, a list of them, or {best_of | worst_of | mean_of: list or all}."""
     if isinstance(operand, Mapping):
-        check_keys("operand", operand, set(OPERANDS))
+        check_keys("operand", operand, {"best_of", "worst_of", "mean_of"})
         (values,) = operand.values()
         return [] if values == "all" else listed(values)
     return listed(operand)

@@ -18,6 +18,7 @@ from reproduce.files import read_yaml
 from reproduce.verdicts.checks import (
     COMMON,
     FORMS,
+    Check,
     bound,
     canon,
     check_choice,
@@ -35,10 +36,8 @@ PRINTED = "printed"
 """The view of a claim on the paper's own printed numbers, beside the scales."""
 
 KINDS = ("ordering", "equivalence", "ratio", "threshold", "trend", "value")
-CLAIM_KEYS = {
-    *("id", "artifact", "statement", "where", "kind", "scales", "check", "at", "expected", "note", "printed"),
-    *("rests_on", "readings"),
-}
+NEEDED = {"id", "artifact", "statement", "where", "kind", "scales", "check"}
+OPTIONAL = {"at", "expected", "note", "printed", "rests_on", "readings"}
 
 
 @dataclass(frozen=True)
@@ -66,12 +65,13 @@ class Contents:
     points: tuple[str, ...]
     reduced: str
 
-    def lacking(self, columns: Iterable[str], metrics: Iterable[str]) -> list[str]:
-        """The setting columns and metrics that the cells should have and do not (metrics may be missing at a scale)."""
-        have, measured = set(columns), set(metrics)
-        return [f"column {c}" for c in (*self.columns, "algorithm", "metric", "value") if c not in have] + [
-            f"metric {m}" for m in self.metrics if m not in measured
-        ]
+
+@dataclass(frozen=True)
+class Readings:
+    """What the paper does not say (`about`), and scale -> name of an answer -> the check under it."""
+
+    about: str
+    checks: Mapping[str, Mapping[str, Check]]
 
 
 @dataclass(frozen=True)
@@ -89,20 +89,12 @@ class Claim:
     where: str
     kind: str
     scales: tuple[str, ...]
-    checks: Mapping[str, Mapping[str, Any]]
+    checks: Mapping[str, Check]
     expected: str
     note: str
     printed: str | None
     construction: bool = False
     readings: Readings | None = None
-
-
-@dataclass(frozen=True)
-class Readings:
-    """What the paper does not say (`about`), and scale -> name of an answer -> the check under it."""
-
-    about: str
-    checks: Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -131,63 +123,53 @@ def load_claims(path: Path) -> ClaimsFile:
 
 
 def _file(data: Mapping[str, Any], path: Path) -> ClaimsFile:
-    check_keys("the file", data, {"paper", "metrics", "artifacts", "claims"}, needed={"paper", "artifacts", "claims"})
+    check_keys("the file", data, {"paper", "metrics", "artifacts", "claims"}, needed=("paper", "artifacts", "claims"))
     metrics = {}
     for name, m in data["metrics"].items():
-        check_keys(f"metric {name}", m, {"unit", "better", "text"}, needed={"unit", "better", "text"})
-        if m["better"] not in ("higher", "lower", "none"):
-            raise UserError(f"metric {name}: better: {m['better']} is not higher, lower or none")
-        metrics[name] = Metric(name, m["unit"], m["better"], m["text"])
-    artifacts = {name: _cells(data["paper"], name, raw, metrics, path) for name, raw in data["artifacts"].items()}
+        check_keys(f"metric {name}", m, {"unit", "better", "text"}, needed=("unit", "better", "text"))
+        check_choice(f"metric {name}: better", m["better"], ("higher", "lower", "none"))
+        metrics[name] = Metric(name, **m)
+    artifacts = {name: _contents(data["paper"], name, raw, metrics, path) for name, raw in data["artifacts"].items()}
     claims = tuple(_claim(data["paper"], raw, artifacts, metrics) for raw in data["claims"])
-    seen: set[str] = set()
-    for claim in claims:
-        if claim.id in seen:
-            raise UserError(f"claim {claim.id}: the id is used twice")
-        seen.add(claim.id)
+    ids = [claim.id for claim in claims]
+    for twice in (name for name in ids if ids.count(name) > 1):
+        raise UserError(f"claim {twice}: the id is used twice")
     return ClaimsFile(data["paper"], path, metrics, artifacts, claims)
 
 
-def _cells(paper: str, name: str, raw: Mapping[str, Any], metrics: Mapping[str, Metric], path: Path) -> Contents:
+def _contents(paper: str, name: str, raw: Mapping[str, Any], metrics: Mapping[str, Metric], path: Path) -> Contents:
+    """What claims.yaml says of an artifact; columns and algorithms that it leaves out are those of the paper's numbers
+    (`reported/<name>.csv` beside the claims), in the paper's order."""
     where = f"artifact {name}"
     allowed = {"columns", "labels", "algorithms", "metrics", "points", "seeds", "reduced"}
-    check_keys(where, raw, allowed, needed={"metrics"})
+    check_keys(where, raw, allowed, needed=("metrics",))
     for metric in raw["metrics"]:
         if metric not in metrics:
             raise UserError(f"{where}: {unknown('metric', metric, metrics)}")
-    points = raw["metrics"] if raw.get("seeds") == "point" else raw.get("points", ())
     labels = tuple(raw.get("labels", ()))
-    of_paper = _printed(path, name, labels)
-    absent = [key for key, there in (("columns", of_paper), ("algorithms", "algorithm" in of_paper)) if not there]
-    lacking = [key for key in absent if key not in raw]
-    if lacking:
-        raise UserError(f"{where}: {lacking[0]} can be left out only where reported/{name}.csv has them")
-    columns = raw.get("columns", {c: values for c, values in of_paper.items() if c != "algorithm"})
+    rows = printed_settings(path.parent.name, name, path.parent.parent)
+    columns = {c: [row[c] for row in rows] for c in (rows[0] if rows else ()) if c not in labels}
+    of_paper = {"algorithms": columns.pop("algorithm", None), "columns": columns or None}
+    for key, there in of_paper.items():
+        if key not in raw and there is None:
+            raise UserError(f"{where}: {key} can be left out only where reported/{name}.csv has them")
+    given = {key: raw.get(key, there) for key, there in of_paper.items()}
     return Contents(
         f"{paper}/{name}",
-        {c: tuple(canon(v) for v in values) for c, values in columns.items()},
+        {c: tuple(dict.fromkeys(map(canon, values))) for c, values in given["columns"].items()},
         labels,
-        tuple(canon(a) for a in raw.get("algorithms", of_paper.get("algorithm", ()))),
+        tuple(dict.fromkeys(map(canon, given["algorithms"]))),
         tuple(raw["metrics"]),
-        tuple(points),
+        tuple(raw["metrics"] if raw.get("seeds") == "point" else raw.get("points", ())),
         raw.get("reduced", ""),
     )
-
-
-def _printed(path: Path, name: str, labels: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The columns of the paper's numbers (`reported/<name>.csv` beside the claims) that separate settings, and
-    `algorithm`: their values, in the paper's order."""
-    rows = printed_settings(path.parent.name, name, path.parent.parent)
-    columns = [c for c in (rows[0] if rows else ()) if c not in labels]
-    return {c: tuple(dict.fromkeys(canon(row[c]) for row in rows)) for c in columns}
 
 
 def _claim(
     paper: str, raw: Mapping[str, Any], artifacts: Mapping[str, Contents], metrics: Mapping[str, Metric]
 ) -> Claim:
     try:
-        needed = CLAIM_KEYS - {"at", "expected", "note", "printed", "rests_on", "readings"}
-        check_keys("claim", raw, CLAIM_KEYS, needed=needed)
+        check_keys("claim", raw, NEEDED | OPTIONAL, needed=NEEDED)
         if raw["artifact"] not in artifacts:
             raise unknown("artifact", str(raw["artifact"]), artifacts)
         check_choice("kind", raw["kind"], KINDS)
@@ -198,18 +180,16 @@ def _claim(
             raise UserError(f"scales: {raw['scales']!r} is not a list of different scales")
         for scale in (*raw["scales"], *raw.get("at", {})):
             check_choice("scale", scale, (*SCALES, PRINTED))
-        if "printed" in raw:
-            check_choice("printed", raw["printed"], ("holds", "fails", "na"))
+        check_choice("printed", raw.get("printed", "na"), ("holds", "fails", "na"))
         check_choice("rests_on", raw.get("rests_on", "construction"), ("construction",))
         checks = {s: merged(raw["check"], raw.get("at", {}).get(s, {})) for s in (*raw["scales"], PRINTED)}
         readings = _readings(raw["readings"], checks) if "readings" in raw else None
-        as_declared = {**checks, "paper": raw["check"]}
-        judged = [(check, scale in ("paper", PRINTED)) for scale, check in as_declared.items()]
+        # Only at paper scale and in print are the values of settings those of the paper.
+        judged = [(check, scale in ("paper", PRINTED)) for scale, check in {**checks, "paper": raw["check"]}.items()]
         judged += [(c, False) for named in (readings.checks.values() if readings else ()) for c in named.values()]
         for check, values_too in judged:
-            names = [raw["artifact"], *listed(check.get("with", []))]
             for part in parts(check):
-                _check(part, names, artifacts, metrics, values_too)
+                _check(part, [raw["artifact"], *listed(check.get("with", []))], artifacts, metrics, values_too)
     except UserError as error:
         raise UserError(f"claim {raw.get('id', '(no id)')}: {error}") from error
     return Claim(
@@ -228,12 +208,12 @@ def _claim(
     )
 
 
-def _readings(raw: Mapping[str, Any], checks: Mapping[str, Mapping[str, Any]]) -> Readings:
+def _readings(raw: Mapping[str, Any], checks: Mapping[str, Check]) -> Readings:
     """Each reading is a change of the check, with further changes `at` a scale, where equal ones count once."""
-    check_keys("readings", raw, {"about", "under"}, needed={"about", "under"})
+    check_keys("readings", raw, {"about", "under"}, needed=("about", "under"))
     if not isinstance(raw["under"], Mapping) or len(raw["under"]) < 2:
         raise UserError("readings: under: needs at least two readings, each a change of the check")
-    under: dict[str, dict[str, Mapping[str, Any]]] = {}
+    under: dict[str, dict[str, Check]] = {}
     for scale in (s for s in checks if s != PRINTED):
         for name, change in raw["under"].items():
             if not isinstance(change, Mapping):
@@ -246,55 +226,37 @@ def _readings(raw: Mapping[str, Any], checks: Mapping[str, Mapping[str, Any]]) -
 
 
 def _check(
-    check: Mapping[str, Any],
-    names: list[str],
+    check: Check,
+    names: Iterable[str],
     artifacts: Mapping[str, Contents],
     known_metrics: Mapping[str, Metric],
     values_too: bool,
 ) -> None:
-    """Refuse a check with a wrong key, metric, column or (at paper scale) value."""
+    """Refuse a check with a wrong key, metric, column, number or (values_too) value of a setting."""
     form = form_of(check)
     if form == "all_of":
         raise UserError("all_of: a part cannot have parts")
     needs, may = FORMS[form]
-    check_keys(form, check, COMMON | {form} | needs | may, needed=needs | {"metric"})
+    check_keys(form, check, COMMON | {form} | needs | may, needed=(*needs, "metric"))
+    known: dict[str, set[str]] = {"algorithm": set(), "metric": set()}
     for name in names:
         if name not in artifacts:
             raise UserError(f"with: {unknown('artifact', name, artifacts)}")
-    cells = [artifacts[name] for name in names]
-    metrics = {m for c in cells for m in c.metrics}
+        contents = artifacts[name]
+        of_it = {**contents.columns, "algorithm": contents.algorithms, "metric": contents.metrics}
+        for column, values in of_it.items():
+            known.setdefault(column, set()).update(values)
     for metric in listed(check["metric"]):
-        if metric not in metrics:
-            raise UserError(f"metric: {unknown('metric of the artifact', str(metric), metrics)}")
-    known: dict[str, set[str]] = {"algorithm": {a for c in cells for a in c.algorithms}, "metric": metrics}
-    for c in cells:
-        for column, allowed in c.columns.items():
-            known.setdefault(column, set()).update(allowed)
-    for key, column, values in uses(check, form):
+        if metric not in known["metric"]:
+            raise UserError(f"metric: {unknown('metric of the artifact', str(metric), known['metric'])}")
+        if _ranks(check, form) and "direction" not in check and known_metrics[metric].better == "none":
+            raise UserError(f"direction: {metric} has no better side, so the check needs direction: higher or lower")
+    for key, column, named in uses(check, form):
         if column not in known:
             raise UserError(f"{key}: {unknown('column', column, known)}")
-        for value in values if values_too else ():
-            if canon(value) not in known[column]:
-                raise UserError(f"{key}: {unknown(f'{column} at paper scale', canon(value), known[column])}")
-    if _ranks(check, form) and "direction" not in check:
-        for metric in listed(check["metric"]):
-            if known_metrics[metric].better == "none":
-                raise UserError(
-                    f"direction: {metric} has no better side, so the check needs direction: higher or lower"
-                )
-    _numbers(check, form)
-
-
-def _ranks(check: Mapping[str, Any], form: str) -> bool:
-    """Does the check ask which of two numbers is better?"""
-    operands = [v for t in ("gap", "ratio") for k, v in check.get(t, {}).items() if k != "over"]
-    operands += [v for key in ("better", "than") for v in listed(check.get(key, []))]
-    best = any(isinstance(o, Mapping) and {"best_of", "worst_of"} & set(o) for o in operands)
-    return best or form in ("better", "order", "peak", "best_at")
-
-
-def _numbers(check: Mapping[str, Any], form: str) -> None:
-    """Refuse margins, quantifiers and regions that cannot be read."""
+        for value in map(canon, named if values_too else ()):
+            if value not in known[column]:
+                raise UserError(f"{key}: {unknown(f'{column} at paper scale', value, known[column])}")
     for key in ("margin", "within", "at_most"):
         bound(check, key)
     if form == "is":
@@ -303,3 +265,11 @@ def _numbers(check: Mapping[str, Any], form: str) -> None:
         raise UserError("equal: needs within or exact: true")
     check_choice("direction", check.get("direction", "higher"), ("higher", "lower"))
     quantifier(check)
+
+
+def _ranks(check: Check, form: str) -> bool:
+    """Does the check ask which of two numbers is better?"""
+    operands = [v for transform in ("gap", "ratio") for k, v in check.get(transform, {}).items() if k != "over"]
+    operands += [v for key in ("better", "than") for v in listed(check.get(key, []))]
+    best = any(isinstance(o, Mapping) and {"best_of", "worst_of"} & set(o) for o in operands)
+    return best or form in ("better", "order", "peak", "best_at")

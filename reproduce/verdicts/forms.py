@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.report.intervals import INF, NO_INFORMATION, Region
-from reproduce.verdicts.checks import bound, canon, form_of, listed, operand_values, statement
+from reproduce.verdicts.checks import Check, bound, canon, form_of, listed, operand_values, statement
 from reproduce.verdicts.claims import Metric
 from reproduce.verdicts.observations import (
     ENDS,
@@ -24,6 +24,7 @@ from reproduce.verdicts.observations import (
     ordered_values,
     pick,
     refuse_duplicates,
+    resolution,
     select,
     settings_of,
     unit_names,
@@ -32,186 +33,62 @@ from reproduce.verdicts.observations import (
 if TYPE_CHECKING:
     import pandas as pd
 
+Operand = list[tuple[str, "pd.DataFrame"]]
+"""(name, rows) of each thing that a side of a comparison names."""
+
+
+MOST_SEEDS = Region(0.5, strict=True)
+"""Where a share must lie: a statement that is true or false of a run is to be true of most."""
+
 
 @dataclass
 class Evidence:
-    """What a check compares: one observation per unit (a setting or a pair of them) and seed.
+    """What a check compares: one observation per unit (a setting or a pair of them) and seed, and where it must lie.
 
-    rows: columns unit, seed, low, high. log: the numbers are logarithms of ratios. what: their name for people.
+    rows: columns unit, seed, low, high. what: the name of the numbers for people. log: they are logarithms of ratios.
     missing: what the check names and the cells do not have.
     """
 
     rows: pd.DataFrame
+    region: Region
     what: str
     log: bool = False
     missing: list[str] = field(default_factory=list)
+    unit: str = ""
 
 
-def evidence(
-    check: Mapping[str, Any], cells: pd.DataFrame, metrics: Mapping[str, Metric]
-) -> tuple[Evidence, Region, str]:
-    """The numbers of a checked check, the region where they must lie, and their unit; NotRun if there are none."""
+def evidence(check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric]) -> Evidence:
+    """The numbers of one part of a checked check; NotRun if there are none."""
     names = listed(check["metric"])
     present = set(cells["metric"]) if len(cells) else set()
     for name in names:
         if name not in present:
             raise NotRun(f"metric {name} is not in the cells")
     cells = cells[cells["metric"].isin(names)]
-    unit = metrics[names[0]].unit
     if check.get("is") == "absent":
-        return _absent(cells, check), Region(1.0, 1.0), "share"
+        return _absent(cells, check)
     frame, missing = select(cells, check.get("for", {}))
     for how in ("mean", "sum"):
         if f"{how}_over" in check:
             frame = aggregate(refuse_duplicates(frame), listed(check[f"{how}_over"]), how)
     frame = refuse_duplicates(frame)
     groups = [frame] if check.get("over") == "metric" else [frame[frame["metric"] == name] for name in names]
-    groups = [g for g in groups if len(g)]
-    found = [_one_metric(check, group, _sign(check, group, metrics)) for group in groups]
-    log = found[0][0].log
-    rows = _concat([e.rows for e, _ in found])
-    missing += [m for e, _ in found for m in e.missing]
-    rows = rows.assign(unit=unit_names(rows))
-    found_all = Evidence(rows, found[0][0].what, log, list(dict.fromkeys(missing)))
-    return found_all, found[0][1], "log ratio" if log else "share of seeds" if found[0][0].what == "share" else unit
+    unit = metrics[names[0]].unit
+    better = {name: check.get("direction", metrics[name].better) for name in names}
+    found = [
+        _Asked(check, group, -1 if better[group["metric"].iloc[0]] == "lower" else 1, unit).evidence()
+        for group in groups
+        if len(group)
+    ]
+    rows = _concat([e.rows for e in found])
+    first = found[0]
+    first.rows = rows.assign(unit=unit_names(rows))
+    first.missing = list(dict.fromkeys([*missing, *(m for e in found for m in e.missing)]))
+    first.unit = "log ratio" if first.log else "of the seeds" if first.what == "share" else unit
+    return first
 
 
-def _one_metric(check: Mapping[str, Any], frame: pd.DataFrame, sign: int) -> tuple[Evidence, Region]:
-    missing: list[str] = []
-    ratios, what = False, "value"
-    for transform, second in (("gap", "minus"), ("ratio", "to")):
-        if transform in check:
-            spec, log = check[transform], transform == "ratio"
-            what = "ratio" if log else "difference"
-            over = spec.get("over", "algorithm")
-            left, right = (_operand(frame, over, spec[key], sign, missing, ratios) for key in ("of", second))
-            frame = _cross(left, right, log, check.get("unpaired", ()), missing, " to " if log else " minus ")
-            ratios = log
-    found, region = _FORMS[form_of(check)](check, frame, sign, ratios)
-    found.missing[:0] = missing
-    if ratios:
-        found.log, found.what = True, "ratio"
-    elif found.what == "value":
-        found.what = what
-    return found, region
-
-
-def _better(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: bool) -> tuple[Evidence, Region]:
-    pairs = [(b, t) for b in listed(check["better"]) for t in listed(check["than"])]
-    return _ordered(check, frame, sign, pairs, ratios)
-
-
-def _order(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: bool) -> tuple[Evidence, Region]:
-    return _ordered(check, frame, sign, list(zip(check["order"], check["order"][1:], strict=False)), ratios)
-
-
-def _trend(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: bool) -> tuple[Evidence, Region]:
-    values = ordered_values(frame, check["over"], check.get("values"))
-    if len(values) < 2:
-        raise NotRun(f"a trend needs two values of {check['over']}; the cells have {', '.join(values) or 'none'}")
-    up = 1 if check["trend"] == "increasing" else -1
-    return _ordered(check, frame, up, list(zip(values[1:], values, strict=False)), ratios)
-
-
-def _ordered(
-    check: Mapping[str, Any],
-    frame: pd.DataFrame,
-    sign: int,
-    pairs: Iterable[tuple[Any, Any]],
-    ratios: bool,
-    word: str = " ahead of ",
-) -> tuple[Evidence, Region]:
-    """Each first of a pair is ahead of the second by the margin, in the direction of `sign`; without a margin a tie is
-    no lead."""
-    margin, log = bound(check, "margin")
-    word = " after " if "trend" in check else word
-    rows, missing = _pairs(check, frame, sign, pairs, log, ratios, word)
-    if sign < 0:
-        rows[ENDS] = -rows[ENDS[::-1]].to_numpy()
-    strict = bool(check.get("strict", "margin" not in check))
-    return Evidence(rows, "ratio" if log else "lead", log, missing), Region(margin, INF, strict)
-
-
-def _equal(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: bool) -> tuple[Evidence, Region]:
-    items = check["equal"]
-    within, log = bound(check, "within")
-    pairs = [(a, b) for i, a in enumerate(items) for b in items[i + 1 :]]
-    rows, missing = _pairs(check, frame, sign, pairs, log, ratios, " minus ")
-    return Evidence(rows, "ratio" if log else "difference", log, missing), Region(-within, within)
-
-
-def _is(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: bool) -> tuple[Evidence, Region]:
-    said = statement(check["is"])
-    if said.says == "region":
-        if not ratios:
-            return Evidence(frame, "value"), said.region
-        low, high = (math.log(v) if v > 0 else -INF for v in (said.region.low, said.region.high))
-        return Evidence(frame, "value"), Region(low, high, said.region.strict)
-    if said.says == "one_of":
-        values = frame["low"].to_numpy()[:, None]
-        true = np.isclose(values, np.array(said.values)[None, :], rtol=1e-9, atol=0).any(axis=1)
-    else:  # unreached: a bound, or diverged
-        true = np.isinf(frame["high"].to_numpy())
-    share = true.astype(float)
-    return Evidence(frame.assign(low=share, high=share), "share"), Region(1.0, 1.0)
-
-
-def _spread(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: bool) -> tuple[Evidence, Region]:
-    high, log = bound(check, "at_most")
-    over = check["over"]
-    frame, missing = _only(frame, over, check.get("values"))
-    (_, top), *_ = pick(frame, over, {"best_of": "all"}, 1)
-    (_, bottom), *_ = pick(frame, over, {"worst_of": "all"}, 1)
-    rows, lacking = compare(top, bottom, log=log and not ratios)
-    return Evidence(rows, "ratio" if log else "spread", log, missing + lacking), Region(-INF, high)
-
-
-def _peak(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: bool) -> tuple[Evidence, Region]:
-    over = check["over"]
-    values = ordered_values(frame, over, None)
-    if len(values) < 3:
-        raise NotRun(f"a peak needs three values of {over}; the cells have {', '.join(values) or 'none'}")
-    inside, ends = {"best_of": values[1:-1]}, {"best_of": [values[0], values[-1]]}
-    return _ordered(check, frame, sign, [(inside, ends)], ratios, " against ")
-
-
-def _correlation(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: bool) -> tuple[Evidence, Region]:
-    """Rank correlation over the settings between two values of `over`, per value of the columns `per` and seed."""
-    import pandas as pd
-    from scipy.stats import rankdata
-
-    missing: list[str] = []
-    found = _operand(frame, check["over"], check["correlation"], sign, missing, ratios)
-    if len(found) < 2:
-        raise NotRun("nothing to compare: no rows with " + ", ".join(missing))
-    (first, a), (second, b) = found
-    both = a.merge(b, on=[*settings_of(a), "seed"], suffixes=("", "_"))
-    per = listed(check.get("per", [])) or ["metric"]
-    rows = []
-    for names, group in both.groupby([*per, "seed"], sort=False):
-        x, y = (rankdata(group[c].to_numpy()) for c in ("low", "low_"))
-        known = len(group) > 2 and np.ptp(x) > 0 and np.ptp(y) > 0
-        low, high = (float(np.corrcoef(x, y)[0, 1]),) * 2 if known else NO_INFORMATION
-        rows.append({**dict(zip(per, names, strict=False)), "seed": names[-1], "low": low, "high": high})
-    if not rows:
-        raise NotRun(f"no settings in common between {first} and {second}")
-    return Evidence(pd.DataFrame(rows), "correlation", False, missing), Region(float(check["at_least"]), INF)
-
-
-def _best_at(check: Mapping[str, Any], frame: pd.DataFrame, sign: int, ratios: bool) -> tuple[Evidence, Region]:
-    """Is the best value of `over`, per setting and seed, one of those listed? Yes 1, no 0; ties count as yes, and where
-    all runs diverged none is the best."""
-    over = check["over"]
-    inside, missing = _only(frame, over, check["best_at"])
-    (_, best), *_ = pick(frame, over, {"best_of": "all"}, sign)
-    (_, among), *_ = pick(inside, over, {"best_of": "all"}, sign)
-    keys = [*settings_of(best), "seed"]
-    rows = best.merge(among, on=keys, how="left", suffixes=("", "_"))
-    true = ((rows["low"] == rows["low_"]) & np.isfinite(rows["low"])).to_numpy(float)
-    return Evidence(rows[keys].assign(low=true, high=true), "share", False, missing), Region(1.0, 1.0)
-
-
-def _absent(cells: pd.DataFrame, check: Mapping[str, Any]) -> Evidence:
+def _absent(cells: pd.DataFrame, check: Check) -> Evidence:
     import pandas as pd
 
     try:
@@ -222,99 +99,200 @@ def _absent(cells: pd.DataFrame, check: Mapping[str, Any]) -> Evidence:
             raise
         there = False
     rows = pd.DataFrame([{"unit": "", "seed": -1, "low": float(not there), "high": float(not there)}])
-    return Evidence(rows, "share")
+    return Evidence(rows, Region(1.0, 1.0), "share", unit="share")
 
 
-_FORMS: dict[str, Callable[[Mapping[str, Any], Any, int, bool], tuple[Evidence, Region]]] = {
-    "better": _better,
-    "order": _order,
-    "equal": _equal,
-    "is": _is,
-    "trend": _trend,
-    "spread": _spread,
-    "peak": _peak,
-    "correlation": _correlation,
-    "best_at": _best_at,
-}
+@dataclass
+class _Asked:
+    """A check of the numbers of one metric: each form is a method.
+
+    sign: 1 if more is better, -1 if less is. unit: that of the metric. ratios: the numbers have become logarithms of
+    ratios. missing: what has been found missing on the way.
+    """
+
+    check: Check
+    frame: pd.DataFrame
+    sign: int
+    unit: str
+    ratios: bool = False
+    missing: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.step = resolution(self.frame, self.unit)
+        self.ceiling = 100.0 if self.unit == "percent" else math.nan
+
+    def evidence(self) -> Evidence:
+        """The transform of the check (`gap`, `ratio`), if it has one, then its form."""
+        what = "value"
+        for transform, second in (("gap", "minus"), ("ratio", "to")):
+            if transform in self.check:
+                spec, log = self.check[transform], transform == "ratio"
+                what = "ratio" if log else "difference"
+                left, right = (self._operand(spec.get("over", "algorithm"), spec[key]) for key in ("of", second))
+                self.frame, self.ratios = self._cross(left, right, log, " to " if log else " minus "), log
+                self.ceiling = math.nan
+        found = _FORMS[form_of(self.check)](self)
+        found.missing = self.missing
+        if self.ratios:
+            found.log, found.what = True, "ratio"
+        elif found.what == "value":
+            found.what = what
+        return found
+
+    # --- forms ---
+
+    def better(self) -> Evidence:
+        return self._ordered([(b, t) for b in listed(self.check["better"]) for t in listed(self.check["than"])])
+
+    def order(self) -> Evidence:
+        return self._ordered(list(zip(self.check["order"], self.check["order"][1:], strict=False)))
+
+    def trend(self) -> Evidence:
+        values = self._values("a trend", 2, self.check.get("values"))
+        self.sign = 1 if self.check["trend"] == "increasing" else -1
+        return self._ordered(list(zip(values[1:], values, strict=False)), " after ")
+
+    def peak(self) -> Evidence:
+        values = self._values("a peak", 3, None)
+        inside, ends = {"best_of": values[1:-1]}, {"best_of": [values[0], values[-1]]}
+        return self._ordered([(inside, ends)], " against ")
+
+    def equal(self) -> Evidence:
+        items = self.check["equal"]
+        within, log = bound(self.check, "within")
+        pairs = [(a, b) for i, a in enumerate(items) for b in items[i + 1 :]]
+        rows = self._pairs(pairs, log, " minus ")
+        return Evidence(rows, Region(-within, within), "ratio" if log else "difference", log)
+
+    def is_(self) -> Evidence:
+        said = statement(self.check["is"])
+        if isinstance(said, Region):
+            if self.ratios:
+                low, high = (math.log(v) if v > 0 else -INF for v in (said.low, said.high))
+                said = Region(low, high, said.strict)
+            return Evidence(self.frame, said, "value")
+        if isinstance(said, tuple):
+            values = self.frame["low"].to_numpy()[:, None]
+            true = np.isclose(values, np.array(said)[None, :], rtol=1e-9, atol=0).any(axis=1)
+        else:  # unreached: a bound, or diverged
+            true = np.isinf(self.frame["high"].to_numpy())
+        share = true.astype(float)
+        return Evidence(self.frame.assign(low=share, high=share), MOST_SEEDS, "share")
+
+    def spread(self) -> Evidence:
+        high, log = bound(self.check, "at_most")
+        frame = self._only(self.check.get("values"))
+        (_, top), *_ = pick(frame, self.check["over"], {"best_of": "all"}, 1)
+        (_, bottom), *_ = pick(frame, self.check["over"], {"worst_of": "all"}, 1)
+        rows, lacking = compare(top, bottom, log=log and not self.ratios, step=self.step)
+        self.missing += lacking
+        return Evidence(rows, Region(-INF, high), "ratio" if log else "spread", log)
+
+    def correlation(self) -> Evidence:
+        """Rank correlation over the settings between two values of `over`, per value of the columns `per` and seed."""
+        import pandas as pd
+        from scipy.stats import rankdata
+
+        found = self._operand(self.check["over"], self.check["correlation"])
+        if len(found) < 2:
+            raise NotRun("nothing to compare: no rows with " + ", ".join(self.missing))
+        (first, a), (second, b) = found
+        both = a.merge(b, on=[*settings_of(a), "seed"], suffixes=("", "_"))
+        per = listed(self.check.get("per", [])) or ["metric"]
+        rows = []
+        for names, group in both.groupby([*per, "seed"], sort=False):
+            x, y = (rankdata(group[c].to_numpy()) for c in ("low", "low_"))
+            known = len(group) > 2 and np.ptp(x) > 0 and np.ptp(y) > 0
+            low, high = (float(np.corrcoef(x, y)[0, 1]),) * 2 if known else NO_INFORMATION
+            rows.append({**dict(zip(per, names, strict=False)), "seed": names[-1], "low": low, "high": high})
+        if not rows:
+            raise NotRun(f"no settings in common between {first} and {second}")
+        return Evidence(pd.DataFrame(rows), Region(float(self.check["at_least"]), INF), "correlation")
+
+    def best_at(self) -> Evidence:
+        """Is the best value of `over`, per setting and seed, one of those listed? Yes 1, no 0; ties count as yes, and
+        where all runs diverged none is the best."""
+        over = self.check["over"]
+        (_, best), *_ = pick(self.frame, over, {"best_of": "all"}, self.sign)
+        (_, among), *_ = pick(self._only(self.check["best_at"]), over, {"best_of": "all"}, self.sign)
+        keys = [*settings_of(best), "seed"]
+        rows = best.merge(among, on=keys, how="left", suffixes=("", "_"))
+        true = ((rows["low"] == rows["low_"]) & np.isfinite(rows["low"])).to_numpy(float)
+        return Evidence(rows[keys].assign(low=true, high=true), MOST_SEEDS, "share")
+
+    # --- what they are made of ---
+
+    def _ordered(self, pairs: Iterable[tuple[Any, Any]], word: str = " ahead of ") -> Evidence:
+        """Each first of a pair is ahead of the second by the margin, in the direction of `sign`; without a margin a tie
+        is no lead."""
+        margin, log = bound(self.check, "margin")
+        rows = self._pairs(pairs, log, word)
+        if self.sign < 0:
+            rows[ENDS] = -rows[ENDS[::-1]].to_numpy()
+        strict = bool(self.check.get("strict", "margin" not in self.check))
+        return Evidence(rows, Region(margin, INF, strict), "ratio" if log else "lead", log)
+
+    def _pairs(self, pairs: Iterable[tuple[Any, Any]], log: bool, word: str) -> pd.DataFrame:
+        over, frames = self.check.get("over", "algorithm"), []
+        for pair in pairs:
+            left, right = (self._operand(over, operand, needed=False) for operand in pair)
+            if left and right:
+                frames.append(self._cross(left, right, log and not self.ratios, word))
+        frames = [rows for rows in frames if len(rows)]
+        if not frames:
+            raise NotRun("nothing to compare: no rows with " + (", ".join(dict.fromkeys(self.missing)) or "a partner"))
+        return _concat(frames)
+
+    def _operand(self, over: str, operand: Any, needed: bool = True) -> Operand:
+        """The rows of an operand; its values without rows are missing."""
+        if over not in self.frame:
+            raise NotRun(f"column {over} is not in the cells")
+        have, values = set(self.frame[over]), [canon(v) for v in operand_values(operand)]
+        self.missing += [f"{over} {v}" for v in values if v not in have]
+        found = pick(self.frame, over, operand, self.sign, self.ratios)
+        if needed and not found:
+            raise NotRun(f"no rows with {' or '.join(f'{over} {v}' for v in values)}")
+        return found
+
+    def _cross(self, left: Operand, right: Operand, log: bool, word: str) -> pd.DataFrame:
+        """Every left operand against every right one; the column `pair` tells them apart."""
+        frames = []
+        for (a, x), (b, y) in ((one, two) for one in left for two in right):
+            unpaired = listed(self.check.get("unpaired", ()))
+            rows, lacking = compare(x, y, log=log, unpaired=unpaired, step=self.step, ceiling=self.ceiling)
+            self.missing += [f"{what} for {b}" for what in lacking]
+            rows["pair"] = (rows["pair"] + ": " if "pair" in rows else "") + f"{a}{word}{b}"
+            frames.append(rows)
+        return _concat(frames)
+
+    def _only(self, values: Any) -> pd.DataFrame:
+        """The rows with the given values of `over`; all of them if none are given."""
+        if values is None:
+            return self.frame
+        over, wanted = self.check["over"], [canon(v) for v in values]
+        have = set(self.frame[over])
+        if have.isdisjoint(wanted):
+            raise NotRun(f"no rows with {over} = {' or '.join(wanted)}")
+        self.missing += [f"{over} {v}" for v in wanted if v not in have]
+        return self.frame[self.frame[over].isin(wanted)]
+
+    def _values(self, what: str, least: int, values: Iterable[Any] | None) -> list[str]:
+        """The values of `over` in their order."""
+        over = self.check["over"]
+        found = ordered_values(self.frame, over, values)
+        if len(found) < least:
+            number = {2: "two", 3: "three"}[least]
+            raise NotRun(f"{what} needs {number} values of {over}; the cells have {', '.join(found) or 'none'}")
+        return found
 
 
-def _pairs(
-    check: Mapping[str, Any],
-    frame: pd.DataFrame,
-    sign: int,
-    pairs: Iterable[tuple[Any, Any]],
-    log: bool,
-    ratios: bool,
-    word: str,
-) -> tuple[pd.DataFrame, list[str]]:
-    missing: list[str] = []
-    over, unpaired = check.get("over", "algorithm"), check.get("unpaired", ())
-    if over not in frame:
-        raise NotRun(f"column {over} is not in the cells")
-    frames = []
-    for first, second in pairs:
-        left, right = (_operand(frame, over, o, sign, missing, ratios, needed=False) for o in (first, second))
-        if left and right:
-            frames.append(_cross(left, right, log and not ratios, unpaired, missing, word))
-    rows = _concat(frames) if frames else None
-    if rows is None or rows.empty:
-        raise NotRun("nothing to compare: no rows with " + (", ".join(dict.fromkeys(missing)) or "a partner"))
-    return rows, missing
-
-
-def _operand(
-    frame: pd.DataFrame,
-    over: str,
-    operand: Any,
-    sign: int,
-    missing: list[str],
-    ratios: bool,
-    needed: bool = True,
-) -> list[tuple[str, pd.DataFrame]]:
-    """The rows of an operand; its values without rows are added to `missing`."""
-    if over not in frame:
-        raise NotRun(f"column {over} is not in the cells")
-    have = set(frame[over])
-    missing += [f"{over} {canon(v)}" for v in operand_values(operand) if canon(v) not in have]
-    found = pick(frame, over, operand, sign, ratios)
-    if needed and not found:
-        raise NotRun(f"no rows with {' or '.join(f'{over} {canon(v)}' for v in operand_values(operand))}")
-    return found
-
-
-def _cross(
-    left: list[tuple[str, pd.DataFrame]],
-    right: list[tuple[str, pd.DataFrame]],
-    log: bool,
-    unpaired: Iterable[str],
-    missing: list[str],
-    word: str,
-) -> pd.DataFrame:
-    """Every left operand against every right one; the column `pair` tells them apart."""
-    frames = []
-    for (a, x), (b, y) in ((one, two) for one in left for two in right):
-        rows, lacking = compare(x, y, log=log, unpaired=listed(unpaired))
-        missing += [f"{what} for {b}" for what in lacking]
-        rows["pair"] = (rows["pair"] + ": " if "pair" in rows else "") + f"{a}{word}{b}"
-        frames.append(rows)
-    return _concat(frames)
-
-
-def _only(frame: pd.DataFrame, over: str, values: Any) -> tuple[pd.DataFrame, list[str]]:
-    if values is None:
-        return frame, []
-    wanted = [canon(v) for v in values]
-    have = set(frame[over])
-    if have.isdisjoint(wanted):
-        raise NotRun(f"no rows with {over} = {' or '.join(wanted)}")
-    return frame[frame[over].isin(wanted)], [f"{over} {v}" for v in wanted if v not in have]
+_FORMS: Mapping[str, Callable[[_Asked], Evidence]] = {
+    "better": _Asked.better, "order": _Asked.order, "trend": _Asked.trend, "peak": _Asked.peak, "equal": _Asked.equal,
+    "is": _Asked.is_, "spread": _Asked.spread, "correlation": _Asked.correlation, "best_at": _Asked.best_at,
+}  # fmt: skip
 
 
 def _concat(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     import pandas as pd
 
     return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0].reset_index(drop=True)
-
-
-def _sign(check: Mapping[str, Any], frame: pd.DataFrame, metrics: Mapping[str, Metric]) -> int:
-    return -1 if check.get("direction", metrics[frame["metric"].iloc[0]].better) == "lower" else 1

@@ -6,6 +6,7 @@ the ends `low` and `high` of what the number can be (`reproduce.report.intervals
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from itertools import product
 from pathlib import Path
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.errors import UserError
 from reproduce.verdicts.checks import canon, listed, operand_values
 from reproduce.verdicts.claims import Metric
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ENDS = ["low", "high"]
+COUNTED = ("rounds", "aggregations", "steps", "coordinates")
+"""Units of whole numbers."""
 NOT_SETTINGS = {"artifact", "value", "std", "censored", "censoring"}
 
 
@@ -29,23 +31,10 @@ class NotRun(Exception):
 
 
 def read_cells(path: Path, labels: Iterable[str], metrics: Mapping[str, Metric]) -> pd.DataFrame:
-    """Observations of a `reported` file, or of cells without a record (`observed`). UserError for what is none."""
+    """Observations of a file of the paper's numbers (`reported`), or of cells without a record."""
     import pandas as pd
 
-    try:
-        raw = pd.read_csv(path, dtype=str, keep_default_na=False)
-        if not isinstance(raw.index, pd.RangeIndex):
-            raise ValueError("more values than columns in line 2")
-    except (ValueError, OSError) as error:  # pandas' parser errors are ValueErrors
-        raise UserError(f"{path}: not a CSV file of cells ({' '.join(str(error).split())}); render it again") from error
-    for column in ("metric", "value"):
-        if column not in raw:
-            raise UserError(f"{path}: the column '{column}' is missing; columns: {', '.join(raw.columns)}")
-    if "seed" in raw:
-        value = pd.to_numeric(raw["value"], errors="coerce")
-        _refuse_words(path, raw, "seed", raw["seed"].str.fullmatch(r"-?[0-9]+"))
-        _refuse_words(path, raw, "value", value.notna() | raw["value"].str.lower().isin(("", "nan")))
-    return observed(raw, labels, metrics)
+    return observed(pd.read_csv(path, dtype=str, keep_default_na=False), labels, metrics)
 
 
 def observed(raw: pd.DataFrame, labels: Iterable[str], metrics: Mapping[str, Metric]) -> pd.DataFrame:
@@ -57,33 +46,23 @@ def observed(raw: pd.DataFrame, labels: Iterable[str], metrics: Mapping[str, Met
     import pandas as pd
 
     value = pd.to_numeric(raw["value"], errors="coerce").to_numpy(float)
-    seed: Any = raw["seed"].astype(int) if "seed" in raw else -1
     censored = np.zeros(len(raw), bool)
-    if "censored" in raw:
-        censored |= raw["censored"].str.lower().isin(("1", "1.0", "true")).to_numpy()
-    if "censoring" in raw:
-        censored |= (raw["censoring"] == "lower_bound").to_numpy()
+    for column, marks in (("censored", ("1", "1.0", "true")), ("censoring", ("lower_bound",))):
+        if column in raw:
+            censored |= raw[column].str.lower().isin(marks).to_numpy()
     better = raw["metric"].map(lambda m: metrics[m].better if m in metrics else "none").to_numpy()
-    worst = np.select([better == "lower", better == "higher"], [np.inf, -np.inf], np.nan)
     lost = np.isnan(value)
     settings = [c for c in raw.columns if c not in {*NOT_SETTINGS, "seed", *labels}]
     frame = raw[settings].apply(lambda column: column.map(canon)) if len(raw) else raw[settings].copy()
-    frame["seed"] = seed
-    frame["low"] = np.where(lost, np.where(np.isnan(worst), -np.inf, worst), value)
-    frame["high"] = np.where(lost, np.where(np.isnan(worst), np.inf, worst), np.where(censored, np.inf, value))
+    frame["seed"] = raw["seed"].astype(int) if "seed" in raw else -1
+    frame["low"] = np.where(lost, np.where(better == "lower", np.inf, -np.inf), value)
+    frame["high"] = np.where(lost, np.where(better == "higher", -np.inf, np.inf), np.where(censored, np.inf, value))
     return frame
-
-
-def _refuse_words(path: Path, raw: pd.DataFrame, column: str, good: pd.Series) -> None:
-    """A seed that is no number would become a point, and a value that is none a diverged run."""
-    if not good.all():
-        line, word = int((~good).to_numpy().argmax()) + 2, raw.loc[~good, column].iloc[0]
-        raise UserError(f"{path}: line {line}: the {column} '{word}' is not a number; render it again")
 
 
 def settings_of(frame: pd.DataFrame) -> list[str]:
     """The columns that tell settings apart."""
-    return [c for c in frame.columns if c not in ("seed", *ENDS)]
+    return [c for c in frame.columns if c not in ("seed", "step", "tied", *ENDS)]
 
 
 def select(frame: pd.DataFrame, where: Mapping[str, Any]) -> tuple[pd.DataFrame, list[str]]:
@@ -103,12 +82,10 @@ def select(frame: pd.DataFrame, where: Mapping[str, Any]) -> tuple[pd.DataFrame,
     return chosen, _lacking(chosen, asked)
 
 
-def aggregate(frame: pd.DataFrame, columns: Iterable[str], how: str) -> pd.DataFrame:
+def aggregate(frame: pd.DataFrame, columns: list[str], how: str) -> pd.DataFrame:
     """Mean or sum over `columns`, per remaining setting and seed."""
-    columns = list(columns)
-    for column in columns:
-        if column not in frame:
-            raise NotRun(f"column {column} is not in the cells")
+    if absent := [c for c in columns if c not in frame]:
+        raise NotRun(f"column {absent[0]} is not in the cells")
     keys = [c for c in settings_of(frame) if c not in columns]
     return frame.groupby([*keys, "seed"], sort=False, as_index=False)[ENDS].agg(how)
 
@@ -147,12 +124,20 @@ def average(rows: pd.DataFrame, keys: list[str], log: bool) -> pd.DataFrame:
 
 
 def compare(
-    left: pd.DataFrame, right: pd.DataFrame, *, log: bool = False, unpaired: Iterable[str] = ()
+    left: pd.DataFrame,
+    right: pd.DataFrame,
+    *,
+    log: bool = False,
+    unpaired: Iterable[str] = (),
+    step: float = 0.0,
+    ceiling: float = math.nan,
 ) -> tuple[pd.DataFrame, list[str]]:
     """left - right (or the difference of the logarithms) per setting and seed, and what is missing for it: partners,
     and numbers above zero, without which a ratio says nothing.
 
-    Rows pair on the seed and on all setting columns but `unpaired`; of those the left ones are kept.
+    Rows pair on the seed and on all setting columns but `unpaired`; of those the left ones are kept. step: what the
+    numbers are multiples of, which says how much a step changes a logarithm. ceiling: what they cannot exceed; rows
+    where both reach it are `tied`.
     """
     settings = settings_of(left)
     keys = [c for c in settings if c not in set(unpaired)]
@@ -164,18 +149,29 @@ def compare(
     alone = [u for u in dict.fromkeys(map(tuple, left[settings].to_numpy())) if u not in partners]
     missing = [f"a partner of {name_unit(settings, u, set(settings))}" for u in alone]
     a, b = both[ENDS].to_numpy(float), both[["low_", "high_"]].to_numpy(float)
-    unknown = np.zeros(len(both), bool)
+    unknown, numbers = np.zeros(len(both), bool), np.stack([a[:, 0], b[:, 0]])
     with np.errstate(divide="ignore", invalid="ignore"):
         if log:
             unknown = ((np.isfinite(a) & (a <= 0)) | (np.isfinite(b) & (b <= 0))).any(axis=1)
             a, b = (np.where(x > 0, np.log(np.where(x > 0, x, 1.0)), -np.inf) for x in (a, b))
         low, high = a[:, 0] - b[:, 1], a[:, 1] - b[:, 0]
-    result = both[[*settings, "seed"]].copy()
+        steps = np.nan_to_num(np.log1p(step / numbers.min(axis=0)), posinf=0.0, neginf=0.0) if log else 0.0
+    result = both[[*settings, "seed"]].assign(step=steps, tied=(numbers == ceiling).all(axis=0))
     result["low"] = np.where(np.isnan(low) | unknown, -np.inf, low)
     result["high"] = np.where(np.isnan(high) | unknown, np.inf, high)
     without = dict.fromkeys(map(tuple, both[unknown][settings].to_numpy()))
     missing += [f"numbers above zero for the ratio of {name_unit(settings, u, set(settings))}" for u in without]
     return result, missing
+
+
+def resolution(frame: pd.DataFrame, unit: str = "") -> float:
+    """What the numbers are multiples of: the smallest difference between two different ones; 0 if it is not known. What
+    is counted is whole."""
+    numbers = np.unique(frame[ENDS].to_numpy())
+    numbers = numbers[np.isfinite(numbers)]
+    gaps = np.diff(numbers)
+    gaps = gaps[gaps > 1e-9 * max(1.0, *np.abs(numbers))] if len(gaps) else gaps
+    return float(gaps.min()) if len(gaps) else float(unit in COUNTED)
 
 
 def unit_names(frame: pd.DataFrame) -> list[str]:
@@ -192,15 +188,12 @@ def name_unit(columns: list[str], values: tuple[str, ...], vary: set[str]) -> st
 
 def ordered_values(frame: pd.DataFrame, column: str, values: Iterable[Any] | None) -> list[str]:
     """The values of a column in the order of a trend: as given, else the numeric ones in ascending order."""
+    import pandas as pd
+
     if values is not None:
         return [canon(v) for v in values]
-    numbers = {}
-    for text in frame[column].unique():
-        try:
-            numbers[float(text)] = text
-        except ValueError:
-            continue
-    return [numbers[v] for v in sorted(numbers)]
+    found = frame[column].drop_duplicates()
+    return found[pd.to_numeric(found, errors="coerce").dropna().sort_values().index].tolist()
 
 
 def refuse_duplicates(frame: pd.DataFrame) -> pd.DataFrame:

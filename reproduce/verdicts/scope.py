@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.problem import Quadratic
-from reproduce.verdicts.checks import canon, listed, named_values, parts
+from reproduce.verdicts.checks import Check, canon, listed, named_values, parts
 from reproduce.verdicts.observations import ENDS, matches
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def declared(panels: Iterable[Panel]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def asked(check: Mapping[str, Any], frame: pd.DataFrame) -> pd.DataFrame:
+def asked(check: Check, frame: pd.DataFrame) -> pd.DataFrame:
     """The rows of `frame` that one part of a check reads, as far as its columns tell."""
     if "metric" in frame:
         frame = frame[frame["metric"].isin(listed(check["metric"]))]
@@ -47,7 +47,7 @@ def asked(check: Mapping[str, Any], frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def lacking(check: Mapping[str, Any], cells: pd.DataFrame, wanted: pd.DataFrame) -> list[str]:
+def lacking(check: Check, cells: pd.DataFrame, wanted: pd.DataFrame) -> list[str]:
     """The settings of `wanted` that one part of a check asks for and that `cells` do not have, in few words."""
     columns = [c for c in wanted.columns if c in cells and c not in ("metric", "seed", *ENDS)]
     if not columns:
@@ -61,7 +61,7 @@ def lacking(check: Mapping[str, Any], cells: pd.DataFrame, wanted: pd.DataFrame)
     return names + [", ".join(f"{c} {v}" for c, v in zip(columns, n, strict=True)) for n in need if n not in have]
 
 
-def coverage(check: Mapping[str, Any], cells: pd.DataFrame, of_paper: Mapping[str, Any], paper: pd.DataFrame) -> str:
+def coverage(check: Check, cells: pd.DataFrame, of_paper: Check, paper: pd.DataFrame) -> str:
     """Of how many settings of the paper the check speaks ("64 of the paper's 96 settings"); "" if it has no settings.
 
     of_paper: the check as it is made on the rows of `paper`.
@@ -82,21 +82,17 @@ def coverage(check: Mapping[str, Any], cells: pd.DataFrame, of_paper: Mapping[st
     return text + (f", {others} in their place" if others else "")
 
 
-def rests_on(check: Mapping[str, Any], artifacts: Iterable[Artifact], scale: str) -> str:
+def rests_on(check: Check, artifacts: Iterable[Artifact], scale: str) -> str:
     """The least of what the runs behind a check rest on."""
-    found = {_ground(panel, experiment.problem) for panel, experiment in _read(check, artifacts, scale)}
+    found = {_ground(panel, experiment.problem) for panel, experiment in read(check, artifacts, scale)}
     return min(found, key=GROUNDS.index) if found else GROUNDS[1]
 
 
-def experiments(check: Mapping[str, Any], artifacts: Iterable[Artifact], scale: str) -> list[Experiment]:
-    """The experiments that any part of the check reads; all of the artifacts if their labels tell nothing."""
-    return [experiment for _, experiment in _read(check, list(artifacts), scale)]
-
-
-def _read(check: Mapping[str, Any], artifacts: Iterable[Artifact], scale: str) -> list[tuple[Panel, Any]]:
-    """The experiments that any part of the check reads; all of them if their labels tell nothing."""
-    all_of_them = [(panel, e) for a in artifacts for panel in a.panels(scale) for e in panel.experiments]
-    frame = declared(panel for a in artifacts for panel in a.panels(scale))
+def read(check: Check, artifacts: Iterable[Artifact], scale: str) -> list[tuple[Panel, Experiment]]:
+    """The experiments that any part of the check reads, with their panels; all of them if their labels tell nothing."""
+    panels = [panel for a in artifacts for panel in a.panels(scale)]
+    all_of_them = [(panel, e) for panel in panels for e in panel.experiments]
+    frame = declared(panels)
     rows = {int(i) for part in parts(check) for i in asked(part, frame).index} if len(frame) else set()
     return [all_of_them[i] for i in sorted(rows)] or all_of_them
 

@@ -10,23 +10,23 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.artifact import Artifact
-from reproduce.declare.experiment import PACKAGE, SCALES, Experiment
+from reproduce.declare.experiment import SCALES, Experiment
 from reproduce.errors import unknown
 from reproduce.papers import coverage as papers
 from reproduce.store import reading
 from reproduce.verdicts import scope
-from reproduce.verdicts.checks import listed, parts
+from reproduce.verdicts.checks import Check, listed, parts
 from reproduce.verdicts.claims import PRINTED, Claim, ClaimsFile, claims_files
 from reproduce.verdicts.observations import observed, read_cells
 from reproduce.verdicts.scope import EMPIRICAL, GROUNDS
-from reproduce.verdicts.verdict import VERDICTS, Measured, Outcome, Prospect, evaluate, under_readings
+from reproduce.verdicts.verdict import JUDGED, Measured, Outcome, Prospect, evaluate, under_readings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,7 @@ class Verdict:
     effect, interval, unit, n: see `verdicts.Outcome`. rests_on: one of `scope.GROUNDS`, "" if not run. covers: of how
     many of the paper's settings it speaks. paper_numbers: whether the claim holds on the paper's own printed numbers:
     holds, fails, or na (nothing printed that the check could read). measured, printed: the deciding number of our runs,
-    and that of the numbers that the paper prints. prospect, open_because: see `verdicts.Outcome`.
+    and that of the numbers that the paper prints. prospect, open_because, settings, seeds: see `verdicts.Outcome`.
     """
 
     id: str
@@ -60,6 +60,8 @@ class Verdict:
     printed: Measured | None = None
     prospect: Prospect | None = None
     open_because: str = ""
+    settings: int = 0
+    seeds: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -95,32 +97,24 @@ def headline(found: Sequence[Tally], verdicts: Sequence[Verdict]) -> list[str]:
         f"{made} of the papers' {has} tables and figures are part of this package; {run} have numbers at this scale.",
         f"{sum(v.verdict != 'not run' for v in verdicts)} of {len(verdicts)} claims are judged.",
     ]
-    for ground in reversed(EMPIRICAL):
-        counts = Counter(v.verdict for v in verdicts if v.rests_on == ground)
-        said = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if name != "not run")
-        lines.append(f"On {ground}: {said}.")
+    for ground, _, *counts in by_ground(verdicts):
+        said = ", ".join(f"{count} {name}" for count, name in zip(counts, JUDGED, strict=True))
+        lines += [f"On {ground}: {said}."] if ground in EMPIRICAL else []
     return lines
 
 
 def by_ground(verdicts: Iterable[Verdict]) -> list[tuple[str, ...]]:
     """Rows of (ground, claims judged, then a count per verdict but `not run`)."""
-    judged = [v for v in verdicts if v.verdict != "not run"]
-    rows = []
-    for ground in reversed(GROUNDS):
-        counts = Counter(v.verdict for v in judged if v.rests_on == ground)
-        rows.append((ground, str(counts.total()), *(str(counts[name]) for name in VERDICTS if name != "not run")))
-    return rows
-
-
-def paper_numbers(claim: Claim, file: ClaimsFile) -> Outcome:
-    """The claim on the numbers that the paper prints; they count as points."""
-    return _Shelf(file, Path()).on_printed(claim)
+    counts = {ground: Counter[str]() for ground in reversed(GROUNDS)}
+    for v in (v for v in verdicts if v.rests_on):
+        counts[v.rests_on][v.verdict] += 1
+    return [(ground, str(c.total()), *(str(c[name]) for name in JUDGED)) for ground, c in counts.items()]
 
 
 def reads(claim: Claim, scale: str) -> tuple[set[str], list[Experiment]]:
     """The artifacts (ids) and experiments that the claim reads at a scale that it is meant for, under any reading."""
     checks = [claim.checks[scale]] if claim.readings is None else [*claim.readings.checks[scale].values()]
-    experiments = [e for check in checks for e in scope.experiments(check, _read(claim, check), scale)]
+    experiments = [e for check in checks for _, e in scope.read(check, _read(claim, check), scale)]
     return {a.id for check in checks for a in _read(claim, check)}, experiments
 
 
@@ -140,40 +134,40 @@ def _finite(value: Any) -> Any:
 class _Shelf:
     """The cells of one paper at one scale, each file read once."""
 
-    def __init__(self, file: ClaimsFile, folder: Path, package: Path = PACKAGE) -> None:
+    def __init__(self, file: ClaimsFile, folder: Path) -> None:
         self.file = file
         self.folder = folder
-        self.reported = file.path.parent / "reported"
         self.read: dict[Path, pd.DataFrame] = {}
 
-    def cells(self, claim: Claim, check: Mapping[str, Any], printed: bool) -> tuple[pd.DataFrame | None, str]:
+    def cells(self, claim: Claim, check: Check, printed: bool) -> tuple[pd.DataFrame | None, str]:
         """The observations of the artifact and of those it is compared `with`, or None and the reason."""
         import pandas as pd
 
         frames, reason = [], ""
         for name in [claim.artifact.split("/")[1], *listed(check.get("with", []))]:
-            path = self.reported / f"{name}.csv" if printed else self.folder / f"{self.file.paper}_{name}.csv"
-            if not os.path.lexists(path):
-                if not printed and f"{self.file.paper}/{name}" not in _artifacts():
-                    return None, f"{name} is not part of this package yet"
-                if not printed:
-                    return None, f"no cells of {self.file.paper}/{name} (render it first)"
+            of_paper = self.file.path.parent / f"reported/{name}.csv"
+            path = of_paper if printed else self.folder / f"{self.file.paper}_{name}.csv"
+            if os.path.lexists(path):
+                try:
+                    frames.append(self._rows(name, path, printed))
+                except reading.Unusable as error:
+                    reading.say(path, error)
+                    return None, f"{path.name} is not used ({error}); render {self.file.paper}/{name} again"
+            elif printed:
                 reason = reason or f"the paper prints no numbers for {name}"
-                continue
-            known = self.file.artifacts[name].labels, self.file.metrics
-            try:
-                if path not in self.read:
-                    self.read[path] = read_cells(path, *known) if printed else observed(reading.cells(path), *known)
-            except reading.Unusable as error:
-                reading.say(path, error)
-                return None, f"{path.name} is not used ({error}); render {self.file.paper}/{name} again"
-            frames.append(self.read[path])
+            elif f"{self.file.paper}/{name}" in _artifacts():
+                return None, f"no cells of {self.file.paper}/{name} (render it first)"
+            else:
+                return None, f"{name} is not part of this package yet"
         if not frames:
             return None, reason
         return (frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True).fillna("")), ""
 
-    def on_printed(self, claim: Claim) -> Outcome:
-        return self.outcome(claim, PRINTED)
+    def _rows(self, name: str, path: Path, printed: bool) -> pd.DataFrame:
+        if path not in self.read:
+            known = self.file.artifacts[name].labels, self.file.metrics
+            self.read[path] = read_cells(path, *known) if printed else observed(reading.cells(path), *known)
+        return self.read[path]
 
     def outcome(self, claim: Claim, scale: str) -> Outcome:
         """The outcome at a scale or on the printed numbers, under all readings that the claim has."""
@@ -184,20 +178,19 @@ class _Shelf:
         under = {name: self._judge(claim, check, scale) for name, check in claim.readings.checks[scale].items()}
         return under_readings(claim.readings.about, under)
 
-    def _judge(self, claim: Claim, check: Mapping[str, Any], scale: str) -> Outcome:
+    def _judge(self, claim: Claim, check: Check, scale: str) -> Outcome:
         cells, reason = self.cells(claim, check, printed=scale == PRINTED)
         if cells is None:
             return Outcome("not run", reason=reason)
-        wanted = () if scale == PRINTED else self.wanted(claim, check, scale)
-        return evaluate(check, cells, self.file.metrics, wanted)
+        return evaluate(check, cells, self.file.metrics, self._wanted(claim, check, scale))
 
-    def wanted(self, claim: Claim, check: Mapping[str, Any], scale: str) -> list[pd.DataFrame]:
+    def _wanted(self, claim: Claim, check: Check, scale: str) -> list[pd.DataFrame]:
         """The settings that the scale declares; at paper scale also those of the paper's own table."""
-        declared = [self.declared(a, scale) for a in _read(claim, check)]
-        printed = self.cells(claim, check, printed=True)[0] if scale == "paper" else None
-        return [frame for frame in (*declared, printed) if frame is not None and len(frame)]
+        wanted = [] if scale == PRINTED else [self._declared(a, scale) for a in _read(claim, check)]
+        of_paper = self.cells(claim, check, printed=True)[0] if scale == "paper" else None
+        return [frame for frame in (*wanted, of_paper) if frame is not None and len(frame)]
 
-    def declared(self, artifact: Artifact, scale: str) -> pd.DataFrame:
+    def _declared(self, artifact: Artifact, scale: str) -> pd.DataFrame:
         """The settings of the artifact's experiments, without algorithms that it does not show."""
         frame = _declared(artifact.id, scale)
         shown = self.file.artifacts[artifact.name].algorithms
@@ -205,14 +198,12 @@ class _Shelf:
 
     def covers(self, claim: Claim, scale: str) -> str:
         """Of how many settings of the paper's table, or of its runs if it prints no numbers, the claim speaks."""
-        cells, _ = self.cells(claim, claim.checks[scale], printed=False)
-        paper, _ = self.cells(claim, claim.checks[PRINTED], printed=True)
-        if paper is None or not len(scope.asked(parts(claim.checks[PRINTED])[0], paper)):
-            declared = [self.declared(a, "paper") for a in _read(claim, claim.checks[PRINTED])]
+        check, in_print = claim.checks[scale], claim.checks[PRINTED]
+        cells, paper = self.cells(claim, check, printed=False)[0], self.cells(claim, in_print, printed=True)[0]
+        if paper is None or not len(scope.asked(parts(in_print)[0], paper)):
+            declared = [self._declared(a, "paper") for a in _read(claim, in_print)]
             paper = next((frame for frame in declared if len(frame)), None)
-        if cells is None or paper is None:
-            return ""
-        return scope.coverage(claim.checks[scale], cells, claim.checks[PRINTED], paper)
+        return "" if cells is None or paper is None else scope.coverage(check, cells, in_print, paper)
 
 
 @cache
@@ -227,7 +218,7 @@ def _declared(artifact: str, scale: str) -> pd.DataFrame:
     return scope.declared(_artifacts()[artifact].panels(scale))
 
 
-def _read(claim: Claim, check: Mapping[str, Any]) -> list[Artifact]:
+def _read(claim: Claim, check: Check) -> list[Artifact]:
     """The artifacts whose cells a check reads."""
     paper, name = claim.artifact.split("/")
     ids = [f"{paper}/{n}" for n in (name, *listed(check.get("with", [])))]
@@ -241,25 +232,17 @@ def _rests_on(claim: Claim, scale: str) -> str:
 
 
 def _verdict(claim: Claim, scale: str, shelf: _Shelf) -> Verdict:
-    outcome, printed = shelf.outcome(claim, scale), shelf.on_printed(claim)
+    outcome, printed = shelf.outcome(claim, scale), shelf.outcome(claim, PRINTED)
     judged = outcome.verdict != "not run"
     return Verdict(
-        claim.id,
-        claim.artifact,
-        claim.statement,
-        outcome.verdict,
-        outcome.effect,
-        outcome.unit,
-        outcome.interval,
-        outcome.n,
-        outcome.reason,
-        {"reproduced": "holds", "contradicted": "fails"}.get(printed.verdict, "na"),
-        claim.expected,
-        claim.note,
-        _rests_on(claim, scale) if judged else "",
-        shelf.covers(claim, scale) if judged and not claim.construction else "",
-        outcome.measured,
-        printed.measured,
-        outcome.prospect,
-        outcome.open_because,
+        id=claim.id,
+        artifact=claim.artifact,
+        statement=claim.statement,
+        paper_numbers={"reproduced": "holds", "contradicted": "fails"}.get(printed.verdict, "na"),
+        expected=claim.expected,
+        note=claim.note,
+        rests_on=_rests_on(claim, scale) if judged else "",
+        covers=shelf.covers(claim, scale) if judged and not claim.construction else "",
+        printed=printed.measured,
+        **vars(outcome),
     )

@@ -10,21 +10,23 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from reproduce.report.intervals import INF, Judgement, Observation, Region, enough, judge
-from reproduce.verdicts.checks import parts, quantifier
+from reproduce.verdicts.checks import Check, parts, quantifier
 from reproduce.verdicts.claims import Metric
 from reproduce.verdicts.forms import Evidence, evidence
-from reproduce.verdicts.observations import ENDS, NotRun, average
+from reproduce.verdicts.observations import ENDS, NotRun, average, resolution
 from reproduce.verdicts.scope import lacking
 
 if TYPE_CHECKING:
     import pandas as pd
 
-VERDICTS = ("reproduced", "contradicted", "depends", "inconclusive", "not run")
+JUDGED = ("reproduced", "supported where run", "contradicted", "depends", "undecided")
+"""What the settings that were run say, and whether they are all of them: `supported where run` if all that were run are
+for the claim, and it speaks of more. One counterexample contradicts, whatever else is missing."""
+VERDICTS = (*JUDGED, "not run")
+SUPPORTED = JUDGED[1]
 LEVEL = 0.95
 
 
@@ -51,7 +53,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Prospect:
-    """What an inconclusive claim would become with about so many seeds, if means and spreads stayed as they are; now:
+    """What an undecided claim would become with about so many seeds, if means and spreads stayed as they are; now:
     how many the setting has that asks for them."""
 
     verdict: str
@@ -66,8 +68,9 @@ class Outcome:
     effect: by how much the deciding number lies inside (positive) or outside (negative) the region that the claim
     demands, so a margin is already taken off; in `unit`. interval: its 95 % interval, None if unknown (too few seeds).
     n: number of seeds, 0 for a number that needs none. measured: the deciding number itself. prospect: whether more
-    seeds would decide what is inconclusive, as far as these tell. open_because: what keeps a claim open, if not
-    the deciding interval itself: settings that are missing, or how many there are.
+    seeds would decide what is undecided, as far as these tell. open_because: what a claim waits for, if not for the
+    deciding interval itself: settings that are missing, or how many there are. settings, seeds: on how many settings
+    (comparisons in them) the verdict rests, and the fewest and the most seeds that one of them has.
     """
 
     verdict: str
@@ -79,10 +82,12 @@ class Outcome:
     measured: Measured | None = None
     prospect: Prospect | None = None
     open_because: str = ""
+    settings: int = 0
+    seeds: tuple[int, int] = (0, 0)
 
 
 def evaluate(
-    check: Mapping[str, Any],
+    check: Check,
     cells: pd.DataFrame,
     metrics: Mapping[str, Metric],
     wanted: Sequence[pd.DataFrame] = (),
@@ -92,25 +97,32 @@ def evaluate(
     wanted: frames of settings that should be there; those that the check asks for and the cells lack are missing.
     """
     asked = parts(check)
-    outcomes = [_part(part, cells, metrics, wanted, len(asked)) for part in asked]
+    level = 1 - (1 - LEVEL) / len(asked)
+    outcomes = [_part(part, cells, metrics, wanted, level) for part in asked]
     if len(outcomes) == 1:
         return outcomes[0]
     verdicts = [o.verdict for o in outcomes]
-    verdict = next(v for v in ("contradicted", "inconclusive", "not run", "reproduced") if v in verdicts)
-    index = verdicts.index(verdict)
-    worst = outcomes[index]
+    weakest = next(v for v in ("contradicted", "undecided", "not run", SUPPORTED, "reproduced") if v in verdicts)
+    index = verdicts.index(weakest)
+    ran = [o for o in outcomes if o.verdict != "not run"]
+    seeds = [n for o in ran for n in o.seeds]
     tally = ", ".join(f"{verdicts.count(v)} {v}" for v in VERDICTS if v in verdicts)
-    reason = f"{len(outcomes)} parts: {tally}; part {index + 1}: {worst.reason}"
-    if verdict == "not run" and set(verdicts) != {"not run"}:
-        return Outcome("inconclusive", reason=reason, prospect=_prospect_of_parts(outcomes))
-    return replace(worst, reason=reason, prospect=_prospect_of_parts(outcomes) if verdict == "inconclusive" else None)
+    return replace(
+        outcomes[index] if weakest != "not run" or not ran else ran[0],
+        verdict=SUPPORTED if weakest == "not run" and ran else weakest,
+        reason=f"{len(outcomes)} parts: {tally}; part {index + 1}: {outcomes[index].reason}",
+        prospect=_prospect_of_parts(outcomes) if weakest == "undecided" else None,
+        settings=sum(o.settings for o in ran),
+        seeds=(min(seeds, default=0), max(seeds, default=0)),
+    )
 
 
 def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
-    """One outcome from those under each reading of what the paper leaves open: `depends` where one reproduces the claim
-    and another contradicts it; `inconclusive` where one is open and the others agree.
+    """One outcome from those under each reading of what the paper leaves open: `depends` where one is for the claim and
+    another contradicts it; `undecided` where one is open and the others agree.
 
-    Readings without cells do not count; effect and interval are those of the first that counts (the first open one).
+    Readings without cells do not count; effect and interval are those of the first that counts (the first open one, or
+    the first whose settings are not all run).
     """
     ran = {name: o for name, o in outcomes.items() if o.verdict != "not run"}
     if not ran or len(outcomes) == 1:
@@ -118,31 +130,30 @@ def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
     said = "; ".join(f"{name}: {o.verdict}, {o.reason}" for name, o in outcomes.items())
     first = next(iter(ran.values()))
     verdicts = {o.verdict for o in ran.values()}
-    if {"reproduced", "contradicted"} <= verdicts:
+    if "contradicted" in verdicts and verdicts & {"reproduced", SUPPORTED}:
         return replace(first, verdict="depends", reason=f"depends on: {about}. {said}", prospect=None, open_because="")
-    if len(verdicts) > 1:
-        undecided = next(o for o in ran.values() if o.verdict == "inconclusive")
+    if "undecided" in verdicts and len(verdicts) > 1:
+        undecided = next(o for o in ran.values() if o.verdict == "undecided")
         return replace(undecided, reason=f"open under one reading of {about}. {said}", prospect=None)
+    weakest = next((o for o in ran.values() if o.verdict == SUPPORTED), first)
     agree = f"under each of {len(ran)} readings of {about}" if len(ran) > 1 else f"under one reading of {about}"
-    return replace(first, reason=f"{agree}. {said}", prospect=first.prospect if len(ran) == 1 else None)
+    return replace(weakest, reason=f"{agree}. {said}", prospect=first.prospect if len(ran) == 1 else None)
 
 
 def _part(
-    check: Mapping[str, Any],
-    cells: pd.DataFrame,
-    metrics: Mapping[str, Metric],
-    wanted: Sequence[pd.DataFrame],
-    of_parts: int,
+    check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric], wanted: Sequence[pd.DataFrame], level: float
 ) -> Outcome:
     try:
-        found, region, unit = evidence(check, cells, metrics)
+        found = evidence(check, cells, metrics)
         if found.rows.empty:
             raise NotRun("no setting has all the numbers that it needs")
+        if check.get("is") != "absent":
+            found.missing = list(
+                dict.fromkeys([*found.missing, *(m for w in wanted for m in lacking(check, cells, w))])
+            )
+        return _decide(found, check, level)
     except NotRun as reason:
         return Outcome("not run", reason=str(reason))
-    if check.get("is") != "absent":
-        found.missing = list(dict.fromkeys([*found.missing, *(m for w in wanted for m in lacking(check, cells, w))]))
-    return _decide(found, region, unit, check, 1 - (1 - LEVEL) / of_parts)
 
 
 @dataclass(eq=False)
@@ -155,6 +166,7 @@ class _Unit:
     point: bool
     exact: bool
     step: float
+    share: bool = False
 
     @property
     def random(self) -> bool:
@@ -165,58 +177,79 @@ class _Unit:
         return self.at(LEVEL)
 
     def at(self, level: float) -> Judgement:
-        return judge(self.seeds, self.region, point=self.point, exact=self.exact, level=level, step=self.step)
+        return judge(
+            self.seeds,
+            self.region,
+            point=self.point,
+            exact=self.exact,
+            level=level,
+            step=self.step,
+            share=self.share,
+        )
 
     def enough(self, level: float) -> int | None:
-        return enough(self.seeds, self.region, level, self.step)
+        return enough(self.seeds, self.region, level, self.step, self.share)
 
 
-def _units(found: Evidence, rows: pd.DataFrame, region: Region, exact: bool) -> list[_Unit]:
-    seeds: dict[str, list[Observation]] = {}
-    random = set()
-    for name, seed, low, high in zip(*(rows[c].tolist() for c in ("unit", "seed", *ENDS)), strict=True):
-        seeds.setdefault(str(name), []).append((low, high))
-        random |= {str(name)} if seed != -1 else set()
-    steps = dict.fromkeys(seeds, 0.0)
-    if found.what != "share" and not found.log:  # shares are yes or no, and logarithms of whole numbers on no grid
+def _units(found: Evidence, rows: pd.DataFrame, exact: bool) -> list[_Unit]:
+    """The settings. Where both sides of a comparison reach their ceiling in every seed, no further seed says more."""
+    steps: dict[str, float] = {}
+    if found.log and "step" in rows:
+        steps = {str(name): float(step) for name, step in rows.groupby("unit")["step"].max().items()}
+    elif not found.log:
         for _, group in (rows if "metric" in rows else rows.assign(metric="")).groupby("metric", sort=False):
-            steps |= dict.fromkeys(map(str, group["unit"].unique()), _step(group))
-    return [_Unit(name, ends, region, name not in random, exact, steps[name]) for name, ends in seeds.items()]
+            steps |= dict.fromkeys(group["unit"].unique(), resolution(group, found.unit))
+    units = []
+    for name, mine in rows.groupby("unit", sort=False):
+        point, tied = not (mine["seed"] != -1).any(), "tied" in mine and bool(mine["tied"].eq(True).all())
+        ends = list(mine[ENDS].itertuples(index=False, name=None))
+        step, share = steps.get(str(name), 0.0), found.what == "share"
+        units.append(_Unit(str(name), ends, found.region, point, exact or tied, step, share))
+    return units
 
 
-def _decide(found: Evidence, region: Region, unit: str, check: Mapping[str, Any], level: float) -> Outcome:
+def _decide(found: Evidence, check: Check, level: float) -> Outcome:
     """Judge the units under the quantifier of the check. One setting that decides for all must do so at the
     family-wise `level` (Holm), because one of many falls out by chance."""
     name, low, high = quantifier(check)
     units = found.rows["unit"].nunique()
-    rows = _mean_per_seed(found) if name == "mean" else found.rows
-    judged, each = _units(found, rows, region, bool(check.get("exact"))), ""
-    if name in ("fraction", "count"):
-        each = f" ({_sides(judged)})"
-        judged, unit = [_counted(judged, name, low, high, level)], "fraction" if name == "fraction" else "settings"
+    each = judged = _units(found, _mean_per_seed(found) if name == "mean" else found.rows, bool(check.get("exact")))
+    if counted := name in ("fraction", "count"):
+        tally = f"{units} settings, {name} asked for: {low:g} {'or more' if high == INF else f'to {high:g}'}"
+        tally += f" ({_sides(judged)})"
+        judged = [_counted(judged, name, low, high, level)]
     says = [u.says.says for u in judged]
     alone, together = ("for", "against") if name == "any" else ("against", "for")
     holds_out = _holm(judged, alone, level)
     verdict = alone if holds_out else together if set(says) == {together} else "open"
-    if found.missing:
-        verdict = _incomplete(verdict, name)
+    # One counterexample to `all`, or one example of `any`, needs no other settings.
+    partly = bool(found.missing) and (name, verdict) not in (("all", "against"), ("any", "for"))
+    verdict = "open" if partly and verdict == "against" else verdict
+    if not counted:
+        tally = _tally(name, units, judged, f"; {len(holds_out)} {alone} by Holm" if alone in says else "")
     against_it = [u for u in judged if u.says.says != together]
     deciding = _deciding(holds_out if verdict == alone else against_it or judged, best=name == "any")
-    tally = _tally(name, low, high, units, judged, f"{len(holds_out)} {alone}" if alone in says else "", each)
-    lacking = _lacking(found.missing)
-    words = [lacking, tally, _words(deciding, found, name)]
     j = deciding.says
     interval = None if j.slack_low is None or j.slack_high is None else (j.slack_low, j.slack_high)
-    result = {"for": "reproduced", "against": "contradicted", "open": "inconclusive"}[verdict]
-    effect = None if math.isnan(j.slack) else j.slack
-    why = "; ".join(filter(None, words))
-    several = name not in ("fraction", "count")  # more seeds of which settings would decide, nobody can say
-    prospect = _prospect(judged, name, level, bool(found.missing)) if verdict == "open" and several else None
-    measured = _measured(deciding, found, name, unit)
+    missing, measured = _lacking(found.missing), _measured(deciding, found, name)
     clear = interval and not interval[0] <= 0 <= interval[1] and alone in says and not holds_out and units > 1
     not_holm = f"not among all {units} settings by Holm" if clear else ""
-    because = ", ".join(filter(None, [lacking, not_holm])) if verdict == "open" else ""
-    return Outcome(result, effect, unit, interval, j.n, why, measured, prospect, because)
+    still, seeds = verdict == "open", [u.says.n for u in each if u.says.n]
+    said = {"for": SUPPORTED if partly else "reproduced", "against": "contradicted", "open": "undecided"}
+    return Outcome(
+        said[verdict],
+        None if math.isnan(j.slack) else j.slack,
+        {"fraction": "fraction", "count": "settings"}.get(name, found.unit),
+        interval,
+        j.n,
+        "; ".join(filter(None, [missing, tally, _words(measured, j.why)])),
+        None if math.isnan(j.value) else measured,
+        # More seeds of which settings would decide a number of settings, nobody can say.
+        _prospect(judged, name, level, bool(found.missing)) if still and not counted else None,
+        ", ".join(filter(None, [missing, not_holm])) if still or partly else "",
+        units,
+        (min(seeds, default=0), max(seeds, default=0)),
+    )
 
 
 def _prospect(units: Sequence[_Unit], name: str, level: float, incomplete: bool) -> Prospect | None:
@@ -232,49 +265,42 @@ def _prospect(units: Sequence[_Unit], name: str, level: float, incomplete: bool)
     later = [(u.enough(LEVEL), u.says.n) for u in random if u.says.says == "open"]
     certain = all(u.random or u.says.says == ("for" if side > 0 else "against") for u in units)
     decided = [(n, now) for n, now in later if n]
-    if incomplete or alone or not later or len(decided) < len(later) or not certain:
+    if (incomplete and side < 0) or alone or not later or len(decided) < len(later) or not certain:
         return None
-    return Prospect("reproduced" if side > 0 else "contradicted", *max(decided))
+    return Prospect("contradicted" if side < 0 else SUPPORTED if incomplete else "reproduced", *max(decided))
 
 
 def _prospect_of_parts(outcomes: Sequence[Outcome]) -> Prospect | None:
-    """A part that would be contradicted decides; otherwise all others must be reproduced."""
-    doubtful = [o.prospect for o in outcomes if o.verdict == "inconclusive"]
+    """A part that would be contradicted decides; otherwise the last part that is open does."""
+    doubtful = [o.prospect for o in outcomes if o.verdict == "undecided"]
     against = [p for p in doubtful if p and p.verdict == "contradicted"]
     if against:
         return min(against, key=lambda p: p.seeds)
-    if None in doubtful or any(o.verdict == "not run" for o in outcomes):
+    if None in doubtful:
         return None
-    return max((p for p in doubtful if p), key=lambda p: p.seeds)
+    last = max((p for p in doubtful if p), key=lambda p: p.seeds)
+    said = {o.prospect.verdict if o.prospect else o.verdict for o in outcomes}
+    partly = {"not run", SUPPORTED} & said
+    return replace(last, verdict=SUPPORTED) if partly else last
 
 
-def _measured(u: _Unit, found: Evidence, name: str, unit: str) -> Measured | None:
-    """The number of a setting; None if nothing is known of it."""
-    j, what = u.says, name if name in ("fraction", "count") else found.what
-    if math.isnan(j.value):
-        return None
+def _measured(u: _Unit, found: Evidence, name: str) -> Measured:
+    """The number of a setting, NaN if nothing is known of it; ratios from their logarithms."""
+    j, counted = u.says, name in ("fraction", "count")
 
     def back(value: float) -> float:
-        return _exp(value) if found.log and what == found.what else value
+        return _exp(value) if found.log and not counted else value
 
     low, high = (None if end is None else back(end) for end in (j.low, j.high))
-    region = (back(u.region.low), back(u.region.high))
-    unit = "" if unit == "log ratio" else unit
+    unit = {"fraction": "fraction", "count": "settings"}.get(name, "" if found.log else found.unit)
     exact = u.exact or not j.n  # a number of settings has an interval where one of them has seeds
+    region = (back(u.region.low), back(u.region.high))
+    what = name if counted else found.what
     return Measured(what, unit, u.name, back(j.value), low, high, region, u.region.strict, exact, j.n)
 
 
 def _exp(value: float) -> float:
     return math.exp(value) if value < 700 else INF
-
-
-def _step(rows: pd.DataFrame) -> float:
-    """The smallest difference between two different numbers: their resolution; 0 if all are equal."""
-    numbers = np.unique(rows[ENDS].to_numpy())
-    numbers = numbers[np.isfinite(numbers)]
-    gaps = np.diff(numbers)
-    gaps = gaps[gaps > 1e-9 * max(1.0, *np.abs(numbers))] if len(gaps) else gaps
-    return float(gaps.min()) if len(gaps) else 0.0
 
 
 def _holm(units: Sequence[_Unit], side: str, level: float) -> list[_Unit]:
@@ -287,31 +313,16 @@ def _holm(units: Sequence[_Unit], side: str, level: float) -> list[_Unit]:
     return [u for u in units if u in found]
 
 
-def _incomplete(verdict: str, name: str) -> str:
-    """What is left of a verdict if settings that the claim names have no rows: one counterexample, or one example."""
-    if (name, verdict) in (("all", "against"), ("any", "for")):
-        return verdict
-    return "open"
-
-
 def _lacking(missing: list[str]) -> str:
     more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
     return f"incomplete, lacks {', '.join(missing[:4])}{more}" if missing else ""
 
 
-def _tally(
-    name: str, low: float, high: float, units: int, judged: Sequence[_Unit], corrected: str, each: str = ""
-) -> str:
-    if name in ("fraction", "count"):
-        return f"{units} settings, {name} asked for: {low:g} " + ("or more" if high == INF else f"to {high:g}") + each
-    if name == "mean":
-        return f"mean over {units} settings"
-    if units == 1:
-        return ""
+def _tally(name: str, units: int, judged: Sequence[_Unit], corrected: str) -> str:
+    if name == "mean" or units == 1:
+        return f"mean over {units} settings" if name == "mean" else ""
     intervals, text = sum(u.random for u in judged), f"{units} settings: {_sides(judged)}"
-    if intervals < 2:
-        return text
-    return f"{text} (by chance {intervals / 40:.2g}{f'; {corrected} by Holm' if corrected else ''})"
+    return text if intervals < 2 else f"{text} (by chance {intervals / 40:.2g}{corrected})"
 
 
 def _sides(judged: Sequence[_Unit]) -> str:
@@ -323,18 +334,11 @@ def _sides(judged: Sequence[_Unit]) -> str:
 def _mean_per_seed(found: Evidence) -> pd.DataFrame:
     """The mean over all units per seed. Only seeds that have every unit count: otherwise it would be about different
     settings."""
-    import pandas as pd
-
-    units = found.rows["unit"].nunique()
-    result = []
-    for seed, group in found.rows.groupby("seed", sort=False):
-        if len(group) == units:
-            ends = average(group.assign(unit=""), ["unit"], found.log)[ENDS].iloc[0].tolist()
-            low, high = [(-INF, INF)[k] if math.isnan(v) else v for k, v in enumerate(ends)]
-            result.append({"unit": "", "seed": seed, "low": low, "high": high})
-    if not result:
+    whole = found.rows.groupby("seed")["unit"].transform("size") == found.rows["unit"].nunique()
+    if not whole.any():
         raise NotRun("no seed has a number for every setting")
-    return pd.DataFrame(result)
+    means = average(found.rows[whole].assign(unit=""), ["unit", "seed"], found.log)
+    return means.fillna({"low": -INF, "high": INF})
 
 
 def _counted(units: Sequence[_Unit], name: str, least: float, most: float, level: float) -> _Unit:
@@ -384,20 +388,15 @@ def _deciding(units: list[_Unit], best: bool) -> _Unit:
     return reduce(farther, known)
 
 
-def _words(u: _Unit, found: Evidence, name: str) -> str:
+def _words(m: Measured, why: str) -> str:
     """The deciding number in words: 'dataset mnist, a ahead of b: lead 3.2 (1.1 to 5.3), 3 seeds'."""
-    j = u.says
-    what = name if name in ("fraction", "count") else found.what
-    log = found.log and what not in ("fraction", "count")
 
     def number(value: float) -> str:
-        if math.isinf(value) or (log and value > 700):
-            return "unbounded" if value > 0 else "0" if log else "-unbounded"
-        return f"{math.exp(value) if log else value:.4g}"
+        return f"{value:.4g}" if math.isfinite(value) else "unbounded" if value > 0 else "-unbounded"
 
-    text = f"{what} {number(j.value)}" if not math.isnan(j.value) else f"{what} unknown"
-    if j.low is not None and j.high is not None and j.low != j.high:
-        text += f" ({number(j.low)} to {number(j.high)})"
-    seeds = "" if j.n == 0 else f", {j.n} seed{'s' * (j.n > 1)}"
-    why = f" ({j.why})" if j.why and j.why != "one seed" else ""
-    return (f"{u.name}: " if u.name else "") + text + seeds + why
+    text = f"{m.setting}: " * bool(m.setting) + m.what
+    text += " unknown" if math.isnan(m.value) else f" {number(m.value)}"
+    if m.low is not None and m.high is not None and m.low != m.high:
+        text += f" ({number(m.low)} to {number(m.high)})"
+    text += f", {m.n} seed{'s' * (m.n > 1)}" if m.n else ""
+    return text + (f" ({why})" if why and why != "one seed" else "")

@@ -71,6 +71,15 @@ def required(m: Measured) -> str:
     return f"{'less than' if m.strict else 'at most'} {most}" if bounded[1] else ""
 
 
+def basis(v: Verdict) -> str:
+    """On what a verdict rests: "64 settings, 3 to 10 seeds"."""
+    if not v.settings:
+        return ""
+    fewest, most = v.seeds
+    seeds = f"{fewest} to {most} seeds" if fewest < most else f"{most} seed{'s' * (most > 1)}" if most else "no seeds"
+    return f"{v.settings} setting{'s' * (v.settings > 1)}, {seeds}"
+
+
 def named(text: str, names: Mapping[str, str] | None = None) -> str:
     """`text` with the names of settings, metrics and algorithms as they are printed; paths and claims stay."""
     found = _WORD.sub(lambda match: _name(match[0], names or {}), text)

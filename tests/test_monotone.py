@@ -1,0 +1,123 @@
+"""More evidence never weakens a verdict, and ties decide."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from verdict_cells import outcome, runs, verdict
+
+from reproduce.report.intervals import INF, Observation, Region, judge, share_interval
+
+SAYS = ("against", "open", "for")
+ABOVE = Region(0.0)
+MOST_SEEDS = Region(0.5, strict=True)
+
+
+def strength(seeds: list[Observation], region: Region = ABOVE, step: float = 0.0, share: bool = False) -> int:
+    """0, 1, 2: against, open, for."""
+    return SAYS.index(judge(seeds, region, step=step, share=share).says)
+
+
+def plain(values: list[float]) -> list[Observation]:
+    return [(v, v) for v in values]
+
+
+VALUES = st.lists(st.floats(-5, 5).map(lambda v: round(v, 3)), min_size=2, max_size=12)
+
+
+@given(VALUES, st.floats(0, 10), st.sampled_from([0.0, 0.001, 1.0]))
+def test_seeds_that_are_all_further_inside(values: list[float], shift: float, step: float) -> None:
+    further = [v + shift for v in values]
+    if (max(values) - min(values) <= 1e-12) == (max(further) - min(further) <= 1e-12):  # but for rounding
+        assert strength(plain(further), step=step) >= strength(plain(values), step=step)
+
+
+@given(st.lists(st.floats(1e-3, 1e6), min_size=7, max_size=20))
+def test_seven_seeds_that_are_all_inside_decide_whatever_their_sizes(values: list[float]) -> None:
+    assert strength(plain(values)) == 2
+    assert strength(plain([-v for v in values])) == 0
+    assert strength([(v, INF) for v in values]) == 2, "bounds"
+    assert strength([(INF, INF), *plain(values[1:])]) == 2, "a seed that is infinitely good"
+
+
+@given(st.integers(2, 15), st.data())
+def test_a_yes_more_never_weakens_a_share(n: int, data: st.DataObject) -> None:
+    yes = data.draw(st.integers(0, n - 1))
+    fewer, more = ([(1.0, 1.0)] * k + [(0.0, 0.0)] * (n - k) for k in (yes, yes + 1))
+    assert strength(fewer, MOST_SEEDS, share=True) <= strength(more, MOST_SEEDS, share=True)
+    assert strength(more, MOST_SEEDS, share=True) <= max(1, strength([*more, (1.0, 1.0)], MOST_SEEDS, share=True))
+
+
+@given(st.integers(1, 30))
+def test_the_interval_of_a_share_is_that_of_scipy(n: int) -> None:
+    for yes in range(n + 1):
+        test = stats.binomtest(yes, n)
+        expected = test.proportion_ci(0.95, "exact")
+        low, high = share_interval([1.0] * yes + [0.0] * (n - yes))
+        assert (low, high) == pytest.approx((expected.low, expected.high))
+        assert (low > 0.5 or high < 0.5) == (test.pvalue <= 0.05)
+
+
+@settings(deadline=None, max_examples=60)
+@given(rounds=st.lists(st.integers(700, 900), min_size=2, max_size=8), later_than=st.integers(600, 899))
+def test_never_arriving_says_no_less_than_arriving_late(
+    rounds: list[int], later_than: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Of runs that are followed for 900 rounds, against the claim that they need more than so many."""
+    path = tmp_path_factory.getbasetemp()
+    arrived = verdict(runs(path, "rounds", a=rounds), metric="rounds", is_=f"> {later_than}")
+    never = verdict(runs(path, "rounds", a=[">900"] * len(rounds)), metric="rounds", is_=f"> {later_than}")
+    assert never != "contradicted"
+    assert never == "reproduced" or arrived != "reproduced"
+
+
+@given(st.integers(2, 20), st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([0.0, 0.3, 2.0]))
+def test_another_seed_of_the_same_value_never_weakens(n: int, step: float, value: float) -> None:
+    assert strength(plain([value] * (n + 1)), step=step) >= strength(plain([value] * n), step=step)
+
+
+@pytest.mark.parametrize("n", [6, 7, 8, 10, 20])
+def test_the_two_rules_together_err_in_one_case_of_twenty(n: int) -> None:
+    """The truth lies on the end of the region."""
+    draws = np.random.default_rng(n).standard_normal((4000, n))
+    wrong = np.mean([judge(plain(row.tolist()), ABOVE).says != "open" for row in draws])
+    assert wrong <= 0.0505 + 3 * np.sqrt(0.05 * 0.95 / len(draws))
+
+
+# --- ties -------------------------------------------------------------------------------------------------------------
+
+
+def test_seeds_that_give_exactly_the_number_that_is_asked_for(tmp_path: Path) -> None:
+    """Ten of ten leads of exactly one round, where the claim asks for one; a larger lead in one seed is no doubt."""
+    for first in (3, 9):
+        frame = runs(tmp_path, "rounds", a=[1] * 10, b=[first, *[2] * 9])
+        assert verdict(frame, metric="rounds", better="a", than=["b"], margin=1) == "reproduced"
+    frame = runs(tmp_path, "rounds", a=[1] * 10, b=[1, *[2] * 9])
+    assert verdict(frame, metric="rounds", better="a", than=["b"], margin=1) == "undecided"
+
+
+def test_a_ceiling_that_both_reach_is_a_tie(tmp_path: Path) -> None:
+    """As against numbers that happen to agree in three seeds."""
+    percent = {"metric": "share", "better": "a", "than": ["b"]}
+    top = runs(tmp_path, "share", a=[100] * 3, b=[100] * 3)
+    assert verdict(top, **percent, margin=0) == "reproduced"
+    assert verdict(top, **percent) == "contradicted"
+    assert verdict(runs(tmp_path, "share", a=[95] * 3, b=[95] * 3), **percent, margin=0) == "undecided"
+
+
+def test_ratios_of_seeds_that_agree_have_the_grid_of_their_numbers(tmp_path: Path) -> None:
+    """11 against 13 rounds in every seed: one round more of the smaller would move the ratio by a factor of 12/11."""
+    check = {"metric": "rounds", "better": "a", "than": ["b"]}
+    frame = runs(tmp_path, "rounds", a=[11] * 3, b=[13] * 3, c=[12] * 3)
+    low = np.log(13 / 11) - np.log(12 / 11) * stats.t.ppf(0.975, 2) / 3
+    assert outcome(frame, **check, margin={"ratio": 1.001}).interval == pytest.approx(
+        (low - np.log(1.001), 2 * np.log(13 / 11) - low - np.log(1.001))
+    )
+    assert verdict(frame, **check, margin={"ratio": 1.001}) == "reproduced"
+    close = runs(tmp_path, "rounds", a=[11] * 3, b=[12] * 3, c=[13] * 3)
+    assert verdict(close, **check, margin={"ratio": 1.001}) == "undecided"
