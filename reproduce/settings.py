@@ -1,6 +1,6 @@
 """Where things are: folders, device and threads of this run, from the environment.
 
-The workflow sets these variables from `config/config.yaml`; a user of the bare engine sets them by hand.
+The workflow takes them from `config/config.yaml`; a user of the bare engine sets them by hand.
 
 REPRODUCE_DATA      folder with the data sets (layout in docs/data.md); default: `data` in the working directory
 REPRODUCE_STORE     decoded data, checkpoints and finished runs; default: `.reproduce` in the working directory
@@ -9,6 +9,8 @@ REPRODUCE_PRECISION `float32` (default), `tf32` (CUDA only) or `bfloat16`: arith
 REPRODUCE_CHECKPOINT  seconds between two checkpoints of a job; default 20; 0: one in every round
 REPRODUCE_TO_TARGET 1: runs that have a target end there, though figures show more; default 0
 REPRODUCE_THREADS   worker threads inside one job; default 1 (results do not depend on it)
+REPRODUCE_SEEDS     seeds that replace those of every panel, such as `0,1`
+REPRODUCE_BUDGET    hours that a job of the workflow may take
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import math
 import os
 import re
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +35,20 @@ MOST = 1024
 """Threads beyond which a number is a slip."""
 
 
+CONFIGURED: dict[str, str] = {}
+"""Variables that a workflow's configuration sets; they count more than those of the environment."""
+
+
+def configure(values: Mapping[str, str]) -> None:
+    """Take these variables in the place of the environment's."""
+    CONFIGURED.update(values)
+
+
+def variable(name: str) -> str | None:
+    """The text of a variable, or None."""
+    return CONFIGURED.get(name, os.environ.get(name))
+
+
 @dataclass(frozen=True)
 class Settings:
     data: Path
@@ -41,11 +58,17 @@ class Settings:
     precision: str = "float32"
     checkpoint: float = 20.0
     to_target: bool = False
+    precision_asked: str | None = None
+    """The precision, if somebody named one: results of another are then not read."""
 
 
 def settings() -> Settings:
     """The settings in force; raises UserError for a value that makes no sense."""
-    env = os.environ.get
+
+    def env(name: str, default: str) -> str:
+        text = variable(name)
+        return default if text is None else text
+
     device = env("REPRODUCE_DEVICE", "cpu")
     if device not in ("cpu", "cuda"):
         raise UserError(f"REPRODUCE_DEVICE={device}: use cpu or cuda")
@@ -65,7 +88,33 @@ def settings() -> Settings:
     to_target = env("REPRODUCE_TO_TARGET", "0")
     if to_target not in ("0", "1"):
         raise UserError(f"REPRODUCE_TO_TARGET={to_target}: use 0 or 1")
-    return Settings(data, store, device, threads, precision, checkpoint, to_target == "1")
+    return Settings(data, store, device, threads, precision, checkpoint, to_target == "1", variable("REPRODUCE_PRECISION"))
+
+
+def seeds() -> tuple[int, ...] | None:
+    """The seeds of `REPRODUCE_SEEDS` ("0,1"), which then replace those of every panel; None: as declared."""
+    text = variable("REPRODUCE_SEEDS")
+    if text is None:
+        return None
+    try:
+        found = tuple(int(s) for s in text.split(","))
+    except ValueError as error:
+        raise UserError(f"REPRODUCE_SEEDS={text}: use whole numbers with commas between them, such as 0,1,2") from error
+    if min(found) < 0 or max(found) >= 2**32 or len(set(found)) < len(found):
+        raise UserError(f"REPRODUCE_SEEDS={text}: use different numbers, from 0 to 2^32 - 1")
+    return found
+
+
+def budget() -> float | None:
+    """`REPRODUCE_BUDGET`: hours that a job of the workflow may take; None: not said."""
+    text = variable("REPRODUCE_BUDGET")
+    try:
+        hours = None if text is None else float(text)
+    except ValueError:
+        hours = math.nan
+    if hours is not None and not hours >= 0:
+        raise UserError(f"REPRODUCE_BUDGET={text}: use a number of hours, such as 0.5")
+    return hours
 
 
 def check_place() -> None:
@@ -79,7 +128,8 @@ def check_place() -> None:
 
 def _folder(name: str, default: str) -> Path:
     """The folder of a variable, which may not exist yet; UserError for what can never be one."""
-    text = os.environ.get(name, default)
+    given = variable(name)
+    text = default if given is None else given
     path = Path(text)
     try:
         there = path.stat()

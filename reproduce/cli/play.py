@@ -269,7 +269,7 @@ def _shown(match: Match, args: argparse.Namespace) -> None:
         named = args.output.with_name
         files.write_text(named(args.output.name + ".md"), shown.markdown(match, frame))
         files.write_text(named(args.output.name + ".csv"), frame.to_csv(index=False, lineterminator="\n"))
-        if drawn := bool(match.provenance()):
+        if drawn := match.drawable:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands for it
                 figures.save(shown.figure(match, frame), args.output, shown.stamp_text(match))

@@ -13,8 +13,7 @@ from reproduce.play.numbers import number, span, table
 from reproduce.play.scores import summary
 from reproduce.report import captions, figures
 from reproduce.report.entries import scale_line
-from reproduce.runs.results import stamp
-from reproduce.runs.results import standing as standing_of
+from reproduce.runs.results import stamp, standing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -85,8 +84,7 @@ def notes(match: Match) -> list[str]:
             f"{own.text} gives the numbers of {other.text}, to the last digit, wherever both were trained: are its "
             "hooks called? A server step that needs each client's update returns None from `reduction`."
         )
-    jobs = [(e.benchmark.name, j) for e in match.entries if (j := match.reported(e)) is not None]
-    said = stamp((name, standing_of(j)) for name, j in jobs)
+    said = stamp(standing(j) for e in match.entries if (j := match.reported(e)) is not None)
     return [*found, *([f"Results: {said}."] if said else [])]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel, can
 from reproduce.errors import UserError, unknown
 from reproduce.files import read_source
 from reproduce.papers import PAPERS, artifacts
-from reproduce.settings import Settings, settings
+from reproduce.settings import Settings, seeds, settings
 
 _JOB_NAME = re.compile(r"[a-z0-9-]+")
 
@@ -29,7 +28,8 @@ _JOB_NAME = re.compile(r"[a-z0-9-]+")
 class Job:
     """What one call of `python -m reproduce train` trains: a panel, or at paper scale one algorithm of it.
 
-    `panel` carries the seeds in force (an override included); `artifacts` are the ids that read the results.
+    `panel` carries the seeds in force (an override included); `artifacts` are the ids that read the results. file: the
+    name of its results file, if other jobs have it too ("": its own).
     """
 
     scale: str
@@ -38,11 +38,12 @@ class Job:
     panel: Panel
     experiments: tuple[Experiment, ...]
     artifacts: tuple[str, ...]
+    file: str = ""
 
     @property
     def output(self) -> str:
         """The results file, relative to the working directory."""
-        return f"results/{self.scale}/{self.paper}/{self.name}.parquet"
+        return f"results/{self.scale}/{self.paper}/{self.file or self.name}.parquet"
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -90,12 +91,12 @@ def select(target: str | None) -> tuple[Artifact, ...]:
 
 def jobs(scale: str) -> tuple[Job, ...]:
     """All jobs of a scale; raises UserError if two artifacts of a paper mean different panels by one name."""
-    return tuple(_jobs(check_scale(scale), seeds_override()).values())
+    return tuple(_jobs(check_scale(scale), seeds()).values())
 
 
 def job(scale: str, paper: str, name: str) -> Job:
     """One job; raises UserError for an unknown scale, paper or job."""
-    known = _jobs(check_scale(scale), seeds_override())
+    known = _jobs(check_scale(scale), seeds())
     if (check_paper(paper), name) not in known:
         raise unknown(f"job of {paper} at scale {scale}", name, (n for p, n in known if p == paper))
     return known[paper, name]
@@ -109,25 +110,11 @@ def artifact_jobs(scale: str, name: str) -> tuple[Job, ...]:
 
 def seeds_read(scale: str, name: str) -> dict[str, tuple[int, ...]]:
     """Panel -> the seeds that the artifact with the id `name` reads of it, an override included."""
-    return {panel.name: seeds_override() or panel.seeds for panel in artifact(name).panels(scale)}
-
-
-def seeds_override() -> tuple[int, ...] | None:
-    """The seeds of `REPRODUCE_SEEDS` ("0,1"), which then replace those of every panel; None: as declared."""
-    text = os.environ.get("REPRODUCE_SEEDS")
-    if text is None:
-        return None
-    try:
-        seeds = tuple(int(s) for s in text.split(","))
-    except ValueError as error:
-        raise UserError(f"REPRODUCE_SEEDS={text}: use whole numbers with commas between them, such as 0,1,2") from error
-    if min(seeds) < 0 or max(seeds) >= 2**32 or len(set(seeds)) < len(seeds):
-        raise UserError(f"REPRODUCE_SEEDS={text}: use different numbers, from 0 to 2^32 - 1")
-    return seeds
+    return {panel.name: seeds() or panel.seeds for panel in artifact(name).panels(scale)}
 
 
 @cache
-def _jobs(scale: str, seeds: tuple[int, ...] | None) -> dict[tuple[str, str], Job]:
+def _jobs(scale: str, override: tuple[int, ...] | None) -> dict[tuple[str, str], Job]:
     readers: dict[tuple[str, str], dict[str, Panel]] = {}
     for a in artifacts():
         for panel in a.panels(scale):
@@ -142,7 +129,7 @@ def _jobs(scale: str, seeds: tuple[int, ...] | None) -> dict[tuple[str, str], Jo
                 raise UserError(f"panel '{part.name}' of {reader} at scale {scale} is not the one of {other}")
     found: dict[tuple[str, str], Job] = {}
     for (paper, panel_name), declared in panels.items():
-        panel = declared if seeds is None else replace(declared, seeds=seeds)
+        panel = declared if override is None else replace(declared, seeds=override)
         for name, experiments in _split(scale, panel).items():
             if not _JOB_NAME.fullmatch(name):
                 raise UserError(f"job name '{name}' of {paper}: algorithms are named with a-z, 0-9, '_' and '-'")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 
-from reproduce.declare.experiment import training_of, trainings
 from reproduce.report import metrics
-from reproduce.report.histories import Histories, stored
+from reproduce.report.histories import Histories
+from reproduce.store.reading import Stored
 
 
 def weights(histories: Histories) -> pd.DataFrame:
@@ -58,35 +56,29 @@ def costs(histories: Histories, clients: int, overlap: float) -> pd.DataFrame:
     A seed of a setting is left out unless all its schemes have results that say what it took, on the processor that
     most runs are of: seconds of two processors do not compare.
     """
-    groups: dict[tuple[tuple[str, object], ...], list[tuple[dict[str, Any], int] | None]] = {}
+    groups: dict[tuple[tuple[str, object], ...], list[list[Stored]]] = {}
     for e in histories.experiments:
         labels = {k: v for k, v in e.labels.items() if k != "init_scheme"} | {"num_clients": clients}
         if labels["dataset"] == "ag_news" and labels["label_overlap"]:
             labels["label_overlap"] = overlap
-        groups.setdefault(tuple(labels.items()), []).append(stored(e, histories.provenance))
-    runs = {setting: [_timed(*run) if run else {} for run in found] for setting, found in groups.items()}
-    counts = Counter(_processor(t) for found in runs.values() for seeds in found for t, _ in seeds.values())
+        groups.setdefault(tuple(labels.items()), []).append(histories.runs_of(e))
+    runs = {
+        setting: [{run.seed: run for run in mine if run.seconds is not None} for mine in found]
+        for setting, found in groups.items()
+    }
+    counts = Counter(_processor(run) for found in runs.values() for seeds in found for run in seeds.values())
     processor = max(counts, key=lambda name: counts[name], default="")
     rows = []
     for setting, found in runs.items():
         for seed in found[0]:
-            timed = [seeds[seed] for seeds in found if seed in seeds and _processor(seeds[seed][0]) == processor]
+            timed = [seeds[seed] for seeds in found if seed in seeds and _processor(seeds[seed]) == processor]
             if len(timed) < len(found):
                 continue
-            memory = max(training["peak_memory"] for training, _ in timed) / 1e9
-            numbers = {"cpu_time_seconds": sum(seconds for _, seconds in timed), "max_memory_gb": memory}
+            memory = max(run.training["peak_memory"] for run in timed) / 1e9
+            numbers = {"cpu_time_seconds": sum(run.seconds or 0 for run in timed), "max_memory_gb": memory}
             rows += [{**dict(setting), "seed": seed, "metric": name, "value": value} for name, value in numbers.items()]
     return pd.DataFrame(rows)
 
 
-def _timed(record: Mapping[str, Any], i: int) -> dict[int, tuple[Mapping[str, Any], float]]:
-    """Per seed of a result's experiment i, the training that it is of, and its seconds; none if nothing says them."""
-    if "cpu_seconds_of" not in record:
-        return {}
-    labels, made = record["experiments"][i]["labels"], trainings(record)
-    trained = [{"peak_memory": record["peak_memory"], **training_of(made, labels, seed)} for seed in record["seeds"]]
-    return dict(zip(record["seeds"], zip(trained, record["cpu_seconds_of"][i], strict=True), strict=True))
-
-
-def _processor(training: Mapping[str, Any]) -> str:
-    return str(training.get("machine", {}).get("processor", "unknown"))
+def _processor(run: Stored) -> str:
+    return str(run.training.get("machine", {}).get("processor", "unknown"))
