@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from reproduce import files
-from reproduce.runs import costs, plan, results
+from reproduce.runs import costs, drawn, plan, results
 from reproduce.runs.plan import Job
 from reproduce.settings import budget as hours_allowed
 from reproduce.settings import seeds
@@ -186,7 +186,7 @@ def made_from(scale: str, name: str) -> dict[str, Any]:
     states = {job: [s.words, _read_runs(s)] for job, s in used.items() if s.usable}
     cells = Path(plan.cells_file(scale, name))
     sealed = seal.of_file(cells) if cells.is_file() else ""
-    return {"drawn by": plan.render_digest(name), "cells": sealed, "results": states}
+    return {"drawn by": drawn.digest(plan.artifact(name), scale), "cells": sealed, "results": states}
 
 
 def _read_runs(standing: results.Standing) -> str:

@@ -9,10 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel, canonical
@@ -173,6 +171,10 @@ def _split(scale: str, panel: Panel) -> dict[str, tuple[Experiment, ...]]:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
+ENDINGS = {"figure": (".pdf", ".png", ".txt", ".tex"), "table": (".md", ".csv", ".tex", ".ours.tex")}
+"""What is made of an artifact of each kind."""
+
+
 def cells_file(scale: str, name: str) -> str:
     """The per-seed cells of an artifact, which claims and the scoreboard read."""
     return f"results/{scale}/cells/{name.replace('/', '_')}.csv"
@@ -181,8 +183,7 @@ def cells_file(scale: str, name: str) -> str:
 def outputs(scale: str, name: str) -> list[str]:
     """The files that rendering an artifact writes: for readers, the cells, and what they were made from (`due`)."""
     a = artifact(name)
-    suffixes = ("md", "csv", "tex", "ours.tex") if a.kind == "table" else ("pdf", "png", "txt", "tex")
-    drawn = [f"{a.kind}s/{scale}/{a.paper}_{a.name}.{s}" for s in suffixes]
+    drawn = [f"{a.kind}s/{scale}/{a.paper}_{a.name}{ending}" for ending in ENDINGS[a.kind]]
     cells = cells_file(scale, name)
     return [*drawn, cells, cells.replace(".csv", ".json")]
 
@@ -229,31 +230,5 @@ def digest_of(job: Job, precision: str) -> str:
     return _sha(json.dumps([parts, job.panel.seeds, *reduced]))
 
 
-@cache
-def render_digest(name: str) -> str:
-    """Changes with the declarations of the paper, what it reported and claimed, and the code of the report."""
-    folder = PACKAGE / "papers" / artifact(name).paper
-    files = sorted(
-        {f for kind in ("py", "csv", "yaml") for f in folder.rglob(f"*.{kind}")} | {*PACKAGE.glob("report/*.py")}
-    )
-    return _sha(*(f"{f.relative_to(PACKAGE)} {hashlib.sha256(read_source(f)).hexdigest()}" for f in files))
-
-
 def _sha(*parts: str) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-
-
-# --- the workflow's configuration -------------------------------------------------------------------------------------
-
-
-def environment(config: Mapping[str, Any]) -> dict[str, str]:
-    """The variables that `config/config.yaml` sets for every job; a key that is null leaves the variable as it is."""
-    keys = ("data", "store", "device", "precision", "threads", "seeds", "budget", "checkpoint")
-    flag = config["to_target"]  # Snakemake leaves `--config to_target=true` a string
-    values = {key: config[key] for key in keys}
-    values["to_target"] = None if flag is None else int(str(flag).lower() == "true")
-    return {
-        f"REPRODUCE_{key.upper()}": ",".join(map(str, v)) if isinstance(v, list) else str(v)
-        for key, v in values.items()
-        if v is not None
-    }
