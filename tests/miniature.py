@@ -3,15 +3,12 @@ commands around papers, training and rendering that take no time."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
 
 from reproduce.store import reading
 

@@ -35,15 +35,26 @@ def write(path: Path, runs: Sequence[Stored], alone: bool = True, frame: pd.Data
     return path
 
 
-def edit(path: Path, change: Callable[[Stored], Stored | None] | None = None, **training: Any) -> Path:
-    """Change the runs of a results file, or leave some out (None); training: what is said of their trainings."""
-    frame, runs = results.read(path)
+def edit(
+    path: str | Path,
+    change: Callable[[Stored], Stored | None] | None = None,
+    values: Callable[[pd.DataFrame], pd.DataFrame] = lambda rows: rows,
+    code: str | None = None,
+    **training: Any,
+) -> Path:
+    """Change the runs of a results file, or leave some out (None), and their rows; code: of all of them; training: what
+    is said of their trainings."""
+    frame, runs = results.read(Path(path))
     pairs = [(run, change(run) if change else run) for run in runs]
-    parts = [frame.iloc[old.start : old.start + old.rows] for old, new in pairs if new]
-    kept = [replace(new, training={**new.training, **training}) for _, new in pairs if new]
-    return write(path, kept, True, pd.concat(parts))
+    parts = [values(frame.iloc[old.start : old.start + old.rows]) for old, new in pairs if new]
+    kept = [
+        replace(new, training={**new.training, **training}, code=new.code if code is None else code)
+        for _, new in pairs
+        if new
+    ]
+    return write(Path(path), kept, True, pd.concat(parts))
 
 
-def runs(path: Path) -> tuple[Stored, ...]:
+def runs(path: str | Path) -> tuple[Stored, ...]:
     """Those of a results file."""
-    return reading.result(path)[1]
+    return reading.result(Path(path))[1]
