@@ -1,5 +1,5 @@
-"""Runs are trained where they are lacking, and put beside those of their file, which keep their bits: other seeds, other
-settings. What nobody asks for stays and is not read."""
+"""Runs are trained where they are lacking, and put beside those of their file, which keep their bits: other seeds,
+other settings. What nobody asks for stays and is not read."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def test_runs_of_other_data_are_not_put_together() -> None:
     assert held() == [1], "what is replaced may be of other data"
 
 
-# --- drawing -----------------------------------------------------------------------------------------------------------
+# --- drawing ---------------------------------------------------------------------------------------------------------
 
 
 def test_seeds_that_nobody_asks_for_cost_nothing_in_tables(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,8 +38,8 @@ def job(*experiments: Experiment, seeds: tuple[int, ...] = (0, 1, 2)) -> Job:
 
 def runs(of: Job, seeds: tuple[int, ...] = (0, 1, 2), source: str | None = None, **training: Any) -> list[Stored]:
     """The runs of a job as they are stored after a training with today's code, or with another."""
-    said = {"code": code([e]) if source is None else source for e in of.experiments}
-    return [written.run(e, seed, said["code"], **training) for e in of.experiments for seed in seeds]
+    codes = {e: code([e]) if source is None else source for e in of.experiments}
+    return [written.run(e, seed, codes[e], **training) for e in of.experiments for seed in seeds]
 
 
 @pytest.fixture
