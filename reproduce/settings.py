@@ -88,7 +88,9 @@ def settings() -> Settings:
     to_target = env("REPRODUCE_TO_TARGET", "0")
     if to_target not in ("0", "1"):
         raise UserError(f"REPRODUCE_TO_TARGET={to_target}: use 0 or 1")
-    return Settings(data, store, device, threads, precision, checkpoint, to_target == "1", variable("REPRODUCE_PRECISION"))
+    return Settings(
+        data, store, device, threads, precision, checkpoint, to_target == "1", variable("REPRODUCE_PRECISION")
+    )
 
 
 def seeds() -> tuple[int, ...] | None:

@@ -11,11 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from reproduce import settings
 from reproduce.algorithms.base import FedAvg
+from reproduce.cli import configuration
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
-from reproduce import settings
-from reproduce.cli import configuration
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.engine import cost

@@ -13,9 +13,9 @@ from typing import Any
 import own_algorithms
 import pytest
 
+from reproduce.cli import plays
 from reproduce.declare import closure
 from reproduce.errors import UserError
-from reproduce.cli import plays
 
 ROOT = Path(__file__).parent.parent
 CONFIG: dict[str, Any] = {

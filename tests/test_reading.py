@@ -139,7 +139,7 @@ def test_every_entry_of_a_provenance_may_be_anything(here: Path) -> None:
     assert consumed() == ""
     refused, tried = set(), 0
     for path in places(note):
-        if not path or path[0] == "content" or path[:1] == ("parts",) and len(path) > 3:
+        if not path or path[0] == "content" or (path[:1] == ("parts",) and len(path) > 3):
             continue
         for change in (gone, *map(put, VALUES)):
             raw(ODD, changed(note, path, change), table)
@@ -147,7 +147,18 @@ def test_every_entry_of_a_provenance_may_be_anything(here: Path) -> None:
             if consumed():
                 refused.add(path[-1])
     assert tried > 500
-    assert refused >= {"parts", "experiments", "trainings", "runs", "git", "date", "precision", "seconds", "seed", "rows"}
+    assert refused >= {
+        "parts",
+        "experiments",
+        "trainings",
+        "runs",
+        "git",
+        "date",
+        "precision",
+        "seconds",
+        "seed",
+        "rows",
+    }
 
 
 ROWS: dict[str, Callable[[pa.Table], pa.Table]] = {

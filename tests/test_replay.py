@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import shutil
@@ -23,8 +22,8 @@ from reproduce.clocks.sessions import Sessions
 from reproduce.declare.experiment import Experiment
 from reproduce.runs import plan, replayed, results
 from reproduce.runs.earlier import ROWS
-from reproduce.runs.replay import Comparison, replay
 from reproduce.runs.job import frame
+from reproduce.runs.replay import Comparison, replay
 
 ROOT = Path(__file__).parent.parent
 CLOCKS = {
@@ -123,7 +122,7 @@ def test_an_outcome_agrees_up_to_its_tolerance() -> None:
 
 
 def edit(path: str, factor: float = 1.0, after: int = 0, **changes: Any) -> None:
-    """Change a results file: what its runs say, and the numbers after a round, as a training would have written them."""
+    """Change a results file: what its runs say, and the numbers after a round, as written."""
 
     def values(rows: pd.DataFrame) -> pd.DataFrame:
         return rows.assign(value=rows["value"].where(rows["round"] <= after, rows["value"] * factor))
@@ -320,7 +319,9 @@ def test_where_last_bits_differ_an_earlier_commit_decides(
     assert main(["replay", "smoke"]) == 2
     assert results.standing(changed).state == "differs"
     assert main(["replay", "smoke"]) == 2
-    assert f"replayed 0; {runs} runs: {runs} differs" in capsys.readouterr().out, "it is not asked again"
+    assert f"replayed 0; {changed.runs} runs: {changed.runs} differs" in capsys.readouterr().out, (
+        "it is not asked again"
+    )
     assert main(["replay", "smoke", "--against", "HEAD"]) == 0
     assert results.standing(changed).state == "confirmed"
     line = replayed.lines("smoke")[f"{changed.paper}/{changed.name}"]

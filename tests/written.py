@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from reproduce.declare.experiment import Experiment
+from reproduce.declare.experiment import COLUMNS, Experiment
 from reproduce.store import reading, results
 from reproduce.store.reading import Stored
 
@@ -33,6 +33,20 @@ def write(path: Path, runs: Sequence[Stored], alone: bool = True, frame: pd.Data
     """A results file with these runs; frame: their rows, in one order."""
     results.merge(path, rows(runs) if frame is None else frame, runs, alone)
     return path
+
+
+def histories(path: Path, frame: pd.DataFrame, experiments: Sequence[Experiment] = (), **training: Any) -> Path:
+    """A results file with these rows: of these experiments, or of such with their labels."""
+    labels = [c for c in frame.columns if c not in COLUMNS]
+    known = {tuple(str(e.labels.get(c)) for c in labels): e for e in experiments}
+    found, parts = [], []
+    keys = frame[[*labels, "seed"]].astype(str).agg("|".join, axis=1)
+    for _, mine in frame.groupby(keys, sort=False):
+        said = {c: mine[c].iloc[0].item() if hasattr(mine[c].iloc[0], "item") else mine[c].iloc[0] for c in labels}
+        of = known.get(tuple(str(value) for value in said.values()), said)
+        found.append(replace(run(of, int(mine["seed"].iloc[0]), **training), rows=len(mine)))
+        parts.append(mine)
+    return write(path, found, True, pd.concat(parts))
 
 
 def edit(

@@ -83,5 +83,9 @@ class Asked:
 
     def play_words(self, wildcards: Any) -> str:
         """The arguments of `play`. Of a text itself Snakemake would fill in what stands in braces."""
-        on = [*self.config["play"]["benchmarks"], "--finished"] if wildcards.benchmark == "across" else [wildcards.benchmark]
+        on = (
+            [*self.config["play"]["benchmarks"], "--finished"]
+            if wildcards.benchmark == "across"
+            else [wildcards.benchmark]
+        )
         return f"{plays.words(self.config)} --on {shlex.join(on)}"

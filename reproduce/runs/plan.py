@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from reproduce.declare.artifact import Artifact
-from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel, canonical
+from reproduce.declare.experiment import SCALES, Experiment, Panel, canonical
 from reproduce.errors import UserError, unknown
-from reproduce.files import read_source
 from reproduce.papers import PAPERS, artifacts
 from reproduce.settings import Settings, seeds, settings
 

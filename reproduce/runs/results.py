@@ -107,7 +107,9 @@ def said(runs: Sequence[Joined]) -> str:
     counts["of uncommitted code"] = sum(bool(r.stored and r.stored.training["git"].endswith("+")) for r in runs)
     phrases = [(counts[words], words) for words in dict.fromkeys([*WORDS.values(), *counts]) if counts[words]]
     whole = {len(runs): f"all {len(runs)} runs", 1: "1 run"} if len(runs) > 1 else {1: "the run"}
-    return "; ".join(f"{whole.get(n) if n == len(runs) else f'{n} of {len(runs)} runs'} {words}" for n, words in phrases)
+    return "; ".join(
+        f"{whole.get(n) if n == len(runs) else f'{n} of {len(runs)} runs'} {words}" for n, words in phrases
+    )
 
 
 def standing(job: Job) -> Standing:
@@ -159,9 +161,7 @@ def _compared(joined: Sequence[Joined], line: Mapping[str, str]) -> Iterable[Joi
     by_replay = {"yes": "confirmed", "no": "differs"}[line["agrees"]] if valid else "older"
     today = {e: code([e]) for e in dict.fromkeys(run.experiment for run in joined if run.stored)}
     for run in joined:
-        if run.stored is None:
-            yield run
-        elif inputs.changed(run.stored.training.get("read", {})):  # what a user's own code reads is code, too
+        if run.stored is None or inputs.changed(run.stored.training.get("read", {})):
             yield run
         elif run.stored.code == today[run.experiment]:
             yield replace(run, state="current")

@@ -13,7 +13,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
@@ -103,7 +103,9 @@ def _runs(note: Mapping[str, Any]) -> tuple[Stored, ...]:
     try:
         experiments = [{**e, **{name: parts[e[name]] for name in PARTS}} for e in note["experiments"]]
         return tuple(
-            Stored(**run | {"experiment": experiments[run["experiment"]], "training": trainings[run["training"]]}, start=at)
+            Stored(
+                **run | {"experiment": experiments[run["experiment"]], "training": trainings[run["training"]]}, start=at
+            )
             for run, at in zip(note["runs"], starts, strict=False)
         )
     except IndexError:
