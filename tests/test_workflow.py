@@ -313,7 +313,7 @@ def test_results_of_older_code_are_trained_again_in_a_clone_too_and_said_so(proj
         change_code(folder)
         run = snakemake(folder, *both, "-c2")
         assert run.returncode == 0, text(run)
-        assert "fedacs/fig2 at scale smoke trains 2 jobs, about 2 min on one core (all 6 runs of older code)" in text(
+        assert "fig2 at scale smoke trains 2 jobs, about 2 min on one core (all 12 runs of older code)" in text(
             run
         )
         assert "To train: 2 jobs, about 2 min on one core" in text(run)
@@ -343,7 +343,7 @@ def test_other_seeds_are_trained_in_a_clone(project: Path) -> None:
     assert snakemake(project, FIG2, "-c2").returncode == 0
     copy = clone(project)
     run = snakemake(copy, FIG2, "-c2", "--config", "seeds=[7]")
-    assert "trains 2 jobs, about 2 min on one core (all 2 runs missing)" in text(run)
+    assert "trains 2 jobs, about 2 min on one core (all 4 runs missing)" in text(run)
     assert miniature.trained(copy / "results/smoke/fedacs/own.parquet")[0] == [0, 1, 2, 7]
 
 
@@ -369,7 +369,7 @@ def test_a_single_figure_leaves_long_jobs_out_and_a_budget_trains_them(project: 
     assert "over the budget of 2 h a job" in (project / fig11).read_text()
     run = snakemake(project, fig11, "-c2", "--config", "budget=41")
     assert run.returncode == 0, text(run)
-    assert "trains 1 job, about 1 d 16 h on one core (no results)" in text(run)
+    assert "trains 1 job, about 1 d 16 h on one core (all 6 runs missing)" in text(run)
     assert (project / "results/smoke/fedacs/long.parquet").exists()
     assert "Nothing to be done" in text(snakemake(project, fig11, "-n"))
 
@@ -394,7 +394,7 @@ def test_the_gaps_of_a_figure_that_is_there_are_left_unless_a_budget_is_given(pr
     assert "rule train" not in text(run)
     assert "4 of 6 runs missing" in (copy / FIG2).read_text()
     run = snakemake(copy, FIG2, "-c2", "--config", "budget=0.1")
-    assert "trains 2 jobs, about 2 min on one core (4 of 6 runs missing, no results)" in text(run)
+    assert "trains 2 jobs, about 2 min on one core (all 10 runs missing)" in text(run)
     assert miniature.trained(few)[0] == [0, 1, 2]
 
 

@@ -112,8 +112,8 @@ def announcement(scale: str, name: str, allowed: Budget) -> str:
     due, left = training(scale, name, allowed)
     parts = []
     if due:
-        whys = [part for j in due for part in (results.standing(j).words or "no results").split("; ")]
-        parts.append(f"trains {total(due)} ({', '.join(dict.fromkeys(whys))})")
+        why = results.said([run for j in due for run in results.standing(j).due])
+        parts.append(f"trains {total(due)} ({why})")
         older = sum(all(run.state == "older" for run in results.standing(j).due) for j in due)
         parts.append(f"`python -m reproduce replay {scale} {name}` may confirm {older} instead" if older else "")
     able = [job for job, reason in left if not plan.missing(job)]
