@@ -35,7 +35,7 @@ class NoProblem:
 
 
 def panel(name: str, **labels: Any) -> Panel:
-    experiment = Experiment(labels, NoProblem(), None, None, Unplayed())
+    experiment = Experiment(labels, NoProblem(), NoProblem(), NoProblem(), Unplayed())
     return Panel(name, (experiment,), seeds=(0,), substitute=f"{name} stands in")
 
 
@@ -50,8 +50,8 @@ def history(
     )  # fmt: skip
 
 
-def write(frame: pd.DataFrame, path: Path, **training: Any) -> Path:
-    return written.histories(path, frame, **training)
+def write(frame: pd.DataFrame, path: Path, *experiments: Experiment, **training: Any) -> Path:
+    return written.histories(path, frame, experiments, **training)
 
 
 def artifact(
@@ -160,10 +160,12 @@ class TestRender:
             assert a.read_bytes() == b.read_bytes()
 
     def test_reads_the_panels(self, tmp_path: Path) -> None:
-        path = write(history([10, 20], algorithm="fedavg", dataset="mnist"), tmp_path / "a.parquet")
+        mine = panel("a", dataset="mnist", algorithm="fedavg")
+        rows = history([10, 20], algorithm="fedavg", dataset="mnist")
+        path = write(rows, tmp_path / "a.parquet", *mine.experiments)
         made = artifact(
             lambda histories: metrics.last(histories.frame, "accuracy"),
-            panels=lambda scale: (panel("a", dataset="mnist", algorithm="fedavg"), panel("b", dataset="svhn")),
+            panels=lambda scale: (mine, panel("b", dataset="svhn")),
             rows=("algorithm", "dataset"),
             extra=lambda histories, cells: f"{len(histories.frame)} rows, {len(cells)} cell",
         )

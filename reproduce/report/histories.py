@@ -141,7 +141,8 @@ def _rows(frame: pd.DataFrame, runs: Sequence[Stored]) -> pd.DataFrame:
     """The rows of some runs of a results file."""
     import numpy as np
 
-    return frame.take(np.concatenate([np.arange(run.start, run.start + run.rows) for run in runs] or [[]]).astype(int))
+    places = [np.arange(run.start, run.start + run.rows) for run in runs]
+    return frame.take(np.concatenate(places) if places else np.arange(0))
 
 
 def _declares(run: Stored, e: Experiment) -> bool:

@@ -18,7 +18,7 @@ from types import FunctionType
 from typing import Any
 
 from reproduce.declare import closure
-from reproduce.declare.artifact import Artifact, Code
+from reproduce.declare.artifact import Artifact, Code, no_panels
 from reproduce.declare.experiment import PACKAGE, Experiment
 from reproduce.files import read_source
 
@@ -27,7 +27,7 @@ PAPERS = "reproduce.papers."
 
 def digest(artifact: Artifact, scale: str) -> str:
     """SHA-256 (16 hex digits) of all that the tables or pictures of an artifact depend on beside its results."""
-    declared = dataclasses.replace(artifact, panels=dict)  # the panels are told as they are at this scale
+    declared = dataclasses.replace(artifact, panels=no_panels)  # they are told as they are at this scale
     told = json.dumps([_told(declared, artifact.paper), _told(artifact.panels(scale), artifact.paper)])
     named = [tuple(word.split(":")) for word in _words(json.loads(told)) if word.startswith(PAPERS)]
     code = definitions([(where, name) for where, name in named])
