@@ -32,10 +32,11 @@ TABLE3: dict[str, Any] = {
 @dataclass(frozen=True, eq=False)
 class NoProblem:
     requires: tuple[str, ...] = ()
+    name: str = ""
 
 
 def panel(name: str, **labels: Any) -> Panel:
-    experiment = Experiment(labels, NoProblem(), NoProblem(), NoProblem(), Unplayed())
+    experiment = Experiment(labels, NoProblem(name=name), NoProblem(), NoProblem(), Unplayed())
     return Panel(name, (experiment,), seeds=(0,), substitute=f"{name} stands in")
 
 
