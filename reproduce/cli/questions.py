@@ -10,17 +10,19 @@ from typing import Any
 from reproduce.cli import plays
 from reproduce.cli.configuration import check_writable, one_line
 from reproduce.cli.watch import Watch
+from reproduce.declare.experiment import SCALES
+from reproduce.papers import artifacts
 from reproduce.runs import due, plan
 from reproduce.runs.plan import Job
 
 # A table has no picture, whatever it is called; one that does not exist is named as one.
-_TABLES = "|".join(f"{a.paper}_{a.name}" for a in plan.artifacts() if a.kind == "table")
+_TABLES = "|".join(f"{a.paper}_{a.name}" for a in artifacts() if a.kind == "table")
 _TABLE = rf"(?:{_TABLES}|[a-z_]+_table[a-z0-9]*)\."
 PAPER = {"figure": f"(?!{_TABLE})[a-z_]+", "table": f"(?={_TABLE})[a-z_]+"}
 """Kind of an artifact -> what its paper is called in the names of its files."""
 
 
-_MADE = "|".join(f.replace(".", r"\.") for scale in plan.SCALES for f in plan.artifact_files(scale))
+_MADE = "|".join(f.replace(".", r"\.") for scale in SCALES for f in plan.artifact_files(scale))
 MISNAMED = rf"(?!(?:{_MADE})$)(?:figures|tables)/.+|/.+"
 """What is called like a figure or a table and is none."""
 
@@ -34,8 +36,8 @@ class Asked:
 
     def aliases(self) -> dict[str, Any]:
         """Targets that have no files of their own -> what they stand for."""
-        report = {scale: f"report/{scale}/index.html" for scale in plan.SCALES}
-        whole = {scale: [*plan.artifact_files(scale), report[scale]] for scale in plan.SCALES}
+        report = {scale: f"report/{scale}/index.html" for scale in SCALES}
+        whole = {scale: [*plan.artifact_files(scale), report[scale]] for scale in SCALES}
         alone = {f"report_{scale}": page for scale, page in report.items()}
         across = f"play/{self.config['play']['scale']}/across.md"
         return {"all": whole[self.config["scale"]], **whole, **alone, "plays": self.play_tables, "across": across}
