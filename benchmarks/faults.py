@@ -246,7 +246,7 @@ def _half_files(place: Path) -> int:
     from reproduce.runs import results
 
     result = place / "result.parquet"
-    half = result.exists() and not results.provenance(result)
+    half = result.exists() and not results.stored(result)
     for checkpoint in place.glob("store/checkpoints/*.pt"):
         try:
             with checkpoint.open("rb") as file:

@@ -5,7 +5,6 @@ The latter are compared with the assumed rates, which are of a core with AVX-512
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -14,12 +13,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from reproduce.declare.experiment import trainings
 from reproduce.engine.cost import estimate_together
 from reproduce.engine.rates import ASSUMED
-from reproduce.runs import costs, plan
+from reproduce.runs import costs, plan, results
 from reproduce.runs.speed import kept
 from reproduce.settings import settings
+from reproduce.store import results as store
 
 JOBS = (
     ("smoke", "fedacs", "toy2d-comm-only"),
@@ -83,22 +82,17 @@ def committed() -> None:
 
 def spent(job: plan.Job) -> float:
     """Processor seconds of a job's result; 0 without one of such cores only, or if a run diverged: that is cheaper."""
-    import pyarrow.parquet as pq
-
-    try:
-        found = pq.read_table(job.output, columns=["status"])
-    except FileNotFoundError:
+    if not Path(job.output).is_file():
         return 0.0
-    provenance = json.loads(found.schema.metadata[b"provenance"])
-    compiled = [training.get("compiled") or {} for training in trainings(provenance)]
-    whole = found["status"].unique().to_pylist() == ["ok"] and provenance["seeds"] == list(job.panel.seeds)
-    return float(provenance.get("cpu_seconds", 0)) if whole and all(c.get("isa") == "avx512" for c in compiled) else 0.0
+    rows, runs = store.read(Path(job.output))
+    trainings = {id(run.training): run.training for run in runs}.values()
+    whole = set(rows["status"]) == {"ok"} and len(results.standing(job).there) == job.runs == len(runs)
+    alike = all((t.get("compiled") or {}).get("isa") == "avx512" for t in trainings)
+    return sum(float(t.get("cpu_seconds", 0)) for t in trainings) if whole and alike else 0.0
 
 
 def run(scale: str, paper: str, name: str) -> tuple[float, float]:
     """(seconds that the job's provenance states, processor seconds of its process)."""
-    import pyarrow.parquet as pq  # the other benchmarks run without it
-
     with tempfile.TemporaryDirectory() as folder:
         here = settings()
         environment = os.environ | {
@@ -109,8 +103,8 @@ def run(scale: str, paper: str, name: str) -> tuple[float, float]:
         }
         busy = busy_with(["-m", "reproduce", "train", scale, paper, name], cwd=folder, env=environment)
         output = Path(folder) / plan.job(scale, paper, name).output
-        provenance = json.loads(pq.read_schema(output).metadata[b"provenance"])
-    return float(provenance["seconds"]), busy
+        (training,) = {id(run.training): run.training for run in results.stored(output)}.values()
+    return float(training["seconds"]), busy
 
 
 def busy_with(arguments: list[str], **options: Any) -> float:

@@ -52,12 +52,12 @@ def _steps(folder: Path) -> dict[str, list[float]]:
 
 def _jobs(folder: Path) -> dict[str, float]:
     """Seconds inside the training jobs by part, from the provenance of their results."""
-    import pyarrow.parquet as pq  # the other benchmarks run without it
+    from reproduce.runs import results
 
     parts: dict[str, float] = defaultdict(float)
     for file in sorted((folder / "results/smoke").rglob("*.parquet")):
-        provenance = json.loads(pq.read_schema(file).metadata[b"provenance"])
-        for part, seconds in provenance["seconds_by_part"].items():
-            parts[{"train": "training", "evaluate": "evaluation", "gradient": "gradients"}[part]] += seconds
-        parts["the rest of a job"] += provenance["seconds"] - sum(provenance["seconds_by_part"].values())
+        for said in {id(run.training): run.training for run in results.stored(file)}.values():
+            for part, seconds in said["seconds_by_part"].items():
+                parts[{"train": "training", "evaluate": "evaluation", "gradient": "gradients"}[part]] += seconds
+            parts["the rest of a job"] += said["seconds"] - sum(said["seconds_by_part"].values())
     return parts

@@ -1,6 +1,6 @@
 """Where things are: folders, device and threads of this run, from the environment.
 
-The workflow sets these variables from `config/config.yaml`; a user of the bare engine sets them by hand.
+The workflow takes them from `config/config.yaml`; a user of the bare engine sets them by hand.
 
 REPRODUCE_DATA      folder with the data sets (layout in docs/data.md); default: `data` in the working directory
 REPRODUCE_STORE     decoded data, checkpoints and finished runs; default: `.reproduce` in the working directory
@@ -9,13 +9,17 @@ REPRODUCE_PRECISION `float32` (default), `tf32` (CUDA only) or `bfloat16`: arith
 REPRODUCE_CHECKPOINT  seconds between two checkpoints of a job; default 20; 0: one in every round
 REPRODUCE_TO_TARGET 1: runs that have a target end there, though figures show more; default 0
 REPRODUCE_THREADS   worker threads inside one job; default 1 (results do not depend on it)
+REPRODUCE_SEEDS     seeds that replace those of every panel, such as `0,1`
+REPRODUCE_BUDGET    hours that a job of the workflow may take
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +35,20 @@ MOST = 1024
 """Threads beyond which a number is a slip."""
 
 
+CONFIGURED: dict[str, str] = {}
+"""Variables that a workflow's configuration sets; they count more than those of the environment."""
+
+
+def configure(values: Mapping[str, str]) -> None:
+    """Take these variables in the place of the environment's."""
+    CONFIGURED.update(values)
+
+
+def variable(name: str) -> str | None:
+    """The text of a variable, or None."""
+    return CONFIGURED.get(name, os.environ.get(name))
+
+
 @dataclass(frozen=True)
 class Settings:
     data: Path
@@ -40,6 +58,8 @@ class Settings:
     precision: str = "float32"
     checkpoint: float = 20.0
     to_target: bool = False
+    precision_asked: str | None = None
+    """The precision, if somebody named one: results of another are then not read."""
 
 
 def settings() -> Settings:
@@ -48,23 +68,55 @@ def settings() -> Settings:
     precision = _word("REPRODUCE_PRECISION", *PRECISIONS)
     if precision == "tf32" and device != "cuda":
         raise UserError("REPRODUCE_PRECISION=tf32 is arithmetic of GPUs: set the device to cuda, or use bfloat16")
-    threads = os.environ.get("REPRODUCE_THREADS", "1")
+    threads = _text("REPRODUCE_THREADS", "1")
     if not re.fullmatch(r"[0-9]{1,5}", threads) or not 1 <= int(threads) <= MOST:
         raise UserError(f"REPRODUCE_THREADS={threads}: use a whole number of threads, 1 to {MOST}")
-    checkpoint = os.environ.get("REPRODUCE_CHECKPOINT", "20")
+    checkpoint = _text("REPRODUCE_CHECKPOINT", "20")
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]*)?(e-?[0-9]{1,2})?", checkpoint):
         raise UserError(f"REPRODUCE_CHECKPOINT={checkpoint}: use a number of seconds, such as 20")
     data, store = _folder("REPRODUCE_DATA", "data"), _folder("REPRODUCE_STORE", ".reproduce")
     to_target = _word("REPRODUCE_TO_TARGET", "0", "1") == "1"
-    return Settings(data, store, device, int(threads), precision, float(checkpoint), to_target)
+    asked = variable("REPRODUCE_PRECISION")
+    return Settings(data, store, device, int(threads), precision, float(checkpoint), to_target, asked)
 
 
 def _word(name: str, *known: str) -> str:
     """The word of a variable, the first one by default."""
-    value = os.environ.get(name, known[0])
+    value = _text(name, known[0])
     if value not in known:
         raise UserError(f"{name}={value}: use {', '.join(known[:-1])} or {known[-1]}")
     return value
+
+
+def _text(name: str, default: str) -> str:
+    found = variable(name)
+    return default if found is None else found
+
+
+def seeds() -> tuple[int, ...] | None:
+    """The seeds of `REPRODUCE_SEEDS` ("0,1"), which then replace those of every panel; None: as declared."""
+    text = variable("REPRODUCE_SEEDS")
+    if text is None:
+        return None
+    try:
+        found = tuple(int(s) for s in text.split(","))
+    except ValueError as error:
+        raise UserError(f"REPRODUCE_SEEDS={text}: use whole numbers with commas between them, such as 0,1,2") from error
+    if min(found) < 0 or max(found) >= 2**32 or len(set(found)) < len(found):
+        raise UserError(f"REPRODUCE_SEEDS={text}: use different numbers, from 0 to 2^32 - 1")
+    return found
+
+
+def budget() -> float | None:
+    """`REPRODUCE_BUDGET`: hours that a job of the workflow may take; None: not said."""
+    text = variable("REPRODUCE_BUDGET")
+    try:
+        hours = None if text is None else float(text)
+    except ValueError:
+        hours = math.nan
+    if hours is not None and not hours >= 0:
+        raise UserError(f"REPRODUCE_BUDGET={text}: use a number of hours, such as 0.5")
+    return hours
 
 
 def check_place() -> None:
@@ -78,7 +130,7 @@ def check_place() -> None:
 
 def _folder(name: str, default: str) -> Path:
     """The folder of a variable, which may not exist yet; UserError for what can never be one."""
-    text = os.environ.get(name, default)
+    text = _text(name, default)
     path = Path(text)
     try:
         there = path.stat()

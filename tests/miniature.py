@@ -3,17 +3,14 @@ commands around papers, training and rendering that take no time."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import written
-from pyarrow import parquet
+from reproduce.store import reading
 
 ROOT = Path(__file__).parent.parent
 
@@ -22,10 +19,7 @@ REAL = (
     "config",
     "profiles",
     *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "reproduce").glob("*.py"))),
-    *(f"reproduce/{room}" for room in ("cli", "declare", "runs")),
-    "reproduce/store/__init__.py",
-    "reproduce/store/reading.py",
-    "reproduce/store/seal.py",
+    *(f"reproduce/{room}" for room in ("cli", "declare", "runs", "store")),
     "reproduce/engine/hardware.py",
     "reproduce/engine/rates.py",
     "reproduce/engine/stopping.py",
@@ -87,24 +81,14 @@ print(json.dumps({name: value for name, value in dataclasses.asdict(ASSUMED).ite
 """,
     "reproduce/runs/job.py": """
 import os
-from reproduce.engine.written import write
+from reproduce.engine.written import run, write
 from reproduce.declare.experiment import code
 
-def train_job(panel, experiments, scale, paper, job, digest, output):
+def train_job(panel, experiments, scale, paper, job, digest, output, alone=False):
     if "diverge" in job:
         raise ZeroDivisionError("the training fell over")
-    note = {"experiments": [e.record() for e in experiments], "seeds": panel.seeds, "code": code(experiments)}
-    note |= {"git": "c0ffee", "date": "today", "threads": int(os.environ["REPRODUCE_THREADS"])}
-    write(output, note | {"scale": scale, "paper": paper, "job": job})
-""",
-    "reproduce/store/results.py": """
-import json
-from pyarrow import parquet
-from reproduce.engine.written import costs, write
-
-def join(path, new, labels, seeds, code):
-    note = json.loads(parquet.read_schema(path).metadata[b"provenance"])
-    write(path, note | {"seeds": seeds, "added": str(new)} | costs(len(labels), len(seeds)))
+    training = {"git": "c0ffee", "date": "today", "threads": int(os.environ["REPRODUCE_THREADS"])}
+    write(output, [run(e, seed, code([e]), **training) for e in experiments for seed in panel.seeds], alone)
 """,
     "reproduce/report/__init__.py": "",
     "reproduce/report/render.py": """
@@ -175,20 +159,11 @@ def write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def provenance(path: Path) -> dict[str, Any]:
-    """What the results file says of itself."""
-    return dict(json.loads(parquet.read_schema(path).metadata[b"provenance"]))
-
-
 def trained(path: Path) -> tuple[list[int], int, int]:
-    """(seeds, experiments, threads) that the results file was made with."""
-    note = provenance(path)
-    return note["seeds"], len(note["experiments"]), note["threads"]
-
-
-def edit_provenance(path: Path, **changes: object) -> None:
-    """Change entries of a results file's provenance."""
-    written.write(path, provenance(path) | changes)
+    """(seeds, experiments, threads) of the runs of a results file."""
+    runs = reading.result(path)[1]
+    experiments = {str(run.experiment) for run in runs}
+    return sorted({run.seed for run in runs}), len(experiments), runs[-1].training["threads"]
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:

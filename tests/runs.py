@@ -10,9 +10,9 @@ import pandas as pd
 import torch
 
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Cohort, Run, prepare
+from reproduce.engine.cohort import Run
 from reproduce.engine.task import Tasks
-from reproduce.engine.trainer import Trainer
+from reproduce.runs.job import begin, finish
 from reproduce.settings import settings
 from reproduce.store import seal
 
@@ -26,13 +26,7 @@ def run(
     tasks: Tasks | None = None,
 ) -> list[Run]:
     """All runs, experiments in order and seeds within, in one cohort; `dtype` None: as in production."""
-    runs = prepare(experiments, seeds, tasks or Tasks(settings(), dtype))
-    trainer = Trainer(strategy=strategy)
-    try:
-        Cohort(runs, trainer, tick).run()
-    finally:
-        trainer.close()
-    return runs
+    return finish(begin(experiments, seeds, settings(), tasks or Tasks(settings(), dtype), strategy), tick)
 
 
 def sealed(cells: Path) -> Path:

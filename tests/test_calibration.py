@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import miniature
-import pyarrow as pa
 import pytest
 import written
 from estimated import ROUND, declared, softmax
@@ -22,7 +21,7 @@ from reproduce.engine.cost import estimate, expected_strategy, macs
 from reproduce.engine.rates import ASSUMED, Rates
 from reproduce.runs import costs, plan
 from reproduce.runs.provenance import environment
-from reproduce.runs.speed import kept, learned, measure
+from reproduce.runs.speed import kept, measure
 from reproduce.settings import Settings
 
 
@@ -140,37 +139,12 @@ def test_the_measurement_prints_rates_of_every_kind() -> None:
 # --- finished jobs ----------------------------------------------------------------------------------------------------
 
 
-def write_results(
-    root: Path, job: plan.Job, seconds: float, /, status: str = "ok", work: float | None = None, **changes: Any
-) -> Path:
-    """A results file of two rows, or with `work`, the samples of every run, of two rows a run."""
-    provenance = {
-        "scale": job.scale,
-        "paper": job.paper,
-        "job": job.name,
-        "device": "cpu",
-        "precision": "float32",
-        "samples": costs._estimate(job).samples,
-        "experiments": [e.record() for e in job.experiments],
-        "seeds": list(job.panel.seeds),
-        "cpu_seconds": seconds,
-        **environment(),
-        **changes,
-    }
-    table = written.rows(provenance)
-    again = table.drop_columns(["round"]).append_column("round", pa.array([1] * table.num_rows))
-    if work is not None:
-        table, again = (
-            t.set_column(t.column_names.index("metric"), "metric", pa.array(["work"] * t.num_rows))
-            .drop_columns(["value"])
-            .append_column("value", pa.array([part * work] * t.num_rows))
-            for t, part in ((table, 0.5), (again, 1.0))
-        )
-    ends = pa.array([status] * again.num_rows)
-    again = again.drop_columns(["status"]).append_column("status", ends).select(table.column_names)
-    whole = pa.concat_tables([table, again])
-    runs = len(job.experiments) * len(provenance["seeds"])
-    return written.write(root / job.output, provenance, whole.take([i + j * runs for i in range(runs) for j in (0, 1)]))
+def finished(job: plan.Job, took: float, share: float = 1.0, leave: int = 0, **said: Any) -> Path:
+    """The results file of a job that took so many seconds, and trained on a share of its samples; leave: runs out."""
+    each = share * costs._estimate(job).samples / job.runs
+    training = {"device": "cpu", "precision": "float32", "cpu_seconds": took, **environment(), **said}
+    runs = [written.run(e, seed, **training) for e in job.experiments for seed in job.panel.seeds]
+    return written.write(Path(job.output), [replace(run, samples=each) for run in runs[leave:]])
 
 
 @pytest.fixture
@@ -182,22 +156,17 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     costs.forget_speed()
 
 
-def refreshed() -> None:
-    learned.refresh(plan.settings())
-    costs.forget_speed()
-
-
 def test_a_finished_job_corrects_its_panel_and_its_kind(project: Path) -> None:
     done, kin = plan.job("reduced", "fedagrac", "fig3-cnn2-equal"), plan.job("reduced", "fedagrac", "fig3-cnn2-async")
     stranger = plan.job("reduced", "fedagrac", "fig5-lr-10")
     before = {j: costs.cost(j).seconds for j in (done, kin, stranger)}
-    write_results(project, done, 6 * before[done], seconds=1e6, threads=2, resumed=True)
-    refreshed()
+    finished(done, 6 * before[done], seconds=1e6, threads=2, resumed=True)
+    costs.forget_speed()
     assert costs.cost(done).seconds == pytest.approx(6 * before[done])
     assert costs.cost(kin).seconds == pytest.approx(6 * before[kin])
     assert costs.cost(stranger).seconds == before[stranger]
-    write_results(project, kin, 2 * before[kin])
-    refreshed()
+    finished(kin, 2 * before[kin])
+    costs.forget_speed()
     assert (costs.correction(done), costs.correction(kin)) == (pytest.approx(6), pytest.approx(2))
     together = (6 * before[done] + 2 * before[kin]) / (before[done] + before[kin])
     assert costs.correction(plan.job("reduced", "fedagrac", "table2-rpi4")) == pytest.approx(together)
@@ -211,9 +180,8 @@ def test_an_algorithm_that_trains_on_less_does_not_make_the_others_cheap(project
     }
     before = {which: costs.cost(job).seconds for which, job in jobs.items()}
     done = jobs["dynamic", "fedacs"]
-    work = 0.25 * costs._estimate(done).samples / len(done.panel.seeds)
-    write_results(project, done, 0.5 * before["dynamic", "fedacs"], work=work)
-    refreshed()
+    finished(done, 0.5 * before["dynamic", "fedacs"], share=0.25)
+    costs.forget_speed()
     factors = {which: costs.cost(job).seconds / before[which] for which, job in jobs.items()}
     assert factors == pytest.approx(
         {("dynamic", "fedacs"): 0.5, ("dynamic", "os"): 2, ("static", "fedacs"): 0.5, ("static", "os"): 2}
@@ -224,16 +192,9 @@ def test_a_job_that_hardly_trains_teaches_nothing(project: Path) -> None:
     """Its time is the start of a process: three drawings of masks once made the plan of all networks a thousandfold."""
     short = plan.job("smoke", "fedagrac", "fig3-cnn2-equal")
     kin = plan.job("smoke", "fedagrac", "fig3-cnn2-async")
-    write_results(project, short, 100.0)
-    refreshed()
+    finished(short, 100.0)
+    costs.forget_speed()
     assert (costs.correction(short), costs.correction(kin)) == (1, 1)
-
-
-def test_a_job_with_runs_that_diverged_teaches_nothing(project: Path) -> None:
-    job = plan.job("reduced", "fedagrac", "fig3-cnn2-equal")
-    write_results(project, job, 10_000.0, status="diverged")
-    refreshed()
-    assert costs.correction(job) == 1
 
 
 def test_a_job_that_may_end_at_a_target_is_a_bound_and_teaches_nothing(project: Path) -> None:
@@ -241,60 +202,39 @@ def test_a_job_that_may_end_at_a_target_is_a_bound_and_teaches_nothing(project: 
     assert (costs.at_most(done), costs.at_most(kin)) == (True, False)
     assert costs.kind(done) == costs.kind(kin)
     before = costs.cost(done).seconds
-    write_results(project, done, 0.1 * before)
-    refreshed()
+    finished(done, 0.1 * before)
+    costs.forget_speed()
     assert (costs.correction(done), costs.correction(kin)) == (1, 1)
-    write_results(project, kin, 2 * costs.cost(kin).seconds)
-    refreshed()
+    finished(kin, 2 * costs.cost(kin).seconds)
+    costs.forget_speed()
     assert costs.cost(done).seconds == pytest.approx(2 * before), "the machine is slower than it was measured to be"
 
 
 @pytest.mark.parametrize(
-    "changes",
+    "said",
     [
         {"machine": {**hardware.machine(), "processor": "other"}},
         {"machine": {}},
-        {"earlier": [{"seeds": [0], "git": "x", "date": "", "machine": {**hardware.machine(), "processor": "other"}}]},
-        {"device": "cuda"},
-        {"precision": "bfloat16"},
-        {"samples": 1.0},
-        {"seeds": [0, 1]},
-        {"job": "gone"},
-        {"scale": "paper"},
-        {"cpu_seconds": "long"},
+        {"configured_precision": "bfloat16"},
+        {"leave": 1},
+        {"cpu_seconds": 0.0},
     ],
     ids=str,
 )
-def test_a_job_that_is_not_alike_teaches_nothing(changes: dict[str, Any], project: Path) -> None:
+def test_a_job_that_is_not_alike_teaches_nothing(said: dict[str, Any], project: Path) -> None:
     job = plan.job("reduced", "fedagrac", "fig3-cnn2-equal")
-    write_results(project, job, 10_000.0, **changes)
-    refreshed()
+    finished(job, 10_000.0, **said)
+    costs.forget_speed()
     assert costs.correction(job) == 1
 
 
-def test_damaged_results_and_notes_teach_nothing(project: Path) -> None:
+def test_damaged_results_teach_nothing(project: Path) -> None:
     job = plan.job("reduced", "fedagrac", "fig3-cnn2-equal")
-    file = write_results(project, job, 10_000.0)
+    file = finished(job, 10_000.0)
+    assert costs.correction(job) > 1
     file.write_bytes(b"PAR1 not any more")
-    refreshed()
+    costs.forget_speed()
     assert costs.correction(job) == 1
-    write_results(project, job, 10_000.0)
-    refreshed()
-    assert costs.correction(job) > 1
-    for text in ("{", "[]", '{"a": 3}', '{"a": {"machine": {}}}'):
-        learned._file(plan.settings()).write_text(text)
-        costs.forget_speed()
-        assert costs.correction(job) == 1
-    refreshed()
-    assert costs.correction(job) > 1
-
-
-def test_results_are_read_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_results(project, plan.job("reduced", "fedagrac", "fig3-cnn2-equal"), 10.0)
-    refreshed()
-    monkeypatch.setattr(learned, "_read", lambda file: pytest.fail("read again"))
-    refreshed()
-    assert len(learned.finished(plan.settings())) == 1
 
 
 # --- the command, and the workflow ------------------------------------------------------------------------------------
@@ -302,7 +242,6 @@ def test_results_are_read_once(project: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_workflow_never_measures(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "calibrate", lambda settings: pytest.fail("measured"))
-    monkeypatch.setattr(learned, "refresh", lambda *_: pytest.fail("read results"))
     assert costs.minutes("smoke", "fedagrac", "table6") == 10
     assert costs.rates() is ASSUMED
 

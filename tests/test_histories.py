@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
 import written
 
 from reproduce.algorithms.base import FedAvg
@@ -36,8 +35,7 @@ def trained(path: Path, *experiments: Experiment) -> Path:
         for s in (0, 1)
         for r in range(3)
     ]
-    table = pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False)
-    return written.write(path, {**written.named(table), "experiments": [e.record() for e in experiments]}, table)
+    return written.histories(path, pd.DataFrame(rows), experiments)
 
 
 def values(histories: Histories) -> dict[tuple[str, str], list[float]]:

@@ -59,7 +59,8 @@ def place(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claim
     monkeypatch.setattr(scoreboard, "claims_files", lambda: claims)
     monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
     monkeypatch.setenv("REPRODUCE_DATA", str(tmp_path / "data"))
-    results._provenance.cache_clear()
+    results._found.cache_clear()
+    results._standing.cache_clear()
     reading._say.cache_clear()
     return folder
 

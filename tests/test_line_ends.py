@@ -21,13 +21,13 @@ BINARY = {".parquet", ".png", ".pdf"}
 
 WORTH = """
 import json
-from reproduce.runs import due, plan, results
+from reproduce.runs import drawn, due, plan, results
 from reproduce.store import seal
 from reproduce.verdicts.claims import claims_files
 jobs = plan.jobs("reduced")
 print(json.dumps({
     "digests": [plan.digest_of(j, "float32") for j in jobs],
-    "drawn by": [plan.render_digest(a.id) for a in plan.artifacts()],
+    "drawn by": [drawn.digest(a, "smoke") for a in plan.artifacts()],
     "standings": [results.standing(j).words for j in jobs],
     "results": results.tally(jobs),
     "refused": due.refused("reduced"),

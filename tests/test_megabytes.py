@@ -10,7 +10,6 @@ import pytest
 import torch
 from runs import run
 
-from reproduce.declare.experiment import trainings
 from reproduce.play.benchmarks import find, reason
 from reproduce.play.names import NAMES
 from reproduce.play.specs import Spec
@@ -43,5 +42,5 @@ def test_what_an_algorithm_keeps_for_its_clients_is_known(name: str) -> None:
 def test_a_job_that_was_trained_is_asked_for_no_less_than_it_had(scale: str) -> None:
     for job in plan.jobs(scale):
         if Path(job.output).is_file():
-            peak = max(t.get("peak_memory") or 0 for t in trainings(results.provenance(job.output)))
+            peak = max(run.training.get("peak_memory", 0) for run in results.standing(job).there)
             assert costs.megabytes(scale, job.paper, job.name) >= peak / 1e6

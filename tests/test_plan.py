@@ -11,7 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from reproduce import settings
 from reproduce.algorithms.base import FedAvg
+from reproduce.cli import configuration
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
 from reproduce.declare.artifact import Artifact
@@ -181,7 +183,7 @@ def test_seeds_override(declare: Callable[..., None], monkeypatch: pytest.Monkey
 def test_seeds_that_make_no_sense_are_an_error(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("REPRODUCE_SEEDS", text)
     with pytest.raises(UserError, match=f"REPRODUCE_SEEDS={text}"):
-        plan.seeds_override()
+        settings.seeds()
 
 
 def test_a_job_without_its_data_is_left_out_and_says_why(
@@ -258,7 +260,7 @@ def test_environment_leaves_what_the_configuration_leaves_open() -> None:
         "to_target": True,
         "checkpoint": None,
     }
-    assert plan.environment(config) == {
+    assert configuration.environment(config) == {
         "REPRODUCE_STORE": "s",
         "REPRODUCE_PRECISION": "bfloat16",
         "REPRODUCE_THREADS": "2",
@@ -267,7 +269,7 @@ def test_environment_leaves_what_the_configuration_leaves_open() -> None:
         "REPRODUCE_BUDGET": "0.5",
     }
     for flag, said in ((False, "0"), ("true", "1"), ("false", "0"), (None, None)):
-        assert plan.environment(config | {"to_target": flag}).get("REPRODUCE_TO_TARGET") == said
+        assert configuration.environment(config | {"to_target": flag}).get("REPRODUCE_TO_TARGET") == said
 
 
 # --- the real papers --------------------------------------------------------------------------------------------------

@@ -39,7 +39,6 @@ from reproduce.report.looks import of
 from reproduce.report.named import titles
 from reproduce.report.names import pretty
 from reproduce.runs import plan, results, training
-from reproduce.store import results as store
 
 
 @pytest.fixture
@@ -221,10 +220,10 @@ def test_nothing_is_trained_twice_and_a_changed_class_alone_again(
     assert "1 of 3 results to train" in capsys.readouterr().err
     pd.testing.assert_frame_equal(changed[:2], first[:2])
     files = sorted(Path("results/smoke/play").iterdir())
-    assert len(files) == 3
-    notes = [results.provenance(f) for f in files]
-    assert [len(n["experiments"]) for n in notes] == [1, 1, 1]
-    (own,) = (n["experiments"][0] for n in notes if "files" in n["experiments"][0])
+    assert [file.name for file in files] == ["fedagrac-steps.parquet"]
+    runs = results.stored(files[0])
+    assert len(runs) == 3
+    (own,) = (run.experiment for run in runs if "files" in run.experiment)
     assert own["algorithm"]["type"] == "mine:Slow"
     sums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in own["files"]}
     assert own["files"] == sums
@@ -282,30 +281,6 @@ def test_what_a_kill_left_of_a_cohort_is_divided_and_not_trained_again(
     monkeypatch.setattr(training, "train", lambda job: pytest.fail("trained again"))
     match.train()
     assert len(match.frame()) == 2
-    assert not Path(whole.output).exists()
-
-
-def test_a_kill_while_a_cohort_is_divided_costs_no_training(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def match() -> Match:
-        return Match([Spec("fednova"), Spec("scaffold")], [find("fedagrac-steps", "smoke")], (0,))
-
-    real, written = store._write, []
-
-    def dying(path: Path, *arguments: Any) -> None:
-        written.append(path)
-        if len(written) == 3:  # the cohort, one part of it
-            raise KeyboardInterrupt
-        real(path, *arguments)
-
-    with monkeypatch.context() as context:
-        context.setattr(store, "_write", dying)
-        with pytest.raises(KeyboardInterrupt):
-            match().train()
-    monkeypatch.setattr(training, "train", lambda job: pytest.fail("trained again"))
-    again = match()
-    again.train()
-    assert len(again.frame()) == 3
-    assert not list(Path("results/smoke/play").glob("*--all-*"))
 
 
 def test_tuning_takes_the_best_rate_of_its_grid_on_seeds_that_are_not_reported(folder: Path) -> None:
@@ -362,4 +337,4 @@ def test_a_field_that_a_record_gets_later_costs_no_training(folder: Path, monkey
         Match([parse(f"fedprox(mu={mu})")], [find("fedagrac-steps", "smoke")], (0,)).entries[1] for mu in (0.1, 0.5)
     )
     for entry, seed, exists in ((there, 0, True), (there, 1, False), (other, 0, False)):
-        assert results.standing(matches.job(entry, (seed,), entry.experiment)).exists == exists
+        assert results.standing(matches.job(entry, (seed,), entry.experiment)).usable == exists

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import shutil
@@ -15,18 +14,16 @@ from typing import Any
 import pandas as pd
 import pytest
 import written
-from pyarrow import parquet
 from runs import run
 
 from reproduce.__main__ import main
 from reproduce.cli.replay import together
 from reproduce.clocks.sessions import Sessions
 from reproduce.declare.experiment import Experiment
-from reproduce.runs import plan, results
+from reproduce.runs import plan, replayed, results
 from reproduce.runs.earlier import ROWS
+from reproduce.runs.job import frame
 from reproduce.runs.replay import Comparison, replay
-from reproduce.store import seal
-from reproduce.store.results import write_results
 
 ROOT = Path(__file__).parent.parent
 CLOCKS = {
@@ -44,16 +41,13 @@ def declared(clock: str) -> tuple[Experiment, ...]:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], pd.DataFrame]:
+def trained() -> Callable[[str], pd.DataFrame]:
     """trained(clock): what a job of these experiments with the seeds 0 and 1 writes."""
     found: dict[str, pd.DataFrame] = {}
 
     def trained(clock: str) -> pd.DataFrame:
         if clock not in found:
-            runs = run(declared(clock), [0, 1])
-            path = tmp_path_factory.mktemp(clock) / "job.parquet"
-            write_results(path, runs, {})
-            found[clock] = pd.read_parquet(path)
+            found[clock] = frame(run(declared(clock), [0, 1]))
         return found[clock]
 
     return trained
@@ -128,15 +122,12 @@ def test_an_outcome_agrees_up_to_its_tolerance() -> None:
 
 
 def edit(path: str, factor: float = 1.0, after: int = 0, **changes: Any) -> None:
-    """Change a results file: its provenance, and the numbers after a round, as a training would have written them."""
-    table = parquet.read_table(path)
-    note = json.loads(table.schema.metadata[b"provenance"]) | changes
-    frame = table.to_pandas()
-    frame.loc[frame["round"] > after, "value"] *= factor
-    table = table.from_pandas(frame, preserve_index=False)
-    note["content"] = seal.of_table(table)
-    parquet.write_table(table.replace_schema_metadata({"provenance": json.dumps(note)}), path)
-    results._provenance.cache_clear()
+    """Change a results file: what its runs say, and the numbers after a round, as written."""
+
+    def values(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows.assign(value=rows["value"].where(rows["round"] <= after, rows["value"] * factor))
+
+    written.edit(path, values=values, **changes)
 
 
 def test_the_command_confirms_records_skips_and_names(
@@ -145,34 +136,35 @@ def test_the_command_confirms_records_skips_and_names(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results").mkdir()
     assert main(["replay", "smoke"]) == 0
-    assert "replayed 0; 0 results" in capsys.readouterr().out
+    assert "replayed 0; 0 runs" in capsys.readouterr().out
     assert main(["train", "smoke", "fedagrac", "fig1"]) == 0
     job = plan.job("smoke", "fedagrac", "fig1")
+    runs = job.runs
     assert results.standing(job).state == "current"
     assert main(["replay", "smoke"]) == 0
-    assert "replayed 0; 1 result: 1 current" in capsys.readouterr().out
+    assert f"replayed 0; {runs} runs: {runs} current" in capsys.readouterr().out
 
     edit(job.output, code="0" * 16)
     assert results.standing(job).state == "older"
     assert main(["replay", "smoke", "--minutes", "1e-9"]) == 0
-    assert "replayed 0, 1 left when the time was up; 1 result: 1 older" in capsys.readouterr().out
+    assert f"replayed 0, 1 left when the time was up; {runs} runs: {runs} older" in capsys.readouterr().out
     assert main(["replay", "smoke", "fedagrac/fig1"]) == 0
-    assert "replayed 1; 1 result: 1 confirmed" in capsys.readouterr().out
-    line = results.replays("smoke")["fedagrac/fig1"]
+    assert f"replayed 1; {runs} runs: {runs} confirmed" in capsys.readouterr().out
+    line = replayed.lines("smoke")["fedagrac/fig1"]
     assert (line["agrees"], line["deviation"], line["tolerance"]) == ("yes", "0", "1e-09")
     assert 100 <= int(line["rounds"]) <= 101
     assert line["processor"]
     assert main(["replay", "smoke"]) == 0
-    assert "replayed 0; 1 result: 1 confirmed" in capsys.readouterr().out
+    assert f"replayed 0; {runs} runs: {runs} confirmed" in capsys.readouterr().out
 
     edit(job.output, factor=1 + 1e-8, date="later")
     assert results.standing(job).state == "older", "the record is of another result"
     assert main(["replay", "smoke"]) == 2
     shown = capsys.readouterr()
     assert "error: today's code gives other numbers for fedagrac/fig1: train again" in shown.err
-    assert "1 result: 1 differs" in shown.out
+    assert f"{runs} runs: {runs} differs" in shown.out
     assert main(["plan", "fedagrac/fig1", "--scale", "smoke"]) == 0
-    assert "of older code, a replay with today's differs" in capsys.readouterr().out
+    assert "of older code, a replay with" in capsys.readouterr().out
 
 
 def test_networks_are_replayed_with_all_seeds_where_one_differs(
@@ -214,20 +206,21 @@ def test_plays_are_replayed_in_one_cohort_and_one_by_one_where_it_differs(
     asked = ["play", "fednova", "--on", "fedagrac-steps", "--scale", "smoke", "--seeds", "0,1"]
     assert main(asked) == 0
     assert main([*asked, "--replay"]) == 0
-    assert "replayed 0; 2 results: 2 current" in capsys.readouterr().out
-    files = sorted(map(str, Path("results/smoke/play").iterdir()))
-    for file in files:
-        edit(file, code="0" * 16)
+    assert "replayed 0; 4 runs: 4 current" in capsys.readouterr().out
+    file = "results/smoke/play/fedagrac-steps.parquet"
+    edit(file, code="0" * 16)
     assert main([*asked, "--replay"]) == 0
-    assert "replayed 2; 2 results: 2 confirmed" in capsys.readouterr().out
+    assert "replayed 2; 4 runs: 4 confirmed" in capsys.readouterr().out
     assert cohorts == [2]
 
-    edit(files[0], factor=1.5, date="later")
-    edit(files[1], date="later")
+    def spoilt(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows.assign(value=rows["value"] * (1.5 if rows["algorithm"].iloc[0] == "fedavg" else 1.0))
+
+    written.edit(file, values=spoilt, date="later")
     assert main([*asked, "--replay"]) == 2
     shown = capsys.readouterr()
-    assert f"other numbers for play/{Path(files[0]).stem}: train again" in shown.err
-    assert "2 results: 1 confirmed, 1 differs" in shown.out
+    assert re.search("other numbers for play/fedagrac-steps--fedavg-[0-9a-f]{10}: train again", shown.err)
+    assert "4 runs: 2 confirmed, 2 differs" in shown.out
     assert main([*asked, "--replay", "-o", "out"]) == 2
     assert "neither with --json nor with -o" in capsys.readouterr().err
     assert cohorts == [2, 2, 2, 1, 1, 1], "the first seed, then all; the same of what differs alone"
@@ -248,10 +241,10 @@ def test_sessions_are_followed_until_their_clients_are_back(
     assert main(["replay", "smoke"]) == 0
     back = clock.returns * clock.rounds
     assert clock.returns == {"unseen-gaussian-n10": 3, "two-shard-gaussian-n10": 4}[name]
-    assert int(results.replays("smoke")[f"dynamic_init/{job.name}"]["rounds"]) == back + 2
+    assert int(replayed.lines("smoke")[f"dynamic_init/{job.name}"]["rounds"]) == back + 2
     edit(job.output, factor=1.5, after=back, date="later")
     assert main(["replay", "smoke"]) == 2
-    assert results.standing(job).code == "differs"
+    assert results.standing(job).state == "differs"
 
 
 def test_a_damaged_result_is_named_and_the_others_are_replayed(
@@ -260,19 +253,12 @@ def test_a_damaged_result_is_named_and_the_others_are_replayed(
     monkeypatch.chdir(tmp_path)
     for name in ("fig1", "fig2-equal"):
         job = plan.job("smoke", "fedagrac", name)
-        note = {
-            "experiments": [e.record() for e in job.experiments],
-            "seeds": [*job.panel.seeds],
-            "git": "x",
-            "date": "",
-        }
-        note |= {"scale": job.scale, "paper": job.paper, "job": job.name}
-        written.write(Path(job.output), note, written.rows(note).drop_columns(["round"]) if name == "fig1" else None)
+        path = written.write(Path(job.output), [written.run(e, s) for e in job.experiments for s in job.panel.seeds])
+        if name == "fig1":
+            path.write_bytes(path.read_bytes()[:-1])
     assert main(["replay", "smoke"]) == 2
     said = capsys.readouterr().err.splitlines()
-    assert (
-        "not used: results/smoke/fedagrac/fig1.parquet: its columns are not those of its provenance ('round')" in said
-    )
+    assert "not used: results/smoke/fedagrac/fig1.parquet: not a complete results file" in said
     assert said[-1] == "error: today's code gives other numbers for fedagrac/fig2-equal: train again"
 
 
@@ -296,7 +282,7 @@ def test_committed_results_are_what_the_code_computes(
     monkeypatch.chdir(ROOT)
     job = plan.job(scale, paper, name)
     assert results.standing(job).usable
-    seeds = results.provenance(job.output)["seeds"][:1]
+    seeds = [results.stored(job.output)[0].seed]
     outcome = replay(job.experiments, seeds, 2, pd.read_parquet(job.output), "float32")
     assert outcome.agrees, outcome
 
@@ -321,7 +307,7 @@ def changed(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     for command in (["init", "-q"], ["add", "reproduce"], [*who, "commit", "-qm", "then"]):
         subprocess.run(["git", *command], check=True)
     edit(job.output, factor=1.1)
-    for module in ("results", "experiment"):
+    for module in ("runs.results", "declare.experiment"):
         monkeypatch.setattr(f"reproduce.{module}.code", lambda experiments: "0" * 16)
     return job
 
@@ -331,12 +317,14 @@ def test_where_last_bits_differ_an_earlier_commit_decides(
     changed: plan.Job, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["replay", "smoke"]) == 2
-    assert results.standing(changed).code == "differs"
+    assert results.standing(changed).state == "differs"
     assert main(["replay", "smoke"]) == 2
-    assert "replayed 0; 1 result: 1 differs" in capsys.readouterr().out, "it is not asked again"
+    assert f"replayed 0; {changed.runs} runs: {changed.runs} differs" in capsys.readouterr().out, (
+        "it is not asked again"
+    )
     assert main(["replay", "smoke", "--against", "HEAD"]) == 0
-    assert results.standing(changed).code == "confirmed"
-    line = results.replays("smoke")[f"{changed.paper}/{changed.name}"]
+    assert results.standing(changed).state == "confirmed"
+    line = replayed.lines("smoke")[f"{changed.paper}/{changed.name}"]
     assert (line["agrees"], float(line["deviation"]) > 0.01) == ("yes", True)
     assert re.search(r" at round \d+; the bits of [0-9a-f]{12} on this processor", line["where"])
 
@@ -351,8 +339,8 @@ def test_an_earlier_commit_decides_nothing(how: str, changed: plan.Job, monkeypa
     else:
         edit(changed.output, code="1" * 16)
     assert main(["replay", "smoke", "--against", "HEAD"]) == 2
-    assert results.standing(changed).code == "differs"
-    where = results.replays("smoke")[f"{changed.paper}/{changed.name}"]["where"]
+    assert results.standing(changed).state == "differs"
+    where = replayed.lines("smoke")[f"{changed.paper}/{changed.name}"]["where"]
     assert bool(re.search(", and by .* from [0-9a-f]{12} here", where)) == (how == "other bits")
 
 

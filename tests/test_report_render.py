@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -33,10 +32,11 @@ TABLE3: dict[str, Any] = {
 @dataclass(frozen=True, eq=False)
 class NoProblem:
     requires: tuple[str, ...] = ()
+    name: str = ""
 
 
 def panel(name: str, **labels: Any) -> Panel:
-    experiment = Experiment(labels, NoProblem(), None, None, Unplayed())
+    experiment = Experiment(labels, NoProblem(name=name), NoProblem(), NoProblem(), Unplayed())
     return Panel(name, (experiment,), seeds=(0,), substitute=f"{name} stands in")
 
 
@@ -51,9 +51,8 @@ def history(
     )  # fmt: skip
 
 
-def write(frame: pd.DataFrame, path: Path, record: str = '{"scale": "smoke"}') -> Path:
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    return written.write(path, [] if record == "[]" else {**written.named(table), **json.loads(record)}, table)
+def write(frame: pd.DataFrame, path: Path, *experiments: Experiment, **training: Any) -> Path:
+    return written.histories(path, frame, experiments, **training)
 
 
 def artifact(
@@ -76,7 +75,7 @@ def printed(paper: str, name: str, noise: float = 0.0) -> pd.DataFrame:
 class TestHistories:
     def test_reads_panels_and_lists_what_is_missing(self, tmp_path: Path) -> None:
         a = write(history([1, 2], algorithm="fedavg"), tmp_path / "a.parquet")
-        b = write(history([3], seed=4, algorithm="moon", dataset="svhn"), tmp_path / "b.parquet", '{"scale": "paper"}')
+        b = write(history([3], seed=4, algorithm="moon", dataset="svhn"), tmp_path / "b.parquet", git="abc")
         found = load([("a", a, ""), ("b", b, ""), ("b", a, ""), ("c", None, "needs svhn")], "smoke", ["s", "", "s"])
         assert list(found.frame["value"]) == [1, 2, 3]
         assert list(found.frame.columns) == ["algorithm", "dataset", *COLUMNS]
@@ -86,7 +85,7 @@ class TestHistories:
         assert found.substitutes == ("s",)
         assert found.seeds == (0, 4)
         assert found.seeds_each == (1, 1)
-        assert [record["scale"] for record in found.provenance] == ["smoke", "paper"]
+        assert [run.training["git"] for run in found.runs] == ["c0ffee", "abc"]
 
     def test_nothing_was_trained(self) -> None:
         empty = load([("c", None, "needs svhn")], "smoke")
@@ -97,7 +96,7 @@ class TestHistories:
     def test_a_file_cut_short_says_what_to_do(self, tmp_path: Path, keep: int) -> None:
         path = write(history([1, 2], algorithm="fedavg"), tmp_path / "cut.parquet")
         path.write_bytes(path.read_bytes()[:keep])
-        with pytest.raises(UserError, match=r"cut\.parquet: not a complete results file; delete it and run again"):
+        with pytest.raises(UserError, match=r"cut\.parquet: not a complete results file; delete it, and train again"):
             load([("a", path, "")], "smoke")
 
     @pytest.mark.parametrize(
@@ -119,19 +118,17 @@ class TestHistories:
         path = write(history([1.25, 2.5], algorithm="fedavg"), tmp_path / "a.parquet")
         table = parquet.read_table(path)
         changed = pa.Table.from_pandas(tampered(table.to_pandas()), preserve_index=False)
-        parquet.write_table(changed.replace_schema_metadata(table.schema.metadata), path)
+        parquet.write_table(changed.replace_schema_metadata(table.schema.metadata), path, store_schema=True)
         with pytest.raises(UserError, match="it holds other numbers than were written"):
             load([("a", path, "")], "smoke")
 
     def test_other_bad_files(self, tmp_path: Path) -> None:
         with pytest.raises(UserError, match="no such results file"):
             load([("a", tmp_path / "none.parquet", "")], "smoke")
-        other = write(pd.DataFrame({"seed": [1]}), tmp_path / "other.parquet")
-        with pytest.raises(UserError, match="its columns are not those of its provenance"):
-            load([("a", other, "")], "smoke")
-        broken = write(history([1.0]), tmp_path / "broken.parquet", "[]")
+        other = tmp_path / "other.parquet"
+        pd.DataFrame({"seed": [1]}).to_parquet(other)
         with pytest.raises(UserError, match="its provenance is not what was written"):
-            load([("a", broken, "")], "smoke")
+            load([("a", other, "")], "smoke")
 
 
 class TestRender:
@@ -164,10 +161,12 @@ class TestRender:
             assert a.read_bytes() == b.read_bytes()
 
     def test_reads_the_panels(self, tmp_path: Path) -> None:
-        path = write(history([10, 20], algorithm="fedavg", dataset="mnist"), tmp_path / "a.parquet")
+        mine = panel("a", dataset="mnist", algorithm="fedavg")
+        rows = history([10, 20], algorithm="fedavg", dataset="mnist")
+        path = write(rows, tmp_path / "a.parquet", *mine.experiments)
         made = artifact(
             lambda histories: metrics.last(histories.frame, "accuracy"),
-            panels=lambda scale: (panel("a", dataset="mnist", algorithm="fedavg"), panel("b", dataset="svhn")),
+            panels=lambda scale: (mine, panel("b", dataset="svhn")),
             rows=("algorithm", "dataset"),
             extra=lambda histories, cells: f"{len(histories.frame)} rows, {len(cells)} cell",
         )
@@ -213,7 +212,8 @@ class TestRender:
 
 
 def test_the_record_of_a_results_file_survives(tmp_path: Path) -> None:
-    record = {"digest": "abc", "seconds": 1.5, "versions": {"numpy": "2"}}
-    path = write(history([1.0], algorithm="a"), tmp_path / "a.parquet", json.dumps(record))
-    (found,) = load([("a", path, "")], "smoke").provenance
-    assert found.items() >= record.items()
+    record = {"precision": "bfloat16", "seconds": 1.5, "versions": {"numpy": "2"}}
+    path = write(history([1.0], algorithm="a"), tmp_path / "a.parquet", **record)
+    found = load([("a", path, "")], "smoke")
+    assert found.runs[0].training.items() >= record.items()
+    assert found.substitutes == ("local steps in bfloat16",)

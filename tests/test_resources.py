@@ -74,16 +74,17 @@ def test_results_say_what_they_took(tmp_path: Path) -> None:
     panel = Panel("p", (experiment("a"), experiment("b", lr=0.2)), (0, 1, 2))
     before = peak_memory()
     train.train_job(panel, panel.experiments, "smoke", "fedacs", "p", "resources", tmp_path / "p.parquet")
-    note = results.provenance(tmp_path / "p.parquet")
-    assert [len(of) for of in note["cpu_seconds_of"]] == [3, 3]
-    assert note["cpu_seconds"] >= sum(map(sum, note["cpu_seconds_of"])) - 0.01 * 6
-    assert before <= note["peak_memory"] <= peak_memory()
+    runs = results.stored(tmp_path / "p.parquet")
+    assert len(runs) == 6
+    assert runs[0].training["cpu_seconds"] >= sum(run.seconds or 0 for run in runs) - 0.01 * 6
+    assert before <= runs[0].training["peak_memory"] <= peak_memory()
+    assert all((run.samples or 0) > 0 for run in runs)
 
 
 def test_an_interrupted_job_counts_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     panel = Panel("p", (experiment("a"),), (0,))
     monkeypatch.setattr(train.Checkpoint, "tick", lambda self: self.save())
-    monkeypatch.setattr(train, "write_results", lambda *_: 1 / 0)
+    monkeypatch.setattr(train.results, "merge", lambda *_: 1 / 0)
     arguments = (panel, panel.experiments, "smoke", "fedacs", "p", "resources2")
     with pytest.raises(ZeroDivisionError):
         train.train_job(*arguments, tmp_path / "p.parquet")
@@ -94,8 +95,9 @@ def test_an_interrupted_job_counts_on(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(saved, "runs", prepare(panel.experiments, panel.seeds, Tasks(settings())))
     assert saved.restore()
     train.train_job(*arguments, tmp_path / "p.parquet")
-    note = results.provenance(tmp_path / "p.parquet")
+    (only,) = results.stored(tmp_path / "p.parquet")
+    note = only.training
     assert note["resumed"]
     assert note["peak_memory"] == saved.said["memory"] > 0
     assert note["cpu_seconds"] == pytest.approx(saved.said["process"] + 1000, abs=0.01)
-    assert note["cpu_seconds_of"][0][0] >= round(saved.said["cpu"][0], 3)
+    assert (only.seconds or 0) >= round(saved.said["cpu"][0], 3)

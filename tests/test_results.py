@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,13 +15,14 @@ import written
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
-from reproduce.declare.experiment import Experiment, Panel, canonical, code, same
+from reproduce.declare.experiment import Experiment, Panel, canonical, code, recorded, same
 from reproduce.errors import UserError
 from reproduce.papers import artifacts
 from reproduce.problem import Quadratic
-from reproduce.runs import due, plan, results
+from reproduce.runs import due, plan, replayed, results
 from reproduce.runs.plan import Job
 from reproduce.store import reading
+from reproduce.store.reading import Stored
 from reproduce.systems import System
 from reproduce.systems.work import Steps
 
@@ -34,55 +36,43 @@ def job(*experiments: Experiment, seeds: tuple[int, ...] = (0, 1, 2)) -> Job:
     return Job("smoke", "fedacs", "p", Panel("p", found, seeds), found, ("fedacs/fig1",))
 
 
-def provenance(of: Job, **changes: Any) -> dict[str, Any]:
-    records = json.loads(json.dumps([e.record() for e in of.experiments]))
-    note = {"experiments": records, "seeds": [0, 1, 2], "git": "c0ffee", "date": "then", "code": code(of.experiments)}
-    note |= {"scale": of.scale, "paper": of.paper, "job": of.name}
-    return {**note, **changes}
+def runs(of: Job, seeds: tuple[int, ...] = (0, 1, 2), source: str | None = None, **training: Any) -> list[Stored]:
+    """The runs of a job as they are stored after a training with today's code, or with another."""
+    codes = {e: code([e]) if source is None else source for e in of.experiments}
+    return [written.run(e, seed, codes[e], **training) for e in of.experiments for seed in seeds]
 
 
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., results.Standing]:
-    """stored(job, provenance): the standing of a results file with that provenance."""
+    """stored(job, runs): the standing of a job whose results file has these runs."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("REPRODUCE_PRECISION", raising=False)
 
-    def stored(of: Job, note: dict[str, Any] | None = None) -> results.Standing:
-        said = note or provenance(of)
+    def stored(of: Job, found: list[Stored] | None = None) -> results.Standing:
         reading._say.cache_clear()
-        written.write(Path(of.output), said, None if "seeds" in said else written.rows(provenance(of)))
-        results._provenance.cache_clear()
+        written.write(Path(of.output), runs(of) if found is None else found)
         return results.standing(of)
 
     return stored
 
 
 def line(of: Job, **changes: str) -> dict[str, str]:
-    told = {
-        "job": f"{of.paper}/{of.name}",
-        "result": "then",
-        "code": code(of.experiments),
-        "agrees": "yes",
-        "asked": "2",
-    }
-    return dict.fromkeys(results.REPLAY, "") | told | changes
+    told = {"job": f"{of.paper}/{of.name}", "result": "then", "code": code(of.experiments), "agrees": "yes"}
+    return dict.fromkeys(replayed.COLUMNS, "") | told | {"asked": "2"} | changes
 
 
 def test_current_and_of_older_code(stored: Callable[..., results.Standing]) -> None:
-    assert results.standing(job()).state == "missing"
-    now, old = stored(job()), stored(job(), provenance(job(), code="0" * 16))
+    assert (results.standing(job()).state, results.standing(job()).words) == ("missing", "")
+    now, old = stored(job()), stored(job(), runs(job(), source="0" * 16))
     assert (now.state, now.words, now.holds, now.usable) == ("current", "current", True, True)
-    assert (old.state, old.words, old.holds, old.usable) == ("older", "of older code", False, True)
-    unknown = provenance(job())
-    del unknown["code"]
-    assert stored(job(), unknown).state == "older"
+    assert (old.state, old.words, old.holds, old.usable) == ("older", "all 3 runs of older code", False, True)
+    assert stored(job(), runs(job(), source="")).state == "older"
 
 
 def test_a_replay_confirms_or_contradicts_for_its_code_and_its_result_only(
     stored: Callable[..., results.Standing],
 ) -> None:
-    old = provenance(job(), code="0" * 16)
-    stored(job(), old)
+    stored(job(), runs(job(), source="0" * 16))
     for changes, state in (
         ({}, "confirmed"),
         ({"agrees": "no"}, "differs"),
@@ -90,92 +80,115 @@ def test_a_replay_confirms_or_contradicts_for_its_code_and_its_result_only(
         ({"result": "earlier"}, "older"),
         ({"job": "fedacs/other"}, "older"),
     ):
-        results.replay_file("smoke").unlink(missing_ok=True)
-        results.record_replays("smoke", [line(job(), **changes)])
+        replayed.file("smoke").unlink(missing_ok=True)
+        replayed.add("smoke", [line(job(), **changes)])
         assert results.standing(job()).state == state
-    results.record_replays("smoke", [line(job())])
-    assert list(results.replays("smoke")) == ["fedacs/other", "fedacs/p"]
+    replayed.add("smoke", [line(job())])
+    assert list(replayed.lines("smoke")) == ["fedacs/other", "fedacs/p"]
     assert results.standing(job()).holds
 
 
-def test_missing_seeds_are_incomplete_and_others_are_not_used(stored: Callable[..., results.Standing]) -> None:
-    few = stored(job(), provenance(job(), seeds=[1], git="c0ffee+"))
-    assert (few.state, few.usable, few.holds) == ("incomplete", True, False)
-    assert few.words == "1 of 3 seeds; of uncommitted code"
-    assert stored(job(), provenance(job(), seeds=[1], code="")).words == "1 of 3 seeds; of older code"
-    other = stored(job(seeds=(7,)), provenance(job()))
-    assert (other.state, other.usable, other.words) == ("incomplete", False, "of other seeds (0, 1, 2)")
-    some = stored(job(seeds=(0, 7)), provenance(job()))
-    assert (some.state, some.usable, some.words) == ("incomplete", True, "1 of 2 seeds")
-    assert results.stamp([("p", some)]) == "p has 1 of 2 seeds in 1 result"
+def test_a_replay_counts_for_what_was_there_when_it_was_made(stored: Callable[..., results.Standing]) -> None:
+    """Not for what was trained later; and it goes on counting when settings with other code are declared beside."""
+    first, more = job(), job(experiment(), experiment(0.2, Scaffold))
+    old, late = runs(first, (0, 1), "0" * 16, date="1"), runs(first, (2,), "0" * 16, date="2")
+    stored(first, [*old, *late])
+    replayed.add("smoke", [line(first, result="1")])
+    assert [run.state for run in results.standing(first).runs] == ["confirmed", "confirmed", "older"]
+    replayed.add("smoke", [line(first, result="2")])
+    assert results.standing(first).state == "confirmed"
+    assert code(more.experiments) != code(first.experiments)
+    assert Counter(run.state for run in results.standing(more).runs) == {"confirmed": 3, "missing": 3}
+    stored(more, [*old, *late, *runs(job(more.experiments[1]), date="3")])
+    assert Counter(run.state for run in results.standing(more).runs) == {"confirmed": 3, "current": 3}
+
+
+def test_missing_seeds_and_others(stored: Callable[..., results.Standing]) -> None:
+    few = stored(job(), runs(job(), (1,), git="c0ffee+"))
+    assert (few.state, few.usable, few.holds) == ("missing", True, False)
+    assert few.words == "2 of 3 runs missing; 1 of 3 runs of uncommitted code"
+    old = stored(job(), runs(job(), (1,), ""))
+    assert old.words == "1 of 3 runs of older code; 2 of 3 runs missing"
+    other = stored(job(seeds=(7,)), runs(job()))
+    assert (other.state, other.usable, other.words) == ("missing", False, "the run missing")
+    some = stored(job(seeds=(0, 7)), runs(job()))
+    assert (some.usable, results.stamp([some])) == (True, "1 of 2 runs missing")
 
 
 def test_more_seeds_than_asked_for_hold(stored: Callable[..., results.Standing]) -> None:
-    more = stored(job(seeds=(2, 0)), provenance(job()))
-    assert (more.state, more.words, more.holds) == ("current", "current", True)
-    assert results.stamp([("p", more)]) == ""
+    more = stored(job(seeds=(2, 0)), runs(job()))
+    assert (more.state, more.words, more.holds, results.stamp([more])) == ("current", "current", True, "")
 
 
 @pytest.mark.parametrize(
-    "changed",
+    ("changed", "state"),
     [
-        job(experiment(0.2)),
-        job(experiment(algorithm=Scaffold)),
-        job(experiment(), experiment(0.2)),
-        job(replace(experiment(), labels={"eta": 0.2})),
-        job(replace(experiment(), clock=Rounds(5))),
-        job(replace(experiment(), system=System(work=Steps(3)))),
-        job(replace(experiment(), problem=Quadratic(dim=2, clients=4))),
+        (job(experiment(0.2)), "missing"),
+        (job(experiment(algorithm=Scaffold)), "other"),
+        (job(replace(experiment(), labels={"eta": 0.2})), "missing"),
+        (job(replace(experiment(), clock=Rounds(5))), "other"),
+        (job(replace(experiment(), system=System(work=Steps(3)))), "other"),
+        (job(replace(experiment(), problem=Quadratic(dim=2, clients=4))), "other"),
     ],
 )
-def test_another_declaration_is_not_used(stored: Callable[..., results.Standing], changed: Job) -> None:
-    found = stored(changed, provenance(job()))
-    assert found.words == "of another declaration" + " in 1 of 2 settings" * (len(changed.experiments) > 1)
-    assert not found.usable
+def test_another_declaration_is_not_used(stored: Callable[..., results.Standing], changed: Job, state: str) -> None:
+    """One of other labels is nobody's; one of the same labels is replaced when it is trained."""
+    found = stored(changed, runs(job()))
+    assert (found.state, found.usable, len(found.due)) == (state, False, 3)
+
+
+def test_a_setting_that_is_new_leaves_the_others_as_they_are(stored: Callable[..., results.Standing]) -> None:
+    both = job(experiment(), experiment(0.2))
+    found = stored(both, runs(job()))
+    assert not found.usable, "a setting without any run"
+    assert Counter(run.state for run in found.runs) == {"current": 3, "missing": 3}
+    (part,) = results.parts(both)
+    assert (part.experiments, part.panel.seeds) == (both.experiments[1:], (0, 1, 2))
+    assert results.parts(job()) == ()
+    stored(both, [*runs(job()), *runs(job(experiment(0.2)), (1,))])
+    assert [(p.experiments, p.panel.seeds) for p in results.parts(both)] == [(both.experiments[1:], (0, 2))]
+    stored(both, [*runs(job(), (0, 1)), *runs(job(experiment(0.2)), (1,))])
+    assert [p.panel.seeds for p in results.parts(both)] == [(2,), (0, 2)], "settings that lack other seeds"
 
 
 def test_another_precision_is_not_used_if_one_is_asked_for(
     stored: Callable[..., results.Standing], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    half = provenance(job(), precision="float32", configured_precision="bfloat16")
-    assert stored(job(), half).holds
+    assert stored(job(), runs(job(), precision="float32", configured_precision="bfloat16")).holds
     monkeypatch.setenv("REPRODUCE_PRECISION", "float32")
-    assert stored(job(), half).words == "of another precision (bfloat16)"
+    assert results.standing(job()).words == "all 3 runs of another declaration or precision"
     monkeypatch.setenv("REPRODUCE_PRECISION", "bfloat16")
     assert results.standing(job()).holds
 
 
-@pytest.mark.parametrize("content", [b"", b"PAR1 cut short", None])
-def test_a_damaged_file_is_said_to_be_one(stored: Callable[..., results.Standing], content: bytes | None) -> None:
-    stored(job(), {"job": "no provenance"})
-    if content is not None:
-        Path(job().output).write_bytes(content)
-    results._provenance.cache_clear()
-    missing = "its provenance has no entry seeds"
-    assert results.standing(job()).words == (missing if content is None else "not a complete results file")
-    assert not results.standing(job()).usable
+@pytest.mark.parametrize("content", [b"", b"PAR1 cut short"])
+def test_a_damaged_file_is_said_to_be_one(stored: Callable[..., results.Standing], content: bytes) -> None:
+    stored(job())
+    Path(job().output).write_bytes(content)
+    found = results.standing(job())
+    assert (found.words, found.usable, len(found.due)) == ("not a complete results file", False, 3)
 
 
 def test_a_damaged_record_of_replays_is_not_used(
     stored: Callable[..., results.Standing], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nor are damaged lines of one; the others are, and nothing is added to what is no such record."""
-    stored(job(), provenance(job(), code=""))
-    head, good = ",".join(results.REPLAY), ",".join(line(job()).values())
-    file = results.replay_file("smoke")
+    stored(job(), runs(job(), source=""))
+    head, good = ",".join(replayed.COLUMNS), ",".join(line(job()).values())
+    file = replayed.file("smoke")
     for data in (b"", b"job,result\nfedacs/p,then\n", b"\xff\xfe", b"\0" * 9, head.encode().replace(b"job", b"Job")):
         file.write_bytes(data)
-        assert results.standing(job()).code == "older"
+        assert results.standing(job()).state == "older"
         with pytest.raises(UserError, match=r"results/smoke/replay.csv: not a record of replays"):
-            results.record_replays("smoke", [line(job())])
+            replayed.add("smoke", [line(job())])
         assert file.read_bytes() == data
     odd = (line(job(), asked="few"), line(job(), asked="²"), line(job(), agrees="maybe"), line(job(), job="a b"))
     lines = [*(",".join(o.values()) for o in odd), "fedacs/p,then", good + ",more", good.replace("yes", "ye\x1bs")]
     for i, bad in enumerate(lines):
         file.write_text(f"{head}\n{bad}\n{good.replace('/p', f'/other{i}')}\n")
-        assert list(results.replays("smoke")) == [f"fedacs/other{i}"]
+        assert list(replayed.lines("smoke")) == [f"fedacs/other{i}"]
     file.write_text(f"{head}\n{good}\n{good}\n")
-    assert results.replays("smoke") == {}
+    assert replayed.lines("smoke") == {}
     said = capsys.readouterr().err.splitlines()
     assert set(said) == {
         "not used: results/smoke/replay.csv: not a record of replays; restore it, or delete it and replay again",
@@ -221,25 +234,23 @@ def test_every_other_change_is_another_record(change: dict[str, Any]) -> None:
     assert not same(None, now)
 
 
-def standing(panel: str, code: str = "current", seeds: int = 3, dirty: bool = False) -> tuple[str, results.Standing]:
-    return panel, results.Standing(True, "", code, tuple(range(seeds)), (0, 1, 2), dirty)
-
-
-def test_stamps() -> None:
-    gone = ("p", results.Standing(wanted=(0,)))
-    assert results.stamp([]) == results.stamp([gone]) == results.stamp([standing("a"), standing("b"), gone]) == ""
-    assert results.stamp([standing("a", "older"), gone]) == "the result of older code"
-    found = [standing("a", "confirmed", dirty=True), standing("a", "older", dirty=True), standing("b", seeds=1)]
-    assert results.stamp(found) == (
-        "1 of 3 results of older code, confirmed by a replay; 1 of 3 results of older code; "
-        "2 of 3 results of uncommitted code; b has 1 of 3 seeds in 1 result"
+def test_what_is_said_of_several_results(stored: Callable[..., results.Standing]) -> None:
+    """Of all their runs together, but for results that cannot be used."""
+    gone = results.standing(job())
+    assert results.stamp([]) == results.stamp([gone]) == results.stamp([stored(job()), gone]) == ""
+    older = stored(job(), runs(job(), source="", git="c0ffee+"))
+    assert results.stamp([older, gone]) == "all 3 runs of older code; all 3 runs of uncommitted code"
+    one = stored(job(), runs(job(), (0,)))
+    assert results.stamp([older, one]) == (
+        "3 of 6 runs of older code; 2 of 6 runs missing; 3 of 6 runs of uncommitted code"
     )
+    assert results.tally([job()]) == "1 run: 1 current"
 
 
 @pytest.mark.parametrize("scale", plan.SCALES)
-def test_every_declaration_is_recognised_in_its_own_provenance(scale: str) -> None:
+def test_every_declaration_is_recognised_in_its_own_record(scale: str) -> None:
     for found in plan.jobs(scale):
-        assert all(results.declared(json.loads(json.dumps(e.record())), e) for e in found.experiments)
+        assert all(recorded(json.loads(json.dumps(e.record())), e) for e in found.experiments)
 
 
 # --- what is committed ------------------------------------------------------------------------------------------------

@@ -36,7 +36,6 @@ from reproduce.problem import Classification, Quadratic
 from reproduce.runs import job as train
 from reproduce.runs import results
 from reproduce.settings import settings
-from reproduce.store import results as store
 from reproduce.systems import System
 from reproduce.systems.work import Steps
 
@@ -142,8 +141,8 @@ def test_a_resumed_job_keeps_the_instructions_of_its_checkpoint(
             job(tmp_path / "broken.parquet")
     assert library.how()["isa"] == own
     pd.testing.assert_frame_equal(job(tmp_path / "broken.parquet"), whole, check_exact=True)
-    assert results.provenance(str(tmp_path / "broken.parquet"))["compiled"]["isa"] == isa
-    books = [results.provenance(str(tmp_path / f"{name}.parquet"))["local_runs"] for name in ("whole", "broken")]
+    assert results.stored(tmp_path / "broken.parquet")[0].training["compiled"]["isa"] == isa
+    books = [results.stored(tmp_path / f"{n}.parquet")[0].training["local_runs"] for n in ("whole", "broken")]
     assert books[0] == books[1]
     assert books[0]["asked"] >= books[0]["computed"] > 0
 
@@ -171,7 +170,7 @@ def test_a_resumed_job_knows_what_was_before_it_was_killed(tmp_path: Path, monke
         with pytest.raises(Killed):
             train.train_job(panel, panel.experiments, "smoke", "fedacs", "p", "d", out)
     train.train_job(panel, panel.experiments, "smoke", "fedacs", "p", "d", out)
-    note = results.provenance(str(out))
+    note = results.stored(out)[0].training
     assert note["resumed"]
     version = re.escape(str(torch.__version__))
     assert re.fullmatch(rf"begun with torch 0.1, goes on with {version}: rounding .*", note["instructions_changed"])
@@ -236,8 +235,7 @@ def test_a_diverged_run_is_recorded_and_leaves_the_others_alone(tmp_path: Path) 
     alone, both = run([toy(0.1)]), run([toy(0.1), toy(3.0)])
     assert [r.state["status"] for r in both] == ["ok", "diverged"]
     assert both[0].state["x"].equal(alone[0].state["x"])
-    store.write_results(tmp_path / "r.parquet", both, {"scale": "smoke", "nan": float("nan")})
-    frame = pd.read_parquet(tmp_path / "r.parquet")
+    frame = train.frame(both)
     assert set(frame.loc[frame.eta == 3.0, "status"]) == {"diverged"}
     assert frame.loc[frame.eta == 0.1, "value"].notna().all()
 

@@ -28,7 +28,7 @@ ROOMS = (
     ("findings", "play"),
     ("page",),
     ("cli",),
-    ("__main__",),
+    ("__main__", "api"),
 )
 """From the bottom to the top; rooms of one floor do not know each other."""
 FLOOR = {room: i for i, rooms in enumerate(ROOMS) for room in rooms}

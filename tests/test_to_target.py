@@ -55,7 +55,7 @@ def test_a_run_to_its_target_is_the_beginning_of_the_whole_run(
     assert some
     monkeypatch.delenv("REPRODUCE_TO_TARGET")
     now = results.standing(job)
-    assert (now.state, now.usable, now.holds) == ("incomplete", True, False)
+    assert (now.state, now.usable, now.holds) == ("current", True, False)
     assert "followed only to the target" in now.words
     assert now.words == early.words
     assert due.stamp("smoke", "defedavg/table1") == said

@@ -10,13 +10,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import miniature
 import pytest
 import written
 from miniature import snakemake
 
+from reproduce.cli.questions import PAPER
 from reproduce.runs import plan
 
 FIG2 = "figures/smoke/fedacs_fig2.png"
@@ -49,15 +49,10 @@ def test_a_figure_is_a_target_and_nothing_more_is_made(project: Path) -> None:
 
 def test_every_artifact_is_of_one_rule() -> None:
     """Of the rules of tables and figures, by their constraint of names; cells are outputs of both."""
-    source = Path("Snakefile").read_text(encoding="utf-8")
-    names: dict[str, Any] = {"plan": plan}
-    lines = re.findall(r"^TABLES? = .*$", source, re.M)
-    exec("\n".join(lines), names)  # the two lines of the Snakefile that say what a table is
-    assert source.count("{TABLE}") == 2
-    rules = {"figure": rf"(?!{names['TABLE']})[a-z_]+_[a-z0-9]+", "table": rf"(?={names['TABLE']})[a-z_]+_[a-z0-9]+"}
     for artifact in plan.artifacts():
         file = Path(plan.cells_file("smoke", artifact.id)).name
-        assert [kind for kind, rule in rules.items() if re.fullmatch(rule + r"\.csv", file)] == [artifact.kind]
+        fit = [kind for kind, paper in PAPER.items() if re.fullmatch(rf"{paper}_[a-z0-9]+\.csv", file)]
+        assert fit == [artifact.kind]
     assert "table" in {a.kind for a in plan.artifacts() if not a.name.startswith("table")}, "it is asked"
 
 
@@ -81,7 +76,7 @@ def test_seeds_of_the_configuration_replace_the_declared_ones_and_train_again(pr
     assert snakemake(project, FIG2, "-c2").returncode == 0
     run = snakemake(project, FIG2, "-c2", "--config", "seeds=[4, 7]", "threads=2")
     assert run.returncode == 0, text(run)
-    assert miniature.trained(project / "results/smoke/fedacs/own.parquet") == ([4, 7], 2, 2)
+    assert miniature.trained(project / "results/smoke/fedacs/own.parquet") == ([0, 1, 2, 4, 7], 2, 2)
 
 
 def test_a_panel_without_its_data_set_is_left_out_and_said_so(project: Path) -> None:
@@ -256,7 +251,7 @@ def test_a_folder_with_a_space_in_its_path(tmp_path: Path) -> None:
     run = snakemake(project, FIG2, "tables/smoke/fedacs_table1.md", "-c2")
     assert run.returncode == 0, text(run)
     calls = [line for line in snakefile.read_text().splitlines() if "-m reproduce" in line]
-    assert len(calls) == 6
+    assert len(calls) == 4
     assert all("{PYTHON:q} -m reproduce" in line for line in calls)
 
 
@@ -318,7 +313,7 @@ def test_results_of_older_code_are_trained_again_in_a_clone_too_and_said_so(proj
         change_code(folder)
         run = snakemake(folder, *both, "-c2")
         assert run.returncode == 0, text(run)
-        assert "fedacs/fig2 at scale smoke trains 2 jobs, about 2 min on one core (of older code)" in text(run)
+        assert "fig2 at scale smoke trains 2 jobs, about 2 min on one core (all 12 runs of older code)" in text(run)
         assert "To train: 2 jobs, about 2 min on one core" in text(run)
         assert "Nothing to be done" in text(snakemake(folder, *both, "-n"))
 
@@ -328,19 +323,17 @@ def test_a_replay_that_agrees_means_drawing_only(project: Path) -> None:
     assert snakemake(project, *both, "-c2").returncode == 0
     copy = clone(project)
     change_code(copy)
-    ask = "from reproduce.runs import plan, results; from reproduce.declare.experiment import code\n"
+    ask = "from reproduce.runs import plan, replayed; from reproduce.declare.experiment import code\n"
     for name in ("own", "shared"):
         ask += f"job = plan.job('smoke', 'fedacs', '{name}')\n"
-        ask += "line = dict.fromkeys(results.REPLAY, '') | {'job': 'fedacs/' + job.name, 'result': 'today'}\n"
-        ask += (
-            "results.record_replays('smoke', [line | {'agrees': 'yes', 'asked': '2', 'code': code(job.experiments)}])\n"
-        )
+        ask += "line = dict.fromkeys(replayed.COLUMNS, '') | {'job': 'fedacs/' + job.name, 'result': 'today'}\n"
+        ask += "replayed.add('smoke', [line | {'agrees': 'yes', 'asked': '2', 'code': code(job.experiments)}])\n"
     subprocess.run([sys.executable, "-c", ask], cwd=copy, env=miniature.environment(copy), check=True)
     run = snakemake(copy, *both, "-c2", "-p")
     assert "rule train" not in text(run)
     assert "rule figure" in text(run)
     assert "rule table" in text(run)
-    assert "all results of older code, confirmed by a replay" in (copy / FIG2).read_text()
+    assert "all 12 runs of older code, confirmed by a replay" in (copy / FIG2).read_text()
     assert "Nothing to be done" in text(snakemake(copy, *both, "-n"))
 
 
@@ -348,16 +341,16 @@ def test_other_seeds_are_trained_in_a_clone(project: Path) -> None:
     assert snakemake(project, FIG2, "-c2").returncode == 0
     copy = clone(project)
     run = snakemake(copy, FIG2, "-c2", "--config", "seeds=[7]")
-    assert "trains 2 jobs, about 2 min on one core (of other seeds (0, 1, 2))" in text(run)
-    assert miniature.trained(copy / "results/smoke/fedacs/own.parquet")[0] == [7]
+    assert "trains 2 jobs, about 2 min on one core (all 4 runs missing)" in text(run)
+    assert miniature.trained(copy / "results/smoke/fedacs/own.parquet")[0] == [0, 1, 2, 7]
 
 
 def test_results_that_were_replaced_are_drawn_again(project: Path) -> None:
     assert snakemake(project, FIG2, "-c2").returncode == 0
-    miniature.edit_provenance(project / "results/smoke/fedacs/own.parquet", date="later", git="c0ffee+")
+    written.edit(project / "results/smoke/fedacs/own.parquet", date="later", git="c0ffee+")
     run = snakemake(project, FIG2, "-c2", "-p")
     assert "rule train" not in text(run)
-    assert "1 of 2 results of uncommitted code" in (project / FIG2).read_text()
+    assert "6 of 12 runs of uncommitted code" in (project / FIG2).read_text()
     assert "Nothing to be done" in text(snakemake(project, FIG2, "-n"))
 
 
@@ -374,7 +367,7 @@ def test_a_single_figure_leaves_long_jobs_out_and_a_budget_trains_them(project: 
     assert "over the budget of 2 h a job" in (project / fig11).read_text()
     run = snakemake(project, fig11, "-c2", "--config", "budget=41")
     assert run.returncode == 0, text(run)
-    assert "trains 1 job, about 1 d 16 h on one core (no results)" in text(run)
+    assert "trains 1 job, about 1 d 16 h on one core (all 6 runs missing)" in text(run)
     assert (project / "results/smoke/fedacs/long.parquet").exists()
     assert "Nothing to be done" in text(snakemake(project, fig11, "-n"))
 
@@ -392,14 +385,14 @@ def test_the_gaps_of_a_figure_that_is_there_are_left_unless_a_budget_is_given(pr
     assert snakemake(project, FIG2, "-c2").returncode == 0
     copy = clone(project)
     few = copy / "results/smoke/fedacs/shared.parquet"
-    miniature.edit_provenance(few, seeds=[1])
+    written.edit(few, lambda run: run if run.seed == 1 else None)
     run = snakemake(copy, FIG2, "-c2")
     assert run.returncode == 0, text(run)
     assert "keeps 1 (a gap of what is there); leaves out 1 (a gap of what is there); --config budget=0.1" in text(run)
     assert "rule train" not in text(run)
-    assert "shared has 1 of 3 seeds in 1 result" in (copy / FIG2).read_text()
+    assert "4 of 6 runs missing" in (copy / FIG2).read_text()
     run = snakemake(copy, FIG2, "-c2", "--config", "budget=0.1")
-    assert "trains 2 jobs, about 2 min on one core (1 of 3 seeds, no results)" in text(run)
+    assert "trains 2 jobs, about 2 min on one core (all 10 runs missing)" in text(run)
     assert miniature.trained(few)[0] == [0, 1, 2]
 
 
@@ -407,18 +400,20 @@ def test_missing_seeds_are_added_and_what_is_there_stays_if_that_fails(project: 
     assert snakemake(project, FIG2, "-c2").returncode == 0
     copy = clone(project)
     few = copy / "results/smoke/fedacs/shared.parquet"
-    miniature.edit_provenance(few, seeds=[1], date="before", **written.costs(2, 1))
+    written.edit(few, lambda run: run if run.seed == 1 else None, date="before")
     failing = copy / "results/smoke/fiarse/diverge.parquet"
     failing.parent.mkdir(parents=True)
     shutil.copy(few, failing)
-    miniature.edit_provenance(failing, paper="fiarse", job="diverge")
     run = snakemake(copy, "smoke", "-c2", "--config", "budget=1")
     assert "the training fell over" in text(run)
     assert miniature.trained(few)[0] == [0, 1, 2]
-    note = miniature.provenance(few)
-    assert note["date"] == "before"
-    assert "checkpoints/smoke-fedacs-shared-" in note["added"]
-    assert "shared.parquet: has seeds 1; adds 0, 2" in (copy / "logs/smoke/fedacs/shared.log").read_text()
+    assert {(run.seed, run.training["date"]) for run in written.runs(few)} == {
+        (0, "today"),
+        (1, "before"),
+        (2, "today"),
+    }
+    log = (copy / "logs/smoke/fedacs/shared.log").read_text()
+    assert "4 of 6 runs missing; trains 2 settings with seeds 0, 2, keeps the rest" in log
     assert miniature.trained(failing)[0] == [1]
     assert "output: results/smoke/fiarse/diverge.parquet" in text(snakemake(copy, "smoke", "-n"))
 
@@ -438,5 +433,5 @@ def test_a_results_file_is_a_target_that_trains(project: Path) -> None:
     assert "Nothing to be done" in text(snakemake(copy, target, "-n"))
     change_code(copy)
     run = text(snakemake(copy, target, "-c2"))
-    assert "1 of 1 done" in run
+    assert "1 of 1 steps (100%) done" in run
     assert "To train: 1 job, about 1 d 16 h on one core" in run

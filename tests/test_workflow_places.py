@@ -56,7 +56,7 @@ def test_a_folder_that_is_named_is_worked_in(finished: Path, tmp_path: Path) -> 
     (there / "config/config.yaml").write_text("threads: 3\nseeds: [5]\n")
     run = elsewhere(finished, tmp_path, FIG2, "-c3", "-s", snakefile, "-d", "there")
     assert run.returncode == 0, run.stderr
-    assert miniature.trained(there / "results/smoke/fedacs/own.parquet") == ([5], 2, 3)
+    assert miniature.trained(there / "results/smoke/fedacs/own.parquet") == ([0, 1, 2, 5], 2, 3)
 
 
 def test_the_projects_folder_may_be_named_from_elsewhere(finished: Path, tmp_path: Path) -> None:

@@ -1,53 +1,74 @@
-"""Results files as tests write them, sealed and of the form that `reproduce.store.reading` asks for."""
+"""Results files as tests write them: runs of one row each, with little said of where they come from."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from pyarrow import parquet
+import pandas as pd
 
-from reproduce.store import seal
+from reproduce.declare.experiment import COLUMNS, Experiment
+from reproduce.store import reading, results
+from reproduce.store.reading import Stored
 
 PARTS = {part: {"type": part} for part in ("problem", "system", "algorithm", "clock")}
+SAID = {"git": "c0ffee", "date": "then"}
 
 
-def rows(note: Mapping[str, Any]) -> pa.Table:
-    """One row of each run that a provenance names."""
-    found = [
-        {**e["labels"], "seed": seed, "round": 0, "time": 0.0, "metric": "m", "key": "", "value": 1.0, "status": "ok"}
-        for e in note["experiments"]
-        for seed in note["seeds"]
-    ]
-    return pa.Table.from_pylist(found)
+def run(of: Experiment | dict[str, Any], seed: int, code: str = "", **training: Any) -> Stored:
+    """A run of an experiment, or of one with these labels and parts of no meaning."""
+    record = of.record() if isinstance(of, Experiment) else {"labels": of, **PARTS}
+    return Stored(record, seed, {**SAID, **training}, code, 1, 1.0, 1.0)
 
 
-def named(table: pa.Table) -> dict[str, Any]:
-    """The least that a provenance with these rows says: their settings with parts of no meaning, their seeds."""
-    columns = ("seed", "round", "time", "metric", "key", "value", "status")
-    labels = table.select([c for c in table.column_names if c not in columns]).to_pylist()
-    settings = [dict(pairs) for pairs in dict.fromkeys(tuple(mine.items()) for mine in labels)] or [{}]
-    seeds = list(dict.fromkeys(table["seed"].to_pylist())) if "seed" in table.column_names else [0]
-    experiments = [{"labels": mine, **PARTS} for mine in settings]
-    return {"experiments": experiments, "seeds": seeds, "git": "c0ffee", "date": "then"}
+def rows(runs: Sequence[Stored]) -> pd.DataFrame:
+    """One row of each run."""
+    said = {"round": 0, "time": 0.0, "metric": "m", "key": "", "value": 1.0, "status": "ok"}
+    return pd.DataFrame([{**run.labels, "seed": run.seed, **said} for run in runs])
 
 
-def costs(experiments: int, seeds: int) -> dict[str, Any]:
-    """What a provenance of today says of the costs of its trainings."""
-    amounts = dict.fromkeys(("seconds", "cpu_seconds", "samples", "flops"), 1.0)
-    more = {"data": {}, "seconds_by_part": {}, "local_runs": {}, "strategies": []}
-    return {**amounts, **more, "cpu_seconds_of": [[1.0] * seeds] * experiments}
-
-
-def write(path: Path, note: Any, table: pa.Table | None = None) -> Path:
-    """A results file with this provenance and these rows (None: `rows`)."""
-    found = rows(note) if table is None else table
-    if isinstance(note, Mapping):
-        note = {**note, "content": seal.of_table(found)}
-    said = json.dumps(note).encode()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    parquet.write_table(found.replace_schema_metadata({b"provenance": said, b"seal": seal.of_note(said)}), path)
+def write(path: Path, runs: Sequence[Stored], alone: bool = True, frame: pd.DataFrame | None = None) -> Path:
+    """A results file with these runs; frame: their rows, in one order."""
+    results.merge(path, rows(runs) if frame is None else frame, runs, alone)
     return path
+
+
+def histories(path: Path, frame: pd.DataFrame, experiments: Sequence[Experiment] = (), **training: Any) -> Path:
+    """A results file with these rows: of these experiments, or of such with their labels."""
+    labels = [c for c in frame.columns if c not in COLUMNS]
+    known = {tuple(str(e.labels.get(c)) for c in labels): e for e in experiments}
+    found, parts = [], []
+    keys = frame[[*labels, "seed"]].astype(str).agg("|".join, axis=1)
+    for _, mine in frame.groupby(keys, sort=False):
+        said = {c: mine[c].iloc[0].item() if hasattr(mine[c].iloc[0], "item") else mine[c].iloc[0] for c in labels}
+        of = known.get(tuple(str(value) for value in said.values()), said)
+        found.append(replace(run(of, int(mine["seed"].iloc[0]), **training), rows=len(mine)))
+        parts.append(mine)
+    return write(path, found, True, pd.concat(parts))
+
+
+def edit(
+    path: str | Path,
+    change: Callable[[Stored], Stored | None] | None = None,
+    values: Callable[[pd.DataFrame], pd.DataFrame] = lambda rows: rows,
+    code: str | None = None,
+    **training: Any,
+) -> Path:
+    """Change the runs of a results file, or leave some out (None), and their rows; code: of all of them; training: what
+    is said of their trainings."""
+    frame, runs = results.read(Path(path))
+    pairs = [(run, change(run) if change else run) for run in runs]
+    parts = [values(frame.iloc[old.start : old.start + old.rows]) for old, new in pairs if new]
+    kept = [
+        replace(new, training={**new.training, **training}, code=new.code if code is None else code)
+        for _, new in pairs
+        if new
+    ]
+    return write(Path(path), kept, True, pd.concat(parts))
+
+
+def runs(path: str | Path) -> tuple[Stored, ...]:
+    """Those of a results file."""
+    return reading.result(Path(path))[1]

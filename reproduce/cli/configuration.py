@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from reproduce import files
 from reproduce.declare.experiment import SCALES
 from reproduce.errors import UserError
 from reproduce.papers import PAPERS
-from reproduce.runs import costs, plan
-from reproduce.settings import settings
+from reproduce.runs import plan
+from reproduce.settings import budget, configure, seeds, settings
 
 
 @contextmanager
@@ -29,21 +30,27 @@ def one_line() -> Iterator[None]:
 
 
 @one_line()
-def folder(workflow: Any) -> Path:
-    """Where the configuration is: in the working directory, else in the repository.
+def file(workflow: Any) -> str:
+    """The configuration file, in the working directory, else in the repository; it and others that were named are read
+    before Snakemake does it, which takes the last of two equal keys.
 
     UserError in a folder that is not the project's, unless it was named (`snakemake -d`): nothing is made there, and
-    all would be trained again.
+    all would be trained again. Also for a file that is none.
     """
-    root, here, own = Path(workflow.basedir), Path.cwd(), Path("config")
+    from snakemake.utils import min_version
+
+    min_version("9.20")
+    root, here, own = Path(workflow.basedir), Path.cwd(), Path("config/config.yaml")
     _check_writable(".snakemake/lock")  # whose error would be a traceback
-    if here.samefile(root):
-        return own
-    if workflow.is_main_process:
+    if not here.samefile(root) and workflow.is_main_process:
         if workflow.overwrite_workdir is None:
             raise UserError(f"{here} is not the folder of the project: cd {root}, or name a folder to work in, -d .")
         print(f"working in {here}: what {root} has made does not count here", file=sys.stderr)
-    return own if (own / "config.yaml").exists() else root / own
+    found = own if own.exists() or here.samefile(root) else root / own
+    for path in (found, *workflow.overwrite_configfiles):
+        if not isinstance(files.read_yaml(path) or {}, dict):
+            raise UserError(f"{path}: not the keys of a configuration and their values; config/README.md has them")
+    return str(found)
 
 
 @one_line()
@@ -63,26 +70,34 @@ def _check_writable(file: str) -> None:
 
 
 @one_line()
-def read(*paths: Path) -> None:
-    """Look at the files before Snakemake, which takes the last of two equal keys. UserError for one that is none."""
-    for path in paths:
-        if not isinstance(files.read_yaml(path) or {}, dict):
-            raise UserError(f"{path}: not the keys of a configuration and their values; config/README.md has them")
-
-
-@one_line()
-def apply(config: dict[str, Any], schema: Path) -> None:
-    """Fill in the defaults, and set the variables that every job reads; a training ends with its workflow."""
+def apply(workflow: Any, config: dict[str, Any]) -> str:
+    """Fill in the defaults, and make them the settings of this process; returns the commands that make them those of
+    every job, which ends with its workflow."""
     from snakemake.utils import validate
 
+    schema = Path(workflow.basedir, "config/config.schema.yaml")
     if wrong := _wrong(config, files.read_yaml(schema)):
         raise UserError(f"{wrong}; config/README.md has the keys and their values")
     validate(config, str(schema.resolve()))
-    os.environ.update(plan.environment(config), REPRODUCE_WORKFLOW=str(os.getpid()))
-    settings()
-    plan.seeds_override()
-    costs.allowed_hours()
-    _check_folders()
+    variables = environment(config)
+    configure(variables)
+    for check in (settings, seeds, budget, _check_folders):
+        check()
+    variables |= {"REPRODUCE_WORKFLOW": str(os.getpid())}
+    return "".join(f"export {name}={shlex.quote(value)}; " for name, value in variables.items())
+
+
+def environment(config: Mapping[str, Any]) -> dict[str, str]:
+    """The variables that a configuration sets; a key that is null leaves the variable as it is."""
+    keys = ("data", "store", "device", "precision", "threads", "seeds", "budget", "checkpoint")
+    flag = config["to_target"]  # Snakemake leaves `--config to_target=true` a string
+    values = {key: config[key] for key in keys}
+    values["to_target"] = None if flag is None else int(str(flag).lower() == "true")
+    return {
+        f"REPRODUCE_{key.upper()}": ",".join(map(str, v)) if isinstance(v, list) else str(v)
+        for key, v in values.items()
+        if v is not None
+    }
 
 
 def _check_folders() -> None:

@@ -45,12 +45,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from reproduce.runs import costs, plan, results
-    from reproduce.settings import check_place
+    from reproduce.settings import budget, check_place
 
     wanted = {a.id for a in plan.select(args.target)}
     jobs = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts)]
     check_place()
-    costs.allowed_hours()  # a wrong setting is reported before anything is measured
+    budget()  # a wrong setting is reported before anything is measured
     if not args.no_calibrate:
         learn(again=args.calibrate)
     if args.claims:
@@ -166,9 +166,9 @@ def bound(jobs: Iterable[Job]) -> str:
 
 
 def learn(again: bool) -> None:
-    """Measure the machine unless that was done before, and read what has finished since."""
+    """Measure the machine unless that was done before."""
     from reproduce.runs import costs
-    from reproduce.runs.speed import kept, learned
+    from reproduce.runs.speed import kept
     from reproduce.settings import settings
 
     here = settings()
@@ -178,7 +178,6 @@ def learn(again: bool) -> None:
         return
     if again or not kept.rates(here).measured:
         kept.calibrate(here)
-    learned.refresh(here)
     costs.forget_speed()
 
 

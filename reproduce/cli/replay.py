@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -28,6 +29,7 @@ from reproduce.text import print_table
 if TYPE_CHECKING:
     from reproduce.runs.earlier import Earlier
     from reproduce.runs.plan import Job
+    from reproduce.store.reading import Stored
 
 NAME = "replay"
 EXACT = 100
@@ -79,10 +81,10 @@ def again(
 
     from reproduce import files
     from reproduce.errors import UserError
-    from reproduce.runs import results
+    from reproduce.runs import replayed, results
 
-    files.check_writable(results.replay_file(scale))
-    results.check_record(scale)
+    files.check_writable(replayed.file(scale))
+    replayed.check(scale)
     found = [job for group in groups for job in group]
     todo = [list(pending(g, rounds, earlier is not None)) for g in groups]
     todo = sorted(filter(None, todo), key=lambda g: expected(g, rounds))
@@ -103,7 +105,7 @@ def again(
             if lines is None:
                 late += len(group)
                 continue
-            results.record_replays(scale, lines)
+            replayed.add(scale, lines)
             shown = ("job", "seeds", "rounds", "rows", "deviation", "tolerance", "agrees", "where")
             rows += [[line[c] for c in shown] for line in lines]
     if rows:
@@ -111,7 +113,7 @@ def again(
         print_table(header, rows, right=("ROUNDS", "ROWS", "DEVIATION", "TOLERANCE"))
     left = f", {late} left when the time was up" if late else ""
     print(f"replayed {len(rows)}{left}; {results.tally(found)}")
-    differing = [f"{j.paper}/{j.name}" for j in found if results.standing(j).code == "differs"]
+    differing = [f"{j.paper}/{j.name}" for j in found if "differs" in states(j)]
     if differing:
         failed.append(f"today's code gives other numbers for {', '.join(differing)}: train again")
     if failed:
@@ -123,20 +125,27 @@ def pending(jobs: Iterable[Job], rounds: int, differing: bool = False) -> Iterat
 
     differing: those too that are recorded as not agreeing.
     """
-    from reproduce.runs import plan, results
+    from reproduce.runs import plan, replayed, results
 
     for job in jobs:
-        standing = results.standing(job)
-        line = results.replays(job.scale).get(f"{job.paper}/{job.name}", {})
-        if not standing.usable or standing.code == "current":
+        found = states(job)
+        line = replayed.lines(job.scale).get(f"{job.paper}/{job.name}", {})
+        recorded = {"current", "confirmed"} if differing else {"current", "confirmed", "differs"}
+        if not results.standing(job).usable or found <= {"current"}:
             continue
-        recorded = ("confirmed",) if differing else ("confirmed", "differs")
-        if standing.code in recorded and int(line["asked"]) >= depth(job, rounds):
+        if found <= recorded and int(line["asked"]) >= depth(job, rounds):
             continue
         if plan.missing(job):
             print(f"{job.paper}/{job.name}: not replayed, {plan.missing(job)}", file=sys.stderr)
             continue
         yield job
+
+
+def states(job: Job) -> set[str]:
+    """The states of the job's runs that are there."""
+    from reproduce.runs import results
+
+    return {run.state for run in results.standing(job).runs if run.stored}
 
 
 def depth(job: Job, rounds: int) -> int:
@@ -179,29 +188,34 @@ def _replayed(jobs: Sequence[Job], rounds: int, deadline: float) -> list[Mapping
     training. Where these differ, all are: narrow layers round otherwise in a stack with fewer models, and a few rounds
     of a small network can make points of such a difference.
     """
-    from reproduce.declare.experiment import code, trainings
+    from reproduce.declare.experiment import code
     from reproduce.engine.hardware import machine
+    from reproduce.errors import UserError
     from reproduce.report.histories import load
     from reproduce.runs import results
     from reproduce.runs.provenance import now
     from reproduce.runs.replay import replay
 
-    notes = [results.provenance(job.output) for job in jobs]
+    there = [run for job in jobs for run in results.standing(job).there]
     experiments = [e for job in jobs for e in job.experiments]
     problems: list[Any] = [e.problem for e in experiments]
     rounds = max(depth(job, rounds) for job in jobs)
-    networks, trained = any(problem.model for problem in problems), notes[0]["seeds"]
-    first = {training["seeds"][0] for training in trainings(notes[0])}
-    seeds, length = ([s for s in trained if s in first], rounds) if networks else (trained, max(rounds, EXACT))
+    networks = any(problem.model for problem in problems)
+    counts = Counter(run.seed for run in there)
+    trained = [seed for seed in counts if counts[seed] == len(experiments)]
+    if not trained:
+        raise UserError("its settings have no seed in common: train the seeds that are missing")
+    seeds, length = (_first(there, trained), rounds) if networks else (trained, max(rounds, EXACT))
     codes, start = [code(job.experiments) for job in jobs], time.monotonic()
 
     def tick() -> None:
         if time.monotonic() > deadline:
             raise TimeoutError
 
-    precision = results.precision(notes[0])
+    precision = there[0].precision
     try:
-        stored = load([(job.panel.name, Path(job.output), "") for job in jobs], jobs[0].scale).frame
+        files = [(job.panel.name, Path(job.output), "") for job in jobs]
+        stored = load(files, jobs[0].scale, experiments=experiments).frame
         outcome = replay(experiments, seeds, length, stored, precision, tick)
         if not outcome.agrees and seeds != trained:
             seeds = trained
@@ -224,6 +238,13 @@ def _replayed(jobs: Sequence[Job], rounds: int, deadline: float) -> list[Mapping
         "date": now(),
     }
     lines: list[Mapping[str, str]] = []
-    for job, note, source in zip(jobs, notes, codes, strict=True):
-        lines.append({"job": f"{job.paper}/{job.name}", "result": str(note["date"]), "code": source, **said})
+    for job, source in zip(jobs, codes, strict=True):
+        newest = max(run.training["date"] for run in results.standing(job).there)
+        lines.append({"job": f"{job.paper}/{job.name}", "result": newest, "code": source, **said})
     return lines
+
+
+def _first(there: Sequence[Stored], seeds: Sequence[int]) -> list[int]:
+    """The first of the seeds that each training has."""
+    firsts = {run.training["date"]: run.seed for run in reversed(there) if run.seed in seeds}
+    return [seed for seed in seeds if seed in firsts.values()]

@@ -25,13 +25,12 @@ def run(args: argparse.Namespace) -> None:
     if output and output.name and not output.is_dir() and output.suffix != ".parquet":
         raise UserError(f"-o {output}: results are Parquet; give a name that ends in .parquet")
     if output and _elsewhere(output, Path(job.output)):
-        here = (job.scale, job.paper, job.name)
 
         def ours(path: Path) -> bool:
-            note = results.provenance(path)
-            return tuple(note.get(name) for name in ("scale", "paper", "job")) == here
+            names = {(*sorted(e.labels.items()), seed) for e in job.experiments for seed in job.panel.seeds}
+            return any(run.name in names for run in results.stored(path))
 
-        files.check_output(output, ours, f"result of {'/'.join(here)}")
+        files.check_output(output, ours, f"result of {job.scale}/{job.paper}/{job.name}")
         training.train(job, output)
     else:
         training.train(job)

@@ -217,20 +217,6 @@ def recorded(stored: Mapping[str, Any], experiment: Experiment) -> bool:
     return all(same(stored[name], getattr(experiment, name)) for name in PARTS)
 
 
-def trainings(note: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What a provenance says of each training that its result was made by, the newest first: several if seeds were
-    added, or some experiments trained again. Each has the seeds, the code, the commit, the machine and the date, the
-    newest what is of all as well; `only` has the labels of its experiments, if it was not of all that there were."""
-    earlier = list(note.get("earlier", ()))
-    before = set() if "only" in note else {s for training in earlier for s in training["seeds"]}
-    return [{**note, "seeds": [s for s in note.get("seeds", ()) if s not in before]}, *earlier]
-
-
-def training_of(made: Iterable[Mapping[str, Any]], labels: Mapping[str, Label], seed: int) -> Mapping[str, Any]:
-    """The one of `trainings` that the run with these labels and this seed is of."""
-    return next(t for t in made if seed in t["seeds"] and labels in t.get("only", (labels,)))
-
-
 def is_default(f: dataclasses.Field[Any], value: Any) -> bool:
     """Has the record `value` the default of its field `f`?"""
     default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default

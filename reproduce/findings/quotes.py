@@ -245,10 +245,11 @@ def minutes(scale: str, paper: str, *jobs: str) -> str:
     for file in sorted(Path(f"results/{scale}/{paper}").glob("*.parquet")):
         if not jobs or file.stem.startswith(jobs):
             try:
-                note = reading.note(file)
+                runs = reading.result(file)[1]
             except reading.Unusable as error:
                 raise UserError(f"{file}: {error}; restore it") from error
-            seconds += note.get("cpu_seconds", note.get("seconds", 0.0))
+            trainings = {id(run.training): run.training for run in runs}.values()
+            seconds += sum(t.get("cpu_seconds", t.get("seconds", 0.0)) for t in trainings)
     if not seconds:
         return "seconds"
     return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{max(1, round(seconds / 60))} min"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reproduce.declare.artifact import Artifact
-from reproduce.declare.experiment import PACKAGE, trainings
+from reproduce.declare.experiment import PACKAGE
 from reproduce.runs import plan, results
 from reproduce.text import duration, short
 
@@ -41,18 +41,19 @@ def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
         yield "Results", "nothing is trained: computed when it is drawn"
     if not used:
         return
-    notes = [results.provenance(j.output) for j in used]
-    yield "Results", results.tally(jobs) + (f", of {len(jobs)} jobs" if len(used) < len(jobs) else "")
-    made = [training for n in notes for training in trainings(n)]
+    runs = [run for j in used for run in results.standing(j).there]
+    yield "Results", f"{results.tally(jobs)}, of {len(jobs)} jobs" if len(used) < len(jobs) else results.tally(jobs)
+    made = [*{id(run.training): run.training for run in runs}.values()]
     yield "Commit", _several(n["git"] for n in made)
     read = plan.seeds_read(scale, artifact.id)
-    seeds = {s for j, n in zip(used, notes, strict=True) for s in n["seeds"] if s in read[j.panel.name]}
+    seeds = {r.seed for j in used for r in results.standing(j).there if r.seed in read[j.panel.name]}
     whole = len(seeds) > 2 and len(seeds) == max(seeds) - min(seeds) + 1
     yield "Seeds", f"{min(seeds)} to {max(seeds)}" if whole else ", ".join(map(str, sorted(seeds)))
     yield "Device", _several(_device(n) for n in made)
-    yield "Precision", _several(results.precision(n) for n in notes)
-    seconds, flops = (sum(float(n.get(k) or 0) for n in notes) for k in ("seconds", "flops"))
-    yield "Training", f"{duration(seconds)} ({seconds:,.0f} s)" + (f", {short(flops)}FLOP" if flops else "")
+    yield "Precision", _several(run.precision for run in runs)
+    seconds, flops = (sum(float(n.get(k) or 0) for n in made) for k in ("seconds", "flops"))
+    cost = [f"{duration(seconds)} ({seconds:,.0f} s)" if seconds else "", f"{short(flops)}FLOP" if flops else ""]
+    yield "Training", ", ".join(filter(None, cost))
     days = sorted({str(n["date"])[:10] for n in made})
     yield "Made", " to ".join(dict.fromkeys((days[0], days[-1])))
 

@@ -1,8 +1,8 @@
 """Algorithms on benchmarks: what has to be trained, what it costs, tuning, training.
 
-Every (algorithm, benchmark, rate) with its seeds is a job with a results file of its own, results/SCALE/play/, so that
-nothing is trained twice. What is missing of one benchmark is trained in one cohort and then divided among the files; a
-user's own class is trained by itself, and if it fails nothing else does.
+Every (algorithm, benchmark, rate) with its seeds is a job; those of a benchmark have one results file,
+results/SCALE/play/BENCHMARK.parquet, so that nothing is trained twice. What is missing of a benchmark is trained in one
+cohort; a user's own class is trained by itself, and if it fails nothing else does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from reproduce.declare.experiment import Experiment, Panel, canonical, code, own_files
+from reproduce.declare.experiment import Experiment, Panel, canonical, own_files
 from reproduce.errors import OwnCodeError, UserError
 from reproduce.play import scores
 from reproduce.play.benchmarks import Benchmark, Refused
@@ -194,16 +194,13 @@ class Match:
         return [members for _, members in self.groups(there)]
 
     def _train(self, jobs: Iterable[tuple[Entry, Job]]) -> None:
-        jobs = list(jobs)
-        for _, members in self.groups(jobs):
-            divide_what_is_left(members)
         due = [(e, j) for e, j in jobs if not results.standing(j).holds]
         for entries, members in self.groups(due):
             try:
                 if entries[0].own:
                     guarded(entries[0], members)
                 else:
-                    together(members)
+                    training.train(joined(members))
             except (Exception, SystemExit, GeneratorExit) as error:
                 if not entries[0].own or (isinstance(error, UserError) and not isinstance(error, OwnCodeError)):
                     raise
@@ -281,38 +278,19 @@ class Match:
         curves = [scores.curves(j, benchmark).assign(algorithm=e.spec.text) for e, j in found if j is not None]
         return pd.concat(curves, ignore_index=True)
 
-    def provenance(self) -> list[dict[str, object]]:
-        """Of every reported result, where it comes from."""
-        jobs = [j for e in self.entries if (j := self.reported(e)) is not None]
-        return [results.provenance(j.output) for j in jobs]
+    @property
+    def drawable(self) -> bool:
+        """Is there a result to draw?"""
+        return any(self.reported(e) is not None for e in self.entries)
 
 
 def job(entry: Entry, seeds: tuple[int, ...], experiment: Experiment) -> Job:
-    """The job of an experiment; its file is named by what is declared, whatever the code.
-
-    A field that a record gets later changes the name and nothing else: then the file that is there is taken.
-    """
+    """The job of an experiment, which the record of replays knows by this name."""
     told = json.dumps([experiment.declaration, canonical(experiment.labels), seeds])
     word = "".join(c if c.isalnum() else "-" for c in entry.spec.name.lower())
-    stem = f"{entry.benchmark.slug}--{word}-"
-    said = f"benchmark of {entry.benchmark.panel}"
-
-    def named(name: str) -> Job:
-        return Job(entry.benchmark.scale, "play", name, Panel(name, (experiment,), seeds, said), (experiment,), ())
-
-    found = named(stem + hashlib.sha256(told.encode()).hexdigest()[:10])
-    output = Path(found.output)
-    if output.exists():
-        return found
-    others = (p for p in sorted(output.parent.glob(f"{stem}{'[0-9a-f]' * 10}.parquet")) if _of(p, experiment, seeds))
-    return next((named(p.stem) for p in others), found)
-
-
-def _of(path: Path, experiment: Experiment, seeds: tuple[int, ...]) -> bool:
-    """Is this the result of the experiment with these seeds?"""
-    note = results.provenance(path)
-    stored = note.get("experiments", [])
-    return len(stored) == 1 and tuple(note["seeds"]) == seeds and results.declared(stored[0], experiment)
+    name = f"{entry.benchmark.slug}--{word}-{hashlib.sha256(told.encode()).hexdigest()[:10]}"
+    panel = Panel(name, (experiment,), seeds, f"benchmark of {entry.benchmark.panel}")
+    return Job(entry.benchmark.scale, "play", name, panel, (experiment,), (), entry.benchmark.slug)
 
 
 def _there(jobs: Iterable[Job]) -> bool:
@@ -323,54 +301,40 @@ def _there(jobs: Iterable[Job]) -> bool:
 def joined(jobs: Sequence[Job]) -> Job:
     """All of them as one job with one cohort; equal ones once."""
     first = jobs[0]
-    if len(jobs) == 1:
+    experiments = tuple(dict.fromkeys(e for j in jobs for e in j.experiments))
+    if len(experiments) == 1:
         return first
-    told = hashlib.sha256("\n".join(j.name for j in jobs).encode()).hexdigest()[:10]
-    name = f"{first.name.partition('--')[0]}--all-{told}"
-    experiments = tuple(e for j in jobs for e in j.experiments)
-    return dataclasses.replace(
-        first,
-        name=name,
-        panel=Panel(name, experiments, first.panel.seeds, first.panel.substitute),
-        experiments=experiments,
-    )
-
-
-def together(jobs: Sequence[Job]) -> None:
-    """Train the jobs in one cohort, each into its own file. What a kill leaves, a checkpoint or the cohort's file, the
-    next call goes on from."""
-    whole = joined(jobs)
-    codes = [code(j.experiments) for j in jobs]  # of the files as they are before the training
-    training.train(whole)
-    if len(jobs) > 1:
-        divide(Path(whole.output), jobs, codes)
+    panel = Panel(first.file, experiments, first.panel.seeds, first.panel.substitute)
+    return dataclasses.replace(first, name=first.file, panel=panel, experiments=experiments)
 
 
 def guarded(entry: Entry, jobs: Sequence[Job]) -> None:
     """Train jobs of a user's own class. Raises OwnCodeError, and leaves no results, if it changes this package or does
     not repeat itself."""
     from reproduce.engine.surroundings import unpatched
+    from reproduce.store.results import adopt
 
+    whole = joined(jobs)
+    aside = settings().store / "checkpoints" / f"{whole.name}-{plan.digest_of(whole, settings().precision)}.parquet"
     try:
-        for step in (lambda: together(jobs), lambda: repeated(entry, jobs)):
+        for step in (lambda: training.train(whole, aside), lambda: repeated(entry, jobs, aside)):
             with unpatched():
                 step()
-    except OwnCodeError:
-        for j in jobs:
-            Path(j.output).unlink(missing_ok=True)
-        raise
+        adopt(Path(whole.output), aside)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
-def repeated(entry: Entry, jobs: Sequence[Job]) -> None:
-    """Train the first rounds of own jobs once more, by code that is loaded anew: all together they give the same bits,
-    and one seed alone what it gives beside the others.
+def repeated(entry: Entry, jobs: Sequence[Job], results: Path) -> None:
+    """Train the first rounds of own jobs once more, by code that is loaded anew: all together they give the same bits
+    as in their results file, and one seed alone what it gives beside the others.
 
     Raises OwnCodeError if they do not: nobody could reproduce them.
     """
     from reproduce.report.histories import load
     from reproduce.runs.replay import replay
 
-    stored = load([(j.panel.name, Path(j.output), "") for j in jobs], entry.benchmark.scale).frame
+    stored = load([(entry.benchmark.name, results, "")], entry.benchmark.scale).frame
     seeds, loaded = jobs[0].panel.seeds, dict(sys.modules)
     for some in dict.fromkeys((seeds, seeds[-1:])):
         spec = parse(entry.spec.text)
@@ -385,28 +349,3 @@ def repeated(entry: Entry, jobs: Sequence[Job]) -> None:
                 f"its first rounds give other numbers {when} ({outcome.where}): it may draw from a generator without a "
                 "seed, ask the time, or remember something outside the run's state"
             )
-
-
-def divide(whole: Path, jobs: Sequence[Job], codes: Sequence[str]) -> None:
-    """Write the results of a cohort into the files of its jobs, in the order of its experiments, and remove it."""
-    from reproduce.engine.cost import estimate
-    from reproduce.store.results import split
-
-    parts = []
-    for j, source in zip(jobs, codes, strict=True):
-        cost, digest = estimate(j.experiments[0], j.panel.seeds), plan.digest_of(j, settings().precision)
-        named = {"job": j.name, "panel": j.panel.name, "code": source, "digest": digest}
-        parts.append((Path(j.output), {**named, "samples": cost.samples, "flops": cost.flops}))
-    split(whole, parts)
-    whole.unlink()
-
-
-def divide_what_is_left(jobs: Sequence[Job]) -> None:
-    """Divide the cohorts that a kill left whole or divided in part, if they are of today's code and of these jobs,
-    which share a benchmark and their seeds."""
-    slug = jobs[0].name.partition("--")[0]
-    for whole in sorted(Path(jobs[0].output).parent.glob(f"{slug}--all-*.parquet")):
-        stored = results.provenance(whole).get("experiments", [])
-        members = [j for e in stored for j in jobs if results.declared(e, j.experiments[0])]
-        if len(members) == len(stored) > 1 and results.standing(left := joined(members)).holds:
-            divide(Path(left.output), members, [code(j.experiments) for j in members])

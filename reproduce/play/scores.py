@@ -23,7 +23,8 @@ BOUNDS = {"accuracy": (0.0, 100.0), "distance": (0.0, math.inf)}
 
 def curves(job: Job, benchmark: Benchmark) -> pd.DataFrame:
     """seed, round, time, value, status of every evaluation; where models of several sizes are evaluated, their mean."""
-    frame = histories.load([(job.panel.name, Path(job.output), "")], job.scale).frame
+    seeds = {job.panel.name: job.panel.seeds}
+    frame = histories.load([(job.panel.name, Path(job.output), "")], job.scale, (), job.experiments, seeds).frame
     rows = frame[frame["metric"] == benchmark.metric[0]]
     means = rows.groupby(["seed", "round"], sort=True).agg(
         time=("time", "first"), value=("value", lambda v: v.mean(skipna=False)), status=("status", "first")

@@ -16,8 +16,7 @@ from reproduce.play.scores import summary
 from reproduce.play.written import number, span, table
 from reproduce.report import captions, figures
 from reproduce.report.entries import scale_line
-from reproduce.runs.results import stamp
-from reproduce.runs.results import standing as standing_of
+from reproduce.runs.results import stamp, standing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,8 +87,7 @@ def notes(match: Match) -> list[str]:
             f"{own.text} gives the numbers of {other.text}, to the last digit, wherever both were trained: are its "
             "hooks called? A server step that needs each client's update returns None from `reduction`."
         )
-    jobs = [(e.benchmark.name, j) for e in match.entries if (j := match.reported(e)) is not None]
-    said = stamp((name, standing_of(j)) for name, j in jobs)
+    said = stamp(standing(j) for e in match.entries if (j := match.reported(e)) is not None)
     return [*found, *([f"Results: {said}."] if said else [])]
 
 
@@ -102,7 +100,7 @@ def write(match: Match, frame: pd.DataFrame, output: Path) -> bool:
     named = output.with_name
     files.write_text(named(output.name + ".md"), markdown(match, frame))
     files.write_text(named(output.name + ".csv"), frame.to_csv(index=False, lineterminator="\n"))
-    if not match.provenance():
+    if not match.drawable:
         return False
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands for it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -10,8 +11,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.experiment import COLUMNS, Experiment, recorded
-from reproduce.errors import UserError
-from reproduce.store import reading
+from reproduce.store import results as store
+from reproduce.store.reading import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,16 +29,16 @@ class Histories:
     frame: rows of all panels, columns = label columns + `COLUMNS`; empty (but with `COLUMNS`) if nothing was trained.
     missing: (panel name, reason) of the panels, or parts of panels, that have no results file.
     substitutes: one phrase per setting that stands in for the paper's, the arithmetic of the results included.
-    provenance: the provenance record of every file read, in the order of the files.
-    experiments: the declarations that these results are of (a result of another one is never read); those without
-        results, too.
+    runs: what was read, in the order of the files; one that serves two experiments twice.
+    experiments: the declarations that these results are of (a run of another one is never read); those without results,
+        too.
     """
 
     frame: pd.DataFrame
     scale: str
     missing: tuple[tuple[str, str], ...] = ()
     substitutes: tuple[str, ...] = ()
-    provenance: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    runs: tuple[Stored, ...] = field(default=(), repr=False)
     experiments: tuple[Experiment, ...] = field(default=(), repr=False)
 
     @property
@@ -69,6 +70,10 @@ class Histories:
         """The first experiment with these labels."""
         return next(e for e in self.experiments if labels.items() <= dict(e.labels).items())
 
+    def runs_of(self, e: Experiment) -> list[Stored]:
+        """The runs whose numbers an experiment has."""
+        return [run for run in self.runs if run.labels == dict(e.labels)] or _equal(self.runs, e)
+
     def reason(self, panel: str) -> str | None:
         """Why `panel` has no results, or None if it has."""
         return next((why for name, why in self.missing if name == panel), None)
@@ -95,76 +100,57 @@ def load(
 ) -> Histories:
     """Read the results files of `jobs`; jobs without a file end in `Histories.missing`.
 
-    experiments: those whose rows are wanted (empty: all). What differs in its labels only was trained once: the rows
+    experiments: those whose runs are wanted (empty: all). What differs in its labels only was trained once: the rows
     of the one serve the others. seeds: those that are wanted of a panel, by its name (one without: all).
-    Raises UserError for a file that is not there, is cut short, is not a results file or lacks a column.
+    Raises UserError for a file that is not there, is cut short, or is not a results file.
     """
     import pandas as pd
 
     wanted = tuple(experiments)
     missing = tuple(dict.fromkeys((name, reason) for name, path, reason in jobs if path is None))
-    files = {path: name for name, path, _ in jobs if path is not None}
-    parts = [_of_seeds(*_read(path), seeds.get(name)) for path, name in files.items()]
-    frames = [frame for frame, _ in parts if len(frame)]
+    found: list[tuple[pd.DataFrame, list[Stored]]] = []
+    for path, panel in {path: name for name, path, _ in jobs if path is not None}.items():
+        frame, runs = store.read(path)
+        asked = {*seeds[panel]} if panel in seeds else {run.seed for run in runs}
+        found.append((frame, [run for run in runs if run.seed in asked]))
+    named = defaultdict[Any, list[Experiment]](list)
+    for e in wanted:
+        named[tuple(sorted(e.labels.items()))].append(e)
+    mine = [
+        (frame, [run for run in runs if not wanted or any(_declares(run, e) for e in named[run.name[:-1]])])
+        for frame, runs in found
+    ]
+    used = [run for _, runs in mine for run in runs]
+    parts = [_rows(*each) for each in mine]
+    labels = list(dict.fromkeys(c for frame in parts for c in frame.columns if c not in COLUMNS))
+    have = {run.name[:-1] for run in used}
+    for e in (e for name, same in named.items() if name not in have for e in same):
+        if copied := next(((frame, same) for frame, runs in found if (same := _equal(runs, e))), None):
+            used += copied[1]
+            parts.append(_rows(*copied).assign(**dict.fromkeys(labels) | dict(e.labels)))
+    frames = [frame for frame in parts if len(frame)]
     frame = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame({c: [] for c in COLUMNS})
-    records = tuple(record for _, record in parts)
-    frame = _of_experiments(frame, wanted, records) if wanted and len(frame) else frame
     labels = [c for c in frame.columns if c not in COLUMNS]
-    reduced = dict.fromkeys(p for r in records if (p := r.get("precision", "float32")) != "float32")
+    reduced = dict.fromkeys(p for run in used if (p := run.training.get("precision", "float32")) != "float32")
     said = [phrase for s in substitutes for phrase in s.split("; ")]  # one panel may have several, alike in many
     phrases = tuple(dict.fromkeys(filter(None, [*said, *(f"local steps in {p}" for p in reduced)])))
-    return Histories(frame[[*labels, *COLUMNS]], scale, missing, phrases, records, wanted)
+    return Histories(frame[[*labels, *COLUMNS]], scale, missing, phrases, tuple(used), wanted)
 
 
-def stored(experiment: Experiment, records: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], int] | None:
-    """The provenance that has the experiment, or one that differs in its labels only, and its place there; or None."""
-    equal = None
-    for record in records:
-        for i, e in enumerate(record.get("experiments", ())):
-            if recorded(e, experiment) or recorded(e, experiment.to_target):
-                if e["labels"] == dict(experiment.labels):
-                    return record, i
-                equal = equal or (record, i)
-    return equal
+def _rows(frame: pd.DataFrame, runs: Sequence[Stored]) -> pd.DataFrame:
+    """The rows of some runs of a results file."""
+    import numpy as np
+
+    places = [np.arange(run.start, run.start + run.rows) for run in runs]
+    return frame.take(np.concatenate(places) if places else np.arange(0))
 
 
-def _of_experiments(
-    frame: pd.DataFrame, experiments: Sequence[Experiment], records: Sequence[dict[str, Any]]
-) -> pd.DataFrame:
-    """The rows of `experiments`: those trained for them, then copies of those trained for equal ones."""
-    import pandas as pd
-
-    labels = [c for c in frame.columns if c not in COLUMNS]
-    run = frame.groupby(labels, dropna=False, sort=False).ngroup() if labels else pd.Series(0, index=frame.index)
-    named = {_name(row, labels): i for i, row in enumerate(frame.loc[~run.duplicated(), labels].to_dict("records"))}
-    own, copies = [], []
-    for e in experiments:
-        if (name := _name(e.labels, labels)) in named:
-            own.append(named[name])
-            continue
-        found = stored(e, records)
-        source = None if found is None else named.get(_name(found[0]["experiments"][found[1]]["labels"], labels))
-        if source is not None:
-            copies.append(frame[run == source].assign(**dict.fromkeys(labels) | dict(e.labels)))
-    return pd.concat([frame[run.isin(own)], *copies], ignore_index=True)
+def _declares(run: Stored, e: Experiment) -> bool:
+    """Was the run declared as the experiment, or as it would be to its target?"""
+    return recorded(run.experiment, e) or recorded(run.experiment, e.to_target)
 
 
-def _of_seeds(
-    frame: pd.DataFrame, record: dict[str, Any], wanted: Iterable[int] | None
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """What was read, without the rows of seeds that are not wanted; None: all are."""
-    if wanted is None or set(record.get("seeds", ())) <= set(wanted):
-        return frame, record
-    places = [i for i, seed in enumerate(record["seeds"]) if seed in set(wanted)]
-    mine = {"seeds": [record["seeds"][i] for i in places]}
-    if "cpu_seconds_of" in record:
-        mine["cpu_seconds_of"] = [[row[i] for i in places] for row in record["cpu_seconds_of"]]
-    return frame[frame["seed"].isin([*wanted])], {**record, **mine}
-
-
-def _read(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    try:
-        table, record = reading.result(path)
-    except reading.Unusable as error:
-        raise UserError(f"{path}: {error}; delete it and run again") from error
-    return table.to_pandas(), record
+def _equal(runs: Sequence[Stored], e: Experiment) -> list[Stored]:
+    """The runs of an experiment that differs from this one in its labels only, if there is one."""
+    first = next((run.labels for run in runs if _declares(run, e)), None)
+    return [run for run in runs if run.labels == first and _declares(run, e)]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from reproduce import files
 from reproduce.declare.artifact import Artifact
-from reproduce.declare.experiment import trainings
 from reproduce.errors import UserError
 from reproduce.report import formats, metrics, tables
 from reproduce.report.code import function
@@ -153,8 +152,7 @@ def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem:
         else:
             fig = drawing.draw(artifact, histories, cells)
         sentences = captions.caption(artifact, histories, fig)
-        made = [training for record in histories.provenance for training in trainings(record)]
-        commits = list(dict.fromkeys(str(training["git"]) for training in made if training.get("git")))
+        commits = list(dict.fromkeys(str(run.training["git"]) for run in histories.runs))
         written = figures.save(fig, stem, captions.with_commits(sentences, commits))
     text = " ".join([artifact.title.rstrip(".") + ".", *sentences, *captions.gaps(fig)])
     texts = {".txt": text, ".tex": tex(text)}

@@ -6,18 +6,16 @@ Like `reproduce.runs.plan`, which Snakemake asks as often, this imports neither 
 from __future__ import annotations
 
 import math
-import os
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from reproduce.declare.experiment import trainings
-from reproduce.errors import UserError
+from reproduce.engine.hardware import machine
 from reproduce.runs import plan, results
 from reproduce.runs.plan import Job
-from reproduce.settings import Settings, settings
+from reproduce.settings import Settings, budget, seeds, settings
 
 if TYPE_CHECKING:
     from reproduce.engine.cost import Cost
@@ -36,8 +34,12 @@ def cost(job: Job) -> Cost:
 
 
 def due(job: Job) -> Cost:
-    """Estimated cost of training the job now: of what its results lack, if the rest of them stays (`results.part`)."""
-    return cost(results.part(job) or job)
+    """Estimated cost of training the job now: of the runs that are due, of all if none is."""
+    from reproduce.engine.cost import Cost
+
+    each = [cost(part) for part in results.parts(job) or (job,)]
+    samples, flops, seconds = (sum(getattr(c, name) for c in each) for name in ("samples", "flops", "seconds"))
+    return Cost(samples, flops, seconds, max(c.bytes for c in each))
 
 
 @cache
@@ -77,7 +79,7 @@ def correction(job: Job) -> float:
     the paper's jobs with these algorithms trained on: FedACS, whose clients are chosen, trains on a third of FedAvg's.
     Each is 1 where no job tells.
     """
-    known = _corrections(job.scale, plan.seeds_override(), settings())
+    known = _corrections(job.scale, seeds(), settings())
     time = known.panels.get((job.paper, job.panel.name)) or known.kinds.get(kind(job)) or 1.0
     return time * (known.shares.get((job.paper, _algorithms(job))) or 1.0)
 
@@ -99,26 +101,33 @@ class _Corrections:
 
 
 @cache
-def _corrections(scale: str, seeds: tuple[int, ...] | None, settings: Settings) -> _Corrections:
-    """The corrections of a scale; jobs that are declared otherwise now are left out."""
-    from reproduce.runs.speed.learned import finished
-
+def _corrections(scale: str, override: tuple[int, ...] | None, settings: Settings) -> _Corrections:
+    """The corrections of a scale, by the jobs whose runs were all trained on this machine."""
     panels, kinds, shares = (defaultdict[Any, list[tuple[float, float]]](list) for _ in range(3))
-    declared = {(j.paper, j.name): j for j in plan.jobs(scale)}
-    for done in finished(settings):
-        job = declared.get((done.paper, done.job)) if done.scale == scale else None
-        if job is None or job.runs != done.runs or not math.isclose(_estimate(job).samples, done.samples, rel_tol=1e-9):
+    for job in plan.jobs(scale) if settings.device == "cpu" else ():
+        # How early runs reach their target says nothing about the machine; a bound stays one. Some jobs hardly train.
+        if at_most(job) or _estimate(job).seconds < 10 * rates().start or not (took := _took(job)):
             continue
-        if at_most(job):  # how early runs reach their target says nothing about the machine; a bound stays one
-            continue
-        if _estimate(job).seconds < 10 * rates().start:  # it hardly trains
-            continue
-        share = done.trained / done.samples if done.samples else 1.0
-        pair = done.seconds, _estimate(job).seconds * share
+        seconds, trained = took
+        declared = _estimate(job).samples
+        pair = seconds, _estimate(job).seconds * (trained / declared if declared else 1.0)
         panels[job.paper, job.panel.name].append(pair)
         kinds[kind(job)].append(pair)
-        shares[job.paper, _algorithms(job)].append((done.trained, done.samples))
+        shares[job.paper, _algorithms(job)].append((trained, declared))
     return _Corrections(*({k: _ratio(v) for k, v in of.items()} for of in (panels, kinds, shares)))
+
+
+def _took(job: Job) -> tuple[float, float] | None:
+    """Seconds of the processor, and samples that the job's runs were trained on; None unless all were trained here, in
+    float32, and say so. Of seconds on the clock, other programs would have a part."""
+    runs = results.standing(job).there
+    said = all(run.seconds is not None and run.samples is not None for run in runs)
+    here = all((run.training.get("machine"), run.precision) == (machine(), "float32") for run in runs)
+    if len(runs) < job.runs or not (said and here):
+        return None
+    trainings = {id(run.training): run.training for run in runs}.values()
+    seconds = sum(training.get("cpu_seconds", 0.0) for training in trainings)
+    return (seconds, sum(run.samples or 0 for run in runs)) if seconds else None
 
 
 def _ratio(pairs: Iterable[tuple[float, float]]) -> float:
@@ -145,8 +154,7 @@ def megabytes(scale: str, paper: str, name: str) -> int:
     """Memory to ask a cluster for: torch and the data set, and one and a half times the estimate with what all runs
     keep; where the job was trained before, not less than a quarter more than it had then."""
     job = plan.job(scale, paper, name)
-    found = results.provenance(job.output) if results.standing(job).usable else None
-    peak = max(training.get("peak_memory") or 0 for training in trainings(found or {}))
+    peak = max((run.training.get("peak_memory", 0) for run in results.standing(job).there), default=0)
     return math.ceil(max(2000 + 1.5 * (due(job).bytes + kept(job)) / 1e6, 1.25 * peak / 1e6))
 
 
@@ -171,21 +179,9 @@ def gpus() -> int:
 # --- the budget -------------------------------------------------------------------------------------------------------
 
 
-def allowed_hours() -> float | None:
-    """`REPRODUCE_BUDGET`: hours that a job of the workflow may take; None: not said."""
-    text = os.environ.get("REPRODUCE_BUDGET")
-    try:
-        hours = None if text is None else float(text)
-    except ValueError:
-        hours = math.nan
-    if hours is not None and not hours >= 0:
-        raise UserError(f"REPRODUCE_BUDGET={text}: use a number of hours, such as 0.5")
-    return hours
-
-
 def expensive(job: Job) -> str:
     """Why the job is too long for `REPRODUCE_BUDGET`, or ""."""
-    hours = allowed_hours()
+    hours = budget()
     return over(hours) if hours is not None and due(job).seconds > 3600 * hours else ""
 
 

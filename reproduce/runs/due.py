@@ -7,6 +7,7 @@ not those of its record, `results/<scale>/cells/<paper>_<name>.json`.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -20,8 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from reproduce import files
-from reproduce.runs import costs, plan, results
+from reproduce.runs import costs, drawn, plan, results
 from reproduce.runs.plan import Job
+from reproduce.settings import budget as hours_allowed
+from reproduce.settings import seeds
 from reproduce.store import reading, seal
 
 SINGLE = 1.0
@@ -41,7 +44,7 @@ def budget(targets: Collection[str]) -> Budget:
 
     A single table or figure gets `SINGLE`, and if it is there, nothing is trained to fill its gaps.
     """
-    hours = costs.allowed_hours()
+    hours = hours_allowed()
     if hours is not None:
         return Budget(hours)
     named = map(os.path.relpath, targets)  # as Snakemake reads them
@@ -75,8 +78,9 @@ def training(scale: str, name: str, allowed: Budget) -> tuple[tuple[Job, ...], t
 
 def _gap(standing: results.Standing) -> bool:
     """Is there nothing, or less than is declared? Seeds that were set are asked for, whatever is there."""
-    asked = standing.few and plan.seeds_override() is not None
-    return not standing.exists or (standing.usable and standing.short and not asked)
+    missing = any(run.state == "missing" for run in standing.runs)
+    early = any(run.early for run in standing.runs)
+    return not standing.exists or (standing.usable and (early or missing) and not (missing and seeds() is not None))
 
 
 def sources(scale: str, name: str) -> list[tuple[str, Path | None, str]]:
@@ -108,9 +112,9 @@ def announcement(scale: str, name: str, allowed: Budget) -> str:
     due, left = training(scale, name, allowed)
     parts = []
     if due:
-        whys = [part for j in due for part in (results.standing(j).words or "no results").split("; ")]
-        parts.append(f"trains {total(due)} ({', '.join(dict.fromkeys(whys))})")
-        older = sum(results.standing(j).code == "older" for j in due if results.standing(j).usable)
+        why = results.said([run for j in due for run in results.standing(j).due])
+        parts.append(f"trains {total(due)} ({why})")
+        older = sum(all(run.state == "older" for run in results.standing(j).due) for j in due)
         parts.append(f"`python -m reproduce replay {scale} {name}` may confirm {older} instead" if older else "")
     able = [job for job, reason in left if not plan.missing(job)]
     kept = Counter((reason, results.standing(job).usable) for job, reason in left)
@@ -176,23 +180,24 @@ def _marker(path: str, outputs: Iterable[str], reason: str) -> str:
 
 
 def made_from(scale: str, name: str) -> dict[str, Any]:
-    """The record of an artifact made now: the digest of what draws it, the checksum of its cells, date and state of
-    each result that it reads, and which seeds, if not all of them."""
+    """The record of an artifact made now: the digest of what draws it, the checksum of its cells, and of each result
+    the state of its runs and a checksum of which they are."""
     used = {j.name: results.standing(j) for j in plan.artifact_jobs(scale, name)}
-    states = {job: f"{s.date} {s.words}{_some_of(s)}" for job, s in used.items() if s.usable}
+    states = {job: [s.words, _read_runs(s)] for job, s in used.items() if s.usable}
     cells = Path(plan.cells_file(scale, name))
     sealed = seal.of_file(cells) if cells.is_file() else ""
-    return {"drawn by": plan.render_digest(name), "cells": sealed, "results": states}
+    return {"drawn by": drawn.digest(plan.artifact(name), scale), "cells": sealed, "results": states}
 
 
-def _some_of(standing: results.Standing) -> str:
-    others = set(standing.seeds) - set(standing.wanted)
-    return f"; seeds {', '.join(map(str, standing.wanted))} alone" if others else ""
+def _read_runs(standing: results.Standing) -> str:
+    """Changes with the runs that are there: which they are, and when they were trained."""
+    read = [[str(run.name), run.training["date"]] for run in standing.there]
+    return hashlib.sha256(json.dumps(read).encode()).hexdigest()[:16]
 
 
 def stamp(scale: str, name: str) -> str:
     """What an artifact says of the results that it is made from; "" if all are of today's code."""
-    return results.stamp((j.panel.name, results.standing(j)) for j in plan.artifact_jobs(scale, name))
+    return results.stamp(map(results.standing, plan.artifact_jobs(scale, name)))
 
 
 def refused(scale: str) -> list[str]:

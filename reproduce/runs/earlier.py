@@ -9,12 +9,13 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from reproduce.errors import UserError
+from reproduce.runs import results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +59,8 @@ except Enough:
     pass
 found = [[run.experiment.labels, run.seed, run.state["history"]] for run in runs]
 with open(sys.argv[2], "w") as file:
-    json.dump({"code": experiment.code(job.experiments), "runs": found}, file)
+    codes = [experiment.code(job.experiments), *(experiment.code([e]) for e in job.experiments)]
+    json.dump({"codes": codes, "runs": found}, file)
 os._exit(0)
 """
 """Run with the earlier package; JSON keeps float64 to the bit."""
@@ -87,16 +89,15 @@ class Earlier:
     def compared(self, job: Job, line: Mapping[str, str]) -> Mapping[str, str]:
         """The line of a replay that does not agree, as the earlier code decides it: the same bits, or not; the line as
         it is where it agrees already, or where the earlier code does not hold for the result either."""
-        from reproduce.runs import results
         from reproduce.runs.replay import replay
 
         if line["agrees"] == "yes":
             return line
-        note = results.provenance(job.output)
-        seeds, rounds, precision = [int(s) for s in line["seeds"].split()], int(line["rounds"]), results.precision(note)
+        there = results.standing(job).there
+        seeds, rounds, precision = [int(s) for s in line["seeds"].split()], int(line["rounds"]), there[0].precision
         asked = {"scale": job.scale, "paper": job.paper, "job": job.name}
-        source, rows = self._rows({**asked, "seeds": seeds, "rounds": rounds, "precision": precision})
-        if results.worth(note, source, self._replayed(job)) not in ("current", "confirmed"):
+        codes, rows = self._rows({**asked, "seeds": seeds, "rounds": rounds, "precision": precision})
+        if not self._holds(job, codes):
             return line
         outcome = replay(job.experiments, seeds, int(line["asked"]), rows, precision)
         if outcome.deviation > 0:
@@ -104,8 +105,8 @@ class Earlier:
         where = f"{line['where']}; the bits of {self.commit} on this processor"
         return {**line, "agrees": "yes", "where": where, "rows": str(outcome.rows)}
 
-    def _rows(self, asked: Mapping[str, Any]) -> tuple[str, pd.DataFrame]:
-        """Digest of the earlier code, and what it records, in the columns of a results file."""
+    def _rows(self, asked: Mapping[str, Any]) -> tuple[list[str], pd.DataFrame]:
+        """Digests of the earlier code, and what it records, in the columns of a results file."""
         import pandas as pd
 
         out = self.folder / "rows.json"
@@ -117,7 +118,14 @@ class Earlier:
         found = json.loads(out.read_text())
         columns = ["round", "time", "metric", "key", "value"]
         frames = [pd.DataFrame(h, columns=columns).assign(seed=seed, **labels) for labels, seed, h in found["runs"]]
-        return found["code"], pd.concat(frames, ignore_index=True)
+        return found["codes"], pd.concat(frames, ignore_index=True)
+
+    def _holds(self, job: Job, codes: Sequence[str]) -> bool:
+        """Did the results hold by the earlier code, of which `codes` are the digests, all settings' first: are they of
+        it, or were they confirmed by the record of replays?"""
+        line = self._replayed(job)
+        until = line["result"] if line.get("agrees") == "yes" and line["code"] == codes[0] else ""
+        return all(run.code in codes or run.training["date"] <= until for run in results.standing(job).there)
 
     def _replayed(self, job: Job) -> Mapping[str, str]:
         """The job's line in the record of replays of that commit; {} without one."""

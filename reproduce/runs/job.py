@@ -1,20 +1,19 @@
-"""One job: train a panel's experiments with all their seeds in one cohort, resumably, and write the results file."""
+"""One job: train experiments with all their seeds in one cohort, resumably, and put the runs into a results file."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from reproduce.declare import inputs
 from reproduce.declare.experiment import Experiment, Panel, code, own_files
 from reproduce.engine.checkpoint import Checkpoint
-from reproduce.engine.cohort import Cohort, prepare
+from reproduce.engine.cohort import Cohort, Run, prepare
 from reproduce.engine.cost import estimate
 from reproduce.engine.kernels import library
 from reproduce.engine.machine import peak_memory
@@ -24,15 +23,69 @@ from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
 from reproduce.runs.provenance import commit, environment
-from reproduce.settings import settings
-from reproduce.store.results import write_results
+from reproduce.settings import Settings, settings
+from reproduce.store import results
+from reproduce.store.reading import Stored
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Enough(Exception):
+    """Raised by a `tick`: the runs have gone as far as they were asked to."""
+
+
+def begin(
+    experiments: Sequence[Experiment],
+    seeds: Sequence[int],
+    here: Settings,
+    tasks: Tasks | None = None,
+    strategy: str = "auto",
+) -> Cohort:
+    """The cohort of all these runs, experiments in order and seeds within, at their beginning."""
+    runs = prepare(experiments, seeds, tasks or Tasks(here))
+    return Cohort(runs, Trainer(here.threads, strategy, here.precision))
+
+
+def finish(cohort: Cohort, tick: Callable[[], None] | None = None) -> list[Run]:
+    """The runs of a cohort at their ends, or where `tick` has had `Enough`; it is called whenever all runs stand at the
+    beginning of a round."""
+    cohort.tick = tick
+    try:
+        cohort.run()
+    except Enough:
+        pass
+    finally:
+        cohort.trainer.close()
+    return list(cohort.runs)
+
+
+def frame(runs: Sequence[Run]) -> pd.DataFrame:
+    """The histories of runs in one tidy table: labels, seed, round, time, metric, key, value, status."""
+    import pandas as pd
+
+    found = []
+    for run in runs:
+        rows = pd.DataFrame(run.state["history"], columns=["round", "time", "metric", "key", "value"])
+        for i, (name, value) in enumerate({**run.experiment.labels, "seed": run.seed}.items()):
+            rows.insert(i, name, value)
+        found.append(rows.assign(status=run.state["status"]))
+    return pd.concat(found, ignore_index=True)
 
 
 @library.own_level()
 def train_job(
-    panel: Panel, experiments: Sequence[Experiment], scale: str, paper: str, job: str, digest: str, output: Path
+    panel: Panel,
+    experiments: Sequence[Experiment],
+    scale: str,
+    paper: str,
+    job: str,
+    digest: str,
+    output: Path,
+    alone: bool = False,
 ) -> None:
-    """Train and write `output`; a job that was killed goes on from its checkpoint and ends in the same bits.
+    """Train, and put the runs into the results file `output`, beside those that are there unless `alone`; a job that
+    was killed goes on from its checkpoint and ends in the same bits.
 
     `digest` names the job's code and configuration: a checkpoint of another digest is never resumed.
     """
@@ -41,12 +94,14 @@ def train_job(
         raise UserError("device is cuda, but torch sees no GPU: set device to cpu in the configuration")
     if commit().endswith("+"):
         print("the code differs from its commit: the result will be marked as of uncommitted code", file=sys.stderr)
-    started, source = time.monotonic(), code(experiments)  # the files as they are now; they may change while it trains
+    # The digests of the files as they are now; they may change while it trains.
+    started, declared = time.monotonic(), {e: (e.record(), code([e])) for e in experiments}
     own = {str(file) for e in experiments for file in own_files(e)}
     tasks = Tasks(here)
-    runs = prepare(experiments, panel.seeds, tasks)
-    trainer = Trainer(here.threads, precision=here.precision)
-    cohort = Cohort(runs, trainer)
+    cohort = begin(experiments, panel.seeds, here, tasks)
+    runs, trainer = cohort.runs, cohort.trainer
+    if not alone:
+        results.check_data(output, [(e.labels, seed) for e in experiments for seed in panel.seeds], tasks.provenance)
     earlier = 0.0, 0.0, 0  # seconds, processor time and memory before an interruption
 
     def note() -> dict[str, Any]:
@@ -85,21 +140,11 @@ def train_job(
             checkpoint.tick()
             progress.update()
 
-        cohort.tick = tick
-        cohort.run()
-    trainer.close()
+        finish(cohort, tick)
     used = note()
     cost = [estimate(e, panel.seeds) for e in experiments]
-    provenance = {
-        "scale": scale,
-        "paper": paper,
-        "job": job,
-        "digest": digest,
-        "code": source,
-        "panel": panel.name,
+    training = {
         "substitute": panel.substitute,
-        "seeds": list(panel.seeds),
-        "experiments": [e.record() for e in experiments],
         "data": tasks.provenance,
         "data_notes": tasks.notes,
         "device": here.device,
@@ -110,7 +155,6 @@ def train_job(
         "local_runs": cohort.shared,
         "seconds": round(used["seconds"], 2),
         "cpu_seconds": round(used["process"], 2),
-        "cpu_seconds_of": np.reshape(used["cpu"], (len(experiments), -1)).round(3).tolist(),
         "peak_memory": used["memory"],
         "seconds_by_part": {k: round(v, 2) for k, v in cohort.seconds.items()},
         "resumed": resumed,
@@ -120,7 +164,12 @@ def train_job(
         **({"read": inputs.noted(own)} if own else {}),
         **environment(),
     }
-    write_results(output, runs, provenance)
+    stored = []
+    for run, seconds in zip(runs, used["cpu"], strict=True):
+        record, source = declared[run.experiment]
+        size, work = len(run.state["history"]), float(run.state["work"])
+        stored.append(Stored(record, run.seed, training, source, size, round(seconds, 3), work))
+    results.merge(output, frame(runs), stored, alone)
     checkpoint.remove()
 
 

@@ -74,11 +74,10 @@ def seconds(jobs: Iterable[Job]) -> float:
 
 def _stay(job: Job) -> int:
     """How many seeds of the job's results need not be trained again when others are added."""
-    standing = results.standing(job)
-    return standing.have if standing.extends else 0
+    due = {run.seed for run in results.standing(job).due}
+    return sum(seed not in due for seed in job.panel.seeds)
 
 
 def _there(job: Job) -> bool:
     """Are there results of all seeds, of whatever code, and to the target at least?"""
-    standing = results.standing(job)
-    return standing.usable and not standing.few
+    return len(results.standing(job).there) == job.runs

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
 from reproduce.declare.artifact import Artifact
-from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel, canonical
+from reproduce.declare.experiment import SCALES, Experiment, Panel, canonical
 from reproduce.errors import UserError, unknown
-from reproduce.files import read_source
 from reproduce.papers import PAPERS, artifacts
-from reproduce.settings import Settings, settings
+from reproduce.settings import Settings, seeds, settings
 
 _JOB_NAME = re.compile(r"[a-z0-9-]+")
 
@@ -29,7 +25,8 @@ _JOB_NAME = re.compile(r"[a-z0-9-]+")
 class Job:
     """What one call of `python -m reproduce train` trains: a panel, or at paper scale one algorithm of it.
 
-    `panel` carries the seeds in force (an override included); `artifacts` are the ids that read the results.
+    `panel` carries the seeds in force (an override included); `artifacts` are the ids that read the results. file: the
+    name of its results file, if other jobs have it too ("": its own).
     """
 
     scale: str
@@ -38,11 +35,12 @@ class Job:
     panel: Panel
     experiments: tuple[Experiment, ...]
     artifacts: tuple[str, ...]
+    file: str = ""
 
     @property
     def output(self) -> str:
         """The results file, relative to the working directory."""
-        return f"results/{self.scale}/{self.paper}/{self.name}.parquet"
+        return f"results/{self.scale}/{self.paper}/{self.file or self.name}.parquet"
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -90,12 +88,12 @@ def select(target: str | None) -> tuple[Artifact, ...]:
 
 def jobs(scale: str) -> tuple[Job, ...]:
     """All jobs of a scale; raises UserError if two artifacts of a paper mean different panels by one name."""
-    return tuple(_jobs(check_scale(scale), seeds_override()).values())
+    return tuple(_jobs(check_scale(scale), seeds()).values())
 
 
 def job(scale: str, paper: str, name: str) -> Job:
     """One job; raises UserError for an unknown scale, paper or job."""
-    known = _jobs(check_scale(scale), seeds_override())
+    known = _jobs(check_scale(scale), seeds())
     if (check_paper(paper), name) not in known:
         raise unknown(f"job of {paper} at scale {scale}", name, (n for p, n in known if p == paper))
     return known[paper, name]
@@ -109,25 +107,11 @@ def artifact_jobs(scale: str, name: str) -> tuple[Job, ...]:
 
 def seeds_read(scale: str, name: str) -> dict[str, tuple[int, ...]]:
     """Panel -> the seeds that the artifact with the id `name` reads of it, an override included."""
-    return {panel.name: seeds_override() or panel.seeds for panel in artifact(name).panels(scale)}
-
-
-def seeds_override() -> tuple[int, ...] | None:
-    """The seeds of `REPRODUCE_SEEDS` ("0,1"), which then replace those of every panel; None: as declared."""
-    text = os.environ.get("REPRODUCE_SEEDS")
-    if text is None:
-        return None
-    try:
-        seeds = tuple(int(s) for s in text.split(","))
-    except ValueError as error:
-        raise UserError(f"REPRODUCE_SEEDS={text}: use whole numbers with commas between them, such as 0,1,2") from error
-    if min(seeds) < 0 or max(seeds) >= 2**32 or len(set(seeds)) < len(seeds):
-        raise UserError(f"REPRODUCE_SEEDS={text}: use different numbers, from 0 to 2^32 - 1")
-    return seeds
+    return {panel.name: seeds() or panel.seeds for panel in artifact(name).panels(scale)}
 
 
 @cache
-def _jobs(scale: str, seeds: tuple[int, ...] | None) -> dict[tuple[str, str], Job]:
+def _jobs(scale: str, override: tuple[int, ...] | None) -> dict[tuple[str, str], Job]:
     readers: dict[tuple[str, str], dict[str, Panel]] = {}
     for a in artifacts():
         for panel in a.panels(scale):
@@ -142,7 +126,7 @@ def _jobs(scale: str, seeds: tuple[int, ...] | None) -> dict[tuple[str, str], Jo
                 raise UserError(f"panel '{part.name}' of {reader} at scale {scale} is not the one of {other}")
     found: dict[tuple[str, str], Job] = {}
     for (paper, panel_name), declared in panels.items():
-        panel = declared if seeds is None else replace(declared, seeds=seeds)
+        panel = declared if override is None else replace(declared, seeds=override)
         for name, experiments in _split(scale, panel).items():
             if not _JOB_NAME.fullmatch(name):
                 raise UserError(f"job name '{name}' of {paper}: algorithms are named with a-z, 0-9, '_' and '-'")
@@ -186,6 +170,10 @@ def _split(scale: str, panel: Panel) -> dict[str, tuple[Experiment, ...]]:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
+ENDINGS = {"figure": (".pdf", ".png", ".txt", ".tex"), "table": (".md", ".csv", ".tex", ".ours.tex")}
+"""What is made of an artifact of each kind."""
+
+
 def cells_file(scale: str, name: str) -> str:
     """The per-seed cells of an artifact, which claims and the scoreboard read."""
     return f"results/{scale}/cells/{name.replace('/', '_')}.csv"
@@ -194,8 +182,7 @@ def cells_file(scale: str, name: str) -> str:
 def outputs(scale: str, name: str) -> list[str]:
     """The files that rendering an artifact writes: for readers, the cells, and what they were made from (`due`)."""
     a = artifact(name)
-    suffixes = ("md", "csv", "tex", "ours.tex") if a.kind == "table" else ("pdf", "png", "txt", "tex")
-    drawn = [f"{a.kind}s/{scale}/{a.paper}_{a.name}.{s}" for s in suffixes]
+    drawn = [f"{a.kind}s/{scale}/{a.paper}_{a.name}{ending}" for ending in ENDINGS[a.kind]]
     cells = cells_file(scale, name)
     return [*drawn, cells, cells.replace(".csv", ".json")]
 
@@ -242,31 +229,5 @@ def digest_of(job: Job, precision: str) -> str:
     return _sha(json.dumps([parts, job.panel.seeds, *reduced]))
 
 
-@cache
-def render_digest(name: str) -> str:
-    """Changes with the declarations of the paper, what it reported and claimed, and the code of the report."""
-    folder = PACKAGE / "papers" / artifact(name).paper
-    files = sorted(
-        {f for kind in ("py", "csv", "yaml") for f in folder.rglob(f"*.{kind}")} | {*PACKAGE.glob("report/*.py")}
-    )
-    return _sha(*(f"{f.relative_to(PACKAGE)} {hashlib.sha256(read_source(f)).hexdigest()}" for f in files))
-
-
 def _sha(*parts: str) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-
-
-# --- the workflow's configuration -------------------------------------------------------------------------------------
-
-
-def environment(config: Mapping[str, Any]) -> dict[str, str]:
-    """The variables that `config/config.yaml` sets for every job; a key that is null leaves the variable as it is."""
-    keys = ("data", "store", "device", "precision", "threads", "seeds", "budget", "checkpoint")
-    flag = config["to_target"]  # Snakemake leaves `--config to_target=true` a string
-    values = {key: config[key] for key in keys}
-    values["to_target"] = None if flag is None else int(str(flag).lower() == "true")
-    return {
-        f"REPRODUCE_{key.upper()}": ",".join(map(str, v)) if isinstance(v, list) else str(v)
-        for key, v in values.items()
-        if v is not None
-    }

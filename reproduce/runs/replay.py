@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Cohort, Run, prepare
-from reproduce.engine.task import Tasks
-from reproduce.engine.trainer import Trainer
+from reproduce.engine.cohort import Run
+from reproduce.runs.job import Enough, begin, finish
 from reproduce.settings import settings
 
 if TYPE_CHECKING:
@@ -30,10 +29,6 @@ TOLERANCE = {"float64": 1e-9, "float32": 0.01, "tf32": 0.02, "bfloat16": 0.02}
 accuracy in float32, where the deviations found on one machine (`results/<scale>/replay.csv`) are mostly below 1e-6."""
 
 Row = tuple[int, float, str, str, float]  # round, time, metric, key, value
-
-
-class _Enough(Exception):
-    """All runs have gone as far as they were asked to."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +62,8 @@ def replay(
     Rounds are counted as in the results file, where runs without pilot sessions begin later. stored: its rows.
     precision: the one that it was trained with.
     """
-    here = replace(settings(), precision=precision)
-    runs = prepare(experiments, seeds, Tasks(here))
-    trainer = Trainer(here.threads, precision=precision)
+    cohort = begin(experiments, seeds, replace(settings(), precision=precision))
+    runs = cohort.runs
     last: dict[int, int] = {}  # where the comparison of a run ends, however long it has to wait for others
 
     def stop() -> None:
@@ -78,14 +72,9 @@ def replay(
             if i not in last and _enough(run, rounds):
                 last[i] = _recorded(run)
         if len(last) == len(runs):
-            raise _Enough
+            raise Enough
 
-    try:
-        Cohort(runs, trainer, stop).run()
-    except _Enough:
-        pass
-    finally:
-        trainer.close()
+    finish(cohort, stop)
     ends = [last.get(i, run.state["round"]) for i, run in enumerate(runs)]
     found = [_compare(run, _rows(stored, run), end) for run, end in zip(runs, ends, strict=True)]
     deviation, where = max((d for deviations in found for d in deviations), default=(math.inf, "nothing to compare"))

@@ -9,21 +9,21 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce.declare.experiment import COLUMNS, PARTS, SCALES, trainings
+from reproduce.declare.experiment import COLUMNS, PARTS, Label
 from reproduce.settings import PRECISIONS
 from reproduce.store import seal
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
     import pyarrow as pa
 
@@ -34,32 +34,43 @@ class Unusable(Exception):
     """A file that is not what it should be; the message says why, in a line without its name."""
 
 
-def result(path: Path) -> tuple[pa.Table, dict[str, Any]]:
-    """The rows and the provenance of a results file; Unusable for what is none, or holds other numbers than it says."""
-    import pyarrow as pa
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """One run of a results file: an experiment as it was declared, with one seed, and where its numbers come from.
 
-    table, note = _opened(path, whole=True)
-    if why := _wrong_columns(table, note):
-        raise Unusable(why)
-    coded = {
-        name: table[name].combine_chunks().dictionary_encode()
-        for name, kind in zip(table.column_names, table.schema.types, strict=True)
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    }
-    if note["content"] != seal.of_table(table, coded):
-        raise Unusable(f"{BROKEN}: it holds other numbers than were written")
-    if why := _wrong_rows(table, note, coded):
-        raise Unusable(why)
-    return table, note
+    training: what is said of the training that it was part of (commit, date, machine, ...). code: digest of the source
+    that gave its numbers. rows: how many it has, from row `start` on. seconds: of the processor, that it took; samples:
+    that it was trained on; both None where nothing says so.
+    """
+
+    experiment: Mapping[str, Any]
+    seed: int
+    training: Mapping[str, Any]
+    code: str
+    rows: int
+    seconds: float | None = None
+    samples: float | None = None
+    start: int = 0
+
+    @property
+    def labels(self) -> Mapping[str, Label]:
+        labels: Mapping[str, Label] = self.experiment["labels"]
+        return labels
+
+    @property
+    def name(self) -> tuple[Any, ...]:
+        """What tells it from the other runs of its file: its labels and its seed."""
+        return *sorted(self.labels.items()), self.seed
+
+    @property
+    def precision(self) -> str:
+        """The arithmetic that it was configured with; runs from before it was recorded are of float32."""
+        return str(self.training.get("configured_precision", self.training.get("precision", "float32")))
 
 
-def note(path: Path) -> dict[str, Any]:
-    """The provenance of a results file, whose rows are not read; Unusable for one that is not as it was written."""
-    return _opened(path, whole=False)[1]
-
-
-def _opened(path: Path, whole: bool) -> tuple[pa.Table, dict[str, Any]]:
-    """The rows of a results file (whole: false: none of them), and its provenance, which is of its form."""
+def result(path: Path) -> tuple[pa.Table, tuple[Stored, ...]]:
+    """The rows of a results file and its runs, in the order of the rows; Unusable for what is none, or holds other
+    numbers than it says."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -67,16 +78,49 @@ def _opened(path: Path, whole: bool) -> tuple[pa.Table, dict[str, Any]]:
         if not path.is_file():
             raise Unusable("not a file" if os.path.lexists(path) else "no such results file; train it first")
         with parquet.ParquetFile(path) as file:
-            table = file.read(use_threads=False) if whole else file.schema_arrow.empty_table()
-        found = json.loads((table.schema.metadata or {}).get(b"provenance", b"null"))
+            table = file.read(use_threads=False)
+        note = json.loads((table.schema.metadata or {}).get(b"provenance", b"null"))
+        if not isinstance(note, dict) or not seal.kept(table):
+            raise Unusable(f"{BROKEN}: its provenance is not what was written")
+        if why := _wrong(note, NOTE, "its provenance"):
+            raise Unusable(why)
+        if note["content"] != seal.of_table(table):
+            raise Unusable(f"{BROKEN}: it holds other numbers than were written")
     except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
         # A process killed while copying, or a full disk, leaves half a file; nothing in it can be trusted.
         raise Unusable(BROKEN) from error
-    if not isinstance(found, dict) or not seal.kept(table):
-        raise Unusable(f"{BROKEN}: its provenance is not what was written")
-    if why := _wrong(found, NOTE, "its provenance") or _disagrees(found):
+    runs = _runs(note)
+    if why := _disagrees(table, runs):
         raise Unusable(why)
-    return table, found
+    return table, runs
+
+
+def _runs(note: Mapping[str, Any]) -> tuple[Stored, ...]:
+    """The runs that a provenance lists, with what it says of their experiments and trainings."""
+    starts = accumulate((run["rows"] for run in note["runs"]), initial=0)
+    parts, trainings = note["parts"], note["trainings"]
+    try:
+        experiments = [{**e, **{name: parts[e[name]] for name in PARTS}} for e in note["experiments"]]
+        return tuple(
+            Stored(
+                **run | {"experiment": experiments[run["experiment"]], "training": trainings[run["training"]]}, start=at
+            )
+            for run, at in zip(note["runs"], starts, strict=False)
+        )
+    except IndexError:
+        raise Unusable("its provenance: a run or an experiment names what is not there") from None
+
+
+def _disagrees(table: pa.Table, runs: Sequence[Stored]) -> str:
+    """Where rows and runs do not go together; "" if they do."""
+    lacking = {*COLUMNS, *(name for run in runs for name in run.labels)} - {*table.column_names}
+    if lacking:
+        return f"it has no column {min(lacking)}"
+    if table.num_rows != sum(run.rows for run in runs):
+        return "its rows are not those of the runs that its provenance names"
+    if len({run.name for run in runs}) < len(runs):
+        return "its provenance: a run occurs twice"
+    return ""
 
 
 def say(path: Path, why: object) -> None:
@@ -92,15 +136,12 @@ def _say(line: str) -> None:
 # --- the form of a provenance -----------------------------------------------------------------------------------------
 
 Form = Any
-"""What a value must be: the words that it is one of, a dictionary of fields ("name?" may be absent, "*" stands for any
-other name), [the form of each item], or a function that says what it should be, "" if it is."""
+"""What a value must be: a dictionary of fields ("name?" may be absent, "*" stands for any other name), [the form of
+each item], or a function that says what it should be, "" if it is."""
 
 
 def _wrong(value: Any, form: Form, name: str) -> str:
     """Why `value` is not of that form, in one line that begins with the name of what is wrong; "" if it is."""
-    if isinstance(form, tuple):
-        fits = isinstance(value, str) and value in form
-        return "" if fits else f"{name} is {_shown(value)}, not one of {', '.join(form)}"
     if isinstance(form, list):
         if not isinstance(value, list):
             return f"{name} is {_shown(value)}, not a list"
@@ -116,8 +157,9 @@ def _wrong(value: Any, form: Form, name: str) -> str:
     for key, inner in value.items():
         if why := _text(key):
             return f"{name} has the entry {_shown(key)}, whose name is not {why}"
-        wanted = forms.get(key, forms.get("*"))
-        if wanted is not None and (why := _wrong(inner, wanted, f"{name}: {key}")):
+        if key not in forms and "*" not in forms:
+            return f"{name} has the entry {_shown(key)}, which this version does not know"
+        if why := _wrong(inner, forms.get(key, forms.get("*")), f"{name}: {key}"):
             return why
     return ""
 
@@ -140,33 +182,24 @@ def _word(value: Any) -> str:
     return "" if fits else "a word of letters, digits, '.', '+' and '-'"
 
 
-def _whole(most: int) -> Callable[[Any], str]:
-    def check(value: Any) -> str:
-        fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
-        return "" if fits else f"a whole number from 0 to {most}"
+def _precision(value: Any) -> str:
+    return "" if value in PRECISIONS else f"one of {', '.join(PRECISIONS)}"
 
-    return check
+
+def _count(value: Any) -> str:
+    fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+    return "" if fits else "a whole number that is not negative"
 
 
 def _amount(value: Any) -> str:
-    fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1e30
+    fits = value is None or (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1e30)
     return "" if fits else "a number that is not negative"
 
 
-def _flag(value: Any) -> str:
-    return "" if isinstance(value, bool) else "true or false"
-
-
 def _label(value: Any) -> str:
-    if isinstance(value, float):
-        return "" if math.isfinite(value) else "a finite number"
-    if isinstance(value, int):
-        return "" if abs(value) < 2**63 else "a number of 64 bits"
+    if isinstance(value, int | float):
+        return "" if abs(value) < 2**63 else "a finite number"
     return _text(value) and "text in one line, a number, true or false"
-
-
-def _sum(value: Any) -> str:
-    return "" if value is None else _word(value.replace(" ", "-") if isinstance(value, str) else value)
 
 
 def _record(value: Any) -> str:
@@ -174,159 +207,35 @@ def _record(value: Any) -> str:
     return "" if isinstance(value, Mapping) and isinstance(value.get("type"), str) else "a declared record"
 
 
-LABELS, TEXTS, AMOUNTS = {"*": _label}, {"*": _text}, {"*": _amount}
-SEED, COUNT = _whole(2**32 - 1), _whole(2**63)
+def _said(value: Any) -> str:
+    """Other entries are shown to people or not at all: text of any depth in lines, numbers, nothing."""
+    if isinstance(value, Mapping):
+        value = [*value, *value.values()]
+    if isinstance(value, list):
+        return next(filter(None, map(_said, value)), "")
+    return "" if value is None else _label(value)
+
+
 TRAINING = {
-    **{"seeds": [SEED], "git": _word, "date": _text, "only?": [LABELS], "code?": _text, "digest?": _text},
-    **{"versions?": TEXTS, "machine?": {"cores?": COUNT, "*": _text}, "compiled?": TEXTS, "device?": ("cpu", "cuda")},
-    **{"threads?": COUNT, "configured_precision?": PRECISIONS, "precision?": PRECISIONS, "resumed?": _flag},
-    **{"instructions_changed?": _text, "peak_memory?": COUNT},
+    **{"git": _word, "date": _text, "device?": _word, "threads?": _count, "machine?": {"cores?": _count, "*": _text}},
+    **{"configured_precision?": _precision, "precision?": _precision, "peak_memory?": _count},
+    **{"data?": {"*": _text}, "read?": {"*": _said}, "compiled?": {"*": _text}},
+    **{f"{name}?": _amount for name in ("seconds", "cpu_seconds", "samples", "flops")},
+    "*": _said,
 }
-"""What a provenance says of each training; the newest one's stands in the provenance itself."""
-COSTS = {
-    **{"data": TEXTS, "seconds": _amount, "cpu_seconds": _amount, "samples": _amount, "flops": _amount},
-    **{"seconds_by_part": AMOUNTS, "local_runs": {"*": COUNT}, "strategies": [_word], "cpu_seconds_of": [[_amount]]},
-}
-"""What it says of all of them together. Older results lack some; those with the last entry have all."""
 NOTE = {
-    **TRAINING,
-    **{f"{name}?": form for name, form in COSTS.items()},
-    **{"content": _word, "scale?": SCALES, "paper?": _word, "job?": _word, "panel?": _word, "substitute?": _text},
-    **{"data_notes?": TEXTS, "earlier?": [TRAINING], "read?": {"*": _sum}},
-    "experiments": [{"labels": LABELS, **dict.fromkeys(PARTS, _record), "files?": TEXTS}],
+    "content": _word,
+    "parts": [_record],
+    "experiments": [{"labels": {"*": _label}, **dict.fromkeys(PARTS, _count), "files?": {"*": _text}}],
+    "trainings": [TRAINING],
+    "runs": [
+        {
+            **dict.fromkeys(("experiment", "training", "seed", "rows"), _count),
+            **{"code": _text, "seconds?": _amount, "samples?": _amount},
+        }
+    ],
 }
-
-
-def _disagrees(note: Mapping[str, Any]) -> str:
-    """Where the entries of a provenance, each of its form, do not go together; "" if they do."""
-    seeds, labels = note["seeds"], [e["labels"] for e in note["experiments"]]
-    if not seeds or len(set(seeds)) < len(seeds):
-        return "its provenance: seeds are none, or one occurs twice"
-    if not labels or any(mine in labels[:i] for i, mine in enumerate(labels)):
-        return "its provenance: experiments are none, or two have the same labels"
-    if taken := {name for mine in labels for name in mine} & set(COLUMNS):
-        return f"its provenance: {taken.pop()} is a label, and a column of all results"
-    if "cpu_seconds_of" in note:
-        if why := _wrong({k: note[k] for k in COSTS if k in note}, COSTS, "its provenance"):
-            return why
-        if [*map(len, note["cpu_seconds_of"])] != [len(seeds)] * len(labels):
-            return "its provenance: cpu_seconds_of has not a number for each experiment and seed"
-    made = trainings(note)
-    if not all(training["seeds"] for training in made):
-        return "its provenance: one of the trainings has no seeds"
-    for seed in seeds:
-        of_it = [training for training in made if seed in training["seeds"]]
-        if not all(any(mine in t.get("only", (mine,)) for t in of_it) for mine in labels):
-            return f"its provenance: no training of seed {seed}"
-    return ""
-
-
-# --- the form of the rows ---------------------------------------------------------------------------------------------
-
-TYPES = {
-    **dict.fromkeys(("seed", "round"), ("int64",)),
-    **dict.fromkeys(("time", "value"), ("double",)),
-    **dict.fromkeys(("metric", "key", "status"), ("string", "large_string")),
-}
-LABEL_TYPES = ("string", "large_string", "int64", "double", "bool")
-ENDS = {"ok", "diverged"}
-
-
-def _wrong_columns(table: pa.Table, note: Mapping[str, Any]) -> str:
-    """Why the columns are not those of the runs that the provenance names; "" if they are."""
-    names = _label_names(note)
-    if sorted(table.column_names) != sorted([*names, *COLUMNS]):
-        odd = set(table.column_names) ^ {*names, *COLUMNS}
-        return f"its columns are not those of its provenance ({_shown(', '.join(sorted(odd)) or 'one occurs twice')})"
-    for name, kind in zip(table.column_names, table.schema.types, strict=True):
-        if str(kind) not in TYPES.get(name, LABEL_TYPES):
-            return f"its column {name} is of {_shown(str(kind))}"
-        if table[name].null_count and name in ("seed", "round", "metric", "key", "status"):
-            return f"its column {name} has gaps"
-    return ""
-
-
-def _label_names(note: Mapping[str, Any]) -> set[str]:
-    return {name for e in note["experiments"] for name in e["labels"]}
-
-
-def _wrong_rows(table: pa.Table, note: Mapping[str, Any], coded: Mapping[str, pa.DictionaryArray]) -> str:
-    """Why the rows, in their columns, are not the histories of the runs that the provenance names; "" if they are."""
-    import pyarrow.compute as pc
-
-    names = sorted(_label_names(note))
-    if not table.num_rows:
-        return "it has no rows"
-    rounds, times = (pc.min_max(table[name]).as_py() for name in ("round", "time"))
-    if rounds["min"] < 0 or rounds["max"] >= 2**40 or (times["min"] or 0) < 0:
-        return "a round of it is not a number of rounds, or a time is negative"
-    if other := set(pc.unique(table["status"]).to_pylist()) - ENDS:
-        return f"a status of it is {_shown(other.pop())}, not one of {', '.join(sorted(ENDS))}"
-    codes = {name: _codes(table[name], coded.get(name)) for name in table.column_names if name not in ("time", "value")}
-    starts = _starts([codes[name] for name in (*names, "seed")])
-    runs = table.select([*names, "seed"]).take(starts).to_pylist()
-    found = [_run({k: v for k, v in run.items() if k != "seed"}, run["seed"]) for run in runs]
-    wanted = {_run(e["labels"], seed) for e in note["experiments"] for seed in note["seeds"]}
-    if set(found) != wanted:
-        return "its rows are not of the settings and seeds that its provenance names"
-    backwards = codes["round"][1:] < codes["round"][:-1]
-    backwards[starts[1:] - 1] = False
-    if backwards.any():
-        return "its rounds are not in their order"
-    if len(found) > len(wanted) or _repeats(codes, starts, table["time"]):
-        return "a row of it occurs twice, or rows of runs are mixed"
-    return ""
-
-
-def _run(labels: Mapping[str, Any], seed: int) -> tuple[Any, ...]:
-    """The name of a run: a label that an experiment does not have is a gap in the rows."""
-    return seed, *sorted((k, v) for k, v in labels.items() if v is not None and v == v)
-
-
-def _starts(columns: Sequence[np.ndarray]) -> np.ndarray:
-    """The rows at which another run begins: those that differ from the row before in one of these columns."""
-    import numpy as np
-
-    changes = np.zeros(len(columns[0]), bool)
-    changes[0] = True
-    for codes in columns:
-        changes[1:] |= codes[1:] != codes[:-1]
-    return np.flatnonzero(changes)
-
-
-def _codes(column: pa.ChunkedArray, coded: pa.DictionaryArray | None) -> np.ndarray:
-    """Equal numbers for equal values, gaps included."""
-    import numpy as np
-    import pyarrow as pa
-
-    if pa.types.is_integer(column.type) and not column.null_count:
-        return column.to_numpy()
-    indices = (column.combine_chunks().dictionary_encode() if coded is None else coded).indices
-    return np.asarray(indices.fill_null(-1) if indices.null_count else indices)
-
-
-def _repeats(codes: Mapping[str, np.ndarray], starts: np.ndarray, time: pa.ChunkedArray) -> bool:
-    """Does a run have two numbers of one metric and key in one round, at one time?"""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    run = np.zeros(len(time), np.int64)
-    run[starts] = 1
-    places = [np.cumsum(run), *(codes[name] for name in ("round", "metric", "key"))]
-    later = np.zeros(len(time) - 1, bool)  # is each row's place behind that of the row before?
-    for place in reversed(places):
-        later = (place[1:] > place[:-1]) | ((place[1:] == place[:-1]) & later)
-    if later.all():
-        return False
-    together, room = np.zeros(len(time), np.int64), 1
-    for place in [*places, _codes(time, None)]:
-        low, size = int(place.min()), int(place.max()) - int(place.min()) + 1
-        room *= size
-        if room >= 2**63:
-            return True
-        together = together * size + (place - low)
-    return int(pc.count_distinct(pa.array(together)).as_py()) < len(time)
+"""The tables of a provenance (`store.results`), and the checksum of the rows."""
 
 
 # --- cells ------------------------------------------------------------------------------------------------------------

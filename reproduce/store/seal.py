@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from reproduce.errors import UserError
@@ -20,11 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def of_table(table: pa.Table, coded: Mapping[str, pa.DictionaryArray] = MappingProxyType({})) -> str:
-    """SHA-256 (32 hex digits) of the columns of a table: names, order, and every value to the bit.
-
-    coded: columns of text that were dictionary-encoded already, which takes most of the time.
-    """
+def of_table(table: pa.Table) -> str:
+    """SHA-256 (32 hex digits) of the columns of a table: names, order, and every value to the bit."""
     import numpy as np
     import pyarrow as pa
 
@@ -33,7 +28,7 @@ def of_table(table: pa.Table, coded: Mapping[str, pa.DictionaryArray] = MappingP
         values = column.combine_chunks()
         found.update(f"{name} {column.type} {len(column)} {column.null_count}\n".encode())
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            words = coded[name] if name in coded else values.dictionary_encode()
+            words = values.dictionary_encode()
             found.update(json.dumps(words.dictionary.to_pylist()).encode())
             values = words.indices
         if values.null_count:
@@ -49,10 +44,9 @@ def of_note(note: bytes) -> bytes:
 
 
 def kept(table: pa.Table) -> bool:
-    """Is the provenance of a table as it was written? That of a file from before it had a checksum is taken for it."""
+    """Is the provenance of a table as it was written?"""
     metadata = table.schema.metadata or {}
-    note = metadata.get(b"provenance", b"")
-    return bool(metadata.get(b"seal", of_note(note)) == of_note(note))
+    return metadata.get(b"seal") == of_note(metadata.get(b"provenance", b""))
 
 
 def of_file(path: Path) -> str:

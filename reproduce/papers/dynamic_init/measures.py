@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from reproduce.declare.experiment import Experiment, training_of, trainings
+from reproduce.declare.experiment import Experiment
 from reproduce.report import metrics
-from reproduce.report.histories import Histories, stored
+from reproduce.report.histories import Histories
 
 
 def weights(histories: Histories) -> pd.DataFrame:
@@ -76,11 +76,8 @@ def costs(histories: Histories, clients: int, overlap: float) -> pd.DataFrame:
 
 def _took(e: Experiment, histories: Histories) -> Iterator[dict[str, Any]]:
     """Seconds, memory and processor of every seed of an experiment; nothing if no result says them."""
-    record, i = stored(e, histories.provenance) or ({}, 0)
-    if "cpu_seconds_of" not in record:
-        return
-    labels, made = record["experiments"][i]["labels"], trainings(record)
-    for seed, seconds in zip(record["seeds"], record["cpu_seconds_of"][i], strict=True):
-        training = {"peak_memory": record["peak_memory"], **training_of(made, labels, seed)}
-        processor = str(training.get("machine", {}).get("processor", "unknown"))
-        yield {"seed": seed, "seconds": seconds, "memory": training["peak_memory"] / 1e9, "processor": processor}
+    for run in histories.runs_of(e):
+        if run.seconds is not None:
+            processor = str(run.training.get("machine", {}).get("processor", "unknown"))
+            memory = run.training["peak_memory"] / 1e9
+            yield {"seed": run.seed, "seconds": run.seconds, "memory": memory, "processor": processor}

@@ -1,1 +1,1 @@
-"""How fast this machine is: measured once, learned from finished jobs, kept in the store. Plans read it."""
+"""How fast this machine is: measured once, kept in the store. Plans read it."""

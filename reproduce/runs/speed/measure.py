@@ -22,7 +22,6 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
 from reproduce.data.sample import Sample
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.cost import expected_strategy
 from reproduce.engine.evaluate import evaluate
 from reproduce.engine.requests import Evaluate, Train
@@ -33,6 +32,7 @@ from reproduce.models.declared import MLP, AlexNet, ConvNet, FastText, ResNet, S
 from reproduce.models.model import Model
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification, Quadratic
+from reproduce.runs.job import begin, finish
 from reproduce.settings import Settings
 from reproduce.systems import System
 from reproduce.systems.work import Steps
@@ -168,7 +168,7 @@ def seconds(problem: Any, rounds: int) -> float:
     ]
 
     def call() -> None:
-        Cohort(prepare(experiments, (0, 1), Tasks(NOWHERE)), Trainer(1)).run()
+        finish(begin(experiments, (0, 1), NOWHERE))
 
     return timed(call)
 
@@ -183,10 +183,9 @@ def overheads() -> dict[str, float]:
 
 def started() -> float:
     """Seconds of this process until a small network is trained: libraries are read, models traced, kernels loaded."""
-    for name in ("reproduce.runs.job", "pyarrow.parquet"):  # a job also writes what it has trained
-        importlib.import_module(name)
+    importlib.import_module("pyarrow.parquet")  # a job also writes what it has trained
     problem = Piece(ConvNet(1, 8, (4, 8), (12,), 4, kernel=3, padding=1), (1, 8, 8), 2, 2, 1, 10).problem
-    Cohort(prepare([Experiment({}, problem, System(), FedAvg(), Rounds(1))], (0,), Tasks(NOWHERE)), Trainer(1)).run()
+    finish(begin([Experiment({}, problem, System(), FedAvg(), Rounds(1))], (0,), NOWHERE))
     return time.process_time()
 
 

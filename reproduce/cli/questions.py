@@ -1,0 +1,93 @@
+"""What the rules of the Snakefile ask: which jobs an artifact waits for, what is there and must be made again, how a
+play is called. What makes no sense ends Snakemake in one line."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Any
+
+from reproduce.cli import plays
+from reproduce.cli.configuration import check_writable, one_line
+from reproduce.cli.watch import Watch
+from reproduce.declare.experiment import SCALES
+from reproduce.papers import artifacts
+from reproduce.runs import due, plan
+from reproduce.runs.plan import Job
+
+# A table has no picture, whatever it is called; one that does not exist is named as one.
+_TABLES = "|".join(f"{a.paper}_{a.name}" for a in artifacts() if a.kind == "table")
+_TABLE = rf"(?:{_TABLES}|[a-z_]+_table[a-z0-9]*)\."
+PAPER = {"figure": f"(?!{_TABLE})[a-z_]+", "table": f"(?={_TABLE})[a-z_]+"}
+"""Kind of an artifact -> what its paper is called in the names of its files."""
+
+
+_MADE = "|".join(f.replace(".", r"\.") for scale in SCALES for f in plan.artifact_files(scale))
+MISNAMED = rf"(?!(?:{_MADE})$)(?:figures|tables)/.+|/.+"
+"""What is called like a figure or a table and is none."""
+
+
+class Asked:
+    """The input functions of the rules of one workflow, with its configuration."""
+
+    def __init__(self, workflow: Any, config: dict[str, Any]) -> None:
+        self.workflow, self.config = workflow, config
+        self.to_train: set[Job] = set()
+
+    def aliases(self) -> dict[str, Any]:
+        """Targets that have no files of their own -> what they stand for."""
+        report = {scale: f"report/{scale}/index.html" for scale in SCALES}
+        whole = {scale: [*plan.artifact_files(scale), report[scale]] for scale in SCALES}
+        alone = {f"report_{scale}": page for scale, page in report.items()}
+        across = f"play/{self.config['play']['scale']}/across.md"
+        return {"all": whole[self.config["scale"]], **whole, **alone, "plays": self.play_tables, "across": across}
+
+    def begin(self) -> None:
+        """Before the first job: could all be written in the end, what is trained, and for how long?"""
+        jobs = list(self.workflow.dag.needrun_jobs())
+        check_writable(f for job in jobs for f in [*job.output, *job.log])
+        if self.to_train:
+            print("To train:", due.total(self.to_train), file=sys.stderr)
+            from snakemake.logging import logger
+
+            limits = self.workflow.resource_settings
+            parallel = limits.nodes or max(1, (limits.cores or 1) // self.config["threads"])
+            logger.addHandler(Watch(self.to_train, parallel))
+
+    def _question(self, wildcards: Any) -> tuple[str, str, due.Budget]:
+        named = f"{wildcards.paper}/{wildcards.name}"
+        return wildcards.scale, named, due.budget(self.workflow.dag_settings.targets)
+
+    @one_line()
+    def results(self, wildcards: Any) -> list[str]:
+        due.announce(*self._question(wildcards))
+        return [job.output for job in due.training(*self._question(wildcards))[0]]
+
+    @one_line()
+    def marker(self, wildcards: Any) -> list[str]:
+        return due.render_marker(*self._question(wildcards))
+
+    @one_line()
+    def again(self, wildcards: Any) -> list[str]:
+        self.to_train.update(due.to_train(wildcards.scale, wildcards.paper, wildcards.job))
+        return due.train_marker(wildcards.scale, wildcards.paper, wildcards.job)
+
+    @one_line()
+    def play_tables(self, wildcards: Any) -> list[str]:
+        return plays.tables(self.config)
+
+    @one_line()
+    def play(self, wildcards: Any) -> list[str]:
+        """What the table of a benchmark, or the one of all of them (across), waits for."""
+        if wildcards.benchmark == "across":
+            return plays.tables(self.config)
+        return [plays.marker(wildcards.scale, wildcards.benchmark, self.config)]
+
+    def play_words(self, wildcards: Any) -> str:
+        """The arguments of `play`. Of a text itself Snakemake would fill in what stands in braces."""
+        on = (
+            [*self.config["play"]["benchmarks"], "--finished"]
+            if wildcards.benchmark == "across"
+            else [wildcards.benchmark]
+        )
+        return f"{plays.words(self.config)} --on {shlex.join(on)}"

@@ -1,0 +1,306 @@
+"""Runs are trained where they are lacking, and put beside those of their file, which keep their bits: other seeds,
+other settings. What nobody asks for stays and is not read."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import written
+
+from reproduce.cli import render
+from reproduce.declare.experiment import Experiment, Panel
+from reproduce.errors import UserError
+from reproduce.runs import costs, due, plan, results, training
+from reproduce.runs import job as engine
+from reproduce.runs.plan import Job
+from reproduce.store import results as store
+from tests.runs import close
+
+JOBS = plan.jobs("smoke")
+QUICK = next(j for j in JOBS if j.name == "fig4-lr-async")
+FILE = Path(QUICK.output)
+ALL = len(QUICK.experiments)
+
+
+def seeded(job: Job, *seeds: int) -> Job:
+    return replace(job, panel=replace(job.panel, seeds=seeds))
+
+
+def otherwise(job: Job, i: int = 0, rate: float = 0.015625) -> Job:
+    """The job as it would be if experiment i had another learning rate."""
+    e: Any = job.experiments[i]
+    changed: Experiment = replace(e, algorithm=replace(e.algorithm, lr=rate))
+    return replace(job, experiments=(*job.experiments[:i], changed, *job.experiments[i + 1 :]))
+
+
+def train(job: Job, output: Path | None = None) -> pd.DataFrame:
+    """The rows of the results file after training the job."""
+    training.train(job, output)
+    return store.read(output or Path(job.output))[0]
+
+
+def of(frame: pd.DataFrame, labels: Any, *seeds: int) -> pd.DataFrame:
+    mine = frame[frame["seed"].isin(seeds)] if seeds else frame
+    for name, value in labels.items():
+        mine = mine[mine[name] == value]
+    return mine.reset_index(drop=True)
+
+
+def held() -> list[int]:
+    return sorted({run.seed for run in results.stored(FILE)})
+
+
+def equal(ours: pd.DataFrame, theirs: pd.DataFrame) -> None:
+    pd.testing.assert_frame_equal(ours, theirs, check_exact=True)
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, tuple[int, ...]]]:
+    """How many settings every training had, and which seeds."""
+    found: list[tuple[int, tuple[int, ...]]] = []
+
+    def train_job(panel: Any, experiments: Any, *rest: Any) -> None:
+        found.append((len(experiments), tuple(panel.seeds)))
+        real(panel, experiments, *rest)
+
+    real = engine.train_job
+    monkeypatch.setattr(engine, "train_job", train_job)
+    return found
+
+
+EACH = {(j.paper, type(j.experiments[0].clock), j.experiments[0].problem.model is None): j for j in JOBS}
+"""A job of every paper and every clock."""
+
+
+@pytest.mark.parametrize("job", EACH.values(), ids=lambda j: f"{j.paper}-{j.name}")
+def test_the_file_is_that_of_a_training_of_all(job: Job, trained: list[tuple[int, tuple[int, ...]]]) -> None:
+    """After a setting was declared otherwise, and after a seed was added."""
+    whole = seeded(job, 0, 1)
+    together = train(whole, Path("together.parquet"))
+    first, rest = job.experiments[0].labels, [e.labels for e in job.experiments[1:]]
+    before = train(otherwise(seeded(job, 1)) if hasattr(job.experiments[0].algorithm, "lr") else seeded(job, 1))
+    after = train(whole)
+    for labels in rest:
+        equal(of(after, labels, 1), of(before, labels, 1))
+    ends = [c for c in together.columns if c != "value"]
+    equal(after[ends], together[ends])
+    close(after, together)
+    assert trained[-2:] == [(1, (0, 1)), (len(rest), (0,))] if rest else [(1, (0, 1))]
+    assert len(of(after, first, 0, 1))
+    assert results.standing(whole).words in ("current", f"all {whole.runs} runs of uncommitted code")
+    assert not list(Path("store/checkpoints").iterdir())
+
+
+def test_every_run_says_where_it_comes_from(
+    trained: list[tuple[int, tuple[int, ...]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for day, step in enumerate((seeded(otherwise(QUICK), 0, 1), seeded(QUICK, 0, 1), seeded(QUICK, 0, 1, 2))):
+        monkeypatch.setattr("reproduce.runs.provenance.now", lambda day=day: f"day {day}")
+        training.train(step)
+    assert trained == [(ALL, (0, 1)), (1, (0, 1)), (ALL, (2,))]
+    days = {run.name: run.training["date"][-1] for run in results.stored(FILE)}
+    first, *others = ("".join(days[(*sorted(e.labels.items()), s)] for s in (0, 1, 2)) for e in QUICK.experiments)
+    assert (first, set(others)) == ("112", {"002"})
+    assert all(run.seconds is not None and run.samples for run in results.stored(FILE))
+
+
+def test_what_a_training_costs_are_the_runs_that_are_due() -> None:
+    three = seeded(QUICK, 0, 1, 2)
+    training.train(seeded(QUICK, 1))
+    assert costs.due(three).samples == pytest.approx(costs.cost(three).samples * 2 / 3)
+    changed = otherwise(three)
+    one = replace(changed, experiments=changed.experiments[:1])
+    assert costs.due(changed).samples == pytest.approx(costs.cost(three).samples * 2 / 3 + costs.cost(one).samples / 3)
+    assert costs.due(seeded(QUICK, 1)).samples == costs.cost(seeded(QUICK, 1)).samples, "nothing is due: all of it"
+
+
+@pytest.mark.parametrize("source", ["older", "current"])
+def test_what_nobody_asks_for_stays_and_is_not_read(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = train(seeded(QUICK, 7))
+    if source == "older":
+        written.edit(FILE, code="other")
+    assert not results.standing(seeded(QUICK, 0, 1)).usable
+    after = train(seeded(QUICK, 0, 1))
+    assert held() == [0, 1, 7]
+    equal(after[after["seed"] == 7].reset_index(drop=True), before)
+    monkeypatch.setenv("REPRODUCE_SEEDS", "1")
+    render.run(Namespace(scale="smoke", artifact="fedagrac/fig4"))
+    assert set(pd.read_csv(plan.cells_file("smoke", "fedagrac/fig4"))["seed"]) == {1}
+    one = due.made_from("smoke", "fedagrac/fig4")
+    monkeypatch.setenv("REPRODUCE_SEEDS", "0,1")
+    assert one != due.made_from("smoke", "fedagrac/fig4"), "what was drawn from one seed is drawn again for two"
+
+
+def test_runs_of_older_code_are_trained_anew(trained: list[tuple[int, tuple[int, ...]]]) -> None:
+    training.train(seeded(QUICK, 0, 1))
+    written.edit(FILE, lambda run: replace(run, code="old") if run.seed else run)
+    training.train(seeded(QUICK, 0, 1))
+    assert trained[-1] == (ALL, (1,))
+
+
+def test_elsewhere_all_is_trained_and_nothing_else_is_there() -> None:
+    training.train(seeded(QUICK, 1))
+    for seeds in ((0, 1), (2,)):
+        training.train(seeded(QUICK, *seeds), Path("elsewhere.parquet"))
+        assert {run.seed for run in results.stored("elsewhere.parquet")} == set(seeds)
+    assert held() == [1]
+
+
+def test_a_setting_that_is_new_is_trained_alone(trained: list[tuple[int, tuple[int, ...]]]) -> None:
+    """Such as another algorithm, though all settings together then have more code than those that are there."""
+    mine = {type(e.algorithm) for e in QUICK.experiments}
+    others: list[Any] = [e.algorithm for j in JOBS for e in j.experiments if j.paper == "fedacs"]
+    algorithm = next(a for a in others if type(a) not in mine)
+    more = replace(
+        QUICK.experiments[0], algorithm=algorithm, labels={**QUICK.experiments[0].labels, "algorithm": "another"}
+    )
+    training.train(seeded(QUICK, 0))
+    training.train(seeded(replace(QUICK, experiments=(*QUICK.experiments, more)), 0))
+    assert trained[-1] == (1, (0,))
+
+
+def test_experiments_with_other_labels_are_told_apart() -> None:
+    """A label that an experiment lacks tells it from one that has it."""
+    two = tuple(replace(QUICK.experiments[0], labels=labels) for labels in ({"a": 1}, {"a": 1, "b": 2}))
+    two = (two[0], replace(two[1], algorithm=QUICK.experiments[-1].algorithm))
+    job = Job("smoke", "tests", "two", Panel("two", two, (0,)), two, ())
+    together = train(seeded(job, 0, 1), Path("together.parquet"))
+    training.train(seeded(job, 1))
+    pd.testing.assert_frame_equal(train(seeded(job, 0, 1)), together, rtol=1e-2)
+
+
+# --- what happens meanwhile -------------------------------------------------------------------------------------------
+
+
+def test_a_kill_leaves_the_file_as_it_was_and_the_next_call_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setenv("REPRODUCE_CHECKPOINT", "0")
+    training.train(seeded(QUICK, 1))
+    before = FILE.read_bytes()
+    with monkeypatch.context() as context:
+        context.setattr(store, "merge", killed)
+        with pytest.raises(KeyboardInterrupt):
+            training.train(seeded(QUICK, 0, 1, 2))
+    assert FILE.read_bytes() == before
+    assert list(Path("store/checkpoints").iterdir())
+    after = train(seeded(QUICK, 0, 1, 2))
+    assert any(run.training["resumed"] for run in results.stored(FILE))
+    together = train(seeded(QUICK, 0, 1, 2), Path("together.parquet"))
+    pd.testing.assert_frame_equal(after, together, rtol=1e-2)
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Lets something happen once during the next training, before it or after it."""
+
+    def plan_it(happens: Callable[[], object], after: bool = True) -> None:
+        real = engine.train_job
+
+        def train_job(*arguments: Any) -> None:
+            monkeypatch.setattr(engine, "train_job", real)
+            if not after:
+                happens()
+            real(*arguments)
+            if after:
+                happens()
+
+        monkeypatch.setattr(engine, "train_job", train_job)
+
+    return plan_it
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before the end", "after the end"])
+@pytest.mark.parametrize("others", [(0, 1), (0, 2)], ids=["the same seeds", "other seeds"])
+def test_two_processes_add_seeds_to_one_file(
+    after: bool, others: tuple[int, ...], meanwhile: Callable[..., None]
+) -> None:
+    training.train(seeded(QUICK, 0))
+    meanwhile(lambda: training.train(seeded(QUICK, *others)), after)
+    training.train(seeded(QUICK, 0, 1))
+    assert held() == sorted({0, 1, *others})
+    assert results.standing(seeded(QUICK, 0, 1)).state == "current"
+    assert not list(Path("store/checkpoints").iterdir())
+
+
+def test_a_file_that_is_damaged_is_replaced_and_nothing_of_it_is_kept(meanwhile: Callable[..., None]) -> None:
+    training.train(seeded(QUICK, 0))
+    meanwhile(lambda: FILE.write_bytes(FILE.read_bytes()[:-9]), False)
+    training.train(seeded(QUICK, 0, 1))
+    assert held() == [1]
+
+
+def test_runs_of_other_data_are_not_put_together() -> None:
+    training.train(seeded(QUICK, 1))
+    name, _ = min(results.stored(FILE)[0].training["data"].items())
+    written.edit(FILE, data={name: "another"})
+    with pytest.raises(UserError, match=re.escape(f"trained on other data ({name})")):
+        training.train(seeded(QUICK, 0, 1))
+    assert held() == [1]
+    training.train(seeded(QUICK, 0), Path("alone.parquet"))
+    written.edit(FILE, code="old")
+    training.train(seeded(QUICK, 1))
+    assert held() == [1], "what is replaced may be of other data"
+
+
+# --- drawing ---------------------------------------------------------------------------------------------------------
+
+
+def test_seeds_that_nobody_asks_for_cost_nothing_in_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In cells of what a run costs, which are read from the provenance."""
+    artifact = "dynamic_init/table15"
+    for i, job in enumerate(plan.artifact_jobs("smoke", artifact)):
+        training.train(seeded(job, *((0, 9, 1) if i % 2 else (1, 0))))
+        written.edit(job.output, lambda run: replace(run, seconds=run.seed + 1.0))
+    monkeypatch.setenv("REPRODUCE_SEEDS", "0,1")
+    render.run(Namespace(scale="smoke", artifact=artifact))
+    cells = pd.read_csv(plan.cells_file("smoke", artifact))
+    assert set(cells["seed"]) == {0, 1}
+    spent = cells[cells["metric"] == "cpu_time_seconds"].groupby("seed")["value"].apply(list)
+    assert [2 * seconds for seconds in spent[0]] == spent[1]
+
+
+def test_a_result_of_tomorrow_is_older_than_what_has_it_trained_again() -> None:
+    """A clock was set back, or a server's is ahead: Snakemake compares times as floats, whose step is some 240 ns."""
+    training.train(seeded(QUICK, 0))
+    written.edit(FILE, code="other")
+    os.utime(FILE, (time.time() + 86400,) * 2)
+    marker = due.train_marker("smoke", QUICK.paper, QUICK.name)
+    assert os.path.getmtime(marker[0]) > os.path.getmtime(FILE)
+
+
+def test_a_result_that_comes_while_a_figure_is_drawn_makes_it_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reproduce.report import render as report
+
+    for job in plan.artifact_jobs("smoke", "fedagrac/fig4"):
+        training.train(job)
+    real = report.render
+
+    def slow(*arguments: Any) -> None:
+        real(*arguments)
+        written.edit(FILE, date="later")
+
+    monkeypatch.setattr(report, "render", slow)
+    record = Path(plan.outputs("smoke", "fedagrac/fig4")[-1])
+    render.run(Namespace(scale="smoke", artifact="fedagrac/fig4"))
+    assert json.loads(record.read_text()) != due.made_from("smoke", "fedagrac/fig4")
+    monkeypatch.setattr(report, "render", real)
+    render.run(Namespace(scale="smoke", artifact="fedagrac/fig4"))
+    assert json.loads(record.read_text()) == due.made_from("smoke", "fedagrac/fig4")
