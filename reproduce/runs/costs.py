@@ -126,7 +126,7 @@ def _took(job: Job) -> tuple[float, float] | None:
     if len(runs) < job.runs or not (said and here):
         return None
     trainings = {id(run.training): run.training for run in runs}.values()
-    seconds = sum(training.get("cpu_seconds", 0.0) for training in trainings)
+    seconds = sum(training.get("cpu_seconds") or 0.0 for training in trainings)
     return (seconds, sum(run.samples or 0 for run in runs)) if seconds else None
 
 
