@@ -131,22 +131,22 @@ def consumed() -> str:
 
 
 def test_every_entry_of_a_provenance_may_be_anything(here: Path) -> None:
-    """With each of many wrong values in its place, and without it: read as before, or refused in one line."""
+    """With many wrong values in its place, and without it: read as before, or refused in one line."""
     table = parquet.read_table(ODD)
     note = json.loads(table.schema.metadata[b"provenance"])
     note["trainings"][0]["read"] = {"file a": None, "variable B": "0" * 64}
     raw(ODD, note, table)
     assert consumed() == ""
     refused, tried = set(), 0
-    for path in places(note):
+    for i, path in enumerate(places(note)):
         if not path or path[0] == "content" or (path[:1] == ("parts",) and len(path) > 3):
             continue
-        for change in (gone, *map(put, VALUES)):
+        for change in (gone, *map(put, VALUES[i % 4 :: 4])):  # each value in every fourth place
             raw(ODD, changed(note, path, change), table)
             tried += 1
             if consumed():
                 refused.add(path[-1])
-    assert tried > 500
+    assert tried > 300
     assert refused >= {
         "parts",
         "experiments",
