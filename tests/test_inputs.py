@@ -145,6 +145,7 @@ def test_an_interrupt_is_a_line(
         "data": "",
         "findings": "",
         "agreement": "",
+        "choices": "",
         "schedule": "fedavg",
         "partition": "sessions",
         "render": "smoke x/y",

@@ -17,6 +17,7 @@ NEEDS = {
     "verify": "verify smoke",
     "render": "render smoke fedagrac/table1",
     "agreement": "agreement",
+    "choices": "choices",
     "report": "report smoke",
     "replay": "replay smoke",
     "findings": "findings --check",

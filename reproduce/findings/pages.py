@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from reproduce.errors import UserError
 from reproduce.files import read_text
+from reproduce.findings import choices
 from reproduce.findings.quotes import FUNCTIONS
 from reproduce.papers import PAPERS
 from reproduce.papers.coverage import coverage, coverage_table
@@ -56,7 +57,10 @@ def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
     found[root / "docs/claims.md"] = _between(root / "docs/claims.md", {"cells": markdown.demands(claims_files())})
     for paper in PAPERS:
         page = root / f"docs/papers/{paper}.md"
-        found[page] = _between(page, {f"settings {s}": settings_table(paper, s) for s in ("paper", "reduced")})
+        blocks = {f"settings {s}": settings_table(paper, s) for s in ("paper", "reduced")}
+        blocks["choices"] = choices.choices_table(choices.register(paper), "../../results")
+        found[page] = _between(page, blocks)
+    found[root / "docs/choices.md"] = choices.page()
     return found, failed
 
 
