@@ -56,11 +56,13 @@ class Effect:
         return found(**self.a), found(**self.b)
 
     def number(self, artifact: str) -> str:
-        """The lead of a over b with its 95 % interval, or that no seed differs."""
+        """The lead of a over b with its 95 % interval, or that no seed differs, or how many runs of a diverged."""
         a, b = self.sides(artifact)
         if a.seeds.sort_index().equals(b.seeds.sort_index()):
             return "no difference in any seed"
-        return f"{lead(a, b, self.digits)} {self.unit}"
+        if a.seeds.isna().any():
+            return a.mean()
+        return f"{lead(a, b, self.digits)} {self.unit}".strip()
 
     def selections(self, artifact: str) -> str:
         """In words: the artifact, what both sides share, and what is compared with what."""
@@ -148,8 +150,10 @@ def _choice(raw: Any, where: str) -> OpenChoice:
 def _effect(raw: Any, where: str) -> Effect:
     raw = _mapping(raw, where, needed=("what", "cells", "a", "b"), more=("where", "unit", "digits"))
     artifacts = raw["cells"] if isinstance(raw["cells"], list) else [raw["cells"]]
-    for name in (*artifacts, raw["what"], raw.get("unit", "points")):
-        _text(name, where)
+    for field, text in (("what", raw["what"]), *(("cells", name) for name in artifacts)):
+        _text(text, f"{where}, {field}")
+    if not isinstance(raw.get("unit", ""), str):
+        raise UserError(f"{where}: unit must be a text")
     for side in ("where", "a", "b"):
         if not isinstance(raw.get(side, {}), dict):
             raise UserError(f"{where}: {side} must be a mapping from columns to values")
