@@ -1,4 +1,4 @@
-"""What the papers leave open: `papers/<key>/open_choices.yaml`, one register per paper, with numbers from committed cells.
+"""What the papers leave open: one register per paper, `papers/<key>/open_choices.yaml`; numbers are from committed cells.
 
 A register answers the questions that everybody asks first (`QUESTIONS`) and lists the open choices. An effect is
 "not run", or leads (`reproduce.findings.quotes.lead`) between two selections of an artifact's cells. A register that
@@ -7,17 +7,15 @@ does not follow this ends in a UserError that names the file, the entry and the 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from reproduce.declare.experiment import PACKAGE
 from reproduce.errors import UserError, unknown
 from reproduce.files import read_yaml
-from reproduce.findings.quotes import Cells, cells, lead
-from reproduce.papers import PAPERS
+from reproduce.findings.quotes import cells, lead
 
 QUESTIONS = (
     "hyper-parameters",
@@ -40,29 +38,19 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Effect:
-    """What a change does: mean of `a` minus `b` over common seeds. `where` narrows both; `cells` are "scale/artifact"."""
+    """What a change does: `a` minus `b` over common seeds, in every artifact ("scale/name") of `cells`.
+
+    where: narrows both sides. numbers: artifact -> the difference in words, as `_number` reads it from the cells.
+    """
 
     what: str
     cells: Sequence[str]
     a: Mapping[str, Any]
     b: Mapping[str, Any]
-    where: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    where: Mapping[str, Any] = field(default_factory=dict)
     unit: str = "points"
     digits: int = 1
-
-    def sides(self, artifact: str) -> tuple[Cells, Cells]:
-        """The cells of both sides; UserError if a selection is empty."""
-        found = cells(artifact)(**self.where)
-        return found(**self.a), found(**self.b)
-
-    def number(self, artifact: str) -> str:
-        """The lead of a over b with its 95 % interval, or that no seed differs, or how many runs of a diverged."""
-        a, b = self.sides(artifact)
-        if a.seeds.sort_index().equals(b.seeds.sort_index()):
-            return "no difference in any seed"
-        if a.seeds.isna().any():
-            return a.mean()
-        return f"{lead(a, b, self.digits)} {self.unit}".strip()
+    numbers: Mapping[str, str] = field(default_factory=dict)
 
     def selections(self, artifact: str) -> str:
         """In words: the artifact, what both sides share, and what is compared with what."""
@@ -70,12 +58,29 @@ class Effect:
         return f"{artifact}{f' ({shared})' if shared else ''}: {a} minus {b}"
 
 
+def _number(effect: Effect, artifact: str) -> str:
+    """The lead of a over b with its 95 % interval; words where runs diverged, missed a target or are equal.
+
+    UserError if a selection is empty, or has more than one row per seed.
+    """
+    both = cells(artifact)(**effect.where)
+    a, b = both(**effect.a), both(**effect.b)
+    if a.censored and b.censored:
+        means = f"{a.mean(effect.digits)} against {b.mean(effect.digits)}"
+        return f"{means} {effect.unit}, both with runs that miss the target"
+    if a.seeds.sort_index().equals(b.seeds.sort_index()):
+        return "no difference in any seed"
+    if a.seeds.isna().any():
+        return a.mean()
+    return f"{lead(a, b, effect.digits)} {effect.unit}".strip()
+
+
 @dataclass(frozen=True)
 class OpenChoice:
     """One thing that a paper leaves open or says twice.
 
-    options: option -> its effects; none if it was not run (or is what is run). run: the option that the tables and figures have. code: what
-    the authors' code does; "" where none was found.
+    options: option -> its effects; none if it was not run (or is what is run). run: the option that the tables and
+    figures have. code: what the authors' code does; "" where none was found.
     """
 
     open: str
@@ -126,15 +131,15 @@ def _choice(raw: Any, where: str) -> OpenChoice:
     if isinstance(raw, dict) and isinstance(raw.get("open"), str):
         where = f"{where} ({raw['open']})"
     raw = _mapping(raw, where, needed=("open", "paper", "options", "run", "why"), more=("code",))
-    for field in ("open", "paper", "run", "why", "code"):
-        if field in raw:
-            _text(raw[field], f"{where}, {field}")
+    for name in ("open", "paper", "run", "why", "code"):
+        if name in raw:
+            _text(raw[name], f"{where}, {name}")
     options = raw["options"]
     if not isinstance(options, dict) or len(options) < 2:
         raise UserError(f"{where}: options must be a mapping with two options at least")
     if raw["run"] not in options:
         raise UserError(f"{where}: {unknown('option', raw['run'], map(str, options))}")
-    found = {}
+    found: dict[str, tuple[Effect, ...]] = {}
     for name, effects in options.items():
         here = f"{where}, option '{_text(name, where)}'"
         if effects == (AS_RUN if name == raw["run"] else NOT_RUN):
@@ -150,8 +155,8 @@ def _choice(raw: Any, where: str) -> OpenChoice:
 def _effect(raw: Any, where: str) -> Effect:
     raw = _mapping(raw, where, needed=("what", "cells", "a", "b"), more=("where", "unit", "digits"))
     artifacts = raw["cells"] if isinstance(raw["cells"], list) else [raw["cells"]]
-    for field, text in (("what", raw["what"]), *(("cells", name) for name in artifacts)):
-        _text(text, f"{where}, {field}")
+    for name, text in (("what", raw["what"]), *(("cells", artifact) for artifact in artifacts)):
+        _text(text, f"{where}, {name}")
     if not isinstance(raw.get("unit", ""), str):
         raise UserError(f"{where}: unit must be a text")
     for side in ("where", "a", "b"):
@@ -160,12 +165,10 @@ def _effect(raw: Any, where: str) -> Effect:
     if type(raw.get("digits", 1)) is not int:
         raise UserError(f"{where}: digits must be a whole number")
     made = Effect(**{**raw, "cells": tuple(artifacts)})
-    for artifact in made.cells:
-        try:
-            made.number(artifact)
-        except UserError as error:
-            raise UserError(f"{where}, effect '{made.what}': {' '.join(str(error).split())}") from error
-    return made
+    try:
+        return replace(made, numbers={artifact: _number(made, artifact) for artifact in made.cells})
+    except UserError as error:
+        raise UserError(f"{where}, effect '{made.what}': {' '.join(str(error).split())}") from error
 
 
 def _mapping(raw: Any, where: str, needed: Iterable[str], more: Iterable[str] = ()) -> dict[str, Any]:
@@ -194,10 +197,10 @@ def effect_text(effects: Sequence[Effect], results: str = "") -> str:
     said = []
     for effect in effects:
         numbers = []
-        for artifact in effect.cells:
+        for artifact, number in effect.numbers.items():
             scale, _, name = artifact.partition("/")
             place = f"[{scale}]({results}/{scale}/cells/{name}.csv)" if results else scale
-            numbers.append(f"{effect.number(artifact)} ({place})")
+            numbers.append(f"{number} ({place})")
         said.append(f"{effect.what}: {'; '.join(numbers)}")
     return ". ".join(said)
 
@@ -229,11 +232,11 @@ their target. *Not run* means that no committed run compares the two; nothing is
 """
 
 
-def page() -> str:
+def page(found: Sequence[Register]) -> str:
     """docs/choices.md: the questions paper by paper, then all open choices."""
-    found = [register(paper) for paper in PAPERS]
     text = PAGE.format(choices=sum(len(r.choices) for r in found), measured=sum(r.measured for r in found))
-    text += "## First questions\n\n" + _row(["question", *(f"[{NAMES[r.paper]}](#{NAMES[r.paper].lower().replace(' ', '-')})" for r in found)])
+    papers = [f"[{NAMES[r.paper]}](#{NAMES[r.paper].lower().replace(' ', '-')})" for r in found]
+    text += "## First questions\n\n" + _row(["question", *papers])
     text += "\n|" + " --- |" * (1 + len(found)) + "\n"
     for question in QUESTIONS:
         text += _row([question, *(r.answers[question] for r in found)]) + "\n"

@@ -55,12 +55,18 @@ def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
         else:
             found[root / "docs/findings" / template.name] = text
     found[root / "docs/claims.md"] = _between(root / "docs/claims.md", {"cells": markdown.demands(claims_files())})
+    registers = []
     for paper in PAPERS:
         page = root / f"docs/papers/{paper}.md"
         blocks = {f"settings {s}": settings_table(paper, s) for s in ("paper", "reduced")}
-        blocks["choices"] = choices.choices_table(choices.register(paper), "../../results")
+        try:
+            registers.append(choices.register(paper))
+            blocks["choices"] = choices.choices_table(registers[-1], "../../results")
+        except UserError as error:
+            failed.append(str(error))
         found[page] = _between(page, blocks)
-    found[root / "docs/choices.md"] = choices.page()
+    if len(registers) == len(PAPERS):
+        found[root / "docs/choices.md"] = choices.page(registers)
     return found, failed
 
 
