@@ -65,6 +65,11 @@ def test_every_paper_answers_every_question_in_a_sentence_and_has_measured_effec
         assert found.measured >= 3
 
 
+def test_effects_of_the_same_cells_name_them_once(tmp_path: Path) -> None:
+    twice = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": [EFFECT, EFFECT]}})
+    assert twice.choices[0].effects()[0][1].count("(reduced)") == 1
+
+
 def test_the_authors_code_is_said_of_every_choice_or_of_none(registers: dict[str, Register]) -> None:
     for found in registers.values():
         assert len({bool(c.code) for c in found.choices}) == 1
@@ -142,7 +147,7 @@ def test_a_choice_that_is_not_as_it_should_be_is_a_line_that_names_it(
         ({"where": {}}, "rows are of more than one setting"),
         ({"a": "fedacs"}, "a must be a mapping"),
         ({"cells": "reduced/nothing"}, "results/reduced/cells/nothing.csv is not there"),
-        ({"units": "s"}, "unknown field 'units'; did you mean unit?"),
+        ({"units": "s"}, "unknown field 'units'; did you mean unit"),
         ({"digits": "1"}, "digits must be a whole number"),
     ],
 )
@@ -184,4 +189,4 @@ def test_the_command_prints_a_paper_with_its_cells(capsys: pytest.CaptureFixture
     assert "reduced/fiarse_table6" in said
     assert "algorithm=fiarse_held minus algorithm=fiarse" in " ".join(said.split())
     assert main(["choices", "fiars"]) == 2
-    assert capsys.readouterr().err == "error: unknown paper 'fiars'; did you mean fiarse?\n"
+    assert capsys.readouterr().err == "error: unknown paper 'fiars'; did you mean fiarse or fedacs?\n"

@@ -1,4 +1,4 @@
-"""What the papers leave open: one register per paper, `papers/<key>/open_choices.yaml`; numbers are from committed cells.
+"""What the papers leave open: one register per paper, `papers/<key>/open_choices.yaml`, with numbers from the cells.
 
 A register answers the questions that everybody asks first (`QUESTIONS`) and lists the open choices. An effect is
 "not run", or leads (`reproduce.findings.quotes.lead`) between two selections of an artifact's cells. A register that
@@ -191,18 +191,22 @@ def _text(raw: Any, where: str) -> str:
 
 
 def effect_text(effects: Sequence[Effect], results: str = "") -> str:
-    """What an option does, or that it was not run; with the folder of the results, scales lead to their cells."""
-    if not effects:
-        return NOT_RUN
+    """What an option does, or that it was not run. With the folder of the results, scales lead to the cells.
+
+    Effects in a row that are of the same cells name them once, after the last.
+    """
     said = []
-    for effect in effects:
-        numbers = []
-        for artifact, number in effect.numbers.items():
-            scale, _, name = artifact.partition("/")
-            place = f"[{scale}]({results}/{scale}/cells/{name}.csv)" if results else scale
-            numbers.append(f"{number} ({place})")
+    for i, effect in enumerate(effects):
+        numbers = [f"{number} ({_place(artifact, results)})" for artifact, number in effect.numbers.items()]
+        if len(numbers) == 1 and [e.cells for e in effects[i + 1 : i + 2]] == [effect.cells]:
+            numbers = list(effect.numbers.values())
         said.append(f"{effect.what}: {'; '.join(numbers)}")
-    return ". ".join(said)
+    return ". ".join(said) or NOT_RUN
+
+
+def _place(artifact: str, results: str) -> str:
+    scale, _, name = artifact.partition("/")
+    return f"[{scale}]({results}/{scale}/cells/{name}.csv)" if results else scale
 
 
 def choices_table(found: Register, results: str) -> str:
