@@ -22,6 +22,7 @@ try:  # Ctrl-C may come while the program is read
         data,
         findings,
         list_,
+        multiverse,
         networks,
         partition,
         plan,
@@ -39,7 +40,7 @@ except KeyboardInterrupt:
 
 COMMANDS = (
     *(list_, plan, play, schedule, partition, networks, data, train, replay, render),
-    *(verify, agreement, choices, report, findings),
+    *(verify, agreement, choices, multiverse, report, findings),
 )
 
 

@@ -146,6 +146,7 @@ def test_an_interrupt_is_a_line(
         "findings": "",
         "agreement": "",
         "choices": "",
+        "multiverse": "",
         "schedule": "fedavg",
         "partition": "sessions",
         "render": "smoke x/y",

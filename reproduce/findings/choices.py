@@ -233,6 +233,9 @@ Numbers are differences on the same seeds, with 95 % t-intervals. "or more" and 
 their target. *Not run* means that no committed run compares the two; nothing is guessed. Of {choices} choices
 {measured} have a measured effect. Most of these runs are at reduced scale.
 
+Which evaluation is read is a choice, too. `python -m reproduce multiverse reduced` judges all claims again by the last
+evaluation, the mean of the last ten, the best one, and by raw or smoothed first hits, and prints those that turn.
+
 """
 
 
