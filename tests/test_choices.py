@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def test_every_paper_answers_every_question_in_a_sentence_and_has_measured_effec
 
 
 def test_effects_of_the_same_cells_name_them_once(tmp_path: Path) -> None:
-    twice = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": [EFFECT, EFFECT]}})
+    twice = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": [EFFECT, deepcopy(EFFECT)]}})
     assert twice.choices[0].effects()[0][1].count("(reduced)") == 1
 
 

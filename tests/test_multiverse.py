@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from reproduce.findings import multiverse
-from reproduce.findings.multiverse import DECLARED, READINGS, Turned, boards, curves, turned
+from reproduce.findings.multiverse import READINGS, Turned, boards, curves, turned
 from reproduce.report import metrics
-from reproduce.report.metrics import Reading, read_as
+from reproduce.report.metrics import DECLARED, Reading, read_as
 from reproduce.verdicts.scoreboard import scoreboard
 
 ROOT = Path(__file__).parent.parent

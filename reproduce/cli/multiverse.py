@@ -24,13 +24,14 @@ def run(args: argparse.Namespace) -> None:
     if not Path("results", args.scale).is_dir():
         raise UserError(f"no results/{args.scale} in {Path.cwd()}: nothing of it was run here")
     from reproduce.findings import multiverse
+    from reproduce.report.metrics import DECLARED
 
     found = multiverse.boards(args.scale)
     turns = multiverse.turned(found)
-    judged = sum(v.verdict != "not run" for v in found[multiverse.DECLARED.name])
+    judged = sum(v.verdict != "not run" for v in found[DECLARED.name])
     rows = []
     for turn in turns:
-        rows.append((turn.claim.id, multiverse.DECLARED.name, turn.claim.verdict))
+        rows.append((turn.claim.id, DECLARED.name, turn.claim.verdict))
         rows += [("", name, verdict) for name, verdict in turn.verdicts.items()]
     if rows:
         print_table(("claim", "reading", "verdict"), rows, whole=("claim",))

@@ -18,12 +18,11 @@ from reproduce.files import write_text
 from reproduce.papers import artifacts
 from reproduce.report import metrics, render
 from reproduce.report.histories import Histories, load
-from reproduce.report.metrics import Reading, read_as
+from reproduce.report.metrics import DECLARED, Reading, read_as
 from reproduce.runs import due, plan
 from reproduce.store import seal
 from reproduce.verdicts.scoreboard import Verdict, scoreboard
 
-DECLARED = Reading()
 READINGS = (
     DECLARED,
     Reading("last evaluation", tail=1),

@@ -51,7 +51,8 @@ class Reading:
     window: tuple[int, int] | None = None
 
 
-_READING: ContextVar[Reading] = ContextVar("reading", default=Reading())
+DECLARED = Reading()
+_READING: ContextVar[Reading] = ContextVar("reading", default=DECLARED)
 
 
 @contextmanager
