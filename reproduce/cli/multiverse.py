@@ -1,6 +1,7 @@
 """Judge all claims again under other readings of the same curves: last, best, smoothed; say which verdicts turn.
 
-Nothing is trained. It takes a minute or two.
+Nothing is trained. It takes about three minutes. Runs that ended at their target have no curve beyond it, so that a
+smoothed first hit is then only a bound.
 """
 
 from __future__ import annotations
