@@ -18,9 +18,11 @@ try:  # Ctrl-C may come while the program is read
     check_platform()  # before what Windows does not have is imported
     from reproduce.cli import (
         agreement,
+        choices,
         data,
         findings,
         list_,
+        multiverse,
         networks,
         partition,
         plan,
@@ -38,7 +40,7 @@ except KeyboardInterrupt:
 
 COMMANDS = (
     *(list_, plan, play, schedule, partition, networks, data, train, replay, render),
-    *(verify, agreement, report, findings),
+    *(verify, agreement, choices, multiverse, report, findings),
 )
 
 

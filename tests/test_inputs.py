@@ -145,6 +145,8 @@ def test_an_interrupt_is_a_line(
         "data": "",
         "findings": "",
         "agreement": "",
+        "choices": "",
+        "multiverse": "",
         "schedule": "fedavg",
         "partition": "sessions",
         "render": "smoke x/y",

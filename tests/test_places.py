@@ -17,6 +17,8 @@ NEEDS = {
     "verify": "verify smoke",
     "render": "render smoke fedagrac/table1",
     "agreement": "agreement",
+    "choices": "choices",
+    "multiverse": "multiverse",
     "report": "report smoke",
     "replay": "replay smoke",
     "findings": "findings --check",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from reproduce.errors import UserError
 from reproduce.files import read_text
+from reproduce.findings import choices
 from reproduce.findings.quotes import FUNCTIONS
 from reproduce.papers import PAPERS
 from reproduce.papers.coverage import coverage, coverage_table
@@ -54,9 +55,18 @@ def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
         else:
             found[root / "docs/findings" / template.name] = text
     found[root / "docs/claims.md"] = _between(root / "docs/claims.md", {"cells": markdown.demands(claims_files())})
+    registers = []
     for paper in PAPERS:
         page = root / f"docs/papers/{paper}.md"
-        found[page] = _between(page, {f"settings {s}": settings_table(paper, s) for s in ("paper", "reduced")})
+        blocks = {f"settings {s}": settings_table(paper, s) for s in ("paper", "reduced")}
+        try:
+            registers.append(choices.register(paper))
+            blocks["choices"] = choices.choices_table(registers[-1], "../../results")
+        except UserError as error:
+            failed.append(str(error))
+        found[page] = _between(page, blocks)
+    if len(registers) == len(PAPERS):
+        found[root / "docs/choices.md"] = choices.page(registers)
     return found, failed
 
 

@@ -14,7 +14,10 @@ as a lower bound unless it had reached the target before.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +32,38 @@ from reproduce.report.histories import Histories
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
+
+# --- readings ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Another way to read the same curves, in place of what the artifacts declare; 0 and None: as declared.
+
+    tail: the evaluations of an accuracy that `last` averages; best: the best of all instead. hit: a target is reached
+    by the trailing mean of so many evaluations (1: the raw curve). window: the rounds of a session that are averaged.
+    """
+
+    name: str = "as declared"
+    tail: int = 0
+    best: bool = False
+    hit: int = 0
+    window: tuple[int, int] | None = None
+
+
+DECLARED = Reading()
+_READING: ContextVar[Reading] = ContextVar("reading", default=DECLARED)
+
+
+@contextmanager
+def read_as(reading: Reading) -> Iterator[None]:
+    """Within, the reductions below read curves so."""
+    token = _READING.set(reading)
+    try:
+        yield
+    finally:
+        _READING.reset(token)
+
 
 # --- what the measures of `declare` mean ------------------------------------------------------------------------------
 
@@ -75,15 +110,16 @@ def _windows(m: Window, histories: Histories) -> pd.DataFrame:
     frame, name = histories.frame, m.name or m.metric
     if not m.sessions:
         return plateau(frame, m.metric, m.first, m.last, name=name)
+    begin, end = _READING.get().window or (m.first, m.last)
     length = histories.of("clock.rounds")
     origin = histories.of(m.origin) if m.origin else length * 0
     parts = []
     for lengths, rows in frame.groupby([length, origin], sort=False):
         rounds, first = (int(str(n)) for n in lengths)
         for transition, session in m.sessions.items():
-            if m.last <= rounds:
+            if end <= rounds:
                 start = (first + session) * rounds
-                part = plateau(rows, m.metric, start + m.first, start + m.last, name=name)
+                part = plateau(rows, m.metric, start + begin, start + end, name=name)
                 parts.append(part.assign(transition=transition))
     nothing = pd.DataFrame({c: [] for c in [*label_columns(frame), "seed", "metric", "value", "transition"]})
     return pd.concat(parts, ignore_index=True) if parts else nothing
@@ -116,8 +152,12 @@ def label_columns(frame: pd.DataFrame) -> list[str]:
 def last(frame: pd.DataFrame, metric: str, n: int = 1, *, key: str | None = "", name: str = "") -> pd.DataFrame:
     """Mean over the last `n` evaluations of each run (over all of them if there are fewer)."""
     rows, by = _rows(frame, metric, key)
-    tail = rows.groupby(by, dropna=False, sort=False).tail(n)
-    found = _cells(_mean(tail, by), rows, by, name or metric)
+    runs, reading = rows.groupby(by, dropna=False, sort=False), _READING.get()
+    if "accuracy" in metric and reading.best:
+        value = runs["value"].max()
+    else:
+        value = _mean(runs.tail(reading.tail if "accuracy" in metric and reading.tail else n), by)
+    found = _cells(value, rows, by, name or metric)
     return found.assign(value=found["value"].mask(diverged(found, frame)))
 
 
@@ -155,6 +195,8 @@ def first_reaching(
     (`own`) of each run by itself, where seeds have different lengths.
     A run that did not reach the target by the horizon gets the horizon as value and `censored` = True.
     """
+    if (hit := _READING.get().hit) > 1:
+        frame = _trailing(frame, hit)
     rows, by = _rows(frame, metric, key)
     goal: Any = rows[target].astype(float) if isinstance(target, str) else target
     # 1164 of 2000 are 58.2 % and, in floating point, a little less.
@@ -184,6 +226,10 @@ def smooth(frame: pd.DataFrame, n: int) -> pd.DataFrame:
 
     A curve is labels, seed, metric and key; the values of a diverged tail stay NaN.
     """
+    return frame if _READING.get().hit else _trailing(frame, n)
+
+
+def _trailing(frame: pd.DataFrame, n: int) -> pd.DataFrame:
     by = [*label_columns(frame), "seed", "metric", "key"]
     rows = frame.sort_values("round", kind="stable")
     clean = rows["value"].where(_good(rows))

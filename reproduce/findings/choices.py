@@ -1,0 +1,256 @@
+"""What the papers leave open: one register per paper, `papers/<key>/open_choices.yaml`, with numbers from the cells.
+
+A register answers the questions that everybody asks first (`QUESTIONS`) and lists the open choices. An effect is
+"not run", or leads (`reproduce.findings.quotes.lead`) between two selections of an artifact's cells. A register that
+does not follow this ends in a UserError that names the file, the entry and the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from reproduce.declare.experiment import PACKAGE
+from reproduce.errors import UserError, unknown
+from reproduce.files import read_yaml
+from reproduce.findings.quotes import cells, lead
+
+QUESTIONS = (
+    "hyper-parameters",
+    "which accuracy",
+    "which partition",
+    "weights and participation",
+    "batch normalisation",
+    "steps or epochs",
+)
+"""What people who reproduce such papers ask first; every register answers each in a sentence."""
+NOT_RUN, AS_RUN = "not run", "as run"
+NAMES = {
+    "fedacs": "FedACS",
+    "dynamic_init": "Dynamic initial models",
+    "fedagrac": "FedaGrac",
+    "fiarse": "FIARSE",
+    "defedavg": "DeFedAvg",
+}
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a change does: `a` minus `b` over common seeds, in every artifact ("scale/name") of `cells`.
+
+    where: narrows both sides. numbers: artifact -> the difference in words, as `_number` reads it from the cells.
+    """
+
+    what: str
+    cells: Sequence[str]
+    a: Mapping[str, Any]
+    b: Mapping[str, Any]
+    where: Mapping[str, Any] = field(default_factory=dict)
+    unit: str = "points"
+    digits: int = 1
+    numbers: Mapping[str, str] = field(default_factory=dict)
+
+    def selections(self, artifact: str) -> str:
+        """In words: the artifact, what both sides share, and what is compared with what."""
+        shared, a, b = (", ".join(f"{k}={v}" for k, v in s.items()) for s in (self.where, self.a, self.b))
+        return f"{artifact}{f' ({shared})' if shared else ''}: {a} minus {b}"
+
+
+def _number(effect: Effect, artifact: str) -> str:
+    """The lead of a over b with its 95 % interval; words where runs diverged, missed a target or are equal.
+
+    UserError if a selection is empty, or has more than one row per seed.
+    """
+    both = cells(artifact)(**effect.where)
+    a, b = both(**effect.a), both(**effect.b)
+    if a.censored and b.censored:
+        means = f"{a.mean(effect.digits)} against {b.mean(effect.digits)}"
+        return f"{means} {effect.unit}, both with runs that miss the target"
+    if a.seeds.sort_index().equals(b.seeds.sort_index()):
+        return "no difference in any seed"
+    if a.seeds.isna().any():
+        return a.mean()
+    return f"{lead(a, b, effect.digits)} {effect.unit}".strip()
+
+
+@dataclass(frozen=True)
+class OpenChoice:
+    """One thing that a paper leaves open or says twice.
+
+    options: option -> its effects; none if it was not run (or is what is run). run: the option that the tables and
+    figures have. code: what the authors' code does; "" where none was found.
+    """
+
+    open: str
+    paper: str
+    options: Mapping[str, Sequence[Effect]]
+    run: str
+    why: str
+    code: str = ""
+
+    def effects(self, results: str = "") -> list[tuple[str, str]]:
+        """Option -> what it does, in words; what is run comes first, and only if it has numbers of its own."""
+        own = self.options[self.run]
+        found = [(AS_RUN, effect_text(own, results))] if own else []
+        return found + [(name, effect_text(e, results)) for name, e in self.options.items() if name != self.run]
+
+
+@dataclass(frozen=True)
+class Register:
+    """The answers and open choices of a paper. code: what was found of the authors' code."""
+
+    paper: str
+    code: str
+    answers: Mapping[str, str]
+    choices: Sequence[OpenChoice]
+
+    @property
+    def measured(self) -> int:
+        """How many choices have another option whose effect was run."""
+        return sum(any(e for name, e in c.options.items() if name != c.run) for c in self.choices)
+
+
+def register(paper: str, papers: Path = PACKAGE / "papers") -> Register:
+    """The register of a paper. UserError if it is not as this module says."""
+    file = papers / paper / "open_choices.yaml"
+    where = f"reproduce/papers/{paper}/{file.name}"
+    raw = _mapping(read_yaml(file), where, needed=("code", "answers", "choices"))
+    answers = _mapping(raw["answers"], f"{where}, answers", needed=QUESTIONS)
+    code = _text(raw["code"], f"{where}, code")
+    for question, answer in answers.items():
+        _text(answer, f"{where}, answers, {question}")
+    if not isinstance(raw["choices"], list) or not raw["choices"]:
+        raise UserError(f"{where}: choices must be a list")
+    choices = [_choice(entry, f"{where}, choice {i}") for i, entry in enumerate(raw["choices"], 1)]
+    return Register(paper, code, answers, choices)
+
+
+def _choice(raw: Any, where: str) -> OpenChoice:
+    if isinstance(raw, dict) and isinstance(raw.get("open"), str):
+        where = f"{where} ({raw['open']})"
+    raw = _mapping(raw, where, needed=("open", "paper", "options", "run", "why"), more=("code",))
+    for name in ("open", "paper", "run", "why", "code"):
+        if name in raw:
+            _text(raw[name], f"{where}, {name}")
+    options = raw["options"]
+    if not isinstance(options, dict) or len(options) < 2:
+        raise UserError(f"{where}: options must be a mapping with two options at least")
+    if raw["run"] not in options:
+        raise UserError(f"{where}: {unknown('option', raw['run'], map(str, options))}")
+    found: dict[str, tuple[Effect, ...]] = {}
+    for name, effects in options.items():
+        here = f"{where}, option '{_text(name, where)}'"
+        if effects == (AS_RUN if name == raw["run"] else NOT_RUN):
+            found[name] = ()
+        elif isinstance(effects, list) and effects:
+            found[name] = tuple(_effect(effect, here) for effect in effects)
+        else:
+            word = AS_RUN if name == raw["run"] else NOT_RUN
+            raise UserError(f"{here} must be '{word}' or a list of effects")
+    return OpenChoice(**{**raw, "options": found})
+
+
+def _effect(raw: Any, where: str) -> Effect:
+    raw = _mapping(raw, where, needed=("what", "cells", "a", "b"), more=("where", "unit", "digits"))
+    artifacts = raw["cells"] if isinstance(raw["cells"], list) else [raw["cells"]]
+    for name, text in (("what", raw["what"]), *(("cells", artifact) for artifact in artifacts)):
+        _text(text, f"{where}, {name}")
+    if not isinstance(raw.get("unit", ""), str):
+        raise UserError(f"{where}: unit must be a text")
+    for side in ("where", "a", "b"):
+        if not isinstance(raw.get(side, {}), dict):
+            raise UserError(f"{where}: {side} must be a mapping from columns to values")
+    if type(raw.get("digits", 1)) is not int:
+        raise UserError(f"{where}: digits must be a whole number")
+    made = Effect(**{**raw, "cells": tuple(artifacts)})
+    try:
+        return replace(made, numbers={artifact: _number(made, artifact) for artifact in made.cells})
+    except UserError as error:
+        raise UserError(f"{where}, effect '{made.what}': {' '.join(str(error).split())}") from error
+
+
+def _mapping(raw: Any, where: str, needed: Iterable[str], more: Iterable[str] = ()) -> dict[str, Any]:
+    """`raw`, a mapping with all fields that are needed, and no others but `more`."""
+    if not isinstance(raw, dict):
+        raise UserError(f"{where} must be a mapping")
+    for key in raw:
+        if key not in (*needed, *more):
+            raise UserError(f"{where}: {unknown('field', str(key), [*needed, *more])}")
+    for key in needed:
+        if key not in raw:
+            raise UserError(f"{where}: the field '{key}' is missing")
+    return raw
+
+
+def _text(raw: Any, where: str) -> str:
+    if not isinstance(raw, str) or not raw.strip():
+        raise UserError(f"{where} must be a text (in quotes, if it looks like a number)")
+    return raw
+
+
+def effect_text(effects: Sequence[Effect], results: str = "") -> str:
+    """What an option does, or that it was not run. With the folder of the results, scales lead to the cells.
+
+    Effects in a row that are of the same cells name them once, after the last.
+    """
+    said = []
+    for i, effect in enumerate(effects):
+        numbers = [f"{number} ({_place(artifact, results)})" for artifact, number in effect.numbers.items()]
+        if len(numbers) == 1 and [e.cells for e in effects[i + 1 : i + 2]] == [effect.cells]:
+            numbers = list(effect.numbers.values())
+        said.append(f"{effect.what}: {'; '.join(numbers)}")
+    return ". ".join(said) or NOT_RUN
+
+
+def _place(artifact: str, results: str) -> str:
+    scale, _, name = artifact.partition("/")
+    return f"[{scale}]({results}/{scale}/cells/{name}.csv)" if results else scale
+
+
+def choices_table(found: Register, results: str) -> str:
+    """Markdown: the open choices of a paper; `results` is the folder of the results as seen from the page."""
+    code = any(c.code for c in found.choices)
+    head = ["what is open", "what the paper says", "here, and why", *(["authors' code"] if code else [])]
+    head.append("other options: what they change")
+    lines = [f"{found.code}", "", _row(head), "|" + " --- |" * len(head)]
+    for c in found.choices:
+        others = "<br>".join(f"*{name}*: {text}" for name, text in c.effects(results))
+        here = f"**{c.run}**: {c.why}"
+        lines.append(_row([c.open, c.paper, here, *([c.code or "-"] if code else []), others]))
+    return "\n".join(lines)
+
+
+PAGE = """\
+# Choices: what the papers leave open
+
+People who try to reproduce these papers ask the same questions first. The first table answers them for each paper. The
+other tables list everything that a paper leaves open or says twice: what is run here and why, and what the other
+options change. `python -m reproduce choices PAPER` prints the same in a terminal, with the cells behind each number.
+
+Numbers are differences on the same seeds, with 95 % t-intervals. "or more" and "or less" mark runs that did not reach
+their target. *Not run* means that no committed run compares the two; nothing is guessed. Of {choices} choices
+{measured} have a measured effect. Most of these runs are at reduced scale.
+
+Which evaluation is read is a choice, too. `python -m reproduce multiverse reduced` judges all claims again by the last
+evaluation, the mean of the last ten, the best one, and by raw or smoothed first hits, and prints those that turn.
+
+"""
+
+
+def page(found: Sequence[Register]) -> str:
+    """docs/choices.md: the questions paper by paper, then all open choices."""
+    text = PAGE.format(choices=sum(len(r.choices) for r in found), measured=sum(r.measured for r in found))
+    papers = [f"[{NAMES[r.paper]}](#{NAMES[r.paper].lower().replace(' ', '-')})" for r in found]
+    text += "## First questions\n\n" + _row(["question", *papers])
+    text += "\n|" + " --- |" * (1 + len(found)) + "\n"
+    for question in QUESTIONS:
+        text += _row([question, *(r.answers[question] for r in found)]) + "\n"
+    for r in found:
+        text += f"\n## {NAMES[r.paper]}\n\n{choices_table(r, '../results')}\n"
+    return text
+
+
+def _row(texts: Iterable[str]) -> str:
+    return "| " + " | ".join(" ".join(t.split()).replace("|", r"\|") for t in texts) + " |"

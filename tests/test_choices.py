@@ -1,0 +1,193 @@
+"""What the papers leave open: registers are read strictly, answer every question, and quote cells that are there."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reproduce.__main__ import main
+from reproduce.errors import UserError
+from reproduce.findings import choices
+from reproduce.findings.choices import QUESTIONS, Register, choices_table, page, register
+from reproduce.findings.quotes import cells, lead
+from reproduce.papers import PAPERS
+
+ROOT = Path(__file__).parent.parent
+EFFECT = {
+    "what": "FedACS minus FedAvg",
+    "cells": "reduced/fedacs_sensitivity",
+    "where": {"dataset": "fashion_mnist", "question": "default"},
+    "a": {"algorithm": "fedacs"},
+    "b": {"algorithm": "fedavg"},
+}
+CHOICE = {
+    "open": "a thing",
+    "paper": "Not said.",
+    "options": {"one": "as run", "other": [EFFECT], "third": "not run"},
+    "run": "one",
+    "why": "It is the first.",
+}
+
+
+@pytest.fixture(autouse=True)
+def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.fixture(scope="module")
+def registers() -> dict[str, Register]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        return {paper: register(paper) for paper in PAPERS}
+
+
+def written(folder: Path, choice: dict[str, Any], **more: Any) -> Register:
+    """The register of a paper whose file has one choice."""
+    file = folder / "fedacs/open_choices.yaml"
+    file.parent.mkdir()
+    raw = {"code": "None.", "answers": dict.fromkeys(QUESTIONS, "Yes."), "choices": [choice], **more}
+    file.write_text(yaml.safe_dump(raw))
+    return register("fedacs", folder)
+
+
+def test_every_paper_answers_every_question_in_a_sentence_and_has_measured_effects(
+    registers: dict[str, Register],
+) -> None:
+    """Reading a register computes all its effects: a selection that is not in the committed cells is an error."""
+    assert set(choices.NAMES) == set(PAPERS)
+    for found in registers.values():
+        assert tuple(found.answers) == QUESTIONS
+        assert all(answer.endswith(".") for answer in found.answers.values())
+        assert len({c.open for c in found.choices}) == len(found.choices)
+        assert found.measured >= 3
+
+
+def test_effects_of_the_same_cells_name_them_once(tmp_path: Path) -> None:
+    twice = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": [EFFECT, deepcopy(EFFECT)]}})
+    assert twice.choices[0].effects()[0][1].count("(reduced)") == 1
+
+
+def test_the_authors_code_is_said_of_every_choice_or_of_none(registers: dict[str, Register]) -> None:
+    for found in registers.values():
+        assert len({bool(c.code) for c in found.choices}) == 1
+
+
+def test_an_effect_is_the_lead_between_its_two_selections(tmp_path: Path) -> None:
+    (_, other), (_, third) = written(tmp_path, CHOICE).choices[0].effects()
+    default = cells("reduced/fedacs_sensitivity")(dataset="fashion_mnist", question="default")
+    expected = lead(default(algorithm="fedacs"), default(algorithm="fedavg"))
+    assert other == f"FedACS minus FedAvg: {expected} points (reduced)"
+    assert third == "not run"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"b": {"algorithm": "fedacs"}}, "no difference in any seed"),
+        (
+            {
+                "cells": "reduced/fedagrac_sensitivity",
+                "where": {"local_steps": "uniform", "lambda": 1},
+                "a": {"algorithm": "fedagrac_eq4"},
+                "b": {"algorithm": "fedagrac"},
+            },
+            "2 of 3 diverged",
+        ),
+        (
+            {
+                "cells": "reduced/defedavg_sensitivity",
+                "where": {"distribution": "iid", "metric": "time_to_target_s"},
+                "a": {"algorithm": "favano_published"},
+                "b": {"algorithm": "favano"},
+                "unit": "s",
+            },
+            "> 120.0 against > 120.0 s, both with runs that miss the target",
+        ),
+    ],
+)
+def test_equal_diverged_and_unfinished_runs_are_said_in_words(
+    change: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    made = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": [{**EFFECT, **change}]}})
+    assert said in made.choices[0].effects()[0][1]
+
+
+NO_ROWS = "option 'other', effect 'FedACS minus FedAvg': results/reduced/cells/fedacs_sensitivity.csv has no"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"whi": "x"}, "unknown field 'whi'; did you mean why?"),
+        ({"why": None}, "why must be a text"),
+        ({"run": "fourth"}, "unknown option 'fourth'; "),
+        ({"options": {"one": "as run"}}, "options must be a mapping with two options at least"),
+        ({"options": {"one": "as run", "other": "small"}}, "option 'other' must be 'not run' or a list of effects"),
+        ({"options": {"one": "not run", "other": "not run"}}, "option 'one' must be 'as run' or a list of effects"),
+    ],
+)
+def test_a_choice_that_is_not_as_it_should_be_is_a_line_that_names_it(
+    change: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError) as error:
+        written(tmp_path, {**CHOICE, **change})
+    assert str(error.value).startswith("reproduce/papers/fedacs/open_choices.yaml, choice 1 (a thing)")
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"a": {"algorithm": "fedacd"}}, f"{NO_ROWS} rows with algorithm = fedacd"),
+        ({"a": {"algo": "fedacs"}}, f"{NO_ROWS} column 'algo'"),
+        ({"where": {}}, "rows are of more than one setting"),
+        ({"a": "fedacs"}, "a must be a mapping"),
+        ({"cells": "reduced/nothing"}, "results/reduced/cells/nothing.csv is not there"),
+        ({"units": "s"}, "unknown field 'units'; did you mean unit"),
+        ({"digits": "1"}, "digits must be a whole number"),
+    ],
+)
+def test_an_effect_that_is_not_in_the_cells_is_a_line_that_names_it(
+    change: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError) as error:
+        written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": [{**EFFECT, **change}]}})
+    assert str(error.value).startswith("reproduce/papers/fedacs/open_choices.yaml, choice 1 (a thing), option 'other'")
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("field", ["code", "answers", "choices"])
+def test_a_register_has_all_its_parts(field: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"reproduce/papers/fedacs/open_choices.yaml.*must be"):
+        written(tmp_path, CHOICE, **{field: None})
+
+
+def test_a_question_that_is_not_answered_is_a_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="answers: the field 'batch normalisation' is missing"):
+        written(tmp_path, CHOICE, answers={q: "Yes." for q in QUESTIONS if q != "batch normalisation"})
+
+
+def test_pages_have_the_tables_and_links_to_the_cells(registers: dict[str, Register]) -> None:
+    text = page(list(registers.values()))
+    assert text == Path("docs/choices.md").read_text(encoding="utf-8")
+    for paper, found in registers.items():
+        assert choices_table(found, "../../results") in Path(f"docs/papers/{paper}.md").read_text(encoding="utf-8")
+    links = {part.partition(")")[0] for part in text.split("](../")[1:]}
+    assert len(links) > 5
+    assert [link for link in links if not Path(link).is_file()] == []
+
+
+def test_the_command_prints_a_paper_with_its_cells(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["choices", "fiarse"]) == 0
+    said = capsys.readouterr().out
+    assert "who counts in the average of a coordinate" in said
+    assert "reduced/fiarse_table6" in said
+    assert "algorithm=fiarse_held minus algorithm=fiarse" in " ".join(said.split())
+    assert main(["choices", "fiars"]) == 2
+    assert capsys.readouterr().err == "error: unknown paper 'fiars'; did you mean fiarse or fedacs?\n"

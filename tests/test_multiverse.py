@@ -1,0 +1,85 @@
+"""Other readings of the same curves: what each does to a curve, and that declared ones give the committed cells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from reproduce.findings import multiverse
+from reproduce.findings.multiverse import READINGS, Turned, boards, curves, turned
+from reproduce.report import metrics
+from reproduce.report.metrics import DECLARED, Reading, read_as
+from reproduce.verdicts.scoreboard import scoreboard
+
+ROOT = Path(__file__).parent.parent
+CURVE = [10.0, 60.0, 20.0, 50.0, 40.0, 45.0]
+
+
+@pytest.fixture(autouse=True)
+def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def frame(metric: str = "accuracy") -> pd.DataFrame:
+    rows = {"algorithm": "a", "seed": 0, "round": range(1, 7), "time": range(1, 7), "metric": metric, "key": ""}
+    return pd.DataFrame({**rows, "value": CURVE, "status": "ok"})
+
+
+@pytest.mark.parametrize(
+    ("reading", "value"),
+    [
+        (DECLARED, 42.5),
+        (Reading("last", tail=1), 45.0),
+        (Reading("four", tail=4), 38.75),
+        (Reading("best", best=True), 60.0),
+        (Reading("raw", hit=1), 42.5),
+    ],
+)
+def test_which_evaluations_an_accuracy_is_of(reading: Reading, value: float) -> None:
+    with read_as(reading):
+        assert metrics.last(frame(), "accuracy", 2)["value"].tolist() == [value]
+    assert metrics.last(frame(), "accuracy", 2)["value"].tolist() == [42.5]
+
+
+@pytest.mark.parametrize("reading", READINGS, ids=lambda r: r.name)
+def test_a_distance_is_read_as_declared(reading: Reading) -> None:
+    with read_as(reading):
+        assert metrics.last(frame("distance"), "distance", 2)["value"].tolist() == [42.5]
+
+
+@pytest.mark.parametrize(
+    ("reading", "smooth", "hit"),
+    [
+        (DECLARED, 1, 2),  # 60 in round 2
+        (DECLARED, 3, 6),  # (50 + 40 + 45) / 3
+        (Reading("raw", hit=1), 3, 2),
+        (Reading("mean of three", hit=3), 1, 6),
+        (Reading("mean of three", hit=3), 2, 6),  # smoothed once, not twice
+    ],
+)
+def test_when_a_target_is_reached(reading: Reading, smooth: int, hit: int) -> None:
+    with read_as(reading):
+        curve = metrics.smooth(frame(), smooth) if smooth > 1 else frame()
+        assert metrics.first_reaching(curve, "accuracy", 45.0)["value"].tolist() == [hit]
+
+
+def test_declared_curves_give_the_committed_verdicts_and_others_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    every = multiverse.artifacts
+    monkeypatch.setattr(multiverse, "artifacts", lambda: [a for a in every() if a.id == "fedagrac/fig3"])
+    (found,) = curves("reduced")
+    monkeypatch.setattr(multiverse, "curves", lambda scale: [found])
+    before = metrics.cells(*found)
+    last = Reading("last evaluation", tail=1)
+    under = boards("reduced", (DECLARED, last))
+    assert [v.verdict for v in under[DECLARED.name]] == [v.verdict for v in scoreboard("reduced")]
+    ours = [i for i, v in enumerate(under[DECLARED.name]) if v.artifact == "fedagrac/fig3" and v.measured]
+    assert [under[last.name][i].effect for i in ours] != [under[DECLARED.name][i].effect for i in ours]
+    assert metrics.cells(*found).equals(before)
+
+
+def test_a_claim_turns_if_one_reading_says_something_else() -> None:
+    board = scoreboard("reduced")[:2]
+    other = [v.__class__(**{**v.__dict__, "verdict": "depends"}) for v in board[:1]] + board[1:]
+    assert turned({DECLARED.name: board, "last": other, "same": board}) == [Turned(board[0], {"last": "depends"})]
