@@ -87,10 +87,10 @@ def leads(found: pd.DataFrame) -> pd.DataFrame:
 HEAD = ("table", "numbers", "agree", "leads", "same sign", "median size")
 
 
-def counts(scale: str) -> list[list[str]]:
+def counts(scale: str, tables: Path = Path("tables")) -> list[list[str]]:
     """The lines of the table under `HEAD`, one for each table that a paper prints, and one of all. At other scales than
     the paper's the numbers are of other data or lengths: there only leads are compared."""
-    found = numbers(scale)
+    found = numbers(scale, tables)
     gaps = leads(found)
     names = list(dict.fromkeys(zip(found["paper"], found["table"], strict=True)))
     groups = [(f"{p}/{t}", *(f[(f["paper"] == p) & (f["table"] == t)] for f in (found, gaps))) for p, t in names]

@@ -50,7 +50,8 @@ def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
             failed.append(f"{TEMPLATES / template.name}: {error}")
             continue
         if template.name == "README.md":
-            blocks = {"coverage": coverage_table(), "claims": claims_table(boards), "results": text}
+            blocks = {"agreement": agreement_table(root), "coverage": coverage_table()}
+            blocks |= {"claims": claims_table(boards), "results": text}
             found[root / "README.md"] = _between(root / "README.md", blocks)
         else:
             found[root / "docs/findings" / template.name] = text
@@ -107,6 +108,15 @@ def sentences(root: Path = Path()) -> dict[str, list[str]]:
             rows = [line.strip("| ").split(" | ") for line in lines if line.startswith(f"| {paper} |")]
             found[paper] = [f"{row[1]}: {row[-1]}." for row in rows if len(row) == 5]
     return found
+
+
+def agreement_table(root: Path) -> str:
+    """Markdown: how many of our numbers agree with the printed ones, table by table."""
+    from reproduce.findings import agreement
+
+    rows = [agreement.HEAD, *agreement.counts("paper", root / "tables")]
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([lines[0], "| --- |" + " ---: |" * (len(agreement.HEAD) - 1), *lines[1:]])
 
 
 def claims_table(boards: Mapping[str, Sequence[Verdict]]) -> str:
