@@ -95,7 +95,7 @@ def test_plan_for_programs_and_for_people(project: Path) -> None:
     assert lines[2][0] == "fedacs/fig10"
     assert " ".join(lines[2][-6:]) == "2: ready | 2: needs svhn"
     assert "own--fed-acs" not in text
-    assert "8 jobs, 24 runs; 2 jobs lack their data; 0 results" in text
+    assert "8 jobs, 24 runs; 2 jobs lack their data" in text
     assert "estimate for the 6 to train: 6GFLOP, 1 d 16 h on one core" in text
     assert "own--fed-acs" in reproduce(project, "plan", "fedacs", "--jobs").stdout
 
@@ -107,7 +107,7 @@ def test_train_and_render_write_where_the_workflow_expects_it(tmp_path: Path) ->
         assert run.returncode == 0, run.stderr
         assert miniature.trained(project / f"results/paper/fedacs/{job}.parquet") == ([5], 1, 1)
     run = reproduce(project, "render", "paper", "fedacs/fig10")
-    others = "fedacs/fig10 at scale paper: panel shared not run: its results are not used: of other seeds (5)\n"
+    others = "fedacs/fig10 at scale paper: panel shared not run: its results are not used: all 3 runs missing\n"
     assert run.stdout == others + "fedacs/fig10 at scale paper: panel needs not run: needs svhn\n"
     run = reproduce(project, "render", "paper", "fedacs/fig10", REPRODUCE_SEEDS="5")
     assert run.stdout == "fedacs/fig10 at scale paper: panel needs not run: needs svhn\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -19,6 +20,7 @@ from reproduce.papers.dynamic_init.settings import FASHION, GAUSSIAN, MNIST, NEW
 from reproduce.report import figures, metrics
 from reproduce.report.histories import Histories
 from reproduce.runs import plan
+from reproduce.store.reading import Stored
 
 ARTIFACTS = {a.name: a for a in artifacts() if a.paper == "dynamic_init"}
 
@@ -138,30 +140,39 @@ def test_costs_are_sums_over_schemes_and_the_largest_memory() -> None:
     chosen = tuple(e for e in panel.experiments if e.labels["algorithm"] in ("fedavg", "fedprox", "fedacg"))
     trained = plan._split("paper", replace(panel, experiments=chosen))
     seconds = {"fedavg": [[1.0, 2], [10, 20], [100, 200], [1000, 2000]], "fedprox": [[3.0, 4], [5, 6], [7, 8]]}
-    records = tuple(
-        {"experiments": [e.record() for e in es], "seeds": [0, 1]}
-        | ({"cpu_seconds_of": seconds[a], "peak_memory": 1e9 * len(a)} if a in seconds else {})
+    runs = [
+        stored(e, seed, took, memory=1e9 * len(a))
         for es in trained.values()
         for a in [str(es[0].labels["algorithm"])]
-    )
-    cells = measures.costs(Histories(pd.DataFrame(), "paper", (), (), records, chosen), clients=20, overlap=0.8)
-    found = cells.set_index(["algorithm", "metric", "seed"])["value"].to_dict()
+        for e, row in zip(es, seconds.get(a, [[None, None]] * len(es)), strict=True)
+        for seed, took in enumerate(row)
+    ]
+    found = costs(runs, chosen)
     assert found["fedavg", "cpu_time_seconds", 0] == 1111
     assert found["fedavg", "cpu_time_seconds", 1] == 2222
     assert found["fedprox", "cpu_time_seconds", 0] == 3 + 10 + 5 + 7
     assert found["fedprox", "max_memory_gb", 0] == 7
     assert {a for a, *_ in found} == {"fedavg", "fedprox"}
-    slower = [{"machine": {"processor": "slow" if "[[3.0" in str(r) else "fast"}, **r} for r in records]
-    cells = measures.costs(Histories(pd.DataFrame(), "paper", (), (), tuple(slower), chosen), clients=20, overlap=0.8)
-    assert set(cells["algorithm"]) == {"fedavg"}, "seconds of two processors do not compare"
-    first = {"seeds": [0], "machine": {"processor": "fast"}, "peak_memory": 5e8}
-    added = [
-        {**r, "machine": {"processor": "slow" if r is records[0] else "fast"}, "earlier": [first]} for r in records
-    ]
-    cells = measures.costs(Histories(pd.DataFrame(), "paper", (), (), tuple(added), chosen), clients=20, overlap=0.8)
-    found = cells.set_index(["algorithm", "metric", "seed"])["value"].to_dict()
-    assert {seed for *_, seed in found} == {0}, "a seed that was added on another processor takes none of the others"
-    assert (found["fedprox", "cpu_time_seconds", 0], found["fedprox", "max_memory_gb", 0]) == (3 + 10 + 5 + 7, 0.5)
+    slower = [on(run, "slow" if run.labels["algorithm"] == "fedprox" else "fast") for run in runs]
+    assert {a for a, *_ in costs(slower, chosen)} == {"fedavg"}, "seconds of two processors do not compare"
+    added = [on(run, "slow" if run.seed and run.labels["algorithm"] == "fedavg" else "fast") for run in runs]
+    seeds = {(a, seed) for a, _, seed in costs(added, chosen)}
+    assert ("fedprox", 1) not in seeds, "a seed that was added on another processor takes none of the others"
+    assert {("fedavg", 0), ("fedprox", 0)} <= seeds
+
+
+def stored(e: Experiment, seed: int, seconds: float | None, memory: float = 1e9) -> Stored:
+    return Stored(e.record(), seed, {"peak_memory": memory}, "code", 0, seconds)
+
+
+def on(run: Stored, processor: str) -> Stored:
+    return replace(run, training={**run.training, "machine": {"processor": processor}})
+
+
+def costs(runs: Iterable[Stored], chosen: tuple[Experiment, ...]) -> dict[tuple[str, str, int], float]:
+    histories = Histories(pd.DataFrame(), "paper", (), (), tuple(runs), chosen)
+    cells = measures.costs(histories, clients=20, overlap=0.8)
+    return cells.set_index(["algorithm", "metric", "seed"])["value"].to_dict()
 
 
 # --- declarations -----------------------------------------------------------------------------------------------------
@@ -178,19 +189,11 @@ def test_runs_that_were_trained_again_have_the_processor_and_the_memory_of_that_
     chosen = [
         next(e for e in panel.experiments if (e.labels["algorithm"], e.labels["init_scheme"]) == n) for n in names
     ]
-    record = {
-        "experiments": [e.record() for e in chosen],
-        "seeds": [0, 1],
-        "cpu_seconds_of": [[1.0, 2.0]] * len(chosen),
-        "machine": {"processor": "new"},
-        "peak_memory": 7e9,
-        "only": [e.record()["labels"] for e in chosen if e.labels["algorithm"] == "fedprox"],
-        "earlier": [{"seeds": [0, 1], "machine": {"processor": "old"}, "peak_memory": 5e9}],
-    }
-    histories = Histories(pd.DataFrame(), "reduced", (), (), (record,), tuple(chosen))
-    cells = measures.costs(histories, clients=20, overlap=0.8)
-    assert {*cells["algorithm"]} == {"fedavg", "fedacg"}
-    assert {*cells.loc[cells["metric"] == "max_memory_gb", "value"]} == {5.0}
+    runs = [on(stored(e, seed, 1.0 + seed, 5e9), "old") for e in chosen for seed in (0, 1)]
+    anew = [on(r, "new") if r.labels["algorithm"] == "fedprox" else r for r in runs]
+    found = costs(anew, tuple(chosen))
+    assert {a for a, *_ in found} == {"fedavg", "fedacg"}
+    assert {value for (_, metric, _), value in found.items() if metric == "max_memory_gb"} == {5.0}
 
 
 @pytest.mark.parametrize("name", [f"table{i}" for i in range(1, 15)])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import re
 import sys
@@ -198,7 +199,7 @@ def _amount(value: Any) -> str:
 
 def _label(value: Any) -> str:
     if isinstance(value, int | float):
-        return "" if abs(value) < 2**63 else "a finite number"
+        return "" if abs(value) < (math.inf if isinstance(value, float) else 2**63) else "a finite number"
     return _text(value) and "text in one line, a number, true or false"
 
 

@@ -80,7 +80,10 @@ def statement(raw: Any) -> Region | tuple[float, ...] | str:
         return str(raw)
     if isinstance(raw, Mapping):
         check_keys("is", raw, {"one_of"}, needed={"one_of"})
-        return tuple(number("is: one_of", v) for v in listed(raw["one_of"]))
+        values = tuple(number("is: one_of", v) for v in listed(raw["one_of"]))
+        if not values:
+            raise UserError("is: one_of: name at least one number")
+        return values
     if isinstance(raw, list | tuple):
         if len(raw) != 2:
             raise UserError(f"is: {raw} needs two ends")

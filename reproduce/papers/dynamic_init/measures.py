@@ -76,8 +76,7 @@ def costs(histories: Histories, clients: int, overlap: float) -> pd.DataFrame:
 
 def _took(e: Experiment, histories: Histories) -> Iterator[dict[str, Any]]:
     """Seconds, memory and processor of every seed of an experiment; nothing if no result says them."""
-    for run in histories.runs_of(e):
-        if run.seconds is not None:
-            processor = str(run.training.get("machine", {}).get("processor", "unknown"))
-            memory = run.training["peak_memory"] / 1e9
-            yield {"seed": run.seed, "seconds": run.seconds, "memory": memory, "processor": processor}
+    for run in {run.seed: run for run in histories.runs_of(e) if run.seconds is not None}.values():
+        processor = str(run.training.get("machine", {}).get("processor", "unknown"))
+        memory = run.training["peak_memory"] / 1e9
+        yield {"seed": run.seed, "seconds": run.seconds, "memory": memory, "processor": processor}
