@@ -113,10 +113,9 @@ def sentences(root: Path = Path()) -> dict[str, list[str]]:
 def agreement_table(root: Path) -> str:
     """Markdown: how many of our numbers agree with the printed ones, table by table."""
     from reproduce.findings import agreement
+    from reproduce.verdicts.markdown import table
 
-    rows = [agreement.HEAD, *agreement.counts("paper", root / "tables")]
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join([lines[0], "| --- |" + " ---: |" * (len(agreement.HEAD) - 1), *lines[1:]])
+    return "\n".join(table(agreement.HEAD, agreement.counts("paper", root / "tables"), left=1))
 
 
 def claims_table(boards: Mapping[str, Sequence[Verdict]]) -> str:
