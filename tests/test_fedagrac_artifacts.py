@@ -129,16 +129,27 @@ def test_sweeps_contain_what_the_text_names(scale: str) -> None:
 @pytest.mark.parametrize("scale", SCALES)
 def test_sensitivity_asks_every_reading_at_every_rate(scale: str) -> None:
     asked = panels("sensitivity", scale)
-    for (_, readings, lambdas), p in zip(settings.SENSITIVITY[scale].asked.values(), asked, strict=True):
+    for question, p in zip(settings.SENSITIVITY[scale].asked.values(), asked, strict=True):
         found = {(e.labels["algorithm"], e.labels["lambda"]) for e in p.experiments}
-        assert found == {(a, lam) for a in readings for lam in lambdas} | {("fedavg", 0.0), ("fednova", 0.0)}
+        rated = {(a, lam) for a in question.readings for lam in question.lambdas}
+        assert found == rated | {("fedavg", 0.0), ("fednova", 0.0)}
     digests = [e.digest for p in asked for e in p.experiments]
     assert len(set(digests)) == len(digests)  # no two are the same run
 
 
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", ["table1", "fig3", "fig4", "fig5", "sensitivity"])
+def test_seeds_draw_splits_of_their_own_where_the_settings_say_so(scale: str, name: str) -> None:
+    """Logistic regression, Table 1 and one question of `sensitivity`; all else has the published split."""
+    for e in (e for p in panels(name, scale) for e in p.experiments):
+        partition = e.problem.partition
+        own = name == "table1" or "lr" in str(e.labels["model"]) or e.labels.get("local_steps") == "uniform_drawn"
+        assert (getattr(partition, "data_seed", None) is None) == own
+
+
 def test_the_part_of_the_data_keeps_the_steps_per_pass() -> None:
     """A tenth of the steps on a tenth of the data is as many passes as in the paper."""
-    (_, part), (whole,) = (panels("sensitivity", scale) for scale in ("reduced", "paper"))
+    (_, part, _), (whole, _) = (panels("sensitivity", scale) for scale in ("reduced", "paper"))
     few, many = (p.experiments[0].system.work for p in (part, whole))
     share = part.experiments[0].problem.partition.share
     assert (few.low / share, few.high / share) == pytest.approx((many.low, many.high))
@@ -329,4 +340,4 @@ def test_smoke_scale_from_training_to_files(tmp_path: Path, monkeypatch: pytest.
         cells = pd.read_csv(tmp_path / plan.cells_file("smoke", artifact.id))
         assert set(cells["seed"]) == {0, 1}
         assert len(cells) > 7
-    assert len(trained) == 20
+    assert len(trained) == 21

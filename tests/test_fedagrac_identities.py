@@ -82,7 +82,7 @@ def test_with_equal_steps_fednova_is_fedavg() -> None:
 @pytest.mark.parametrize("k", [1, 3, 7, 10, 25, 100, 500, 697])
 def test_equal_steps_are_never_above_their_mean(k: int) -> None:
     """Float weights would add up to a mean below k for some of these; whole numbers do not."""
-    env = Env(Tasks(where(), torch.float64).get(settings.TINY_LR, 0), System(), 0)
+    env = Env(Tasks(where(), torch.float64).get(replace(settings.TINY_LR, partition=settings.DP1), 0), System(), 0)
     ids = np.arange(4)
     assert not ahead(env, ids, np.full(4, k)).any()
     steps = np.full(4, k)
@@ -91,7 +91,7 @@ def test_equal_steps_are_never_above_their_mean(k: int) -> None:
 
 
 def test_who_is_fast_depends_on_the_volumes() -> None:
-    env = Env(Tasks(where(), torch.float64).get(settings.TINY_LR, 0), System(), 0)
+    env = Env(Tasks(where(), torch.float64).get(replace(settings.TINY_LR, partition=settings.DP1), 0), System(), 0)
     volume = env.samples
     steps = np.array([10, 20, 30, 21])
     mean = (volume * steps).sum() / volume.sum()

@@ -161,6 +161,7 @@ ARTIFACTS = (
         names={
             "uniform": "all data",
             "uniform_part": f"{100 * settings.SHARE:.0f} % of the data: passes per round as in the paper",
+            "uniform_drawn": "all data, a split per seed",
         },
         stamp="Published code: the first gradient is the mean until the client's pass over its data ends within the "
         "round, and fast clients keep their mean gradient. Not a figure of the paper.",

@@ -127,7 +127,7 @@ def table1(scale: str) -> tuple[Panel, ...]:
               "algorithm": "fedavg"},
              replace(race.problem, partition=partition), work, FedAvg(rate), clock)
             for model, rate in race.rates.items()
-            for non_iid, partition in enumerate((ShuffledBlocks(), settings.NON_IID))
+            for non_iid, partition in enumerate((ShuffledBlocks(data_seed=None), settings.DRAWN))
             for step_async, work in enumerate((Steps(race.steps), Uniform(race.steps, race.most)))
         )  # fmt: skip
         found.append(panel(f"table1-{next(iter(race.rates))}", scale, runs, race.substitute, race.seeds))
@@ -162,19 +162,23 @@ READINGS: Mapping[str, Mapping[str, Any]] = {
 
 
 def sensitivity(scale: str) -> tuple[Panel, ...]:
-    """One panel per share of the data; FedAvg and FedNova, which have no λ, at λ = 0."""
+    """One panel per question; FedAvg and FedNova, which have no λ, at λ = 0."""
     s, common = settings.SENSITIVITY[scale], COMMON[scale]
     found = []
-    for question, (share, readings, lambdas) in s.asked.items():
+    for name, asked in s.asked.items():
         algorithms = {("fedavg", 0.0): FedAvg(common.rate), ("fednova", 0.0): FedNova(common.rate)}
-        algorithms |= {(a, lam): fedagrac(common.rate, lam, **READINGS[a]) for lam in lambdas for a in readings}
-        partition = Head(common.cnn.partition, share) if share < 1 else common.cnn.partition
+        algorithms |= {
+            (a, lam): fedagrac(common.rate, lam, **READINGS[a]) for lam in asked.lambdas for a in asked.readings
+        }
+        partition = common.cnn.partition
+        partition = Head(partition, asked.share) if asked.share < 1 else partition
+        partition = replace(partition, data_seed=None) if asked.drawn else partition
         runs = (
-            ({"model": "cnn2", "local_steps": question, "lambda": lam, "algorithm": name},
-             replace(common.cnn, partition=partition), common.uneven, algorithm, Rounds(s.rounds))
-            for (name, lam), algorithm in algorithms.items()
+            ({"model": "cnn2", "local_steps": name, "lambda": lam, "algorithm": algorithm},
+             replace(common.cnn, partition=partition), common.uneven, rule, Rounds(s.rounds))
+            for (algorithm, lam), rule in algorithms.items()
         )  # fmt: skip
-        found.append(panel(f"sensitivity-{question}", scale, runs, s.substitute))
+        found.append(panel(f"sensitivity-{name}", scale, runs, s.substitute, asked.seeds))
     return tuple(found)
 
 
