@@ -209,14 +209,14 @@ def _place(artifact: str, results: str) -> str:
     return f"[{scale}]({results}/{scale}/cells/{name}.csv)" if results else scale
 
 
-def choices_table(found: Register, results: str) -> str:
-    """Markdown: the open choices of a paper; `results` is the folder of the results as seen from the page."""
+def _table(found: Register) -> str:
+    """Markdown: the open choices of a paper."""
     code = any(c.code for c in found.choices)
     head = ["what is open", "what the paper says", "here, and why", *(["authors' code"] if code else [])]
     head.append("other options: what they change")
     lines = [f"{found.code}", "", _row(head), "|" + " --- |" * len(head)]
     for c in found.choices:
-        others = "<br>".join(f"*{name}*: {text}" for name, text in c.effects(results))
+        others = "<br>".join(f"*{name}*: {text}" for name, text in c.effects("../results"))
         here = f"**{c.run}**: {c.why}"
         lines.append(_row([c.open, c.paper, here, *([c.code or "-"] if code else []), others]))
     return "\n".join(lines)
@@ -248,7 +248,7 @@ def page(found: Sequence[Register]) -> str:
     for question in QUESTIONS:
         text += _row([question, *(r.answers[question] for r in found)]) + "\n"
     for r in found:
-        text += f"\n## {NAMES[r.paper]}\n\n{choices_table(r, '../results')}\n"
+        text += f"\n## {NAMES[r.paper]}\n\n{_table(r)}\n"
     return text
 
 

@@ -59,13 +59,11 @@ def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
     registers = []
     for paper in PAPERS:
         page = root / f"docs/papers/{paper}.md"
-        blocks = {f"settings {s}": settings_table(paper, s) for s in ("paper", "reduced")}
+        found[page] = _between(page, {f"settings {s}": settings_table(paper, s) for s in ("paper", "reduced")})
         try:
             registers.append(choices.register(paper))
-            blocks["choices"] = choices.choices_table(registers[-1], "../../results")
         except UserError as error:
             failed.append(str(error))
-        found[page] = _between(page, blocks)
     if len(registers) == len(PAPERS):
         found[root / "docs/choices.md"] = choices.page(registers)
     return found, failed

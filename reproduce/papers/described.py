@@ -18,18 +18,20 @@ SHOWN = 10
 
 
 def settings_table(paper: str, scale: str) -> str:
-    """Markdown: one row per data set, model and length of run; artifacts of the same panels share rows."""
+    """Markdown: one row per data set, model and length of run; artifacts with the same settings share rows."""
     groups: dict[tuple[str, ...], tuple[list[str], tuple[Panel, ...]]] = {}
     for artifact in (a for a in artifacts() if a.paper == paper):
         panels = artifact.panels(scale)
         groups.setdefault(tuple(p.name for p in panels), ([], panels))[0].append(artifact.name)
     untrained, _ = groups.pop((), ([], ()))
-    lines = []
+    shared: dict[tuple[str, ...], list[str]] = {}
     for names, panels in groups.values():
         rows: dict[tuple[str, ...], list[dict[str, str]]] = {}
         for row in (_row(e, p.seeds) for p in panels for e in p.experiments):
             rows.setdefault(tuple(row[c] for c in GROUPED), []).append(row)
-        lines += [[", ".join(names), *(_listed(f[c] for f in found) for c in COLUMNS[1:])] for found in rows.values()]
+        for found in rows.values():
+            shared.setdefault(tuple(_listed(f[c] for f in found) for c in COLUMNS[1:]), []).extend(names)
+    lines = [[", ".join(names), *line] for line, names in shared.items()]
     text = (
         f"{markdown(COLUMNS, lines)}\n\nNames of splits, work and links are the records of `reproduce/partitions` and "
         "`reproduce/systems`, with the\nfields that differ from their defaults."
