@@ -34,7 +34,6 @@ FINDING = "<!--finding-->"
 def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
     """Page -> what it should hold; and why others cannot be written, whose templates ask for what is not there."""
     from reproduce.verdicts import markdown, scoreboard
-    from reproduce.verdicts.claims import claims_files
 
     results = root / "results"
     boards = {scale: scoreboard.scoreboard(scale, results) for scale in ("paper", "reduced")}
@@ -55,7 +54,6 @@ def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
             found[root / "README.md"] = _between(root / "README.md", blocks)
         else:
             found[root / "docs/findings" / template.name] = text
-    found[root / "docs/claims.md"] = _between(root / "docs/claims.md", {"cells": markdown.demands(claims_files())})
     registers = []
     for paper in PAPERS:
         page = root / f"docs/papers/{paper}.md"

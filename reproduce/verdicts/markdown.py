@@ -1,4 +1,4 @@
-"""Markdown: the scoreboard for docs/verdicts, and what cells hold for docs/claims.md."""
+"""Markdown: the scoreboard for docs/verdicts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from reproduce.papers import artifacts
 from reproduce.report.formats import md
 from reproduce.verdicts import words
-from reproduce.verdicts.claims import ClaimsFile
 from reproduce.verdicts.scoreboard import Tally, Verdict, by_ground, headline
 from reproduce.verdicts.verdict import JUDGED, VERDICTS
 
@@ -61,24 +60,6 @@ def row(v: Verdict) -> tuple[str, ...]:
     wanted = words.required(v.measured) if v.measured else ""
     verdict = "<br>".join(filter(None, [f"{SIGNS[v.verdict]} {v.verdict}", v.rests_on, words.basis(v)]))
     return (verdict, claim, ours, md(wanted), printed, md(remarks))
-
-
-def demands(files: Iterable[ClaimsFile]) -> str:
-    """Per paper: what the cells of each artifact hold, and what each metric is."""
-    lines = []
-    for file in files:
-        rows = []
-        for name, cells in file.artifacts.items():
-            columns = [f"`{column}`: {', '.join(values)}" for column, values in cells.columns.items()]
-            columns += [f"labels: {', '.join(f'`{label}`' for label in cells.labels)}"] if cells.labels else []
-            metrics = ", ".join(f"`{m}`" + "*" * (m in cells.points) for m in cells.metrics)
-            rows.append((name, "; ".join(columns) or "none", ", ".join(cells.algorithms), metrics, cells.reduced))
-        head = ("artifact", "setting columns (values at paper scale)", "algorithms", "metrics", "smaller scales")
-        lines += [f"### {file.paper}", "", *table(head, rows, left=len(head)), ""]
-        head_of_metrics = ("metric", "unit", "better", "definition")
-        metrics_of = [(f"`{m.name}`", m.unit, m.better, m.text.replace("|", "&#124;")) for m in file.metrics.values()]
-        lines += [*table(head_of_metrics, metrics_of, left=4), ""]
-    return "\n".join(lines)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> list[str]:
