@@ -13,9 +13,6 @@ INTERRUPTED = "interrupted; what was finished is kept, and so is the latest chec
 try:  # Ctrl-C may come while the program is read
     import argparse
 
-    from reproduce.errors import Stopped, UserError, check_platform, unknown
-
-    check_platform()  # before what Windows does not have is imported
     from reproduce.cli import (
         agreement,
         choices,
@@ -34,6 +31,7 @@ try:  # Ctrl-C may come while the program is read
         train,
         verify,
     )
+    from reproduce.errors import Stopped, UserError, unknown
 except KeyboardInterrupt:
     print(INTERRUPTED, file=sys.stderr)
     sys.exit(130)
