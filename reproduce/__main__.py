@@ -17,6 +17,7 @@ try:  # Ctrl-C may come while the program is read
         agreement,
         choices,
         data,
+        expected,
         findings,
         list_,
         multiverse,
@@ -37,7 +38,7 @@ except KeyboardInterrupt:
     sys.exit(130)
 
 COMMANDS = (
-    *(list_, plan, play, schedule, partition, networks, data, train, replay, render),
+    *(list_, plan, play, schedule, partition, networks, data, train, replay, render, expected),
     *(verify, agreement, choices, multiverse, report, findings),
 )
 
