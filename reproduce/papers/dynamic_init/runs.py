@@ -82,7 +82,7 @@ def panels(names: tuple[str, ...], scale: str) -> tuple[Panel, ...]:
         data = here.data.get(row["dataset"])
         if data is None:
             continue
-        name, seeds, e = _declared(scale, tuple({**row, **here.always}.items()))
+        name, seeds, e = _declared(scale, tuple(row.items()))
         departures = [data.substitute, *(departed(row, data, here) if data.substitute else ())]
         algorithm, scheme = ALGORITHMS.index(row["algorithm"]), SCHEMES.index(row["init_scheme"])
         found.setdefault(name, {})[algorithm, scheme, float(row.get("similarity_scale", 0))] = e
@@ -96,7 +96,8 @@ def panels(names: tuple[str, ...], scale: str) -> tuple[Panel, ...]:
 def _declared(scale: str, settings: tuple[tuple[str, str], ...]) -> tuple[str, tuple[int, ...], Experiment]:
     """Panel, seeds and experiment of a row, which several tables and figures may have."""
     row, here = dict(settings), SCALES[scale]
-    return (main if "label_overlap" in row else older)(row, here.data[row["dataset"]], here)
+    declare = main if "label_overlap" in row else older
+    return declare({**row, **here.always}, here.data[row["dataset"]], here)
 
 
 def departed(row: Row, data: SessionData, here: SessionScale) -> list[str]:
