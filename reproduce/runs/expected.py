@@ -20,8 +20,8 @@ from reproduce.store import reading
 TOLERANCE, FEW, FAR = 0.01, 0.1, 0.1
 """A number agrees within TOLERANCE, relative to what is expected or to a tenth of the largest of its metric in the job.
 Of a job a share of FEW may deviate by up to FAR: another processor rounds otherwise, and where two clients or classes
-are nearly even that decides who is chosen. Without compiled code and vector instructions 8 of 1,640 numbers moved at all,
-three of them by more than 1 %, none by 4 %."""
+are nearly even that decides who is chosen. Without compiled code and vector instructions 8 of 1,640 numbers moved at
+all, three of them by more than 1 %, none by 4 %; with AVX2 in place of AVX-512 four and two."""
 
 Numbers = dict[str, dict[str, list[float | None]]]
 """Job -> metric -> a number for each experiment, in the order of their declaration; None where nothing is finite."""
