@@ -19,7 +19,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from reproduce.errors import UserError
     from reproduce.runs import expected, plan
+    from reproduce.settings import check_place
 
+    check_place()
     there = expected.found(plan.check_scale(args.scale))
     count = sum(len(values) for metrics in there.values() for values in metrics.values())
     if args.update:
