@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 from reproduce.cli import plays
 from reproduce.cli.configuration import check_writable, one_line
@@ -20,6 +20,7 @@ from reproduce.runs import due, plan
 from reproduce.runs.plan import Job
 
 PYTHON = sys.executable
+T = TypeVar("T")
 
 # A table has no picture, whatever it is called; one that does not exist is named as one.
 _TABLES = "|".join(f"{a.paper}_{a.name}" for a in artifacts() if a.kind == "table")
@@ -65,9 +66,8 @@ class Asked:
         """Rules without wildcards: the reports, and all artifacts of a paper where they are made together."""
         found = {}
         for scale in SCALES:
-            page, log = f"report/{scale}/index.html", f"logs/{scale}/report.log"
-            files, report = plan.artifact_files(scale), _command("report", scale)
-            found[f"report_{scale}"] = Made(lambda w, f=files: f, [page], log, lambda w, r=report: r)
+            drawn, report = _always(plan.artifact_files(scale)), _always(_command("report", scale))
+            found[f"report_{scale}"] = Made(drawn, [f"report/{scale}/index.html"], f"logs/{scale}/report.log", report)
         for scale, paper in product(TOGETHER, PAPERS):
             files = [f for a in plan.select(paper) for f in plan.outputs(scale, a.id)]
             whole, commands = partial(self._whole, scale, paper), partial(self._commands, scale, paper)
@@ -91,7 +91,8 @@ class Asked:
     def _commands(self, scale: str, paper: str, wildcards: Any) -> str:
         """Train what is due of a paper and draw what is not of today; what fails ends neither."""
         allowed = due.budget(self.workflow.dag_settings.targets)
-        names = [a.id for a in plan.select(paper) if not due.fresh(scale, a.id, allowed)]
+        every = [a.id for a in plan.select(paper)]
+        names = [name for name in every if not due.fresh(scale, name, allowed)] or every  # none where it is forced
         jobs = dict.fromkeys(job.name for name in names for job in due.training(scale, name, allowed)[0])
         train = f"{_command('train', scale, paper, *jobs)} || failed=1; " if jobs else ""
         return f'failed=; {train}{_command("render", scale, *names)} || failed=1; test -z "$failed"'
@@ -145,6 +146,10 @@ class Asked:
             else [wildcards.benchmark]
         )
         return f"{plays.words(self.config)} --on {shlex.join(on)}"
+
+
+def _always(answer: T) -> Callable[[Any], T]:
+    return lambda wildcards: answer
 
 
 def _command(*words: str) -> str:

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 NAME = "train"
@@ -66,7 +67,7 @@ def in_turn(names: Sequence[str], train: Callable[[int], None]) -> None:
             train(i)
             sys.stdout.flush()
             os._exit(0)  # taking apart what it shares with this process would copy it
-        before = {n: signal.signal(n, lambda number, _, to=child: os.kill(to, number)) for n in SIGNALS}
+        before = {number: signal.signal(number, partial(_pass_on, child)) for number in SIGNALS}
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -75,6 +76,10 @@ def in_turn(names: Sequence[str], train: Callable[[int], None]) -> None:
         failed += [name] if status else []
     if failed:
         raise UserError(f"{len(failed)} of {len(names)} jobs were not trained, see above: {', '.join(failed)}")
+
+
+def _pass_on(child: int, number: int, frame: object) -> None:
+    os.kill(child, number)
 
 
 def _elsewhere(path: Path, place: Path) -> bool:

@@ -144,7 +144,7 @@ def records(value: Any) -> Iterator[Any]:
 
 def check_values(value: Any) -> None:
     """ValueError for a number that JSON cannot hold, and for a word that a record does not know."""
-    made = type(value)
+    made: type = type(value)
     for name, words in _words(made):
         inner = getattr(value, name)
         if isinstance(inner, str):
