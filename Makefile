@@ -10,16 +10,26 @@ TORCH := $(shell grep -E '^torch(vision)?==' constraints.txt)
 TORCH_INDEX ?=
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: smoke docs test lint types unit format clean
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+ARCHIVE ?= reproduce-$(VERSION).tar.gz
 
+.PHONY: smoke docs archive test lint types unit format clean
+
+# The last line compares the results with results/smoke.json: what computes something else ends here.
 smoke: $(VENV)/workflow.stamp
 	$(BIN)/snakemake smoke --cores $(CORES) --quiet rules
+	$(BIN)/python -m reproduce expected smoke
 	@echo "Written: figures/smoke/ tables/smoke/ report/smoke/index.html"
 
 # A folder for a web server, site/: the documents, the pages of all scales, a gallery. Warnings are errors.
 docs: $(VENV)/docs.stamp
 	$(BIN)/python -m sphinx -q -W --keep-going -E -d $(VENV)/doctrees docs site
 	@echo "Written: site/index.html"
+
+# Code, results, tables and figures as they were committed, without history: for a deposit, or an evaluation.
+archive:
+	git archive --prefix=reproduce-$(VERSION)/ --output=$(ARCHIVE) HEAD
+	@echo "Written: $(ARCHIVE)"
 
 test: lint types smoke unit
 

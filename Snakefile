@@ -1,8 +1,3 @@
-import sys
-
-from reproduce.errors import check_platform
-
-check_platform()
 from reproduce.cli import configuration, questions
 from reproduce.runs import costs, plan
 
@@ -11,7 +6,7 @@ configfile: configuration.file(workflow)
 
 
 shell.prefix(configuration.apply(workflow, config))
-PYTHON = sys.executable
+PYTHON = questions.PYTHON
 asked = questions.Asked(workflow, config)
 
 
@@ -38,6 +33,25 @@ for each, files in asked.aliases().items():
         input:
             files,
         localrule: True
+
+
+for each, made in asked.made().items():
+
+    rule:
+        name:
+            each
+        input:
+            made.inputs,
+        output:
+            update(made.files),
+        log:
+            made.log,
+        priority: len(made.files)
+        localrule: True
+        params:
+            commands=made.commands,
+        shell:
+            "({params.commands}) 2>&1 | tee {log}"
 
 
 rule train:
@@ -96,20 +110,7 @@ rule play:
         " -o play/{wildcards.scale}/{wildcards.benchmark} > {log} 2>&1"
 
 
-rule report:
-    input:
-        lambda w: plan.artifact_files(w.scale),
-    output:
-        "report/{scale}/index.html",
-    log:
-        "logs/{scale}/report.log",
-    localrule: True
-    shell:
-        "{PYTHON:q} -m reproduce report {wildcards.scale} 2>&1 | tee {log}"
-
-
 rule misnamed:
-    """A figure or table that is none: said in one line, where Snakemake would say that no rule makes it."""
     input:
         lambda w: configuration.check(w.misnamed),
     output:

@@ -13,13 +13,11 @@ INTERRUPTED = "interrupted; what was finished is kept, and so is the latest chec
 try:  # Ctrl-C may come while the program is read
     import argparse
 
-    from reproduce.errors import Stopped, UserError, check_platform, unknown
-
-    check_platform()  # before what Windows does not have is imported
     from reproduce.cli import (
         agreement,
         choices,
         data,
+        expected,
         findings,
         list_,
         multiverse,
@@ -34,12 +32,13 @@ try:  # Ctrl-C may come while the program is read
         train,
         verify,
     )
+    from reproduce.errors import Stopped, UserError, unknown
 except KeyboardInterrupt:
     print(INTERRUPTED, file=sys.stderr)
     sys.exit(130)
 
 COMMANDS = (
-    *(list_, plan, play, schedule, partition, networks, data, train, replay, render),
+    *(list_, plan, play, schedule, partition, networks, data, train, replay, render, expected),
     *(verify, agreement, choices, multiverse, report, findings),
 )
 

@@ -250,6 +250,7 @@ def names() -> Iterator[Bad]:
         (("schedule", "defedavg/fig2", "--scale", "{}"), "scale", "reducd"),
         (("train", "{}", "fedagrac", JOB), "scale", "smke"),
         (("replay", "{}"), "scale", "papr"),
+        (("expected", "{}"), "scale", "smok"),
         (("render", "{}", TABLE), "scale", "smoek"),
         (("verify", "{}"), "scale", "paperr"),
         (("report", "{}"), "scale", "Smoke"),

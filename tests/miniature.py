@@ -125,7 +125,7 @@ ARTIFACTS = {
     ("fedacs", "fig11"): "(panel('shared'), panel('long', hours=20.0))",
     ("fedacs", "table1"): "(panel('shared'),)",
     ("dynamic_init", "table3"): "()",
-    ("fiarse", "fig1"): "(panel('diverge'),)",
+    ("fiarse", "fig1"): "(panel('diverge'), panel('fine'))",
 }
 
 

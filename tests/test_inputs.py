@@ -147,6 +147,7 @@ def test_an_interrupt_is_a_line(
         "agreement": "",
         "choices": "",
         "multiverse": "",
+        "expected": "",
         "schedule": "fedavg",
         "partition": "sessions",
         "render": "smoke x/y",

@@ -13,6 +13,7 @@ from reproduce.__main__ import COMMANDS, main
 
 ROOT = Path(__file__).parent.parent
 NEEDS = {
+    "expected": "expected smoke",
     "plan": "plan fedagrac --scale smoke --no-calibrate",
     "verify": "verify smoke",
     "render": "render smoke fedagrac/table1",

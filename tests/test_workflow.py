@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -247,11 +248,11 @@ def test_a_folder_with_a_space_in_its_path(tmp_path: Path) -> None:
     python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
     python.chmod(0o755)
     snakefile = project / "Snakefile"
-    snakefile.write_text(snakefile.read_text().replace("PYTHON = sys.executable", f"PYTHON = {str(python)!r}"))
+    snakefile.write_text(snakefile.read_text().replace("PYTHON = questions.PYTHON", f"PYTHON = {str(python)!r}"))
     run = snakemake(project, FIG2, "tables/smoke/fedacs_table1.md", "-c2")
     assert run.returncode == 0, text(run)
     calls = [line for line in snakefile.read_text().splitlines() if "-m reproduce" in line]
-    assert len(calls) == 4
+    assert len(calls) == 3
     assert all("{PYTHON:q} -m reproduce" in line for line in calls)
 
 
@@ -373,10 +374,94 @@ def test_a_single_figure_leaves_long_jobs_out_and_a_budget_trains_them(project: 
 
 
 def test_a_whole_scale_has_no_budget(project: Path) -> None:
-    run = snakemake(project, "smoke", "-n")
-    assert "output: results/smoke/fedacs/long.parquet" in text(run)
-    run = snakemake(project, "smoke", "-n", "--config", "budget=1")
-    assert "output: results/smoke/fedacs/long.parquet" not in text(run)
+    for scale in ("smoke", "reduced"):
+        assert "fedacs/long.parquet" in trains(project, scale)
+        assert "fedacs/long.parquet" not in trains(project, scale, "--config", "budget=1")
+
+
+def trains(project: Path, *arguments: str) -> str:
+    """What a dry run says it would train; those that are trained together in the form of the others."""
+    said = text(snakemake(project, *arguments, "-n", "-p"))
+    together = re.findall(r"-m reproduce train (?:smoke|reduced) ([a-z_]+) (.*?) \|\|", said)
+    return said + "".join(f"{paper}/{job}.parquet\n" for paper, jobs in together for job in jobs.split())
+
+
+# --- a scale whose jobs are made together -----------------------------------------------------------------------------
+
+
+def test_a_whole_scale_is_trained_and_drawn_together(project: Path) -> None:
+    """By one process each for a paper; a job that fails, and an artifact that does, end neither the others nor well."""
+    run = snakemake(project, "smoke", "-c2", "--config", "budget=1")
+    assert run.returncode != 0
+    assert "ZeroDivisionError: the training fell over" in text(run)
+    assert "1 of 2 jobs were not trained, see above: diverge" in text(run)
+    assert "rule train" not in text(run)
+    assert "rule figure" not in text(run)
+    drawn = {"fedacs_fig2", "fedacs_fig10", "fedacs_fig11", "fedacs_table1", "fiarse_fig1", "dynamic_init_table3"}
+    assert {file.stem for file in (project / "results/smoke/cells").iterdir()} == drawn
+    assert (project / "results/smoke/fiarse/fine.parquet").is_file(), "trained beside one that fails"
+    assert miniature.trained(project / "results/smoke/fedacs/own.parquet") == ([0, 1, 2], 2, 1)
+    again = text(snakemake(project, "smoke", "-n", "--config", "budget=1"))
+    assert "rule smoke_fiarse" in again
+    assert "rule smoke_fedacs" not in again
+
+
+def test_together_is_made_what_is_due_alone(project: Path) -> None:
+    assert snakemake(project, "smoke", "-c2", "-k", "--config", "budget=1").returncode != 0
+    other = project / "results/smoke/fedacs/own.parquet"
+    before = [(project / f"results/smoke/fedacs/{n}.parquet").read_bytes() for n in ("own", "shared")]
+    written.edit(other, lambda run: run if run.seed != 1 else None)
+    run = text(snakemake(project, "smoke", "-n", "-p", "--config", "budget=1"))
+    assert "-m reproduce train smoke fedacs own ||" in run
+    assert "-m reproduce render smoke fedacs/fig2 ||" in run
+    assert snakemake(project, "smoke", "-c2", "-k", "--config", "budget=1").returncode != 0
+    assert miniature.trained(other)[0] == [0, 1, 2]
+    assert (project / "results/smoke/fedacs/shared.parquet").read_bytes() == before[1]
+
+
+def test_a_single_artifact_of_such_a_scale_is_made_alone(project: Path) -> None:
+    run = text(snakemake(project, FIG2, "-n"))
+    assert "rule figure" in run
+    assert "rule smoke_fedacs" not in run
+
+
+def test_several_jobs_in_processes_of_their_own(project: Path) -> None:
+    run = miniature.reproduce(project, "train", "smoke", "fiarse", "fine", "diverge", "fine", REPRODUCE_THREADS="1")
+    assert run.returncode == 2
+    assert run.stderr.splitlines()[-1] == "error: 1 of 2 jobs were not trained, see above: diverge"
+    refused = miniature.reproduce(project, "train", "smoke", "fiarse", "fine", "diverge", "-o", "one.parquet")
+    assert (refused.returncode, "name one job" in refused.stderr) == (2, True)
+    assert miniature.reproduce(project, "train", "smoke", "fiarse", "fine", "nothing").returncode == 2
+
+
+def test_a_signal_ends_what_is_trained_and_what_waits(project: Path) -> None:
+    """It comes to the job once, whether it was sent to the process that was called or to its group."""
+    training = project / "reproduce/runs/job.py"
+    waiting = """    from reproduce.engine.stopping import Stopping
+    with Stopping() as stopping:
+        open("started", "w").close()
+        while not stopping.wish:
+            pass
+        stopping.end()
+    write(output"""
+    training.write_text(training.read_text().replace("    write(output", waiting))
+    process = subprocess.Popen(
+        [*miniature.command("reproduce"), "train", "smoke", "fedacs", "own", "shared"],
+        cwd=project,
+        env=miniature.environment(project, REPRODUCE_THREADS="1"),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    for _ in range(600):
+        if (project / "started").exists():
+            break
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGTERM)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 128 + signal.SIGTERM, errors
+    assert "stopped by SIGTERM; the checkpoint is written" in errors
+    assert "1 more jobs wait: the same command goes on with them" in errors
 
 
 def test_the_gaps_of_a_figure_that_is_there_are_left_unless_a_budget_is_given(project: Path) -> None:
@@ -412,10 +497,10 @@ def test_missing_seeds_are_added_and_what_is_there_stays_if_that_fails(project: 
         (1, "before"),
         (2, "today"),
     }
-    log = (copy / "logs/smoke/fedacs/shared.log").read_text()
+    log = (copy / "logs/smoke/fedacs.log").read_text()
     assert "4 of 6 runs missing; trains 2 settings with seeds 0, 2, keeps the rest" in log
     assert miniature.trained(failing)[0] == [1]
-    assert "output: results/smoke/fiarse/diverge.parquet" in text(snakemake(copy, "smoke", "-n"))
+    assert "fiarse/diverge.parquet" in trains(copy, "smoke")
 
 
 def test_fewer_seeds_draw_again_and_train_nothing(project: Path) -> None:

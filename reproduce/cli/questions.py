@@ -5,15 +5,22 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any, TypeVar
 
 from reproduce.cli import plays
 from reproduce.cli.configuration import check_writable, one_line
 from reproduce.cli.watch import Watch
 from reproduce.declare.experiment import SCALES
-from reproduce.papers import artifacts
+from reproduce.papers import PAPERS, artifacts
 from reproduce.runs import due, plan
 from reproduce.runs.plan import Job
+
+PYTHON = sys.executable
+T = TypeVar("T")
 
 # A table has no picture, whatever it is called; one that does not exist is named as one.
 _TABLES = "|".join(f"{a.paper}_{a.name}" for a in artifacts() if a.kind == "table")
@@ -27,6 +34,21 @@ MISNAMED = rf"(?!(?:{_MADE})$)(?:figures|tables)/.+|/.+"
 """What is called like a figure or a table and is none."""
 
 
+TOGETHER = ("smoke",)
+"""Scales whose jobs are shorter than the start of a process: where such a scale is asked for, one process trains all
+jobs of a paper, and one draws all its artifacts."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a rule without wildcards makes: files, of what a function says, by commands for a shell."""
+
+    inputs: Callable[[Any], list[str]]
+    files: list[str]
+    log: str
+    commands: Callable[[Any], str]
+
+
 class Asked:
     """The input functions of the rules of one workflow, with its configuration."""
 
@@ -36,11 +58,44 @@ class Asked:
 
     def aliases(self) -> dict[str, Any]:
         """Targets that have no files of their own -> what they stand for."""
-        report = {scale: f"report/{scale}/index.html" for scale in SCALES}
-        whole = {scale: [*plan.artifact_files(scale), report[scale]] for scale in SCALES}
-        alone = {f"report_{scale}": page for scale, page in report.items()}
+        whole = {scale: [*plan.artifact_files(scale), f"report/{scale}/index.html"] for scale in SCALES}
         across = f"play/{self.config['play']['scale']}/across.md"
-        return {"all": whole[self.config["scale"]], **whole, **alone, "plays": self.play_tables, "across": across}
+        return {"all": whole[self.config["scale"]], **whole, "plays": self.play_tables, "across": across}
+
+    def made(self) -> dict[str, Made]:
+        """Rules without wildcards: the reports, and all artifacts of a paper where they are made together."""
+        found = {}
+        for scale in SCALES:
+            drawn, report = _always(plan.artifact_files(scale)), _always(_command("report", scale))
+            found[f"report_{scale}"] = Made(drawn, [f"report/{scale}/index.html"], f"logs/{scale}/report.log", report)
+        for scale, paper in product(TOGETHER, PAPERS):
+            files = [f for a in plan.select(paper) for f in plan.outputs(scale, a.id)]
+            whole, commands = partial(self._whole, scale, paper), partial(self._commands, scale, paper)
+            if files:
+                found[f"{scale}_{paper}"] = Made(whole, files, f"logs/{scale}/{paper}.log", commands)
+        return found
+
+    @one_line()
+    def _whole(self, scale: str, paper: str, wildcards: Any) -> list[str]:
+        """What all artifacts of a paper wait for. Where single files are asked for: nothing that there is, and
+        Snakemake takes the rules of one job and of one artifact."""
+        targets = self.workflow.dag_settings.targets
+        if any("/" in target for target in targets):
+            return ["(a whole scale)"]
+        allowed = due.budget(targets)
+        for artifact in plan.select(paper):
+            due.announce(scale, artifact.id, allowed)
+            self.to_train.update(due.training(scale, artifact.id, allowed)[0])
+        return [file for a in plan.select(paper) for file in due.render_marker(scale, a.id, allowed)]
+
+    def _commands(self, scale: str, paper: str, wildcards: Any) -> str:
+        """Train what is due of a paper and draw what is not of today; what fails ends neither."""
+        allowed = due.budget(self.workflow.dag_settings.targets)
+        every = [a.id for a in plan.select(paper)]
+        names = [name for name in every if not due.fresh(scale, name, allowed)] or every  # none where it is forced
+        jobs = dict.fromkeys(job.name for name in names for job in due.training(scale, name, allowed)[0])
+        train = f"{_command('train', scale, paper, *jobs)} || failed=1; " if jobs else ""
+        return f'failed=; {train}{_command("render", scale, *names)} || failed=1; test -z "$failed"'
 
     def begin(self) -> None:
         """Before the first job: could all be written in the end, what is trained, and for how long?"""
@@ -91,3 +146,11 @@ class Asked:
             else [wildcards.benchmark]
         )
         return f"{plays.words(self.config)} --on {shlex.join(on)}"
+
+
+def _always(answer: T) -> Callable[[Any], T]:
+    return lambda wildcards: answer
+
+
+def _command(*words: str) -> str:
+    return shlex.join([PYTHON, "-m", "reproduce", *words])

@@ -1,8 +1,9 @@
-"""Make a table or a figure, and its per-seed cells, from the results files that are there."""
+"""Make tables and figures, and their per-seed cells, from the results files that are there."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -11,26 +12,43 @@ NAME = "render"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scale", metavar="SCALE", help="smoke, reduced or paper")
-    parser.add_argument("artifact", metavar="PAPER/NAME", help="such as fedacs/fig6")
+    parser.add_argument("artifact", nargs="+", metavar="PAPER/NAME", help="such as fedacs/fig6; several: in turn")
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce import files
-    from reproduce.runs import due, plan
+    from reproduce.errors import UserError
+    from reproduce.runs import plan
     from reproduce.settings import check_place
 
-    artifact = plan.artifact(args.artifact)
+    names = [plan.artifact(name).id for name in args.artifact]
     check_place()
-    sources = due.sources(args.scale, artifact.id)
+    failed = []
+    for name in names:
+        try:
+            _render(args.scale, name)
+        except Exception as error:
+            if len(names) == 1 or args.debug:
+                raise
+            print(f"error: {name}: {type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
+            failed.append(name)
+    if failed:
+        raise UserError(f"{len(failed)} of {len(names)} are not made, see above: {', '.join(failed)}")
+
+
+def _render(scale: str, name: str) -> None:
+    from reproduce import files
+    from reproduce.runs import due, plan
+
+    sources = due.sources(scale, name)
     jobs = Counter(panel for panel, _, _ in sources)
     for (panel, reason), lacking in Counter((panel, reason) for panel, _, reason in sources if reason).items():
         part = f"{lacking} of the {jobs[panel]} jobs of " if lacking < jobs[panel] else ""
-        print(f"{artifact.id} at scale {args.scale}: {part}panel {panel} not run: {reason}")
-    for name in plan.outputs(args.scale, artifact.id):
-        files.check_writable(Path(name))
+        print(f"{name} at scale {scale}: {part}panel {panel} not run: {reason}")
+    for file in plan.outputs(scale, name):
+        files.check_writable(Path(file))
     from reproduce.report.render import render
 
-    seeds = plan.seeds_read(args.scale, artifact.id)
-    made = due.made_from(args.scale, artifact.id)  # before they are read: what ends meanwhile is not in the cells
-    render(artifact, args.scale, Path(), sources, due.stamp(args.scale, artifact.id), seeds)
-    due.write_record(args.scale, artifact.id, made)
+    seeds = plan.seeds_read(scale, name)
+    made = due.made_from(scale, name)  # before they are read: what ends meanwhile is not in the cells
+    render(plan.artifact(name), scale, Path(), sources, due.stamp(scale, name), seeds)
+    due.write_record(scale, name, made)

@@ -1,9 +1,14 @@
-"""Train one job and write its results file, as the workflow does; this needs neither Snakemake nor matplotlib."""
+"""Train jobs and write their results files, as the workflow does; this needs neither Snakemake nor matplotlib."""
 
 from __future__ import annotations
 
 import argparse
+import gc
 import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 NAME = "train"
@@ -12,7 +17,7 @@ NAME = "train"
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scale", metavar="SCALE", help="smoke, reduced or paper")
     parser.add_argument("paper", metavar="PAPER", help="such as fedacs")
-    parser.add_argument("job", metavar="JOB", help="a job's name, as `plan` prints it")
+    parser.add_argument("job", nargs="+", metavar="JOB", help="a job's name, as `plan` prints it; several: in turn")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: where the workflow expects it")
 
 
@@ -21,7 +26,14 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.errors import UserError
     from reproduce.runs import plan, results, training
 
-    job, output = plan.job(args.scale, args.paper, args.job), args.output
+    jobs, output = [plan.job(args.scale, args.paper, name) for name in dict.fromkeys(args.job)], args.output
+    if len(jobs) > 1:
+        if output:
+            raise UserError(f"-o {output} is one file: name one job")
+        training.prepare(jobs)
+        in_turn([job.name for job in jobs], lambda i: training.train(jobs[i]))
+        return
+    (job,) = jobs
     if output and output.name and not output.is_dir() and output.suffix != ".parquet":
         raise UserError(f"-o {output}: results are Parquet; give a name that ends in .parquet")
     if output and _elsewhere(output, Path(job.output)):
@@ -34,6 +46,40 @@ def run(args: argparse.Namespace) -> None:
         training.train(job, output)
     else:
         training.train(job)
+
+
+def in_turn(names: Sequence[str], train: Callable[[int], None]) -> None:
+    """Train each in a process of its own, forked from this one, which is prepared: starting anew takes longer than a
+    short job. Times, memory and a crash are those of one job.
+
+    Raises Stopped if a job was asked to stop, and UserError when all have ended, if some have failed.
+    """
+    from reproduce.engine.stopping import SIGNALS
+    from reproduce.errors import Stopped, UserError
+
+    gc.freeze()
+    failed = []
+    for i, name in enumerate(names):
+        sys.stdout.flush()
+        child = os.fork()
+        if not child:  # the process of that job, which fails as if it had been called with it alone
+            os.setpgid(0, 0)  # what is sent to this process comes to it once
+            train(i)
+            sys.stdout.flush()
+            os._exit(0)  # taking apart what it shares with this process would copy it
+        before = {number: signal.signal(number, partial(_pass_on, child)) for number in SIGNALS}
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if status - 128 in SIGNALS:
+            raise Stopped(f"{len(names) - i - 1} more jobs wait: the same command goes on with them", status - 128)
+        failed += [name] if status else []
+    if failed:
+        raise UserError(f"{len(failed)} of {len(names)} jobs were not trained, see above: {', '.join(failed)}")
+
+
+def _pass_on(child: int, number: int, frame: object) -> None:
+    os.kill(child, number)
 
 
 def _elsewhere(path: Path, place: Path) -> bool:

@@ -103,7 +103,7 @@ def with_own(digest: str, files: frozenset[Path]) -> str:
 
 def _own_imports(file: Path) -> set[str]:
     """The modules that a file may import, relative ones as if they lay beside it."""
-    return {name for node in _imports(ast.parse(file.read_bytes())) for name in _named(node, ())}
+    return {name for node in _imports([*ast.walk(ast.parse(file.read_bytes()))]) for name in _named(node, ())}
 
 
 def path(module: str) -> Path:
@@ -117,23 +117,28 @@ def path(module: str) -> Path:
 @cache
 def imports(module: str) -> tuple[str, ...]:
     """The modules of this package that `module` imports when it runs; a module's packages are imported before it."""
-    source, tree = path(module), ast.parse(path(module).read_bytes())
-    package = module.split(".") if source.name == "__init__.py" else module.split(".")[:-1]
-    names = {name for node in _imports(tree) for name in _named(node, package)} | _looked_up(tree)
+    source = path(module)
+    package, nodes = module.split(".")[: None if source.name == "__init__.py" else -1], [*ast.walk(_tree(source))]
+    names = {name for node in _imports(nodes) for name in _named(node, package)} | _looked_up(nodes)
     names |= {name.rpartition(".")[0] for name in [module, *names]}
     return tuple(sorted(name for name in names if name.split(".")[0] == PACKAGE.name and _find(name) is not None))
 
 
-def _imports(tree: ast.AST) -> list[ast.Import | ast.ImportFrom]:
-    """The import statements, wherever they stand, but for those that only type checkers follow."""
-    blocks = (n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test).endswith("TYPE_CHECKING"))
+@cache
+def _tree(file: Path) -> ast.Module:
+    return ast.parse(read_source(file))
+
+
+def _imports(nodes: Iterable[ast.AST]) -> list[ast.Import | ast.ImportFrom]:
+    """The import statements of a file, wherever they stand, but for those that only type checkers follow."""
+    blocks = (n for n in nodes if isinstance(n, ast.If) and ast.unparse(n.test).endswith("TYPE_CHECKING"))
     unread = {id(n) for block in blocks for statement in block.body for n in ast.walk(statement)}
-    return [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom) and id(n) not in unread]
+    return [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom) and id(n) not in unread]
 
 
-def _looked_up(tree: ast.AST) -> set[str]:
+def _looked_up(nodes: Iterable[ast.AST]) -> set[str]:
     """The modules of functions that are named in a string, "module:name", and looked up when they are called."""
-    strings = (n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str))
+    strings = (n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
     return {found[1] for text in strings if (found := re.fullmatch(rf"({PACKAGE.name}(?:\.\w+)+):\w+", text))}
 
 
@@ -159,9 +164,7 @@ def _compiled(folder: Path) -> tuple[Path, ...]:
 
 @cache
 def _file_digest(file: Path) -> str:
-    text = read_source(file)
-    if file.suffix == ".py":
-        text = normal(text.decode()).encode()
+    text = _said(_tree(file)).encode() if file.suffix == ".py" else read_source(file)
     return hashlib.sha256(text).hexdigest()
 
 
@@ -173,7 +176,7 @@ def normal(source: str) -> str:
 
 def _said(value: Any) -> str:
     if isinstance(value, ast.AST):
-        fields = {n: v for n, v in ast.iter_fields(value) if n not in ("ctx", "kind", "type_comment")}
+        fields = {n: getattr(value, n, None) for n in value._fields if n not in ("ctx", "kind", "type_comment")}
         if isinstance(value, ast.JoinedStr):  # Python 3.12 ends some f-strings in an empty string
             fields["values"] = [v for v in value.values if not (isinstance(v, ast.Constant) and v.value == "")]
         return (

@@ -144,23 +144,32 @@ def records(value: Any) -> Iterator[Any]:
 
 def check_values(value: Any) -> None:
     """ValueError for a number that JSON cannot hold, and for a word that a record does not know."""
-    for record in records(value):
-        made: type = type(record)
-        name, known = made.__name__, _words(made)
-        for f in dataclasses.fields(record):
-            inner = getattr(record, f.name)
-            if isinstance(inner, str) and inner not in known.get(f.name, (inner,)):
-                words = ", ".join(f"'{w}'" for w in known[f.name])
-                raise ValueError(f"{name}: {f.name} is one of {words}, not '{inner}'")
-            if isinstance(inner, float) and not math.isfinite(inner):
-                raise ValueError(f"{name}: {f.name} is {inner}, which is no finite number")
+    made: type = type(value)
+    for name, words in _words(made):
+        inner = getattr(value, name)
+        if isinstance(inner, str):
+            if words and inner not in words:
+                known = ", ".join(f"'{w}'" for w in words)
+                raise ValueError(f"{made.__name__}: {name} is one of {known}, not '{inner}'")
+        elif isinstance(inner, float):
+            if not math.isfinite(inner):
+                raise ValueError(f"{made.__name__}: {name} is {inner}, which is no finite number")
+        elif not isinstance(inner, int | None):
+            check_values(inner)
+    inside = value if isinstance(value, list | tuple) else value.values() if isinstance(value, Mapping) else ()
+    for inner in inside:
+        if not isinstance(inner, int | float | str):
+            check_values(inner)
 
 
 @cache
-def _words(record: type) -> dict[str, tuple[str, ...]]:
-    """Field -> the words that its type allows, of fields that are of such a type."""
+def _words(record: type) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The fields of a record, each with the words that its type allows (none: any); () for what is no record."""
+    if not dataclasses.is_dataclass(record):
+        return ()
     hints = get_type_hints(record)
-    return {name: get_args(kind) for name, kind in hints.items() if get_origin(kind) is Literal}
+    kinds = {f.name: hints[f.name] for f in dataclasses.fields(record)}
+    return tuple((name, get_args(kind) if get_origin(kind) is Literal else ()) for name, kind in kinds.items())
 
 
 def changed(record: Any, changes: Mapping[str, Any]) -> Any:

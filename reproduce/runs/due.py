@@ -155,14 +155,19 @@ def train_marker(scale: str, paper: str, name: str) -> list[str]:
 @cache
 def render_marker(scale: str, name: str, allowed: Budget) -> list[str]:
     """[an input newer than the files of an artifact] if they are there and not of today, or jobs are due; else []."""
-    files = plan.outputs(scale, name)
-    there = [f for f in files if Path(f).exists()]
-    fresh = there == files and _read(Path(files[-1])) == made_from(scale, name)
+    there = [f for f in plan.outputs(scale, name) if Path(f).exists()]
     # Snakemake takes an input that is missing for made, if what was made from it is there.
-    if not there or (fresh and not training(scale, name, allowed)[0]):
+    if not there or fresh(scale, name, allowed):
         return []
     path = f"logs/{scale}/render/{name.replace('/', '_')}.due/again"
     return [_marker(path, there, "other results, or other drawing code")]
+
+
+def fresh(scale: str, name: str, allowed: Budget) -> bool:
+    """Are all files of an artifact there, made of what is there today, and is nothing to train for it?"""
+    made = plan.outputs(scale, name)
+    of_today = all(Path(f).exists() for f in made) and _read(Path(made[-1])) == made_from(scale, name)
+    return of_today and not training(scale, name, allowed)[0]
 
 
 def _marker(path: str, outputs: Iterable[str], reason: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,18 @@ def check(job: plan.Job, output: Path) -> None:
         raise MissingData(name, available(name, settings()).detail)
     for path in (output, settings().store / "checkpoints" / "one"):
         check_writable(path)
+
+
+def prepare(jobs: Iterable[plan.Job]) -> None:
+    """Read what trainings of `jobs` read first, for processes that are forked from this one; computes nothing."""
+    import pandas  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
+
+    from reproduce.runs import job as engine  # noqa: F401
+
+    for job in jobs:
+        plan.digest_of(job, settings().precision)
+        results.standing(job)
 
 
 def train(job: plan.Job, output: Path | None = None) -> None:

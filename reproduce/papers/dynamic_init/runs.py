@@ -82,7 +82,7 @@ def panels(names: tuple[str, ...], scale: str) -> tuple[Panel, ...]:
         data = here.data.get(row["dataset"])
         if data is None:
             continue
-        name, seeds, e = (main if "label_overlap" in row else older)({**row, **here.always}, data, here)
+        name, seeds, e = _declared(scale, tuple(row.items()))
         departures = [data.substitute, *(departed(row, data, here) if data.substitute else ())]
         algorithm, scheme = ALGORITHMS.index(row["algorithm"]), SCHEMES.index(row["init_scheme"])
         found.setdefault(name, {})[algorithm, scheme, float(row.get("similarity_scale", 0))] = e
@@ -90,6 +90,14 @@ def panels(names: tuple[str, ...], scale: str) -> tuple[Panel, ...]:
     return tuple(
         Panel(n, tuple(es[k] for k in sorted(es)), about[n][0], "; ".join(about[n][1])) for n, es in found.items()
     )
+
+
+@cache
+def _declared(scale: str, settings: tuple[tuple[str, str], ...]) -> tuple[str, tuple[int, ...], Experiment]:
+    """Panel, seeds and experiment of a row, which several tables and figures may have."""
+    row, here = dict(settings), SCALES[scale]
+    declare = main if "label_overlap" in row else older
+    return declare({**row, **here.always}, here.data[row["dataset"]], here)
 
 
 def departed(row: Row, data: SessionData, here: SessionScale) -> list[str]:

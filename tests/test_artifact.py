@@ -1,0 +1,204 @@
+"""What evaluators of the artifact are given: docs/artifact.md, the archive, the container, the citation file."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reproduce.papers import coverage
+from reproduce.runs import plan
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs/artifact.md").read_text(encoding="utf-8")
+SHELL = re.findall(r"^```sh\n(.*?)^```$", PAGE, flags=re.M | re.S)
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_is_short() -> None:
+    assert len(PAGE.split()) <= 700
+
+
+def test_the_smoke_part_does_what_the_page_says(archive: Path) -> None:
+    """In an unpacked archive, without git; `make smoke` itself is what `make test` begins with."""
+    first, others = SHELL
+    assert first.splitlines() == ["make smoke"]
+    numbers = json.loads((ROOT / "results/smoke.json").read_text())
+    count = sum(len(values) for metrics in numbers.values() for values in metrics.values())
+    assert f"\n{count:,} numbers of {len(numbers)} jobs are as expected\n" in PAGE
+    commands = others.splitlines()
+    assert commands.pop(0) == ". .venv/bin/activate"
+    for command in commands:
+        done = called(command, archive)
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    assert (archive / "figures/smoke/fedacs_fig7.png").is_file()
+    assert (archive / "schedule.png").is_file()
+
+
+def test_the_verdicts_are_those_of_the_scoreboard() -> None:
+    rows = [
+        re.split(r" *\| *", line)[1:-1] for line in PAGE.splitlines() if re.match(r"\| `\S+` \| (paper|reduced) ", line)
+    ]
+    assert len(rows) == 5
+    for claim, scale, _, expected in rows:
+        scoreboard = (ROOT / f"docs/verdicts/{scale}.md").read_text(encoding="utf-8").splitlines()
+        (line,) = [line for line in scoreboard if line.startswith("| ") and claim in line]
+        assert re.match(rf"\| \S+ {expected}<br>", line), line
+
+
+def test_what_is_trained_anew_exists() -> None:
+    jobs = re.findall(r"train (\w+) (\w+) (\S+) -o", PAGE)
+    assert [plan.job(*job).name for job in jobs] == [name for *_, name in jobs]
+    replayed = re.findall(r"replay (\w+) (\S+?)` \| `replayed (\d+); (\d+) runs: \4 confirmed", PAGE)
+    assert len(replayed) == 2
+    for scale, name, count, runs in replayed:
+        found = plan.artifact_jobs(scale, name)
+        assert (len(found), sum(job.runs for job in found)) == (int(count), int(runs))
+
+
+# --- the archive ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `make archive` writes, unpacked where no repository is."""
+    if not (ROOT / ".git").exists() or not shutil.which("git"):
+        pytest.skip("no clone: nothing to make an archive of")
+    folder = tmp_path_factory.mktemp("archive")
+    packed = folder / "packed.tar.gz"
+    subprocess.run(["make", "archive", f"ARCHIVE={packed}"], cwd=ROOT, check=True, capture_output=True)
+    shutil.unpack_archive(packed, folder, filter="data")
+    (unpacked,) = (path for path in folder.iterdir() if path.is_dir())
+    return unpacked
+
+
+def called(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A command of the page in `folder`, with the archive's code, where git finds nothing and there are no data."""
+    words = command.split()
+    words = words[1:] if words[0] == "python" else ["-m", *words]
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("REPRODUCE_", "GIT_"))}
+    outside = {"GIT_CEILING_DIRECTORIES": str(folder.parent), "PYTHONPATH": str(folder)}
+    return subprocess.run(
+        [sys.executable, *words], cwd=folder, env=kept | outside, capture_output=True, text=True, timeout=600
+    )
+
+
+def test_an_archive_has_everything_but_history(archive: Path) -> None:
+    assert archive.name == f"reproduce-{citation()['version']}"
+    assert not (archive / ".git").exists()
+    for name in (
+        "README.md",
+        "Snakefile",
+        "reproduce",
+        "tests",
+        "results/paper",
+        "results/reduced",
+        "tables",
+        "figures",
+    ):
+        assert (archive / name).exists(), name
+
+
+def test_an_archive_works_without_git(archive: Path) -> None:
+    listed = called("python -m reproduce list", archive)
+    assert (listed.returncode, f"{coverage.total()} figures and tables" in listed.stdout) == (0, True)
+    verified = called("python -m reproduce verify paper fedagrac/fig1", archive)
+    assert verified.returncode == 0, verified.stderr
+    assert "fedagrac/c09" in verified.stdout
+    trained = called("python -m reproduce train smoke fedagrac fig1 -o mine.parquet", archive)
+    assert trained.returncode == 0, trained.stderr
+    ask = "from pathlib import Path; from reproduce.store import reading;"
+    ask += "print(reading.result(Path('mine.parquet'))[1][0].training['git'])"
+    said = subprocess.run([sys.executable, "-c", ask], cwd=archive, capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "unknown"
+    against = called("python -m reproduce replay paper fedagrac/fig1 --against HEAD", archive)
+    assert (against.returncode, "Traceback" in against.stderr) == (2, False)
+    assert "not a git repository" in against.stderr
+
+
+# --- the container ----------------------------------------------------------------------------------------------------
+
+
+def test_the_container_does_what_the_readme_says() -> None:
+    lines = (ROOT / "Containerfile").read_text().replace("\\\n", " ").splitlines()
+    steps = [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
+    image, runs = next(s[1] for s in steps if s[0] == "FROM"), [s[1] for s in steps if s[0] == "RUN"]
+    minor = re.fullmatch(r"docker.io/library/python:3\.(\d+)-slim", image)
+    assert minor
+    assert int(minor[1]) >= 11
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = [
+        line.partition("#")[0].strip()
+        for block in re.findall(r"```sh\n(.*?)```", readme, re.S)
+        for line in block.splitlines()
+    ]
+    install, *rest = runs
+    assert {"make", "gcc"} <= set(install.split("--no-install-recommends")[1].split())
+    assert rest == ["make smoke"]
+    assert rest[0] in commands
+    assert ". .venv/bin/activate" in commands
+    assert "/reproduce/.venv/bin:$PATH" in next(s[1] for s in steps if s[0] == "ENV")
+    (start,) = (json.loads(s[1]) for s in steps if s[0] == "CMD")
+    assert " ".join(start) in commands
+    ignored = (ROOT / ".dockerignore").read_text().split()
+    assert {".git", ".venv"} <= set(ignored)
+    assert not {"results", "figures", "tables", "reproduce"} & set(ignored)
+
+
+# --- the citation -----------------------------------------------------------------------------------------------------
+
+
+def citation() -> dict[str, Any]:
+    return yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+
+
+def test_the_years_are_those_of_the_page_on_citing() -> None:
+    page = (ROOT / "docs/citing.md").read_text(encoding="utf-8")
+    years = {e: int(y) for y, e in re.findall(r"year = \{(\d+)\},\n  eprint = \{([\d.]+)\}", page)}
+    assert {p["url"].rpartition("/")[2]: p["year"] for p in citation()["references"]} == years
+
+
+def test_the_citation_file_is_one_of_format_1_2() -> None:
+    """Its keys and values against schema 1.2.0 of github.com/citation-file-format/citation-file-format."""
+    text, url = (lambda v: isinstance(v, str) and bool(v)), (lambda v: re.fullmatch(r"(https?|s?ftp)://\S+", v))
+    many: Callable[[Any], bool] = lambda v: isinstance(v, list) and len(set(v)) == len(v) > 0 and all(map(text, v))  # noqa: E731
+    known: dict[str, Callable[[Any], Any]] = {
+        "cff-version": lambda v: v == "1.2.0",
+        "message": text,
+        "title": text,
+        "type": lambda v: v in ("software", "dataset"),
+        "version": lambda v: isinstance(v, str | int | float),
+        "license": lambda v: v == "MIT",  # an identifier of SPDX
+        "abstract": text,
+        "keywords": many,
+        "date-released": lambda v: isinstance(v, date),
+        "authors": list,
+        "references": list,
+    }
+    found = citation()
+    assert set(known) - {"date-released"} <= set(found), "nothing has been released, and there is no DOI yet"
+    assert [key for key, value in found.items() if not known[key](value)] == []
+    people = {"family-names", "given-names", "orcid", "affiliation", "alias"}
+    for work in (found, *found["references"]):
+        for author in work["authors"]:
+            assert set(author) == {"name"} or {"family-names"} <= set(author) <= people
+            assert all(map(text, author.values()))
+    for paper in found["references"]:
+        assert {"type", "title", "authors"} <= set(paper) <= {"type", "title", "authors", "url", "year"}
+        assert paper["type"] == "article"
+        assert text(paper["title"])
+        assert url(paper["url"])
+        assert isinstance(paper["year"], int)
+        assert 2020 < paper["year"] < 2030
