@@ -46,8 +46,8 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     """One row per benchmark and algorithm of what `play` returns.
 
     lr, metric, seeds; mean with its 95 % t-interval low, high; difference to the reference, paired by seed, with
-    difference_low, difference_high; rank (1: the best mean); status. Numbers are NaN where a seed has none, intervals
-    also with one seed. An interval ends where the means that are possible end (`BOUNDS`): as nothing lies beyond, it
+    difference_low, difference_high; rank (1: the best mean); status; chosen_on, what chose the rate. Numbers are NaN
+    where a seed has none, intervals also with one seed. An interval ends where the means that are possible end (`BOUNDS`): as nothing lies beyond, it
     covers the true mean as often as the t-interval.
     """
     rows = []
@@ -59,9 +59,9 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
         mean, low, high = _interval(runs["value"].tolist(), size, least, most)
         difference, less, more = _interval(runs["difference"].tolist(), size, least - most, most - least)
         rows.append((benchmark, algorithm, one["lr"], one["metric"], len(runs), mean, low, high, difference, less, more,
-                     status + edge))  # fmt: skip
-    columns = ["benchmark", "algorithm", "lr", "metric", "seeds", "mean", "low", "high"]
-    found = pd.DataFrame(rows, columns=[*columns, "difference", "difference_low", "difference_high", "status"])
+                     status + edge, one["chosen_on"]))  # fmt: skip
+    columns = ["benchmark", "algorithm", "lr", "metric", "seeds", "mean", "low", "high", "difference"]
+    found = pd.DataFrame(rows, columns=[*columns, "difference_low", "difference_high", "status", "chosen_on"])
     signed = found["mean"].where(found["metric"] == "distance", -found["mean"])
     found.insert(11, "rank", signed.groupby(found["benchmark"]).rank(method="min"))
     return found
