@@ -60,7 +60,7 @@ class HeldOut:
 
     @property
     def kind(self) -> str:
-        """"text" where samples are texts."""
+        """What samples are, "text" for one."""
         return str(getattr(self._source, "kind", ""))
 
     @property

@@ -228,8 +228,8 @@ class Match:
         if not grid or entry.failed:
             return
         sign = -1 if entry.benchmark.metric[0] == "distance" else 1
-        means = [scores.of(j, entry.benchmark)["value"].mean(skipna=False) for j in grid]
-        worth = [-math.inf if math.isnan(m) else sign * m for m in means]
+        tried = scores.of(joined(grid), entry.benchmark).groupby("lr")["value"]  # in the order of the rates
+        worth = [-math.inf if math.isnan(m) else sign * m for m in tried.agg(lambda v: v.mean(skipna=False))]
         middle = min(range(len(grid)), key=lambda i: abs(math.log(self.factors[i])))
         best = max(range(len(grid)), key=lambda i: (worth[i], -abs(i - middle)))
         if worth[best] == -math.inf:
