@@ -113,7 +113,7 @@ def test_the_test_set_chooses_nothing(folder: Path, monkeypatch: pytest.MonkeyPa
             return replace(data, test_y=(data.test_y + shift) % self.classes)
 
         monkeypatch.setattr(ImageBlobs, "load", loaded)
-        match = Match([Spec("fednova")], [find("fedacs-static", "smoke")], (0, 1), tune=True, factors=(0.1, 1, 10))
+        match = Match([Spec("fednova")], [find("fedagrac-steps", "smoke")], (0, 1), tune=True, factors=(0.3, 1, 3))
         match.train()
         found.append(summary(match.frame()))
         judged.append(pd.concat([scores.of(j, e.benchmark) for e in match.entries for j in match.grid(e)]))
@@ -125,14 +125,14 @@ def test_the_test_set_chooses_nothing(folder: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_best_rate_is_that_of_the_held_out_part(folder: Path) -> None:
-    frame = play("fednova", on="fedacs-static", scale="smoke", seeds=(0, 1), tune=True, grid=(0.1, 1, 10))
-    place = find("fedacs-static", "smoke")
+    frame = play("fednova", on="fedagrac-steps", scale="smoke", seeds=(0, 1), tune=True, grid=(0.3, 1, 3))
+    place = find("fedagrac-steps", "smoke")
     own = {n: replace(e, problem=validated(e.problem)) for n, e in place.own.items()}
     judge = replace(place, own=own)
     for algorithm, rows in frame.groupby("algorithm"):
         base = place.experiment(Spec(str(algorithm))).algorithm.lr
         tried = {}
-        for factor in (1, 0.1, 10):  # of equals the middle
+        for factor in (1, 0.3, 3):  # of equals the middle
             rate = float(f"{factor * base:.12g}")
             trial = Match([Spec(str(algorithm), (("lr", rate),))], [judge], (1000, 1001))
             trial.train()

@@ -227,8 +227,8 @@ def _frame(ax: Axes, matrix: Matrix) -> None:
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     said = [
-        "In the boxes: minus the reference, which is named above; its own mean; the rank in brackets. Bold: the two are "
-        "told apart."
+        "In the boxes: minus the reference, which is named above; its own mean; the rank in brackets. Bold: the two "
+        "are told apart."
     ]
     said += judged(matrix)
     if any(c["edge"] for c in matrix.cells.values()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -28,14 +28,13 @@ def correlations(matrix: Matrix) -> tuple[pd.DataFrame, pd.DataFrame]:
 
     cells = pd.DataFrame([c for c in matrix.cells.values() if c["state"] in TRAINED])
     places = cells.pivot(index="algorithm", columns="benchmark", values="place")[matrix.benchmarks_run]
-    kinds = "statistic", "pvalue"
-    found = (places.corr(lambda a, b, k=k: getattr(spearmanr(a, b), k), min_periods=LEAST) for k in kinds)
-    return next(found), next(found)
+    by_chance: Any = lambda a, b: spearmanr(a, b).pvalue  # noqa: E731 (pandas' types know no functions)
+    return places.corr("spearman", LEAST), places.corr(by_chance, LEAST)
 
 
 def ranks(matrix: Matrix, papers: Mapping[str, str]) -> pd.DataFrame:
-    """Ranks of what a paper proposes whose benchmarks are among these: `algorithm`, `benchmark`, `share` (the rank, from
-    0, the best of all, to 1, the last), `where` ("at home" or "away"). papers: benchmark -> paper."""
+    """Ranks of what a paper proposes whose benchmarks are among these: `algorithm`, `benchmark`, `share` (the rank,
+    from 0, the best of all, to 1, the last), `where` ("at home" or "away"). papers: benchmark -> paper."""
     cells = [c for c in matrix.cells.values() if c["state"] in TRAINED]
     last = {b: max(c["place"] for c in cells if c["benchmark"] == b) for b in matrix.benchmarks_run}
     rows = [

@@ -266,8 +266,8 @@ class Match:
             rows = scores.of(j, entry.benchmark)
         lr = math.nan if entry.experiment is None or entry.untrained else float(entry.experiment.algorithm.lr)
         named = {"benchmark": entry.benchmark.name, "scale": entry.benchmark.scale, "algorithm": entry.spec.text}
-        told = {"edge": entry.edge, "chosen_on": entry.chosen_on}
-        return rows.assign(**named, lr=lr, metric=entry.benchmark.metric[0], **told)
+        named |= {"metric": entry.benchmark.metric[0], "chosen_on": entry.chosen_on}
+        return rows.assign(**named, lr=lr, edge=entry.edge)
 
     def twins(self) -> list[tuple[Spec, Spec]]:
         """Own algorithms with another that gives their numbers, to the last digit, wherever both have some."""
