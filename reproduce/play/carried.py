@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,12 @@ def correlations(matrix: Matrix) -> tuple[pd.DataFrame, pd.DataFrame]:
 
     cells = pd.DataFrame([c for c in matrix.cells.values() if c["state"] in TRAINED])
     places = cells.pivot(index="algorithm", columns="benchmark", values="place")[matrix.benchmarks_run]
-    by_chance: Any = lambda a, b: spearmanr(a, b).pvalue  # noqa: E731 (pandas' types know no functions)
-    return places.corr("spearman", LEAST), places.corr(by_chance, LEAST)
+
+    def by_chance(a: Any, b: Any) -> float:
+        return float(spearmanr(a, b).pvalue) if a.std() and b.std() else math.nan
+
+    function: Any = by_chance  # which the types of pandas do not know
+    return places.corr("spearman", LEAST), places.corr(function, LEAST)
 
 
 def ranks(matrix: Matrix, papers: Mapping[str, str]) -> pd.DataFrame:

@@ -199,7 +199,7 @@ class Match:
     def trained(self) -> list[list[Job]]:
         """What was trained before, of older code too, in groups that share a benchmark and their seeds."""
         self.take()
-        older = [(e, j) for e in self.entries for j in self.grid(e, TEST_SET)]
+        older = [(e, j) for e in self.entries if e.benchmark.has_data for j in self.grid(e, TEST_SET)]
         there = [(e, j) for e, j in [*older, *self._jobs()] if results.standing(j).usable]
         return [members for _, members in self.groups(there)]
 
