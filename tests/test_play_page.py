@@ -1,4 +1,4 @@
-"""docs/tutorial.md in a folder that has nothing else; the commands of docs/play.md; a grid of plays through Snakemake."""
+"""docs/tutorial.md in a folder that has nothing else; the commands of docs/play.md; a grid of plays by Snakemake."""
 
 from __future__ import annotations
 
