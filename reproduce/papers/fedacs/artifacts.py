@@ -223,7 +223,7 @@ ARTIFACTS = (
         drop=("tail",), names={"quadratic": "decay of the rate"},
     ),
     figure(
-        "classes", "Is FedACS's bias removed, or are classes reweighted?", choices.traded, (Code("measures:traded"),),
+        "classes", "What FedACS gains and loses, class by class", choices.traded, (Code("measures:traded"),),
         Code("pictures:traded"),
         "FedACS minus FedAvg, means over seeds with 95 % t-intervals, paired by seed. Middle and right: on the classes "
         "that the slow, badly linked clients own, and on the others. Where both own half of every class there is no "

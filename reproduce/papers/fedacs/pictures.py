@@ -13,10 +13,11 @@ from matplotlib.patches import Rectangle
 
 from reproduce.declare.experiment import Experiment
 from reproduce.papers.fedacs import measures, theory
-from reproduce.papers.fedacs.choices import ASSIGNED, CHOICES
+from reproduce.papers.fedacs.choices import ASSIGNED, CHOICES, RATES
 from reproduce.problem import Quadratic
 from reproduce.report import categories, figures, looks
 from reproduce.report.histories import Histories
+from reproduce.report.looks import Look
 from reproduce.report.names import pretty
 from reproduce.systems import System
 
@@ -265,6 +266,9 @@ TRADED = {
     "final_accuracy": "All classes", "slow_class_accuracy": "Classes of slow clients",
     "fast_class_accuracy": "The other classes",
 }  # fmt: skip
+ASSIGNED_LOOKS = (
+    Look(looks.BLUE, "solid", "o"), Look(looks.VERMILLION, "dashed", "s"), Look(looks.BLACK, "dotted", "^"),
+)  # fmt: skip
 
 
 def traded(histories: Histories, cells: pd.DataFrame) -> Figure:
@@ -275,11 +279,13 @@ def traded(histories: Histories, cells: pd.DataFrame) -> Figure:
     for ax, (metric, title) in zip(axes.flat, TRADED.items(), strict=True):
         figures.plain_log(ax, "x")
         here = leads[leads["metric"] == metric].assign(metric="lead")
-        for k, (slow, look) in enumerate(looks.ordered(list(ASSIGNED)).items()):
+        for k, (slow, look) in enumerate(zip(ASSIGNED, ASSIGNED_LOOKS, strict=True)):
             if len(mine := here[here["slow_own"] == slow]):
                 beside = mine.index * 1.08 ** (k - 1)  # lest bars hide each other
-                figures.mean(ax, beside, mine, spread="bars", label=f"slow clients own {slow}", **look.plot)
+                figures.mean(ax, beside, mine, spread="bars", label=f"slow own {slow}", **look.plot)
         figures.reference(ax, 0)
+        ax.set_xticks(RATES, [f"{rate:g}" for rate in RATES])
+        ax.set_xticks([], minor=True)
         ax.set(title=title, xlabel="rate, times the default")
     axes[0, 0].set_ylabel("FedACS minus FedAvg (points)")
     figures.legend(fig)
