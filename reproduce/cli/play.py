@@ -56,7 +56,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--own", action="store_true", help="also the benchmark's own algorithms, as declared")
     against = "what the others are compared with (default: FedAvg, or the first algorithm of a panel that has none)"
     add("--against", metavar="ALGORITHM", help=against)
-    add("--tune", action="store_true", help="first choose each one's rate from a grid of equal size")
+    add(
+        "--tune",
+        action="store_true",
+        help="first choose each one's rate from a grid of equal size, by training data that no client has",
+    )
     add("--tuning-seeds", default="1000,1001", metavar="SEEDS", help="to choose on (default: 1000,1001)")
     grid = "of each one's rate, to try, such as 0.1,1,10 (default: eight from 0.03 to 100)"
     add("--grid", metavar="FACTORS", help=grid)
