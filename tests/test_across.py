@@ -10,7 +10,6 @@ import numpy as np
 import own_algorithms
 import pandas as pd
 import pytest
-from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 from scipy import stats
 
@@ -19,8 +18,8 @@ from reproduce.files import read_yaml
 from reproduce.findings import pages as findings
 from reproduce.findings import quotes
 from reproduce.findings.quotes import Cells, leaders, outcome, outcomes
-from reproduce.play import across, play, summary
-from reproduce.play.across import COLOURS, Matrix, told
+from reproduce.play import across, carried, play, summary
+from reproduce.play.across import Matrix, apart, gained
 from reproduce.play.benchmarks import ALIASES, find
 from reproduce.play.match import Match
 from reproduce.play.names import NAMES
@@ -34,7 +33,9 @@ BASE = np.array([50.0, 52.0, 51.0, 49.0, 53.0])
 NOISE = np.array([0.1, -0.2, 0.3, -0.1, 0.0])
 
 
-def runs(values: Mapping[tuple[str, str], object], edge: tuple[str, ...] = ()) -> pd.DataFrame:
+def runs(
+    values: Mapping[tuple[str, str], object], edge: tuple[str, ...] = (), judges: Mapping[str, str] | None = None
+) -> pd.DataFrame:
     """What `play` returns, for (benchmark, algorithm) -> a value per seed, or a status; the first is the reference."""
     rows, base = [], {}
     for (benchmark, algorithm), given in values.items():
@@ -43,9 +44,9 @@ def runs(values: Mapping[tuple[str, str], object], edge: tuple[str, ...] = ()) -
         for seed, value in enumerate(numbers):
             status = given if isinstance(given, str) else "diverged" if np.isnan(value) else "ok"
             rows.append((benchmark, "reduced", algorithm, 0.1, seed, "accuracy", value, value - base[benchmark][seed],
-                         status, algorithm in edge))  # fmt: skip
+                         status, algorithm in edge, (judges or {}).get(benchmark, "")))  # fmt: skip
     names = ("benchmark", "scale", "algorithm", "lr", "seed", "metric", "value", "difference", "status", "edge")
-    return pd.DataFrame(rows, columns=names)
+    return pd.DataFrame(rows, columns=[*names, "chosen_on"])
 
 
 ONE_LOST = BASE.copy()
@@ -88,23 +89,72 @@ def test_the_order_of_those_on_as_many_benchmarks_is_that_of_their_mean_rank() -
     assert matrix.ranks == ["1.5 (2)", "3.0 (2)", "3.0 (2)", "3.0 (2)", "4.0 (1)", ""]
 
 
-def test_colours_are_differences_in_halves_of_their_own_interval() -> None:
+def test_colours_are_differences_and_bold_says_which_are_told_apart() -> None:
     cells = Matrix(summary(runs(MIXED))).cells
-    gaps = 2 + NOISE
-    t = stats.ttest_1samp(gaps, 0).confidence_interval(0.95)
-    expected = gaps.mean() / ((t.high - t.low) / 2)
-    assert told(cells["fedprox", "a"]) == pytest.approx(min(expected, 8.991))
-    assert abs(told(cells["fednova", "a"])) < 1, "zero is in the interval"
-    assert told(cells["fedacs", "a"]) < -1
-    assert told(cells["fedprox", "b"]) == pytest.approx(0, abs=1e-9), "equal but for rounding"
-    distance = cells["fedprox", "a"] | {"metric": "distance"}
-    assert told(distance) == -told(cells["fedprox", "a"]), "of distances, less is better"
+    assert gained(cells["fedprox", "a"]) == pytest.approx((2 + NOISE).mean())
+    assert gained(cells["fedacs", "a"]) == pytest.approx((NOISE - 2).mean())
+    assert {key: apart(c) for key, c in cells.items() if c["state"] == "ok" and key[1] == "a"} == {
+        (name, "a"): name in ("fedprox", "fedacs") for name in ("fedavg", "fedprox", "fednova", "fedacs")
+    }
+    assert not apart(cells["fedprox", "b"]), "equal but for rounding"
+    assert apart(cells["moon", "b"]), "three points in every seed, which agree: there is no interval"
+    nearer = {"metric": "distance", "mean": 3.0, "difference": -1.0}
+    assert gained(nearer) == 19.98 < 25, "a quarter of the reference's 4, cut to the scale"
+    assert gained(nearer | {"difference": 0.3}) == pytest.approx(-100 * 0.3 / 2.7), "of distances, less is better"
     one = summary(runs({("a", "x"): BASE[:1], ("a", "y"): BASE[:1] + 1}))
-    assert math.isnan(told(Matrix(one).cells["y", "a"])), "one seed has no interval"
+    assert not apart(Matrix(one).cells["y", "a"]), "one seed has no interval"
+
+
+def test_what_chose_the_rates_is_said_and_where() -> None:
+    one = {b: "test set" for b in "ab"}
+    said = "Rates: chosen on the test set, by other seeds."
+    assert across.judged(Matrix(summary(runs(MIXED, judges=one)))) == [said]
+    both = summary(runs(MIXED, judges=one | {"b": "held-out part"}))
+    assert across.judged(Matrix(both)) == [
+        "Rates: chosen on a tenth of the training data that no client has, by other seeds (b).",
+        "Rates: chosen on the test set, by other seeds (a).",
+    ]
+    assert "- Rates: chosen on the test set, by other seeds (a)." in across.markdown(both)
+    assert "by other seeds (a)." in across.heat(both).axes[0].get_xlabel().replace("\n", " ")
+    assert across.judged(Matrix(summary(runs(MIXED)))) == [], "untuned"
+
+
+# --- what carries over ------------------------------------------------------------------------------------------------
+
+
+def test_correlations_are_those_of_the_ranks_with_the_diverged_last() -> None:
+    names = [f"fed{k}" for k in range(8)]
+    rng = np.random.default_rng(3)
+    means = {b: rng.permutation(8) * 3.0 for b in "abc"}
+    values: dict[tuple[str, str], object] = {
+        (b, n): m + BASE for b in "abc" for n, m in zip(names, means[b], strict=True)
+    }
+    values["a", "fed3"] = ONE_LOST
+    values |= {("d", n): BASE + k if k < 4 else "refused: it needs all" for k, n in enumerate(names)}
+    rho, chance = carried.correlations(Matrix(summary(runs(values))))
+    means["a"][3] = -1
+    for a, b in ("ab", "ac", "bc"):
+        expected = stats.spearmanr(means[a], means[b])
+        assert rho.loc[a, b] == rho.loc[b, a] == pytest.approx(expected.statistic)
+        assert chance.loc[a, b] == pytest.approx(expected.pvalue)
+    assert rho.loc["d", ["a", "b", "c"]].isna().all(), "four in common"
+    figure = carried.figure(summary(runs(values)), {b: "x" for b in "abcd"})
+    assert figure is not None
+    shown = [float(text.get_text().replace("−", "-")) for text in figure.axes[0].texts]
+    assert shown == pytest.approx([rho.loc["b", "a"], rho.loc["c", "a"], rho.loc["c", "b"]], abs=0.005)
+    assert carried.figure(summary(runs(MIXED)), {b: "x" for b in "abc"}) is None, "too few in common"
+
+
+def test_ranks_at_home_and_away() -> None:
+    papers = {"a": "fedacs", "b": "fedprox", "c": "fedacs"}
+    found = carried.ranks(Matrix(summary(runs(MIXED))), papers)
+    assert found.values.tolist() == [
+        ["FedProx", "a", 0.0, "away"], ["FedACS", "a", 0.75, "at home"], ["FedProx", "b", 1 / 3, "at home"],
+    ]  # fmt: skip
 
 
 def test_intervals_end_where_the_numbers_end() -> None:
-    """At 0 and 100 for accuracies; what is within them is the t-interval, and colours go by its whole width."""
+    """At 0 and 100 for accuracies; what is within them is the t-interval."""
     wide = runs({("a", "x"): [10.0, 90.0], ("a", "y"): [95.0, 20.0]}).query("seed < 2")
     found = summary(wide).set_index("algorithm")
     assert found.loc["x", ["mean", "low", "high"]].tolist() == [50, 0, 100]
@@ -115,8 +165,6 @@ def test_intervals_end_where_the_numbers_end() -> None:
     far = summary(wide.assign(metric="distance")).set_index("algorithm").loc["x"]
     assert far["low"] == 0
     assert far["high"] == pytest.approx(50 + 40 * stats.t.ppf(0.975, 1))
-    one_sided = {"difference": 99.0, "difference_low": 95.0, "difference_high": 100.0, "seeds": 5, "metric": "accuracy"}
-    assert told({**one_sided, "mean": 99.5}) == pytest.approx(8.991)
 
 
 def test_every_pair_has_its_box() -> None:
@@ -144,9 +192,15 @@ def test_every_pair_has_its_box() -> None:
         p for p, h in hatches.items() if h == "xxxxx"
     }
     row = matrix.algorithms.index
-    assert boxes[0, row("fedprox")].get_facecolor() == to_rgba(COLOURS[-1])
-    assert boxes[0, row("fednova")].get_facecolor() == to_rgba(COLOURS[2])
-    assert boxes[0, row("fedacs")].get_facecolor() == to_rgba(COLOURS[0])
+    red, _, blue = np.array([boxes[0, row(name)].get_facecolor()[:3] for name in ("fedacs", "fedprox")]).T
+    assert blue[1] > red[1], "better is blue"
+    assert red[0] > blue[0], "worse is red"
+    grey = boxes[0, row("fednova")].get_facecolor()[:3]
+    assert max(grey) - min(grey) < 0.01
+    assert [label.get_text() for label in ax.get_yticklabels()][row("fedprox")] == "FedProx"
+    bold = {t.get_position() for t in ax.texts if t.get_weight() == "bold"}
+    assert (0, row("fedprox")) in bold
+    assert (0, row("fednova")) not in bold
     below = ax.get_xlabel().replace("\n", " ")
     assert "(1) it needs all; (2) it has no rounds." in below
     assert "Crossed, ranked last: a seed diverged (div.)." in below

@@ -12,10 +12,11 @@ from reproduce.algorithms.solvers import FadingFedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import SCALES, Experiment
 from reproduce.papers import artifacts
-from reproduce.papers.fedacs import choices, settings
+from reproduce.papers.fedacs import choices, measures, settings
 from reproduce.papers.fedacs import runs as declared
 from reproduce.papers.fedacs.artifacts import NAMES
 from reproduce.problem import Quadratic
+from reproduce.report.histories import Histories
 from reproduce.report.render import render
 from reproduce.runs import due, plan
 from reproduce.runs.job import train_job
@@ -120,3 +121,42 @@ def test_smoke_scale_from_training_to_the_figure(tmp_path: Path, monkeypatch: py
     cells = pd.read_csv(tmp_path / plan.cells_file("smoke", artifact.id))
     assert set(cells["metric"]) == {"final_accuracy", "distance_plateau"}
     assert set(cells.loc[cells["metric"] == "final_accuracy", "question"]) == {c.question for c in choices.CHOICES}
+
+
+def test_classes_are_told_apart_by_who_owns_them() -> None:
+    """Against sums by hand: two late rounds count, and with the last classes the halves change their places."""
+    late = {0: 10.0, 1: 20.0, 2: 60.0, 3: 80.0}
+    told = {"dataset": "toy", "rate": 1.0, "algorithm": "fedacs", "tail": 2}
+    rows = [
+        {
+            **told,
+            "slow_own": slow,
+            "seed": 0,
+            "round": r,
+            "metric": "class_accuracy",
+            "key": str(k),
+            "value": v + r - 2.5,
+        }
+        for slow in choices.ASSIGNED
+        for r in (1, 2, 3)
+        for k, v in late.items()
+    ]
+    rows += [{**row, "metric": "accuracy", "key": "", "value": 1.0} for row in rows]
+    found = measures.traded(Histories(pd.DataFrame(rows).assign(time=0.0, status="ok"), "smoke"))
+    halves = found[found["metric"] != "final_accuracy"].set_index(["slow_own", "metric"])["value"].to_dict()
+    assert halves == {
+        ("the first classes", "slow_class_accuracy"): 15.0, ("the first classes", "fast_class_accuracy"): 70.0,
+        ("the last classes", "slow_class_accuracy"): 70.0, ("the last classes", "fast_class_accuracy"): 15.0,
+    }  # fmt: skip
+
+
+def test_rates_and_assignments_are_those_of_the_sensitivity_class_by_class() -> None:
+    (panel,) = choices.traded("reduced")
+    assert len(panel.experiments) == 3 * 4 * 2
+    default = next(
+        e for e in panel.experiments
+        if (e.labels["slow_own"], e.labels["rate"], e.labels["algorithm"]) == ("the first classes", 1.0, "fedacs")
+    )  # fmt: skip
+    theirs = chosen(choices.DEFAULT)
+    assert (default.problem, default.system, default.algorithm) == (theirs.problem, theirs.system, theirs.algorithm)
+    assert default.clock.by_class

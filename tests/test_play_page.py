@@ -1,4 +1,4 @@
-"""docs/play.md: its class, its command and its Python in a folder that has nothing else; the grid through Snakemake."""
+"""docs/tutorial.md in a folder that has nothing else; the commands of docs/play.md; a grid of plays by Snakemake."""
 
 from __future__ import annotations
 
@@ -14,16 +14,23 @@ import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "play.md").read_text(encoding="utf-8")
-OWN, SCRIPT, DIGITS = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.M | re.S)
-COMMAND, MINE, OTHERS = re.findall(r"^```sh\n(.*?)^```$", PAGE, flags=re.M | re.S)
+TUTORIAL, PAGE = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("tutorial.md", "play.md"))
+OWN, SCRIPT, DIGITS, NET = re.findall(r"^```python\n(.*?)^```$", TUTORIAL, flags=re.M | re.S)
+COMMAND, MINE, TOGETHER = re.findall(r"^```sh\n(.*?)^```$", TUTORIAL, flags=re.M | re.S)
+(OTHERS,) = re.findall(r"^```sh\n(.*?)^```$", PAGE, flags=re.M | re.S)
+
+
+def put(folder: Path, *blocks: str) -> None:
+    """Write blocks that begin with the name of their file."""
+    for block in blocks:
+        name, text = re.fullmatch(r"# (\S+)\n(.*)", block, flags=re.S).groups()
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("empty")
-    name, text = re.fullmatch(r"# (\S+)\n(.*)", OWN, flags=re.S).groups()
-    (folder / name).write_text(text, encoding="utf-8")
+    put(folder, OWN)
     return folder
 
 
@@ -54,19 +61,23 @@ def test_a_strangers_class_has_its_row_with_intervals_on_two_benchmarks(folder: 
 
 
 @pytest.mark.slow
-def test_a_strangers_pictures_train_in_one_command(tmp_path: Path) -> None:
-    name, text = re.fullmatch(r"# (\S+)\n(.*)", DIGITS, flags=re.S).groups()
-    (tmp_path / name).write_text(text, encoding="utf-8")
-    (tmp_path / "results").mkdir()
+def test_a_strangers_pictures_and_network_train_in_one_command_each(tmp_path: Path) -> None:
+    put(tmp_path, OWN, DIGITS, NET)
     for line in MINE.splitlines():
         said = run(tmp_path, *shlex.split(line)[1:])
-    assert (
-        "my digits: 1,442 + 355 pictures 8 x 8 x 1, 10 classes; DirichletClass(alpha=0.3) over 20 clients"
-        in said.stderr
-    )
+    about = "my digits: 1,442 + 355 pictures 8 x 8 x 1, 10 classes; DirichletClass(alpha=0.3) over 20 clients"
+    assert about in said.stderr
     rows = [line for line in said.stdout.splitlines() if line.endswith(" ok")]
     assert [row.split()[0] for row in rows] == ["fedavg", "scaffold"]
     assert all(float(row.split()[2]) > 50 for row in rows), "it learns"
+    said = run(tmp_path, *shlex.split(TOGETHER)[1:])
+    rows = [line for line in said.stdout.splitlines() if "  ok" in line]
+    assert [row.split()[0] for row in rows] == ["fedavg", "my_module:FedSlow(fade=0.9)"]
+    assert "Rates: chosen on a tenth of the training data that no client has, by other seeds." in said.stdout
+
+
+def test_the_tutorial_is_short() -> None:
+    assert len(TUTORIAL.split()) <= 900
 
 
 def test_the_other_commands_of_the_page_exist() -> None:

@@ -30,6 +30,8 @@ WRITTEN = {
     ".csv": files.begins(rb"benchmark,scale,algorithm,lr,seed,metric,value,"),
     ".png": files.PNG,
     ".pdf": files.PDF,
+    "-ranks.png": files.PNG,
+    "-ranks.pdf": files.PDF,
 }
 """Endings of what is written, and how an earlier one is known."""
 
@@ -54,7 +56,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--own", action="store_true", help="also the benchmark's own algorithms, as declared")
     against = "what the others are compared with (default: FedAvg, or the first algorithm of a panel that has none)"
     add("--against", metavar="ALGORITHM", help=against)
-    add("--tune", action="store_true", help="first choose each one's rate from a grid of equal size")
+    add(
+        "--tune",
+        action="store_true",
+        help="first choose each one's rate from a grid of equal size, by training data that no client has",
+    )
     add("--tuning-seeds", default="1000,1001", metavar="SEEDS", help="to choose on (default: 1000,1001)")
     grid = "of each one's rate, to try, such as 0.1,1,10 (default: eight from 0.03 to 100)"
     add("--grid", metavar="FACTORS", help=grid)
@@ -143,7 +149,7 @@ def _played(match: Match, args: argparse.Namespace, said: list[str]) -> None:
 def _check_output(output: Path) -> None:
     """Raises UserError if something of a play cannot be written there."""
     if output.suffix in WRITTEN:
-        raise UserError(f"-o {output}: give a name without an ending; {', '.join(WRITTEN)} are written")
+        raise UserError(f"-o {output}: give a name without an ending; {', '.join(list(WRITTEN)[:4])} are written")
     if os.path.isdir(output):
         raise UserError(f"-o {output} is a folder: name what is written into it, {output / 'mine'} say")
     files.check_output(output, lambda _: True, "play")  # whose endings come after a device's name, too
@@ -221,7 +227,9 @@ def _matrix(specs: list[Spec], benchmarks: list[Benchmark], json: bool) -> None:
     numbers = {why: str(i) for i, why in enumerate(dict.fromkeys(why for *_, why in found if why), start=1)}
     cells = {(a, b): f"no ({numbers[why]})" if why else "yes" for a, b, why in found}
     rows = [[s.text, *(cells[s.text, b.name] for b in benchmarks)] for s in specs]
-    print_table(["ALGORITHM", *(b.name for b in benchmarks)], rows)
+    heads = {f"B{i}": b.name for i, b in enumerate(benchmarks, start=1)}  # narrow columns: no name is cut
+    print_table(["ALGORITHM", *heads], rows, whole=("ALGORITHM",))
+    print("\n" + fill("; ".join(f"{head} {name}" for head, name in heads.items())))
     print("".join(f"\n({n}) {why}" for why, n in numbers.items()) or "\nall of them fit")
 
 
@@ -234,13 +242,14 @@ def _shown(match: Match, args: argparse.Namespace) -> None:
         print_json([{k: None if v != v else v for k, v in row.items()} for row in found.to_dict("records")])
     else:
         one = len(match.benchmarks) == 1
-        print_table(shown.HEADER[one:], [r[one:] for r in shown.rows(found)], right=shown.RIGHT)
+        rows = [r[one:] for r in shown.rows(found)]
+        print_table(shown.HEADER[one:], rows, right=shown.RIGHT, whole=("BENCHMARK", "ALGORITHM"))
         print("\n" + "\n".join(shown.notes(match)))
     if args.output:
-        drawn = shown.write(match, frame, args.output)
-        if not drawn:
+        written = shown.write(match, frame, args.output)
+        if ".png" not in written:
             untrained = any(e.untrained for e in match.entries)
             why = "nothing of this is trained, leave --finished out" if untrained else "no run has numbers"
             print(f"not drawn: {why}", file=sys.stderr)
         if not args.json:
-            print(f"written: {args.output}.md, .csv{', .png, .pdf' * drawn}")
+            print(f"written: {args.output}{', '.join(written)}")

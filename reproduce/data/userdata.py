@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +83,8 @@ class UserData:
 @dataclass(frozen=True)
 class ByColumn:
     """A client for each value that the column `name` of a user's data has in the training part, in sorted order."""
+
+    by_place: ClassVar[bool] = True  # its lists are of these data and of no part of them
 
     data: UserData
     name: str

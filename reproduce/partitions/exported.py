@@ -46,6 +46,7 @@ class Exported:
     leaves_empty: ClassVar[bool] = True  # as the partition that was exported said
     shares_samples: ClassVar[bool] = True
     data_seed: ClassVar[int] = 0
+    by_place: ClassVar[bool] = True  # its lists are of these data and of no part of them
 
     file: str
     checksum: str = ""

@@ -10,6 +10,7 @@ names, specs   the algorithms of this package by name; how one is written, with 
 benchmarks     declared panels that any algorithm can run on; what does not fit is refused with the reason
 match, scores  what is trained, at which cost and rate; one number per seed, intervals
 owndata        benchmarks on a user's own data and network
+across, carried: all on all, table and heat map; what carries over between benchmarks
 shown          tables and figures
 """
 
@@ -53,7 +54,8 @@ def play(
 
     algorithms: names with options ("fedprox(mu=0.01)"), or classes of files in the working directory
     ("my_module:FedSlow(lr=0.1)"). on: aliases of `python -m reproduce play --list`, or panels ("fedacs/mnist-static").
-    tune: first choose every algorithm's rate from a grid of equal size, on seeds that are not reported.
+    tune: first choose every algorithm's rate from a grid of equal size, by a tenth of the training data that no client
+    has (`partitions.heldout`) and on seeds that are not reported.
     grid: what its own rate is multiplied with for that, in ascending order.
     against: what the others are compared with on the same seeds; "": the benchmark's FedAvg.
     data: a folder, a file, a `datasets.Dataset` or `DatasetDict` (`data.userdata.bring`), with `label`, the column

@@ -1,4 +1,4 @@
-"""All algorithms on all benchmarks: one table, one heat map, both made from a `summary`.
+"""All algorithms on all benchmarks: one table, one heat map, both made from a `summary` (`carried` has what follows).
 
 In it, the first algorithm of each benchmark is the one that the others are compared with.
 """
@@ -16,18 +16,24 @@ import pandas as pd
 from reproduce.play.names import NAMES
 from reproduce.play.written import number, span, table
 from reproduce.report import figures
-from reproduce.report.looks import BLUE, DARK, GREY, SKY, VERMILLION
+from reproduce.report.looks import BLUE, DARK, GREY, VERMILLION
+from reproduce.report.names import pretty
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
 
 TRAINED = ("ok", "diverged", "failed")
 EDGE = "†"
-BORDERS = (-9.0, -3.0, -1.0, 1.0, 3.0, 9.0)
-"""Of the colours, in half-widths of the difference's own interval: between -1 and 1 that has zero in it."""
-COLOURS = (VERMILLION, "#F6BC94", "#F2F2F2", SKY, BLUE)
+BORDERS = (-20.0, -10.0, -3.0, -1.0, 1.0, 3.0, 10.0, 20.0)
+"""Of the colours, in points; of distances in percent of the reference's."""
 LIGHT = "#b0b0b0"
+SPELLED = {
+    "os_original": "OS (original)", "scaffold_released": "SCAFFOLD (released)", "decay": "FedAvg, decaying rate",
+    "fading": "FedAvg, fading rate",
+}  # fmt: skip
+JUDGES = {"held-out part": "a tenth of the training data that no client has", "test set": "the test set"}
 Cell: TypeAlias = Mapping[Any, Any]
 """A row of `Matrix.cells`."""
 
@@ -37,7 +43,8 @@ class Matrix:
 
     cells: rows with `state` ("ok", "diverged", "failed", "refused", "not trained"), `edge` and `place`, the rank among
     what was trained: whoever diverged or failed comes last. algorithms: those on more benchmarks first, then by their
-    mean place. reasons: why pairs do not fit -> the number of the reason.
+    mean place. reasons: why pairs do not fit -> the number of the reason. benchmarks_run: those with a result. judges:
+    what chose rates -> on which benchmarks.
     """
 
     def __init__(self, found: pd.DataFrame) -> None:
@@ -47,6 +54,9 @@ class Matrix:
         rows = found.assign(state=state, place=place, edge=found["status"].str.contains("edge of its grid"))
         self.cells = {(c["algorithm"], c["benchmark"]): c for c in rows.to_dict("records")}
         self.benchmarks = list(dict.fromkeys(found["benchmark"]))
+        ran = rows[rows["state"].isin(TRAINED)]
+        self.benchmarks_run = list(dict.fromkeys(ran["benchmark"]))
+        self.judges = {judge: list(dict.fromkeys(mine["benchmark"])) for judge, mine in ran.groupby("chosen_on")}
         self.references = {b: str(mine["algorithm"].iloc[0]) for b, mine in found.groupby("benchmark", sort=False)}
         places = rows.groupby("algorithm", sort=False)["place"].agg(["count", "mean"]).reset_index()
         places = places.sort_values(["count", "mean"], ascending=[False, True], kind="stable")
@@ -91,12 +101,18 @@ def markdown(found: pd.DataFrame) -> list[str]:
     ]
     if any(c["edge"] for c in matrix.cells.values()):
         said.append(f"{EDGE} The best rate is the first or the last of its grid: another one may be better.")
-    said += [f"({number}) {reason}." for reason, number in matrix.reasons.items()]
+    said += [*judged(matrix), *(f"({number}) {reason}." for reason, number in matrix.reasons.items())]
     return [
         *table(["algorithm", *matrix.benchmarks, "mean rank (benchmarks)"], lines),
         "",
         *(f"- {line}" for line in said),
     ]
+
+
+def judged(matrix: Matrix) -> list[str]:
+    """What chose the rates, and where, if not everywhere."""
+    where = {j: "" if on == matrix.benchmarks_run else f" ({', '.join(on)})" for j, on in matrix.judges.items()}
+    return [f"Rates: chosen on {JUDGES[j]}, by other seeds{where[j]}." for j in JUDGES if j in where]
 
 
 def _entry(matrix: Matrix, cell: Cell) -> str:
@@ -116,15 +132,14 @@ def _entry(matrix: Matrix, cell: Cell) -> str:
 def heat(found: pd.DataFrame) -> Figure:
     """A box for each pair: the difference to the benchmark's reference and the rank; the reference itself has its mean.
 
-    Coloured by the difference over half of its own interval, which is comparable between benchmarks: grey where the two
-    are not told apart. Pairs that do not fit are hatched, with the number of the reason; what diverged or failed is
-    hatched crosswise.
+    Coloured by the difference; bold where its interval excludes zero. Pairs that do not fit are hatched, with the
+    number of the reason; what diverged or failed is hatched crosswise.
     """
     from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import BoundaryNorm, ListedColormap
+    from matplotlib.colors import BoundaryNorm
 
     matrix = Matrix(found)
-    colours = ScalarMappable(BoundaryNorm(BORDERS, len(COLOURS)), ListedColormap(COLOURS))
+    colours = ScalarMappable(BoundaryNorm(BORDERS, len(BORDERS) - 1), diverging().resampled(len(BORDERS) - 1))
     fig, axes = figures.sheet(height=0.165 * len(matrix.algorithms) + 1.1)
     ax = axes[0, 0]
     for i, algorithm in enumerate(matrix.algorithms):
@@ -135,44 +150,57 @@ def heat(found: pd.DataFrame) -> Figure:
         ax.text(len(matrix.benchmarks), i, matrix.ranks[i], ha="center", va="center", fontsize=6)
     _frame(ax, matrix)
     bar = fig.colorbar(colours, ax=ax, pad=0.01, aspect=30, ticks=BORDERS[1:-1])
-    label = "difference to the reference, in halves of its own 95 % interval"
+    unit = {"accuracy": "points", "distance": "percent of its distance, above zero if nearer"}
+    measured = " or ".join(unit[metric] for metric in dict.fromkeys(found["metric"]))
+    label = f"better than the reference by, in {measured}"
     bar.set_label("\n".join(textwrap.wrap(label, max(20, 5 * len(matrix.algorithms)))), fontsize=7)
     bar.outline.set_visible(False)
     return fig
+
+
+def diverging() -> LinearSegmentedColormap:
+    """Vermillion, grey at zero, blue."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("worse to better", [VERMILLION, "#F2F2F2", BLUE])
 
 
 def _box(ax: Axes, matrix: Matrix, cell: Cell, at: tuple[int, int], colours: Any) -> None:
     """One pair, at (column, row)."""
     from matplotlib.patches import Rectangle
 
-    state, strength = cell["state"], math.nan
+    state, gain, weight = cell["state"], math.nan, "normal"
     text = {"refused": matrix.number, "diverged": lambda _: "div."}.get(state, lambda _: state)(cell)
     if state == "ok":
         reference = cell["algorithm"] == matrix.references[cell["benchmark"]]
         name, sign = ("mean", "") if reference else ("difference", "+")
-        text, strength = _short(cell[name], cell["metric"], sign), told(cell)
+        text, gain, weight = _short(cell[name], cell["metric"], sign), gained(cell), "bold" if apart(cell) else weight
     if state in TRAINED:
         text += f" ({cell['place']:.0f}{EDGE * cell['edge']})"
     hatch = {"refused": "/////", "diverged": "xxxxx", "failed": "xxxxx"}.get(state, "")
-    face = "white" if math.isnan(strength) else colours.to_rgba(strength)
+    face = "white" if math.isnan(gain) else colours.to_rgba(gain)
     look: dict[str, Any] = {"facecolor": face, "hatch": hatch, "edgecolor": LIGHT if hatch else "white"}
     ax.add_patch(Rectangle((at[0] - 0.5, at[1] - 0.5), 1, 1, linewidth=0.5, **look))
     behind = {"fc": "white", "ec": "none", "pad": 0.6} if hatch else None
-    ink = "white" if strength > BORDERS[-2] else "black" if state in TRAINED else GREY
-    ax.text(*at, text, ha="center", va="center", fontsize=6, color=ink, bbox=behind, gid=state)
+    ink = "white" if gain > BORDERS[-2] else "black" if state in TRAINED else GREY
+    ax.text(*at, text, ha="center", va="center", fontsize=6, color=ink, weight=weight, bbox=behind, gid=state)
 
 
-def told(cell: Cell) -> float:
-    """The difference over half of its interval, positive where the algorithm is the better one.
-
-    0 where the seeds agree but for rounding; NaN where there is no interval (one seed).
-    """
+def gained(cell: Cell) -> float:
+    """By how much it is better than the reference, within `BORDERS`: points of accuracy, or percent of the reference's
+    distance."""
     gap = cell["difference"]
-    half = max(cell["difference_high"] - gap, gap - cell["difference_low"])  # one end may be that of the range
-    if math.isnan(half) and cell["seeds"] > 1:
-        half = math.inf if abs(gap) <= 1e-9 * max(1.0, abs(cell["mean"])) else 1e-300
-    sign = -1 if cell["metric"] == "distance" else 1
-    return sign * min(max(gap / half, BORDERS[0] * 0.999), BORDERS[-1] * 0.999)
+    if cell["metric"] == "distance":
+        gap = -100 * gap / (cell["mean"] - gap)
+    return min(max(gap, BORDERS[0] * 0.999), BORDERS[-1] * 0.999)
+
+
+def apart(cell: Cell) -> bool:
+    """Does the interval of the difference exclude zero? Where seeds agree there is none: is it more than rounding?"""
+    low, high = cell["difference_low"], cell["difference_high"]
+    if math.isnan(low):
+        return bool(cell["seeds"] > 1 and abs(cell["difference"]) > 1e-9 * max(1.0, abs(cell["mean"])))
+    return bool(low > 0 or high < 0)
 
 
 def _short(value: float, metric: str, sign: str = "") -> str:
@@ -181,18 +209,28 @@ def _short(value: float, metric: str, sign: str = "") -> str:
     return f"{value:{sign if value else ''}{'.1f' if metric == 'accuracy' else '.3g'}}".replace("-", "−")
 
 
+def printed(algorithm: str) -> str:
+    """As in the papers, with the options that were given: "FedProx(mu=0.01)"."""
+    name, bracket, options = algorithm.partition("(")
+    return f"{pretty(name, SPELLED)}{bracket}{options}"
+
+
 def _frame(ax: Axes, matrix: Matrix) -> None:
     """Names around the boxes, and below them what the numbers in brackets mean."""
     columns, rows = len(matrix.benchmarks), len(matrix.algorithms)
     ax.set(xlim=(-0.5, columns + 0.5), ylim=(rows - 0.5, -0.5))
-    heads = ["\n".join(textwrap.wrap(b, 11)) + f"\n({matrix.references[b]})" for b in matrix.benchmarks]
+    heads = ["\n".join(textwrap.wrap(b, 11)) + f"\n({printed(matrix.references[b])})" for b in matrix.benchmarks]
     ax.set_xticks(range(columns + 1), [*heads, "mean rank\n(benchmarks)"], fontsize=6.5)
-    ax.set_yticks(range(rows), matrix.algorithms)
+    ax.set_yticks(range(rows), map(printed, matrix.algorithms))
     ax.xaxis.tick_top()
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
-    said = ["In the boxes: minus the reference, which is named above; its own mean; the rank in brackets."]
+    said = [
+        "In the boxes: minus the reference, which is named above; its own mean; the rank in brackets. Bold: the two "
+        "are told apart."
+    ]
+    said += judged(matrix)
     if any(c["edge"] for c in matrix.cells.values()):
         said.append(f"{EDGE} the best rate is the first or the last of its grid.")
     states = {c["state"] for c in matrix.cells.values()}

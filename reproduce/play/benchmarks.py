@@ -80,10 +80,14 @@ class Benchmark:
         return self.own[self.reference]
 
     @property
+    def has_data(self) -> bool:
+        problem: Any = self.template.problem
+        return problem.model is not None
+
+    @property
     def metric(self) -> tuple[str, str]:
         """What is compared, and its unit."""
-        problem: Any = self.template.problem
-        return ("distance", "") if problem.model is None else ("accuracy", "%")
+        return ("accuracy", "%") if self.has_data else ("distance", "")
 
     @cached_property
     def slug(self) -> str:

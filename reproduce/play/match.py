@@ -21,6 +21,7 @@ import pandas as pd
 
 from reproduce.declare.experiment import Experiment, Panel, canonical, own_files
 from reproduce.errors import OwnCodeError, UserError
+from reproduce.partitions.heldout import validated
 from reproduce.play import scores
 from reproduce.play.benchmarks import Benchmark, Refused
 from reproduce.play.specs import Spec, parse, words
@@ -33,12 +34,16 @@ FACTORS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Multiples of the rate that an algorithm has untuned: all have a grid of as many points."""
 TUNING_SEEDS = (1000, 1001)
 """Seeds on which rates are chosen; they are never reported."""
+JUDGE = "judged_by"
+CHOSEN_ON = HELD_OUT, TEST_SET = "held-out part", "test set"
+"""What judges a rate: a part of the training data that no client has, or, in results of an older rule, the test set."""
 
 
 @dataclass
 class Entry:
     """One algorithm on one benchmark. refused: why it cannot run; failed: what its own code raised. edge: the rate is
-    the smallest or the largest of its grid. untrained: something of it is not there, and nothing was to be trained."""
+    the smallest or the largest of its grid. untrained: something of it is not there, and nothing was to be trained.
+    chosen_on: what chose its rate, one of `CHOSEN_ON`; "" if nothing did."""
 
     benchmark: Benchmark
     spec: Spec
@@ -47,6 +52,7 @@ class Entry:
     failed: str = ""
     edge: bool = False
     untrained: bool = False
+    chosen_on: str = ""
 
     @property
     def own(self) -> bool:
@@ -98,13 +104,14 @@ class Match:
 
     # --- jobs ---------------------------------------------------------------------------------------------------------
 
-    def grid(self, entry: Entry) -> list[Job]:
+    def grid(self, entry: Entry, judge: str = HELD_OUT) -> list[Job]:
         """The jobs that its rate is chosen by, in the order of the rates."""
         if not self.tune or entry.experiment is None:
             return []
         middle = entry.benchmark.experiment(entry.spec).algorithm.lr  # not the entry's own, which may be tuned by now
         rates = [float(f"{factor * middle:.12g}") for factor in self.factors]
-        return [job(entry, self.tuning_seeds, entry.benchmark.experiment(entry.spec, lr)) for lr in rates]
+        tried = [entry.benchmark.experiment(entry.spec, lr) for lr in rates]
+        return [job(entry, self.tuning_seeds, judged(e) if judge == HELD_OUT else e) for e in tried]
 
     def reported(self, entry: Entry) -> Job | None:
         """The job whose numbers are shown; None if there is none."""
@@ -180,17 +187,20 @@ class Match:
             print(f"trained in {duration(time.perf_counter() - start)}", file=sys.stderr)
 
     def take(self) -> None:
-        """Take what was trained before, of older code too, and train nothing."""
+        """Take what was trained before, of older code too, and train nothing. Rates that only the test set has judged
+        so far are taken, and marked."""
         for entry in filter(lambda e: e.experiment is not None, self.entries):
-            entry.untrained = not _there(self.grid(entry))
-            if not entry.untrained:
-                self._choose(entry)
+            judge = next((part for part in CHOSEN_ON if _there(self.grid(entry, part))), "")
+            entry.untrained = not judge
+            if judge:
+                self._choose(entry, judge)
                 entry.untrained = not _there(filter(None, [self.reported(entry)]))
 
     def trained(self) -> list[list[Job]]:
         """What was trained before, of older code too, in groups that share a benchmark and their seeds."""
         self.take()
-        there = [(e, j) for e, j in self._jobs() if results.standing(j).usable]
+        older = [(e, j) for e in self.entries if e.benchmark.has_data for j in self.grid(e, TEST_SET)]
+        there = [(e, j) for e, j in [*older, *self._jobs()] if results.standing(j).usable]
         return [members for _, members in self.groups(there)]
 
     def _train(self, jobs: Iterable[tuple[Entry, Job]]) -> None:
@@ -211,28 +221,29 @@ class Match:
                     file=sys.stderr,
                 )
 
-    def _choose(self, entry: Entry) -> None:
+    def _choose(self, entry: Entry, judge: str = HELD_OUT) -> None:
         """Take the rate with the best mean score over the tuning seeds, of equals the one nearest to the middle; a
         diverged seed makes a rate the worst."""
-        grid = self.grid(entry)
+        grid = self.grid(entry, judge)
         if not grid or entry.failed:
             return
         sign = -1 if entry.benchmark.metric[0] == "distance" else 1
-        means = [scores.of(j, entry.benchmark)["value"].mean(skipna=False) for j in grid]
-        worth = [-math.inf if math.isnan(m) else sign * m for m in means]
+        tried = scores.of(joined(grid), entry.benchmark).groupby("lr")["value"]  # in the order of the rates
+        worth = [-math.inf if math.isnan(m) else sign * m for m in tried.agg(lambda v: v.mean(skipna=False))]
         middle = min(range(len(grid)), key=lambda i: abs(math.log(self.factors[i])))
         best = max(range(len(grid)), key=lambda i: (worth[i], -abs(i - middle)))
         if worth[best] == -math.inf:
             entry.failed = "diverged at every rate of its grid"
             return
-        entry.edge = best in (0, len(grid) - 1)
-        (entry.experiment,) = grid[best].experiments
+        entry.edge, entry.chosen_on = best in (0, len(grid) - 1), judge if entry.benchmark.has_data else ""
+        entry.experiment = entry.benchmark.experiment(entry.spec, grid[best].experiments[0].algorithm.lr)
 
     # --- results ------------------------------------------------------------------------------------------------------
 
     def frame(self) -> pd.DataFrame:
         """One row per benchmark, algorithm and seed: benchmark, scale, algorithm, lr, seed, metric, value, difference
-        (to the reference, same seed), status ("ok", "diverged", "failed: ...", "refused: ...", "not trained"), edge.
+        (to the reference, same seed), status ("ok", "diverged", "failed: ...", "refused: ...", "not trained"), edge,
+        chosen_on (`CHOSEN_ON`, or "").
 
         The value is a mean over a run's last evaluations (`Benchmark.window`), over the sizes where a model has
         several; NaN where there is none.
@@ -242,8 +253,8 @@ class Match:
             mine = [self._rows(e) for e in self.entries if e.benchmark is benchmark]
             base = mine[0].set_index("seed")["value"]
             parts += [rows.assign(difference=rows["value"] - rows["seed"].map(base)) for rows in mine]
-        columns = ["benchmark", "scale", "algorithm", "lr", "seed", "metric", "value", "difference", "status", "edge"]
-        return pd.concat(parts, ignore_index=True)[columns]
+        columns = ["benchmark", "scale", "algorithm", "lr", "seed", "metric", "value", "difference", "status"]
+        return pd.concat(parts, ignore_index=True)[[*columns, "edge", "chosen_on"]]
 
     def _rows(self, entry: Entry) -> pd.DataFrame:
         j = self.reported(entry)
@@ -255,7 +266,8 @@ class Match:
             rows = scores.of(j, entry.benchmark)
         lr = math.nan if entry.experiment is None or entry.untrained else float(entry.experiment.algorithm.lr)
         named = {"benchmark": entry.benchmark.name, "scale": entry.benchmark.scale, "algorithm": entry.spec.text}
-        return rows.assign(**named, lr=lr, metric=entry.benchmark.metric[0], edge=entry.edge)
+        named |= {"metric": entry.benchmark.metric[0], "chosen_on": entry.chosen_on}
+        return rows.assign(**named, lr=lr, edge=entry.edge)
 
     def twins(self) -> list[tuple[Spec, Spec]]:
         """Own algorithms with another that gives their numbers, to the last digit, wherever both have some."""
@@ -291,6 +303,12 @@ def job(entry: Entry, seeds: tuple[int, ...], experiment: Experiment) -> Job:
     name = f"{entry.benchmark.slug}--{word}-{hashlib.sha256(told.encode()).hexdigest()[:10]}"
     panel = Panel(name, (experiment,), seeds, f"benchmark of {entry.benchmark.panel}")
     return Job(entry.benchmark.scale, "play", name, panel, (experiment,), (), entry.benchmark.slug)
+
+
+def judged(e: Experiment) -> Experiment:
+    """The run as it judges a rate: by a part of the training data that no client has; itself if there are no data."""
+    problem = validated(e.problem)
+    return e if problem == e.problem else dataclasses.replace(e, labels={**e.labels, JUDGE: HELD_OUT}, problem=problem)
 
 
 def _there(jobs: Iterable[Job]) -> bool:
@@ -339,7 +357,9 @@ def repeated(entry: Entry, jobs: Sequence[Job], results: Path) -> None:
     for some in dict.fromkeys((seeds, seeds[-1:])):
         spec = parse(entry.spec.text)
         try:
-            anew = [entry.benchmark.experiment(spec, float(e.algorithm.lr)) for j in jobs for e in j.experiments]
+            asked = [e for j in jobs for e in j.experiments]
+            anew = [entry.benchmark.experiment(spec, float(e.algorithm.lr)) for e in asked]
+            anew = [judged(e) if JUDGE in old.labels else e for e, old in zip(anew, asked, strict=True)]
             outcome = replay(anew, some, 2, stored, settings().precision)
         finally:
             sys.modules.update(loaded)

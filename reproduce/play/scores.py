@@ -22,33 +22,34 @@ BOUNDS = {"accuracy": (0.0, 100.0), "distance": (0.0, math.inf)}
 
 
 def curves(job: Job, benchmark: Benchmark) -> pd.DataFrame:
-    """seed, round, time, value, status of every evaluation; where models of several sizes are evaluated, their mean."""
+    """lr, seed, round, time, value, status of every evaluation; where models of several sizes are evaluated, their
+    mean."""
     seeds = {job.panel.name: job.panel.seeds}
     frame = histories.load([(job.panel.name, Path(job.output), "")], job.scale, (), job.experiments, seeds).frame
     rows = frame[frame["metric"] == benchmark.metric[0]]
-    means = rows.groupby(["seed", "round"], sort=True).agg(
+    means = rows.groupby(["lr", "seed", "round"], sort=True).agg(
         time=("time", "first"), value=("value", lambda v: v.mean(skipna=False)), status=("status", "first")
     )
     return means.reset_index()
 
 
 def of(job: Job, benchmark: Benchmark) -> pd.DataFrame:
-    """seed, value, status: the mean of a run's last evaluations; NaN for a run that diverged."""
+    """lr, seed, value, status: the mean of a run's last evaluations; NaN for a run that diverged."""
     found = []
-    for seed, run in curves(job, benchmark).groupby("seed"):
+    for (lr, seed), run in curves(job, benchmark).groupby(["lr", "seed"]):
         status = str(run["status"].iloc[0])
         tail = run["value"].tail(benchmark.window(len(run)))
-        found.append((seed, float(tail.mean()) if status == "ok" else math.nan, status))
-    return pd.DataFrame(found, columns=["seed", "value", "status"])
+        found.append((lr, seed, float(tail.mean()) if status == "ok" else math.nan, status))
+    return pd.DataFrame(found, columns=["lr", "seed", "value", "status"])
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
     """One row per benchmark and algorithm of what `play` returns.
 
     lr, metric, seeds; mean with its 95 % t-interval low, high; difference to the reference, paired by seed, with
-    difference_low, difference_high; rank (1: the best mean); status. Numbers are NaN where a seed has none, intervals
-    also with one seed. An interval ends where the means that are possible end (`BOUNDS`): as nothing lies beyond, it
-    covers the true mean as often as the t-interval.
+    difference_low, difference_high; rank (1: the best mean); status; chosen_on, what chose the rate. Numbers are NaN
+    where a seed has none, intervals also with one seed. An interval ends where the means that are possible end
+    (`BOUNDS`): as nothing lies beyond, it covers the true mean as often as the t-interval.
     """
     rows = []
     for (benchmark, algorithm), runs in frame.groupby(["benchmark", "algorithm"], sort=False):
@@ -59,9 +60,9 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
         mean, low, high = _interval(runs["value"].tolist(), size, least, most)
         difference, less, more = _interval(runs["difference"].tolist(), size, least - most, most - least)
         rows.append((benchmark, algorithm, one["lr"], one["metric"], len(runs), mean, low, high, difference, less, more,
-                     status + edge))  # fmt: skip
-    columns = ["benchmark", "algorithm", "lr", "metric", "seeds", "mean", "low", "high"]
-    found = pd.DataFrame(rows, columns=[*columns, "difference", "difference_low", "difference_high", "status"])
+                     status + edge, one["chosen_on"]))  # fmt: skip
+    columns = ["benchmark", "algorithm", "lr", "metric", "seeds", "mean", "low", "high", "difference"]
+    found = pd.DataFrame(rows, columns=[*columns, "difference_low", "difference_high", "status", "chosen_on"])
     signed = found["mean"].where(found["metric"] == "distance", -found["mean"])
     found.insert(11, "rank", signed.groupby(found["benchmark"]).rank(method="min"))
     return found

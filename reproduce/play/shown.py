@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from reproduce import files
-from reproduce.play import across
+from reproduce.play import across, carried
 from reproduce.play.match import Match
 from reproduce.play.scores import summary
 from reproduce.play.written import number, span, table
@@ -74,8 +74,9 @@ def notes(match: Match) -> list[str]:
         grid = ", ".join(f"{f:g}" for f in match.factors)
         found.append(
             f"Rates: the best of {len(match.factors)} ({grid} times the declared one) on seeds "
-            f"{', '.join(map(str, match.tuning_seeds))}, by the same number on the same test data."
+            f"{', '.join(map(str, match.tuning_seeds))}, by the same number."
         )
+        found += across.judged(across.Matrix(summary(match.frame())))
     refused = sum(bool(e.refused) for e in match.entries)
     if refused:
         found.append(f"{refused} pairs do not fit and are left out (`python -m reproduce play --matrix` says why).")
@@ -95,25 +96,30 @@ def _substitute(benchmark: Benchmark) -> str:
     return f"{benchmark.substitute}." if benchmark.substitute else ""
 
 
-def write(match: Match, frame: pd.DataFrame, output: Path) -> bool:
-    """Write OUTPUT.md, .csv and, if something was trained, .png and .pdf; returns whether that was."""
-    named = output.with_name
+def write(match: Match, frame: pd.DataFrame, output: Path) -> list[str]:
+    """Write OUTPUT.md, .csv and, if something was trained, .png and .pdf, of several benchmarks also of -ranks; returns
+    the endings of what was written."""
+    named, found = output.with_name, [".md", ".csv"]
     files.write_text(named(output.name + ".md"), markdown(match, frame))
     files.write_text(named(output.name + ".csv"), frame.to_csv(index=False, lineterminator="\n"))
-    if not match.drawable:
-        return False
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), figures.style():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands for it
-        figures.save(figure(match, frame), output, stamp_text(match))
-    return True
+        for ending, drawn in drawings(match, frame).items():
+            figures.save(drawn, named(output.name + ending), stamp_text(match))
+            found += [f"{ending}.png", f"{ending}.pdf"]
+    return found
 
 
-def figure(match: Match, frame: pd.DataFrame) -> Figure:
-    """One benchmark: the curves. Several: a heat map of the differences to the reference."""
-    with figures.style():
-        if len(match.benchmarks) == 1:
-            return _curves(match)
-        return across.heat(summary(frame.assign(algorithm=frame["algorithm"].map(labels(frame)))))
+def drawings(match: Match, frame: pd.DataFrame) -> dict[str, Figure]:
+    """By the ending of their names. One benchmark: the curves. Several: a heat map of the differences to the reference,
+    and what carries over between them."""
+    if not match.drawable:
+        return {}
+    if len(match.benchmarks) == 1:
+        return {"": _curves(match)}
+    found = summary(frame.assign(algorithm=frame["algorithm"].map(labels(frame))))
+    ranked = carried.figure(found, {b.name: b.panel.partition("/")[0] for b in match.benchmarks})
+    return {"": across.heat(found)} | ({"-ranks": ranked} if ranked else {})
 
 
 def labels(frame: pd.DataFrame) -> dict[str, str]:

@@ -63,7 +63,7 @@ CHOICES: Mapping[str, tuple[Choice, ...]] = {
 """The gaps' other readings, run beside those of Table I (`defedavg_niid_hold` is there already)."""
 
 TEXTS = {v.name: v.text for group in CHOICES.values() for v in group}
-TEXTS |= {f"tuned_{name}": "best rates of the grid" for name in runs.POLICIES}
+TEXTS |= {f"tuned_{name}": "best rates of the grid, by the test set" for name in runs.POLICIES}
 """In words: what differs from the algorithm."""
 
 

@@ -223,6 +223,14 @@ ARTIFACTS = (
         drop=("tail",), names={"quadratic": "decay of the rate"},
     ),
     figure(
+        "classes", "What FedACS gains and loses, class by class", choices.traded, (Code("measures:traded"),),
+        Code("pictures:traded"),
+        "FedACS minus FedAvg, means over seeds with 95 % t-intervals, paired by seed. Middle and right: on the classes "
+        "that the slow, badly linked clients own, and on the others. Where both own half of every class there is no "
+        "such difference. Not a figure of the paper.",
+        drop=("tail",),
+    ),
+    figure(
         "theory", "One surrogate objective for all schemes of participation", no_panels,
         (Code("theory:cells", SYSTEM),), Code("pictures:surrogates", SYSTEM),
         "Left: limit weights in the static system; the true ones are FedACS's. Right: mean aggregate of 200,000 "

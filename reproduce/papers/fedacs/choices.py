@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -114,6 +115,24 @@ def varied(choice: Choice, setting: settings.NetworkSetting, algorithms: tuple[s
             e = runs.experiment(setting, choice.system, settings.ONE_CLASS, name, known[name])
             labels = {**asked, "algorithm": name, "tail": setting.tail}
             yield changed(e, {**choice.changes, "labels": labels, "clock.by_class": False, "clock.work": False})
+
+
+ASSIGNED: Mapping[str, Mapping[str, Any]] = {
+    "the first classes": {}, "the last classes": EXCHANGED, "half of every class": HALF,
+}  # fmt: skip
+"""What slow clients own."""
+RATES = (0.02, 0.1, 1.0, 4.0)
+TRADED = {"paper": settings.MNIST, "reduced": settings.SMALL_FASHION, "smoke": settings.BLOBS}
+
+
+def traded(scale: str) -> tuple[Panel, ...]:
+    """FedACS and FedAvg at several rates under three assignments of classes, judged class by class."""
+    setting, found = TRADED[scale], []
+    for (slow, changes), factor, name in itertools.product(ASSIGNED.items(), RATES, ("fedacs", "fedavg")):
+        (e,) = varied(Choice("", "", changes), setting, (name,))
+        told = {"slow_own": slow, "rate": factor, "algorithm": name, "dataset": setting.name, "tail": setting.tail}
+        found.append(changed(e, {"labels": told, "algorithm.lr": times(factor), "clock.by_class": True}))
+    return (Panel(f"classes-{setting.name.replace('_', '-')}", tuple(found), setting.seeds, setting.substitute),)
 
 
 def decays(scale: str) -> Panel:

@@ -149,15 +149,31 @@ def halves(histories: Histories) -> pd.DataFrame:
     """`slow_class_accuracy` and `fast_class_accuracy`, where every client has one class: the mean final accuracy on the
     classes of the slow, badly connected first half of the clients, and of the others."""
     rows = histories.frame[histories.frame["metric"] == "class_accuracy"]
-    last = rows.groupby("dataset")["round"].transform("max")
-    late = rows[rows["round"] > last - rows["tail"]]
-    label = late["key"].astype(int)
-    slow = label < (label.groupby(late["dataset"]).transform("max") + 1) // 2
+    return _halves(rows, _first(rows), RUN)
+
+
+def _first(rows: pd.DataFrame) -> pd.Series[bool]:
+    """Is the class of a row one of the first half of its data set's?"""
+    label = rows["key"].astype(int)
+    return label < (label.groupby(rows["dataset"]).transform("max") + 1) // 2
+
+
+def _halves(rows: pd.DataFrame, slow: pd.Series[bool], run: list[str]) -> pd.DataFrame:
+    late = rows["round"] > rows.groupby("dataset")["round"].transform("max") - rows["tail"]
     parts = [
-        half.groupby(RUN, sort=False)["value"].mean().reset_index().assign(metric=name)
-        for name, half in (("slow_class_accuracy", late[slow]), ("fast_class_accuracy", late[~slow]))
+        half.groupby(run, sort=False)["value"].mean().reset_index().assign(metric=name)
+        for name, half in (("slow_class_accuracy", rows[late & slow]), ("fast_class_accuracy", rows[late & ~slow]))
     ]
     return pd.concat(parts, ignore_index=True)
+
+
+def traded(histories: Histories) -> pd.DataFrame:
+    """`final_accuracy`, and the two of `halves` where the clients' halves own other classes."""
+    rows = histories.frame[histories.frame["metric"] == "class_accuracy"]
+    rows = rows[rows["slow_own"] != "half of every class"]
+    slow = _first(rows) == (rows["slow_own"] == "the first classes")
+    final = metrics.measured(FINAL, histories, "fedacs")
+    return pd.concat([final, _halves(rows, slow, [*metrics.label_columns(rows), "seed"])], ignore_index=True)
 
 
 def targets(histories: Histories) -> dict[Any, float]:

@@ -13,10 +13,11 @@ from matplotlib.patches import Rectangle
 
 from reproduce.declare.experiment import Experiment
 from reproduce.papers.fedacs import measures, theory
-from reproduce.papers.fedacs.choices import CHOICES
+from reproduce.papers.fedacs.choices import ASSIGNED, CHOICES, RATES
 from reproduce.problem import Quadratic
 from reproduce.report import categories, figures, looks
 from reproduce.report.histories import Histories
+from reproduce.report.looks import Look
 from reproduce.report.names import pretty
 from reproduce.systems import System
 
@@ -259,6 +260,36 @@ def _decays(ax: Axes, histories: Histories) -> None:
     ax.legend(handles, labels, loc="upper right", fontsize=6, handlelength=2.6)
     for handle in handles:
         handle.set_label("_" + str(handle.get_label()))
+
+
+TRADED = {
+    "final_accuracy": "All classes", "slow_class_accuracy": "Classes of slow clients",
+    "fast_class_accuracy": "The other classes",
+}  # fmt: skip
+ASSIGNED_LOOKS = (
+    Look(looks.BLUE, "solid", "o"), Look(looks.VERMILLION, "dashed", "s"), Look(looks.BLACK, "dotted", "^"),
+)  # fmt: skip
+
+
+def traded(histories: Histories, cells: pd.DataFrame) -> Figure:
+    """Leads of FedACS over FedAvg against the rate: on all classes, on those of slow clients, on the others."""
+    fig, axes = figures.sheet(columns=3, height=2.2, sharey=True)
+    values = cells.pivot(index=["metric", "slow_own", "rate", "seed"], columns="algorithm", values="value")
+    leads = (values["fedacs"] - values["fedavg"]).rename("value").reset_index(["metric", "slow_own", "seed"])
+    for ax, (metric, title) in zip(axes.flat, TRADED.items(), strict=True):
+        figures.plain_log(ax, "x")
+        here = leads[leads["metric"] == metric].assign(metric="lead")
+        for k, (slow, look) in enumerate(zip(ASSIGNED, ASSIGNED_LOOKS, strict=True)):
+            if len(mine := here[here["slow_own"] == slow]):
+                beside = mine.index * 1.08 ** (k - 1)  # lest bars hide each other
+                figures.mean(ax, beside, mine, spread="bars", label=f"slow own {slow}", **look.plot)
+        figures.reference(ax, 0)
+        ax.set_xticks(RATES, [f"{rate:g}" for rate in RATES])
+        ax.set_xticks([], minor=True)
+        ax.set(title=title, xlabel="rate, times the default")
+    axes[0, 0].set_ylabel("FedACS minus FedAvg (points)")
+    figures.legend(fig)
+    return fig
 
 
 def surrogates(histories: Histories, cells: pd.DataFrame, system: System) -> Figure:
