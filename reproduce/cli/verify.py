@@ -110,8 +110,7 @@ def entry(v: Verdict, whole: bool) -> list[str]:
     texts = []
     if v.measured:
         setting = f"{words.named(v.measured.setting, names)}: " if v.measured.setting else ""
-        texts.append(f"{setting}{words.measured(v.measured)}; required: {words.required(v.measured) or 'no bound'}")
-        texts[-1] += f" (ours: {v.ours})" * bool(v.ours)
+        texts.append(f"{setting}{words.measured(v.measured)}; required: {words.demanded(v)}")
         if not whole and v.open_because:
             texts[-1] += f"; {words.named(v.open_because, names)}"
     if whole or not v.measured:

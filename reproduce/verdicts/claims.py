@@ -83,10 +83,10 @@ class Claim:
     """One statement of a paper.
 
     checks: the check at each scale at which the claim is asked, and on the paper's `printed` numbers. unasked: why it
-    is not asked at another. ours: scale -> the numbers of the check that the statement does not give, in words. printed:
-    what the printed numbers should give (holds, fails, na), where someone has looked. construction: it holds or fails
-    whatever is trained, so that it is no claim but a check of this package. readings: a choice that the paper leaves
-    open, and the check at each scale under each answer.
+    is not asked at another. ours: scale -> the numbers of the check that the statement does not give, in words.
+    printed: what the printed numbers should give (holds, fails, na), where someone has looked. construction: it holds
+    or fails whatever is trained, so that it is no claim but a check of this package. readings: a choice that the paper
+    leaves open, and the check at each scale under each answer.
     """
 
     id: str

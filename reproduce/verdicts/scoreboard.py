@@ -38,9 +38,10 @@ class Verdict:
 
     effect, interval, unit, n: see `verdicts.Outcome`. rests_on: one of `scope.GROUNDS`, "" if not run, or `scope.CHECK`
     for what is no claim. ours: the numbers that it requires and that are not the statement's, in words. unasked: it is
-    not asked at this scale, for the reason given. covers: of how many of the paper's settings it speaks. paper_numbers: whether the claim holds on the paper's own printed numbers:
-    holds, fails, or na (nothing printed that the check could read). measured, printed: the deciding number of our runs,
-    and that of the numbers that the paper prints. prospect, open_because, settings, seeds: see `verdicts.Outcome`.
+    not asked at this scale, for the reason given. covers: of how many of the paper's settings it speaks. paper_numbers:
+    whether the claim holds on the paper's own printed numbers: holds, fails, or na (nothing printed that the check
+    could read). measured, printed: the deciding number of our runs, and that of the numbers that the paper prints.
+    prospect, open_because, settings, seeds: see `verdicts.Outcome`.
     """
 
     id: str
@@ -68,8 +69,8 @@ class Verdict:
 
 
 HOLDS: Mapping[str, str] = {
-    "reproduced": "hold", "supported where run": "hold where run", "contradicted": "fail", "depends": "depend on a choice",
-    "undecided": "open", "not run": "not run",
+    "reproduced": "hold", "supported where run": "hold where run", "contradicted": "fail",
+    "depends": "depend on a choice", "undecided": "open", "not run": "not run",
 }  # fmt: skip
 """What a verdict on a check is called."""
 
