@@ -58,8 +58,8 @@ def run(args: argparse.Namespace) -> None:
     else:
         whole = bool(args.target or args.only)
         asked = [v for v in claims(board) if not v.unasked]
-        print("\n".join(line for verdict in COLOURS for line in group(verdict, asked, whole, args.only == "not run")))
-        print("\n".join([*listed_checks(board), *not_asked(board)]))
+        lines = [line for verdict in COLOURS for line in group(verdict, asked, whole, args.only == "not run")]
+        print("\n".join([*lines, *listed_checks(board), *not_asked(board)]))
         lines = [*([] if args.target else headline(found, of_target)), f"{results.tally(plan.jobs(scale))}."]
         print("\n".join(map(fill, [*lines, *(f"refused: {line}" for line in due.refused(scale))])))
 

@@ -187,8 +187,8 @@ class _Asked:
         return Evidence(rows, Region(-INF, high), "ratio" if log else "spread", log)
 
     def transfer(self) -> Evidence:
-        """What is lost where the setting that is best under one value of `over` is used under the other, whichever way
-        loses more; per value of the columns `per` and seed."""
+        """What it costs to use the setting that is best under one value of `over` under the other, whichever way costs
+        more; per value of the columns `per` and seed."""
         import pandas as pd
 
         found = self._operand(self.check["over"], self.check["transfer"])
@@ -201,13 +201,13 @@ class _Asked:
         for names, group in both.groupby([*per, "seed"], sort=False):
             x, y = (self.sign * group[c].to_numpy() for c in ("low", "low_"))
             known = np.isfinite(x).any() and np.isfinite(y).any()
-            loss = max(y.max() - y[x.argmax()], x.max() - x[y.argmax()]) if known else math.nan
-            low, high = (loss, loss) if known else NO_INFORMATION
+            cost = max(y.max() - y[x.argmax()], x.max() - x[y.argmax()]) if known else math.nan
+            low, high = (cost, cost) if known else NO_INFORMATION
             rows.append({**dict(zip(per, names, strict=False)), "seed": names[-1], "low": low, "high": high})
         if not rows:
             raise NotRun(f"no settings in common between {first} and {second}")
         high, log = bound(self.check, "at_most")
-        return Evidence(pd.DataFrame(rows), Region(-INF, high), "loss", log)
+        return Evidence(pd.DataFrame(rows), Region(-INF, high), "cost", log)
 
     def best_at(self) -> Evidence:
         """Is the best value of `over`, per setting and seed, one of those listed? Yes 1, no 0; ties count as yes, and

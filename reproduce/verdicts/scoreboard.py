@@ -121,7 +121,7 @@ def headline(found: Sequence[Tally], verdicts: Sequence[Verdict]) -> list[str]:
     for ground, _, *counts in by_ground(verdicts):
         said = ", ".join(f"{count} {name}" for count, name in zip(counts, JUDGED, strict=True))
         lines += [f"On {ground}: {said}."] if ground in EMPIRICAL else []
-    return [*lines, f"{checked(verdicts)}."]
+    return [*lines, *([f"{checked(verdicts)}."] if checks(verdicts) else [])]
 
 
 def counted(verdicts: Iterable[Verdict]) -> str:

@@ -141,4 +141,8 @@ BLOBS = NetworkSetting(
     rounds=8, tail=2, alphas=ALPHAS, clients=4, draws=2,
     substitute="generated 8x8 images of 4 classes, 4 clients, 8 rounds",
 )  # fmt: skip
-SETTINGS = {"paper": (MNIST, CIFAR10, CINIC10), "reduced": (SMALL_MNIST, SMALL_FASHION, SMALL_CIFAR10), "smoke": (BLOBS,)}
+SETTINGS = {
+    "paper": (MNIST, CIFAR10, CINIC10),
+    "reduced": (SMALL_MNIST, SMALL_FASHION, SMALL_CIFAR10),
+    "smoke": (BLOBS,),
+}
