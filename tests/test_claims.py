@@ -198,6 +198,7 @@ WORDS = {
 
 def stated(statement: str) -> set[float]:
     """The numbers that a statement gives, found without the package."""
+    statement = re.sub(r"sizes? [\d/.]+(?:(?:,| and| to) [\d/.]+)*", "", statement)  # names of settings
     digits = re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?", statement)
     return {float(d.replace(",", "")) for d in digits} | {
         v for k, v in WORDS.items() if re.search(rf"\b{k}\b", statement)
