@@ -188,7 +188,7 @@ def test_all_claims_are_there() -> None:
     assert sum(claim.construction for file in FILES for claim in file.claims) == 19
 
 
-WORDS = {
+WORDS: dict[str, float] = {
     **{"one": 1, "three": 3, "six": 6, "sixteen": 16, "twenty": 20, "thirty": 30, "forty": 40, "forty-five": 45},
     **{"ten": 10, "nine of ten": 0.9, "half": 0.5, "five points": 5, "percent": 0.98, "25 percent": 1.25},
     **{"15 percent": 0.85, "less than 15": 1.15, "up to 10": 1.1, "most": 0.51, "full capacity": 100, "only part": 100},

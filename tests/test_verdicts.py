@@ -11,6 +11,14 @@ import pytest
 from verdict_cells import cells, outcome, runs, verdict
 
 from reproduce.report.intervals import INF, Region, judge, t_interval
+from reproduce.verdicts.verdict import Outcome
+
+
+def number(found: Outcome) -> float:
+    """The deciding number."""
+    assert found.measured
+    return found.measured.value
+
 
 HALF = 2.484138  # half a t-interval of three values with standard deviation 1: 4.302653 / sqrt(3)
 
@@ -151,7 +159,7 @@ def test_the_best_of_fewer_is_not_the_best_and_a_spread_needs_two(tmp_path: Path
     frame = runs(tmp_path, column="n", v1=[5, 5.2, 4.9, 9, 9, 9], v2=[7, 7.1, 7.2])
     spread = {"over": "n", "spread": True, "at_most": 3}
     assert outcome(frame, **spread).seeds == (3, 3)
-    assert outcome(frame, **spread).measured.value == pytest.approx(2.0667, abs=1e-3)
+    assert number(outcome(frame, **spread)) == pytest.approx(2.0667, abs=1e-3)
     assert outcome(frame, gap={"over": "n", "of": {"mean_of": [1, 2]}, "minus": 1}, is_="> 0").seeds == (3, 3)
     assert outcome(frame, mean_over=["n"], is_="< 7").seeds == (3, 3)
     alone = outcome(runs(tmp_path, column="n", v1=[5, 5.2, 4.9]), **spread, values=[1, 2])
@@ -182,15 +190,15 @@ def test_transfer_of_the_best_setting(tmp_path: Path) -> None:
 
     check = {"over": "side", "transfer": [0, 1], "at_most": 1.0}
     near = outcome(sides([3, 9, 8.5], [1, 6, 6.5]), **check)  # 9 is best: 6 against 6.5; 6.5 is best: 8.5 against 9
-    assert (near.verdict, near.measured.value) == ("reproduced", pytest.approx(0.51))
+    assert (near.verdict, number(near)) == ("reproduced", pytest.approx(0.51))
     far = outcome(sides([9, 8.9], [1, 4]), **check)  # one way 3, the other 0.1
-    assert (far.verdict, far.measured.value) == ("contradicted", pytest.approx(3.01))
+    assert (far.verdict, number(far)) == ("contradicted", pytest.approx(3.01))
     lower = cells(
         tmp_path,
         *(f"{g},{side},0,rounds,{v}" for g, side, v in ((0, 0, 5), (1, 0, 9), (0, 1, 7), (1, 1, 4))),
         columns=columns,
     )
-    assert outcome(lower, metric="rounds", **check).measured.value == pytest.approx(4.0)
+    assert number(outcome(lower, metric="rounds", **check)) == pytest.approx(4.0)
     assert verdict(sides([3, 9], [1, 6])[lambda f: f["side"] == "0"], **check) == "not run"
 
 
