@@ -185,7 +185,7 @@ claims:
 """
 CLAIM = {
     "id": "one", "artifact": "table1", "statement": "a is better", "where": "section 1", "kind": "ordering",
-    "scales": "[smoke]", "check": "{metric: acc, better: a, than: [b]}",
+    "scales": "[smoke, reduced, paper]", "check": "{metric: acc, better: a, than: [b]}",
 }  # fmt: skip
 
 
@@ -225,7 +225,8 @@ def claims() -> Iterator[Bad]:
         "statement": ("null", "''", "3", "[a]"), "id": ("null", "''"), "where": ("null",), "kind": ("null", "guess"),
         "scales": ("[]", "null", "[large]", "smoke", "[smoke, smoke]"), "artifact": ("null", "tabel1"),
         "at": ("[1]", "{large: {}}"), "printed": ("perhaps",), "readings": ("null", "{about: x, under: {a: {}}}"),
-        "unknown": ("1",),
+        "unknown": ("1",), "ours": ("null", "[margin]", "[[1]]"),
+        "unasked": ("null", "[1]", "{reduced: null}", "{smoke: x}"),
     }.items():  # fmt: skip
         for value in values:
             data = claim(**{key: value})

@@ -90,7 +90,10 @@ CLAIMS = ".claims > li"
 def test_every_claim_and_artifact_is_there(browser: Any, board: list[Verdict]) -> None:
     assert len(visible(browser, CLAIMS)) == len(board) == len(set(visible(browser, CLAIMS)))
     assert set(visible(browser, "article")) == {a.id.replace("/", "-") for a in artifacts()}
-    assert browser.execute_script("return document.getElementById('shown').textContent") == f"{len(board)} claims"
+    assert (
+        browser.execute_script("return document.getElementById('shown').textContent")
+        == f"{len(board)} claims and checks"
+    )
     matrix = (
         "return [...document.querySelectorAll('.matrix tfoot td')].reduce((sum, e) => sum + Number(e.textContent), 0)"
     )
@@ -118,7 +121,7 @@ def test_filters_show_what_they_name_and_nothing_else(browser: Any, board: list[
         browser.execute_async_script(
             "setTimeout(() => arguments[0](document.getElementById('shown').textContent), 100)"
         )
-        == f"{len(board)} claims"
+        == f"{len(board)} claims and checks"
     )
 
 

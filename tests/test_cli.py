@@ -208,7 +208,9 @@ def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.M
         claim("fedacs/a", "reproduced", measured=number, rests_on="quadratics", reason="many words " * 20),
         claim("fedacs/b", "not run"),
         claim("fedacs/c", "contradicted", measured=number, rests_on="quadratics"),
-        claim("fiarse/d", "not run", artifact="fiarse/fig1", reason="meant for scale paper"),
+        claim("fiarse/d", "not run", artifact="fiarse/fig1", reason="no rows with n = 3"),
+        claim("fiarse/e", "not run", artifact="fiarse/fig1", reason="it names a network", unasked=True),
+        claim("fiarse/f", "contradicted", artifact="fiarse/fig1", rests_on="check", note="ours"),
     ]
     monkeypatch.setattr("reproduce.verdicts.scoreboard.scoreboard", lambda scale: board)
 
@@ -218,20 +220,22 @@ def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.M
 
     lines = printed()
     heads = [line for line in lines if re.match(r"\S.*: \d+$", line)]
-    assert heads == ["contradicted: 1", "reproduced: 1", "not run: 2"]
+    assert heads == ["contradicted: 1", "reproduced: 1", "not run: 2", "not asked: 1"]
     assert max(map(len, lines)) <= 80
     text = " ".join(" ".join(lines).split())
     assert "lead 2 points (1 to 3), 3 seeds; required: at least 1.5 points" in text
     assert "FedACS ahead of FedAvg" in text
     assert "fedacs/b" not in text
-    assert "1 no cells yet, 1 meant for scale paper" in text
+    assert "1 no cells yet, 1 no rows with n = 3" in text
+    assert "1 checks, true or false whatever is trained: 1 fail fail: fiarse/f (ours)" in text
+    assert "not asked: 1 fiarse/e: it names a network" in text
     assert "many words" not in text
     whole = printed("fedacs", "--only", "reproduced")
     assert "many words many words" in " ".join(whole)
     assert '    "S."' in whole
     assert "fedacs/c" not in " ".join(whole)
     assert "  fiarse/d" in printed("fiarse", "--only", "not run")
-    assert [v["id"] for v in json.loads("\n".join(printed("fiarse/fig1", "--json")))] == ["fiarse/d"]
+    assert [v["id"] for v in json.loads("\n".join(printed("fiarse/fig1", "--json")))] == [f"fiarse/{x}" for x in "def"]
 
 
 def test_the_short_list_says_why_a_clear_interval_decides_nothing(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

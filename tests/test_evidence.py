@@ -90,8 +90,6 @@ def test_a_tie_is_no_lead(tmp_path: Path) -> None:
     assert verdict(tie, order=["a", "b"]) == "contradicted"
     assert verdict(tie, better="a", than=["b"], margin=0) == "reproduced"
     assert verdict(runs(tmp_path, column="n", v1=5, v2=5), over="n", trend="increasing") == "contradicted"
-    flat = runs(tmp_path, column="n", v1=5, v2=5, v3=5)
-    assert verdict(flat, over="n", peak=True) == "contradicted"
 
 
 def test_an_identity_leaves_out_runs_that_both_missed_the_target(tmp_path: Path) -> None:

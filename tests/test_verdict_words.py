@@ -77,9 +77,3 @@ def test_the_measured_number_agrees_with_the_effect(scale: str) -> None:
         low, high = (scaled(e) if e > 0 or scaled is float else -math.inf for e in m.region)
         value = scaled(m.value)
         assert min(value - low, high - value) == pytest.approx(v.effect, abs=1e-9), v.id
-
-
-def test_a_correlation_has_no_unit() -> None:
-    correlation = lead(0.75, (0.8, math.inf), what="correlation")
-    assert words.measured(correlation).startswith("correlation 0.75 (")
-    assert words.required(correlation) == "at least 0.8"

@@ -6,10 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from verdict_cells import cells, outcome, runs, verdict
 
 from reproduce.report.intervals import INF, Region, judge, t_interval
+from reproduce.verdicts.verdict import Outcome
+
+
+def number(found: Outcome) -> float:
+    """The deciding number."""
+    assert found.measured
+    return found.measured.value
+
 
 HALF = 2.484138  # half a t-interval of three values with standard deviation 1: 4.302653 / sqrt(3)
 
@@ -136,18 +145,25 @@ def test_spread(tmp_path: Path) -> None:
     assert verdict(frame, over="n", spread=True, at_most=0.15, values=[5, 10]) == "undecided"
 
 
-def test_peak(tmp_path: Path) -> None:
-    frame = runs(tmp_path, column="n", v0=[70, 71], v1=[75, 72], v2=[71, 75.9], v10=[60, 60], vmore=[99, 99])
-    result = outcome(frame, over="n", peak=True, margin=2.0)  # the best inside are 75, 75.9, the best ends 70 and 71
-    assert (result.verdict, result.effect) == ("reproduced", pytest.approx(2.95))
-    assert verdict(frame, where={"n": [0, 1, 10]}, over="n", peak=True) == "undecided"  # leads 5 and 1
-    assert verdict(frame, where={"n": [1, 2, 10]}, over="n", peak=True) == "undecided"  # leads -4 and 4
+def test_one_of_several_beats_the_best_of_both_ends(tmp_path: Path) -> None:
+    """An inner value of a column ahead of both its ends, each inner value judged by itself."""
+    check = {"over": "n", "better": [1, 2], "than": [{"best_of": [0, 10]}], "quantifier": "any"}
+    ahead = runs(tmp_path, column="n", v0=[70, 71, 70], v1=[75, 76, 75.5], v2=[60, 61, 62], v10=[50, 72, 50])
+    assert verdict(ahead, **check) == "reproduced"  # n = 1 alone
+    taken_in_turns = runs(tmp_path, column="n", v0=[70] * 6, v1=[74, 60] * 3, v2=[60, 74] * 3, v10=[50] * 6)
+    assert verdict(taken_in_turns, **check) == "undecided", "the best of both in each seed would be ahead"
 
 
-def test_peak_of_lower_is_better(tmp_path: Path) -> None:
-    frame = runs(tmp_path, "rounds", column="n", v0=9, v1=5, v2=8)
-    result = outcome(frame, metric="rounds", over="n", peak=True, margin=1.0)
-    assert (result.verdict, result.effect) == ("reproduced", pytest.approx(2.0))
+def test_the_best_of_fewer_is_not_the_best_and_a_spread_needs_two(tmp_path: Path) -> None:
+    """Seeds that lack one of the values say nothing of the best, the mean or the spread of all."""
+    frame = runs(tmp_path, column="n", v1=[5, 5.2, 4.9, 9, 9, 9], v2=[7, 7.1, 7.2])
+    spread = {"over": "n", "spread": True, "at_most": 3}
+    assert outcome(frame, **spread).seeds == (3, 3)
+    assert number(outcome(frame, **spread)) == pytest.approx(2.0667, abs=1e-3)
+    assert outcome(frame, gap={"over": "n", "of": {"mean_of": [1, 2]}, "minus": 1}, is_="> 0").seeds == (3, 3)
+    assert outcome(frame, mean_over=["n"], is_="< 7").seeds == (3, 3)
+    alone = outcome(runs(tmp_path, column="n", v1=[5, 5.2, 4.9]), **spread, values=[1, 2])
+    assert (alone.verdict, alone.reason) == ("not run", "a spread needs two values of n")
 
 
 def test_best_at(tmp_path: Path) -> None:
@@ -159,15 +175,31 @@ def test_best_at(tmp_path: Path) -> None:
     assert verdict(gone, over="n", best_at=[1]) == "contradicted", "where all runs diverged none is the best"
 
 
-def test_rank_correlation(tmp_path: Path) -> None:
+def test_transfer_of_the_best_setting(tmp_path: Path) -> None:
+    """The price of choosing on one side and using on the other, by hand: the dearer of both directions."""
     columns = "grid,side,seed,metric,value"
-    up = [f"{g},0,{s},acc,{g}" for g in range(5) for s in range(6)]
-    same = [f"{g},1,{s},acc,{g * g}" for g in range(5) for s in range(6)]
-    other = [f"{g},1,{s},acc,{-g}" for g in range(5) for s in range(6)]
-    check = {"over": "side", "correlation": [0, 1], "at_least": 0.8}
-    assert verdict(cells(tmp_path, *up, *same, columns=columns), **check) == "reproduced"
-    result = outcome(cells(tmp_path, *up, *other, columns=columns), **check)
-    assert (result.verdict, result.effect) == ("contradicted", pytest.approx(-1.8))
+
+    def sides(one: list[float], two: list[float]) -> pd.DataFrame:
+        lines = [
+            f"{g},{side},{s},acc,{v + g * s / 100}"
+            for side, vs in enumerate((one, two))
+            for g, v in enumerate(vs)
+            for s in range(3)
+        ]
+        return cells(tmp_path, *lines, columns=columns)
+
+    check = {"over": "side", "transfer": [0, 1], "at_most": 1.0}
+    near = outcome(sides([3, 9, 8.5], [1, 6, 6.5]), **check)  # 9 is best: 6 against 6.5; 6.5 is best: 8.5 against 9
+    assert (near.verdict, number(near)) == ("reproduced", pytest.approx(0.51))
+    far = outcome(sides([9, 8.9], [1, 4]), **check)  # one way 3, the other 0.1
+    assert (far.verdict, number(far)) == ("contradicted", pytest.approx(3.01))
+    lower = cells(
+        tmp_path,
+        *(f"{g},{side},0,rounds,{v}" for g, side, v in ((0, 0, 5), (1, 0, 9), (0, 1, 7), (1, 1, 4))),
+        columns=columns,
+    )
+    assert number(outcome(lower, metric="rounds", **check)) == pytest.approx(4.0)
+    assert verdict(sides([3, 9], [1, 6])[lambda f: f["side"] == "0"], **check) == "not run"
 
 
 def test_gap_to_the_best_and_ratio(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def _print_claims(scale: str, wanted: Collection[str], as_json: bool) -> None:
     there = [n.verdict for n in found if not (n.jobs or n.lacking)]
     seeds = there.count("undecided")
     rest = len(there) - seeds
-    says = [f"{len(found)} open claims meant for {scale} scale: {runs} wait for runs alone, {data} for data sets too"]
+    says = [f"{len(found)} open claims asked at {scale} scale: {runs} wait for runs alone, {data} for data sets too"]
     says += [f"{seeds} have all their runs (more seeds would narrow their intervals)"] if seeds else []
     says += [f"{rest} need what no declared run gives"] if rest else []
     print()

@@ -1,7 +1,8 @@
 """Check the papers' claims against the cells of a scale, and print the scoreboard.
 
 Claims are grouped by verdict, contradicted ones first; those that were not run are counted, and listed with `--only
-"not run"`. A paper, an artifact or `--only` selects claims, which are then printed in full.
+"not run"`. Checks, which are true or false whatever is trained, come after them, and then the claims that are not asked
+at this scale, with the reason. A paper, an artifact or `--only` selects claims, which are then printed in full.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def run(args: argparse.Namespace) -> None:
     if not Path("results", scale).is_dir():
         print(f"no results/{scale} in {Path.cwd()}: nothing of it was run here", file=sys.stderr)
     from reproduce.verdicts import markdown
-    from reproduce.verdicts.scoreboard import coverage, headline, scoreboard, to_json
+    from reproduce.verdicts.scoreboard import claims, coverage, headline, scoreboard, to_json
 
     found = [c for c in coverage(scale) if any(name.startswith(f"{c.paper}/") for name in wanted)]
     of_target = [v for v in scoreboard(scale) if v.artifact in wanted or not args.target]
@@ -56,7 +57,9 @@ def run(args: argparse.Namespace) -> None:
         print(markdown.scoreboard(scale, board, found), end="")
     else:
         whole = bool(args.target or args.only)
-        print("\n".join(line for verdict in COLOURS for line in group(verdict, board, whole, args.only == "not run")))
+        asked = [v for v in claims(board) if not v.unasked]
+        lines = [line for verdict in COLOURS for line in group(verdict, asked, whole, args.only == "not run")]
+        print("\n".join([*lines, *listed_checks(board), *not_asked(board)]))
         lines = [*([] if args.target else headline(found, of_target)), f"{results.tally(plan.jobs(scale))}."]
         print("\n".join(map(fill, [*lines, *(f"refused: {line}" for line in due.refused(scale))])))
 
@@ -76,6 +79,27 @@ def group(verdict: str, board: Iterable[Verdict], whole: bool, idle: bool) -> li
     return [head, fill(f'{said}{", ..." * (len(reasons) > 3)}; `--only "not run"` lists them', "  "), ""]
 
 
+def listed_checks(board: Iterable[Verdict]) -> list[str]:
+    """What is true or false whatever is trained, one line each."""
+    from reproduce.verdicts.scoreboard import HOLDS, checked, checks
+
+    if not (mine := checks(board)):
+        return []
+    lines = [f"{HOLDS[v.verdict]}: {v.id}" + f" ({v.note})" * bool(v.note and v.verdict != "reproduced") for v in mine]
+    return [paint(checked(mine), "bold"), *(fill(line, "  ") for line in sorted(lines)), ""]
+
+
+def not_asked(board: Iterable[Verdict]) -> list[str]:
+    """The claims that are not asked at this scale, and why."""
+    from reproduce.verdicts.scoreboard import claims
+
+    mine = [v for v in claims(board) if v.unasked]
+    many = Counter(v.reason for v in mine)
+    said = [f"{v.id}: {v.reason}" for v in mine if many[v.reason] < 9]
+    said += [f"{count} {reason}" for reason, count in many.items() if count >= 9]
+    return [paint(f"not asked: {len(mine)}", "grey"), *(fill(line, "  ") for line in said), ""] if mine else []
+
+
 def entry(v: Verdict, whole: bool) -> list[str]:
     """One claim: its name and what it rests on, the deciding number beside what is required; whole: all of it."""
     from reproduce.papers import artifacts
@@ -86,7 +110,7 @@ def entry(v: Verdict, whole: bool) -> list[str]:
     texts = []
     if v.measured:
         setting = f"{words.named(v.measured.setting, names)}: " if v.measured.setting else ""
-        texts.append(f"{setting}{words.measured(v.measured)}; required: {words.required(v.measured) or 'no bound'}")
+        texts.append(f"{setting}{words.measured(v.measured)}; required: {words.demanded(v)}")
         if not whole and v.open_because:
             texts[-1] += f"; {words.named(v.open_because, names)}"
     if whole or not v.measured:

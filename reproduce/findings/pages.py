@@ -117,16 +117,16 @@ def agreement_table(root: Path) -> str:
 def claims_table(boards: Mapping[str, Sequence[Verdict]]) -> str:
     """Markdown: how many claims are judged at each scale, by what their verdicts rest on."""
     from reproduce.verdicts.markdown import table
-    from reproduce.verdicts.scoreboard import by_ground
+    from reproduce.verdicts.scoreboard import by_ground, checked, counted
     from reproduce.verdicts.verdict import JUDGED
 
     head = ("verdicts rest on", *(f"{scale} scale: {v}" for scale in boards for v in JUDGED))
     rows = zip(*(by_ground(board) for board in boards.values()), strict=True)
     judged = [(ground[0][0], *(count for _, _, *counts in ground for count in counts)) for ground in rows]
-    total = " and ".join(
-        f"{sum(v.verdict in JUDGED for v in board)} of {len(board)} at {scale} scale" for scale, board in boards.items()
-    )
-    return "\n".join([f"Claims of the papers that are judged: {total}.", "", *table(head, judged, left=1)])
+    total = " and ".join(f"{counted(board)} at {scale} scale" for scale, board in boards.items())
+    apart = [f"At {scale} scale besides: {checked(board)}." for scale, board in boards.items()]
+    said = [f"Claims of the papers that are judged: {total}.", "", *table(head, judged, left=1), "", *apart]
+    return "\n".join(said)
 
 
 def _between(page: Path, blocks: Mapping[str, str]) -> str:

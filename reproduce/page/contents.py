@@ -26,7 +26,7 @@ from reproduce.report import figures
 from reproduce.runs import plan
 from reproduce.store import reading
 from reproduce.verdicts import words
-from reproduce.verdicts.scoreboard import Tally, Verdict
+from reproduce.verdicts.scoreboard import Tally, Verdict, claims
 from reproduce.verdicts.verdict import VERDICTS, Measured
 
 SHRUNK = 0.7
@@ -52,7 +52,7 @@ class Judged:
     def numbers(self) -> dict[str, str]:
         """Ours, what is required, the slack, the paper's number."""
         v, m = self.verdict, self.verdict.measured
-        found = {"ours": self._said(m), "required": words.required(m) or "no bound"} if m else {}
+        found = {"ours": self._said(m), "required": words.demanded(v)} if m else {}
         if m and v.effect is not None:
             ends = words.slack_interval(v) or "no interval"
             found["slack"] = f"{words.slack(v)} ({'exact' if m.exact else ends})"
@@ -97,7 +97,7 @@ class Item:
 
     @property
     def count(self) -> Counter[str]:
-        return Counter(c.verdict.verdict for c in self.claims)
+        return Counter(v.verdict for v in claims(c.verdict for c in self.claims))
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Paper:
 
     @property
     def count(self) -> Counter[str]:
-        return Counter(c.verdict.verdict for item in self.items for c in item.claims)
+        return sum((item.count for item in self.items), Counter[str]())
 
 
 def contents(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally]) -> list[Paper]:
@@ -139,22 +139,22 @@ def contents(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally]) ->
 def item(artifact: Artifact, scale: str, verdicts: Iterable[Verdict]) -> Item:
     """One artifact: its file if it is made, else how to make it."""
     ordered = sorted(verdicts, key=lambda v: VERDICTS.index(v.verdict))
-    claims, behind = tuple(Judged(v, artifact.names) for v in ordered), origin(artifact, scale)
+    judged, behind = tuple(Judged(v, artifact.names) for v in ordered), origin(artifact, scale)
     first = Path(plan.outputs(scale, artifact.id)[0])
     if not os.path.lexists(first):
-        return Item(artifact, claims, behind, target=str(first))
+        return Item(artifact, judged, behind, target=str(first))
     shown = first.with_suffix(".png" if artifact.draw else ".md")
     try:
         if not artifact.draw:
-            return Item(artifact, claims, behind, table=_table(shown, artifact))
+            return Item(artifact, judged, behind, table=_table(shown, artifact))
         caption = shown.with_suffix(".txt")
         said = caption.read_text(encoding="utf-8").strip() if caption.is_file() else f"{artifact.title}."
         image = f"data:image/webp;base64,{base64.b64encode(small(shown)).decode()}"
-        return Item(artifact, claims, behind, image=image, alt=seen(artifact, scale), caption=said)
+        return Item(artifact, judged, behind, image=image, alt=seen(artifact, scale), caption=said)
     except (OSError, ValueError, SyntaxError, UserError) as error:  # Pillow's of odd PNGs
         why = f"not as it was rendered ({' '.join(str(error).split())}); render {artifact.id} again"
         reading.say(shown, why)
-        return Item(artifact, claims, behind, target=str(first), refused=f"{shown}: {why}")
+        return Item(artifact, judged, behind, target=str(first), refused=f"{shown}: {why}")
 
 
 def small(file: Path) -> bytes:

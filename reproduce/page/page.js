@@ -22,7 +22,7 @@ function filter() {
   for (const section of document.querySelectorAll(".paper"))
     section.hidden = !section.querySelector("article:not([hidden])");
   for (const entry of document.querySelectorAll("[data-of]")) entry.hidden = document.getElementById(entry.dataset.of).hidden;
-  document.getElementById("shown").textContent = `${shown} claim${shown === 1 ? "" : "s"}`;
+  document.getElementById("shown").textContent = `${shown} claims and checks`;
 }
 
 function toggle(open) {

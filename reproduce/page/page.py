@@ -17,7 +17,8 @@ def page(
 
     from reproduce.page.contents import contents
     from reproduce.runs import due, plan, results
-    from reproduce.verdicts.scoreboard import by_ground, headline
+    from reproduce.verdicts.scope import CHECK
+    from reproduce.verdicts.scoreboard import HOLDS, by_ground, claims, headline
     from reproduce.verdicts.verdict import VERDICTS
 
     shown, folder = contents(scale, verdicts, found), FileSystemLoader(Path(__file__).parent)
@@ -26,7 +27,10 @@ def page(
     return environment.get_template("page.html").render(
         scale=scale,
         papers=shown,
-        total=Counter(v.verdict for v in verdicts),
+        total=Counter(v.verdict for v in claims(verdicts)),
+        statements=len(verdicts),
+        check=CHECK,
+        holds=HOLDS,
         results=results.tally(plan.jobs(scale)),
         headline=headline(found, verdicts),
         refused=[*due.refused(scale), *(i.refused for paper in shown for i in paper.items if i.refused)],

@@ -40,14 +40,14 @@ class Need:
 
 
 def needs(scale: str, artifacts: Iterable[str]) -> list[Need]:
-    """The open claims of `artifacts` (ids) that are meant for the scale.
+    """The open claims of `artifacts` (ids) that are asked at the scale; no checks, which wait for nothing.
 
     Those that need no further data come first, then the cheapest. Inconclusive ones without jobs have all their runs:
     more seeds would narrow their intervals.
     """
     wanted, verdicts = set(artifacts), {v.id: v for v in scoreboard(scale)}
     found = []
-    for claim in (c for file in claims_files() for c in file.claims):
+    for claim in (c for file in claims_files() for c in file.claims if not c.construction):
         if claim.artifact not in wanted or scale not in claim.scales or verdicts[claim.id].verdict not in OPEN:
             continue
         read, said = _jobs(claim, scale), verdicts[claim.id]

@@ -26,11 +26,13 @@ FORMS: Mapping[str, tuple[set[str], set[str]]] = {  # form: (keys it needs, furt
     "is": (set(), set()),
     "trend": ({"over"}, {"values", "margin"}),
     "spread": ({"over", "at_most"}, {"values"}),
-    "peak": ({"over"}, {"margin"}),
-    "correlation": ({"over", "at_least"}, {"per"}),
+    "transfer": ({"over", "at_most"}, {"per"}),
     "best_at": ({"over"}, set()),
     "all_of": (set(), set()),
 }
+
+NUMBERS = ("margin", "within", "at_most", "is", "quantifier")
+"""Keys of a check that say how much or how many."""
 
 
 def canon(value: Any) -> str:
@@ -121,6 +123,26 @@ def number(key: str, value: Any) -> float:
     return found
 
 
+def spelled(key: str, check: Check, unit: str) -> str:
+    """One of the `NUMBERS` of a part of a check in words ("margin 0.5 points"); "" where it is none, like 0 or `any`.
+
+    unit: that of the metric.
+    """
+    value = check[key]
+    if key == "quantifier":
+        name, low, high = quantifier(check)
+        few = f"{low:g}" if high == INF else f"{low:g} to {high:g}"
+        return {"fraction": f"a share of {few} of the settings", "count": f"{few} settings"}.get(name, "")
+    if value in (0, "unreached", "absent") or re.fullmatch(r"[<>]=? *0(\.0*)?", str(value)):
+        return ""
+    if isinstance(value, Mapping):  # {ratio: } or {one_of: }
+        return f"the factor {value['ratio']:g}" if "ratio" in value else ""
+    said = " to ".join(f"{v:g}" for v in value) if isinstance(value, list) else re.sub(r"\.0\b", "", str(value))
+    points = unit == "percent" and (key != "is" or "gap" in check)
+    unit = "" if "ratio" in check else "points" if points else "%" if unit == "percent" else unit
+    return f"{'' if key == 'is' else key.replace('_', ' ')} {said} {unit}".strip()
+
+
 def quantifier(check: Check) -> tuple[str, float, float]:
     """(name, low, high) of the quantifier; low and high bound the fraction or the count."""
     raw = check.get("quantifier", "all")
@@ -152,7 +174,7 @@ def uses(check: Check, form: str) -> Iterator[tuple[str, str, list[Any]]]:
             for key in ("of", second):
                 yield transform, check[transform].get("over", "algorithm"), operand_values(check[transform][key])
     over = check.get("over", "algorithm")
-    for key in (form, "than") if form in ("better", "order", "equal", "correlation", "best_at") else ():
+    for key in (form, "than") if form in ("better", "order", "equal", "transfer", "best_at") else ():
         if key in check:
             yield key, over, [v for item in listed(check[key]) for v in operand_values(item)]
     yield "over", over, listed(check.get("values", []))

@@ -7,7 +7,7 @@ that does not follow it ends in a UserError that names the file, the claim and t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from reproduce.files import read_yaml
 from reproduce.verdicts.checks import (
     COMMON,
     FORMS,
+    NUMBERS,
     Check,
     bound,
     canon,
@@ -28,6 +29,7 @@ from reproduce.verdicts.checks import (
     merged,
     parts,
     quantifier,
+    spelled,
     statement,
     uses,
 )
@@ -36,8 +38,10 @@ PRINTED = "printed"
 """The view of a claim on the paper's own printed numbers, beside the scales."""
 
 KINDS = ("ordering", "equivalence", "ratio", "threshold", "trend", "value")
-NEEDED = {"id", "artifact", "statement", "where", "kind", "scales", "check"}
-OPTIONAL = {"at", "expected", "note", "printed", "rests_on", "readings"}
+NEEDED = {"id", "artifact", "statement", "where", "kind", "check"}
+OPTIONAL = {"scales", "unasked", "at", "ours", "expected", "note", "printed", "rests_on", "readings"}
+ASKED = ("reduced", "paper")
+"""The scales at which every claim is asked that does not say why not."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +82,11 @@ class Readings:
 class Claim:
     """One statement of a paper.
 
-    checks: the check at each scale that the claim is meant for, and on the paper's `printed` numbers. printed: what the
-    latter should give (holds, fails, na), where someone has looked. construction: it holds or fails by construction,
-    whatever is trained. readings: a choice that the paper leaves open, and the check at each scale under each answer.
+    checks: the check at each scale at which the claim is asked, and on the paper's `printed` numbers. unasked: why it
+    is not asked at another. ours: scale -> the numbers of the check that the statement does not give, in words.
+    printed: what the printed numbers should give (holds, fails, na), where someone has looked. construction: it holds
+    or fails whatever is trained, so that it is no claim but a check of this package. readings: a choice that the paper
+    leaves open, and the check at each scale under each answer.
     """
 
     id: str
@@ -95,6 +101,8 @@ class Claim:
     printed: str | None
     construction: bool = False
     readings: Readings | None = None
+    unasked: Mapping[str, str] = field(default_factory=dict)
+    ours: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -176,13 +184,12 @@ def _claim(
         for key in ("id", "statement", "where"):
             if not isinstance(raw[key], str) or not raw[key].strip():
                 raise UserError(f"{key}: {raw[key]!r} is not a text")
-        if not isinstance(raw["scales"], list) or not raw["scales"] or len(set(raw["scales"])) < len(raw["scales"]):
-            raise UserError(f"scales: {raw['scales']!r} is not a list of different scales")
-        for scale in (*raw["scales"], *raw.get("at", {})):
-            check_choice("scale", scale, (*SCALES, PRINTED))
+        scales, unasked = _scales(raw)
+        for scale in raw.get("at", {}):
+            check_choice("at: scale", scale, (*SCALES, PRINTED))
         check_choice("printed", raw.get("printed", "na"), ("holds", "fails", "na"))
         check_choice("rests_on", raw.get("rests_on", "construction"), ("construction",))
-        checks = {s: merged(raw["check"], raw.get("at", {}).get(s, {})) for s in (*raw["scales"], PRINTED)}
+        checks = {s: merged(raw["check"], raw.get("at", {}).get(s, {})) for s in (*scales, PRINTED)}
         readings = _readings(raw["readings"], checks) if "readings" in raw else None
         # Only at paper scale and in print are the values of settings those of the paper.
         judged = [(check, scale in ("paper", PRINTED)) for scale, check in {**checks, "paper": raw["check"]}.items()]
@@ -190,6 +197,7 @@ def _claim(
         for check, values_too in judged:
             for part in parts(check):
                 _check(part, [raw["artifact"], *listed(check.get("with", []))], artifacts, metrics, values_too)
+        ours = {s: _ours(raw.get("ours", []), raw["check"], check, metrics) for s, check in checks.items()}
     except UserError as error:
         raise UserError(f"claim {raw.get('id', '(no id)')}: {error}") from error
     return Claim(
@@ -198,14 +206,51 @@ def _claim(
         statement=raw["statement"],
         where=raw["where"],
         kind=raw["kind"],
-        scales=tuple(raw["scales"]),
+        scales=scales,
         checks=checks,
         expected=str(raw.get("expected", "")),
         note=str(raw.get("note", "")),
         printed=raw.get("printed"),
         construction="rests_on" in raw,
         readings=readings,
+        unasked=unasked,
+        ours=ours,
     )
+
+
+def _scales(raw: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The scales at which a claim is asked, and why it is not at others."""
+    named, unasked = raw.get("scales", ASKED), raw.get("unasked", {})
+    if not isinstance(named, list | tuple) or not named or len(set(named)) < len(named):
+        raise UserError(f"scales: {named!r} is not a list of different scales")
+    check_keys("unasked", unasked, set(ASKED))
+    for scale in named:
+        check_choice("scale", scale, SCALES)
+    for scale, why in unasked.items():
+        if not isinstance(why, str) or not why.strip():
+            raise UserError(f"unasked: {scale}: {why!r} is not a phrase")
+    scales = tuple(s for s in named if s not in unasked)
+    for scale in (s for s in ASKED if s not in scales and s not in unasked):
+        raise UserError(f"unasked: say in a phrase why the claim is not asked at {scale} scale")
+    return scales, dict(unasked)
+
+
+def _ours(keys: Any, of_claim: Check, check: Check, metrics: Mapping[str, Metric]) -> str:
+    """The numbers of a check that are not the statement's: those under `keys`, and those that `at` a scale changes."""
+    if not isinstance(keys, list):
+        raise UserError(f"ours: {keys!r} is not a list of keys of the check")
+    for key in keys:
+        check_choice("ours", key, NUMBERS)
+        if not any(key in part for part in parts(of_claim)):
+            raise UserError(f"ours: the check has no {key}")
+    own = [{k: v for k, v in part.items() if k in NUMBERS and k not in keys} for part in parts(of_claim)]
+    found = [
+        spelled(key, part, metrics[listed(part["metric"])[0]].unit)
+        for part in parts(check)
+        for key in NUMBERS
+        if key in part and not any(key in p and p[key] == part[key] for p in own)
+    ]
+    return " and ".join(dict.fromkeys(filter(None, found)))
 
 
 def _readings(raw: Mapping[str, Any], checks: Mapping[str, Check]) -> Readings:
@@ -272,4 +317,4 @@ def _ranks(check: Check, form: str) -> bool:
     operands = [v for transform in ("gap", "ratio") for k, v in check.get(transform, {}).items() if k != "over"]
     operands += [v for key in ("better", "than") for v in listed(check.get(key, []))]
     best = any(isinstance(o, Mapping) and {"best_of", "worst_of"} & set(o) for o in operands)
-    return best or form in ("better", "order", "peak", "best_at")
+    return best or form in ("better", "order", "transfer", "best_at")

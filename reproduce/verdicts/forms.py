@@ -28,6 +28,7 @@ from reproduce.verdicts.observations import (
     select,
     settings_of,
     unit_names,
+    whole,
 )
 
 if TYPE_CHECKING:
@@ -148,14 +149,9 @@ class _Asked:
         return self._ordered(list(zip(self.check["order"], self.check["order"][1:], strict=False)))
 
     def trend(self) -> Evidence:
-        values = self._values("a trend", 2, self.check.get("values"))
+        values = self._values(self.check.get("values"))
         self.sign = 1 if self.check["trend"] == "increasing" else -1
         return self._ordered(list(zip(values[1:], values, strict=False)), " after ")
-
-    def peak(self) -> Evidence:
-        values = self._values("a peak", 3, None)
-        inside, ends = {"best_of": values[1:-1]}, {"best_of": [values[0], values[-1]]}
-        return self._ordered([(inside, ends)], " against ")
 
     def equal(self) -> Evidence:
         items = self.check["equal"]
@@ -182,32 +178,36 @@ class _Asked:
     def spread(self) -> Evidence:
         high, log = bound(self.check, "at_most")
         frame = self._only(self.check.get("values"))
+        if frame[self.check["over"]].nunique() < 2:
+            raise NotRun(f"a spread needs two values of {self.check['over']}")
         (_, top), *_ = pick(frame, self.check["over"], {"best_of": "all"}, 1)
         (_, bottom), *_ = pick(frame, self.check["over"], {"worst_of": "all"}, 1)
         rows, lacking = compare(top, bottom, log=log and not self.ratios, step=self.step)
         self.missing += lacking
         return Evidence(rows, Region(-INF, high), "ratio" if log else "spread", log)
 
-    def correlation(self) -> Evidence:
-        """Rank correlation over the settings between two values of `over`, per value of the columns `per` and seed."""
+    def transfer(self) -> Evidence:
+        """What it costs to use the setting that is best under one value of `over` under the other, whichever way costs
+        more; per value of the columns `per` and seed."""
         import pandas as pd
-        from scipy.stats import rankdata
 
-        found = self._operand(self.check["over"], self.check["correlation"])
+        found = self._operand(self.check["over"], self.check["transfer"])
         if len(found) < 2:
             raise NotRun("nothing to compare: no rows with " + ", ".join(self.missing))
         (first, a), (second, b) = found
-        both = a.merge(b, on=[*settings_of(a), "seed"], suffixes=("", "_"))
         per = listed(self.check.get("per", [])) or ["metric"]
+        both = whole(a.merge(b, on=[*settings_of(a), "seed"], suffixes=("", "_")), per)
         rows = []
         for names, group in both.groupby([*per, "seed"], sort=False):
-            x, y = (rankdata(group[c].to_numpy()) for c in ("low", "low_"))
-            known = len(group) > 2 and np.ptp(x) > 0 and np.ptp(y) > 0
-            low, high = (float(np.corrcoef(x, y)[0, 1]),) * 2 if known else NO_INFORMATION
+            x, y = (self.sign * group[c].to_numpy() for c in ("low", "low_"))
+            known = np.isfinite(x).any() and np.isfinite(y).any()
+            cost = max(y.max() - y[x.argmax()], x.max() - x[y.argmax()]) if known else math.nan
+            low, high = (cost, cost) if known else NO_INFORMATION
             rows.append({**dict(zip(per, names, strict=False)), "seed": names[-1], "low": low, "high": high})
         if not rows:
             raise NotRun(f"no settings in common between {first} and {second}")
-        return Evidence(pd.DataFrame(rows), Region(float(self.check["at_least"]), INF), "correlation")
+        high, log = bound(self.check, "at_most")
+        return Evidence(pd.DataFrame(rows), Region(-INF, high), "cost", log)
 
     def best_at(self) -> Evidence:
         """Is the best value of `over`, per setting and seed, one of those listed? Yes 1, no 0; ties count as yes, and
@@ -276,19 +276,18 @@ class _Asked:
         self.missing += [f"{over} {v}" for v in wanted if v not in have]
         return self.frame[self.frame[over].isin(wanted)]
 
-    def _values(self, what: str, least: int, values: Iterable[Any] | None) -> list[str]:
+    def _values(self, values: Iterable[Any] | None) -> list[str]:
         """The values of `over` in their order."""
         over = self.check["over"]
         found = ordered_values(self.frame, over, values)
-        if len(found) < least:
-            number = {2: "two", 3: "three"}[least]
-            raise NotRun(f"{what} needs {number} values of {over}; the cells have {', '.join(found) or 'none'}")
+        if len(found) < 2:
+            raise NotRun(f"a trend needs two values of {over}; the cells have {', '.join(found) or 'none'}")
         return found
 
 
 _FORMS: Mapping[str, Callable[[_Asked], Evidence]] = {
-    "better": _Asked.better, "order": _Asked.order, "trend": _Asked.trend, "peak": _Asked.peak, "equal": _Asked.equal,
-    "is": _Asked.is_, "spread": _Asked.spread, "correlation": _Asked.correlation, "best_at": _Asked.best_at,
+    "better": _Asked.better, "order": _Asked.order, "trend": _Asked.trend, "equal": _Asked.equal, "is": _Asked.is_,
+    "spread": _Asked.spread, "transfer": _Asked.transfer, "best_at": _Asked.best_at,
 }  # fmt: skip
 
 

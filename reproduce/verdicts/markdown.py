@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from reproduce.papers import artifacts
 from reproduce.report.formats import md
 from reproduce.verdicts import words
-from reproduce.verdicts.scoreboard import Tally, Verdict, by_ground, headline
+from reproduce.verdicts.scoreboard import HOLDS, Tally, Verdict, by_ground, checked, checks, claims, headline
 from reproduce.verdicts.verdict import JUDGED, VERDICTS
 
 SIGNS: Mapping[str, str] = {
@@ -19,29 +19,34 @@ SIGNS: Mapping[str, str] = {
 
 
 def scoreboard(scale: str, verdicts: Iterable[Verdict], found: Sequence[Tally] = ()) -> str:
-    """Coverage, verdicts by what they rest on and by paper, then a table per paper; what did not run by its reason."""
+    """Coverage, verdicts by what they rest on and by paper, then a table per paper; what did not run by its reason, and
+    the checks, which are no claims."""
     by_paper: dict[str, list[Verdict]] = {}
     for v in (verdicts := list(verdicts)):
         by_paper.setdefault(v.id.split("/")[0], []).append(v)
     tallies = {c.paper: (str(c.has), str(c.made), str(c.run)) for c in found}
     totals = []
     for paper, mine in by_paper.items():
-        counts = Counter(v.verdict for v in mine)
+        counts = Counter(v.verdict for v in claims(mine))
         judged = (str(counts[name]) for name in VERDICTS)
-        totals.append((paper, *tallies.get(paper, ("", "", "")), str(len(mine)), *judged))
+        totals.append((paper, *tallies.get(paper, ("", "", "")), str(counts.total()), *judged))
     lines = [f"# Verdicts at {scale} scale", "", f"Printed by `python -m reproduce verify {scale} --markdown`."]
     lines += [*headline(found, verdicts), ""]
     lines += [*table(("paper", "figures and tables", "made", "with numbers", "claims", *VERDICTS), totals, left=1), ""]
     lines += table(("rests on", "judged", *JUDGED), by_ground(verdicts), left=1)
     for paper, mine in by_paper.items():
         lines += ["", f"## {paper}", ""]
-        rows = [row(v) for v in sorted(mine, key=lambda v: VERDICTS.index(v.verdict)) if v.verdict in JUDGED]
+        rows = [row(v) for v in sorted(claims(mine), key=lambda v: VERDICTS.index(v.verdict)) if v.verdict in JUDGED]
         head = ("verdict", "claim", "ours", "required", "the paper's number", "remarks")
         lines += [*table(head, rows, left=len(head)), ""] if rows else []
         idle: dict[str, list[str]] = {}
-        for v in (v for v in mine if v.verdict == "not run"):
-            idle.setdefault(v.reason, []).append(f"`{v.id.split('/', 1)[1]}`")
-        lines += [f"- Not run, {md(reason)}: {', '.join(names)}" for reason, names in idle.items()]
+        for v in (v for v in claims(mine) if v.verdict == "not run"):
+            why = f"Not {'asked' if v.unasked else 'run'}, {md(v.reason)}"
+            idle.setdefault(why, []).append(f"`{v.id.split('/', 1)[1]}`")
+        lines += [f"- {why}: {', '.join(names)}" for why, names in idle.items()]
+        if own := checks(mine):
+            said = [(HOLDS[v.verdict], f"{v.statement} `{v.id.split('/', 1)[1]}`", md(v.note)) for v in own]
+            lines += ["", f"{checked(own)}.", "", *table(("check", "statement", "remarks"), said, left=3)]
     return "\n".join(lines) + "\n"
 
 
@@ -57,9 +62,8 @@ def row(v: Verdict) -> tuple[str, ...]:
     own = {"fails": "fails on the paper's own numbers"}.get(v.paper_numbers, "")
     remarks = "; ".join(filter(None, [words.named(f"{v.covers}; {v.reason}".strip("; "), names), own]))
     claim = f"{v.statement} `{v.id.split('/', 1)[1]}`"
-    wanted = words.required(v.measured) if v.measured else ""
     verdict = "<br>".join(filter(None, [f"{SIGNS[v.verdict]} {v.verdict}", v.rests_on, words.basis(v)]))
-    return (verdict, claim, ours, md(wanted), printed, md(remarks))
+    return (verdict, claim, ours, md(words.demanded(v)), printed, md(remarks))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> list[str]:

@@ -87,7 +87,14 @@ def aggregate(frame: pd.DataFrame, columns: list[str], how: str) -> pd.DataFrame
     if absent := [c for c in columns if c not in frame]:
         raise NotRun(f"column {absent[0]} is not in the cells")
     keys = [c for c in settings_of(frame) if c not in columns]
-    return frame.groupby([*keys, "seed"], sort=False, as_index=False)[ENDS].agg(how)
+    return whole(frame, keys).groupby([*keys, "seed"], sort=False, as_index=False)[ENDS].agg(how)
+
+
+def whole(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """The rows of the seeds that have as many numbers as any seed of the same `keys`: the best, the mean or the spread
+    of fewer is that of something else."""
+    count = frame.groupby([*keys, "seed"], sort=False)["low"].transform("size")
+    return frame[count == count.groupby([frame[k] for k in keys], sort=False).transform("max")]
 
 
 def pick(frame: pd.DataFrame, over: str, operand: Any, sign: int, log: bool = False) -> list[tuple[str, pd.DataFrame]]:
@@ -105,7 +112,7 @@ def pick(frame: pd.DataFrame, over: str, operand: Any, sign: int, log: bool = Fa
         return []
     if not isinstance(operand, Mapping):
         return [(values[0], rows[[*keys, "seed", *ENDS]])]
-    (kind,) = operand
+    (kind,), rows = operand, whole(rows, keys)
     how = "mean" if kind == "mean_of" else "max" if (kind == "best_of") == (sign > 0) else "min"
     name = f"{kind.removesuffix('_of')} of {', '.join(values) or 'all'}"
     if how == "mean":

@@ -14,15 +14,17 @@ from reproduce.verdicts.observations import ENDS, matches
 if TYPE_CHECKING:
     import pandas as pd
 
+CHECK = "check"
+"""What stands in the place of a ground where a statement is true or false by construction, whatever is trained:
+configuration, counting, copies, our own model of time. It is no claim, but a check of this package."""
 GROUNDS = (
-    "by construction",
     "closed form or simulation",
     "quadratics",
     "stand-in data",
     "the paper's data",
 )
-"""What a verdict can rest on, the least first. By construction: configuration, counting, copies. Stand-in: other data,
-another network or fewer steps than the paper's. The last two are what training shows."""
+"""What the verdict on a claim can rest on, the least first. Stand-in: other data, another network or fewer steps than
+the paper's. The last two are what training shows."""
 EMPIRICAL = GROUNDS[-2:]
 
 
@@ -85,7 +87,7 @@ def coverage(check: Check, cells: pd.DataFrame, of_paper: Check, paper: pd.DataF
 def rests_on(check: Check, artifacts: Iterable[Artifact], scale: str) -> str:
     """The least of what the runs behind a check rest on."""
     found = {_ground(panel, experiment.problem) for panel, experiment in read(check, artifacts, scale)}
-    return min(found, key=GROUNDS.index) if found else GROUNDS[1]
+    return min(found, key=GROUNDS.index) if found else GROUNDS[0]
 
 
 def read(check: Check, artifacts: Iterable[Artifact], scale: str) -> list[tuple[Panel, Experiment]]:
@@ -99,8 +101,8 @@ def read(check: Check, artifacts: Iterable[Artifact], scale: str) -> list[tuple[
 
 def _ground(panel: Panel, problem: Any) -> str:
     if isinstance(problem, Quadratic):
-        return GROUNDS[2]
-    return GROUNDS[4] if problem.requires and not panel.substitute else GROUNDS[3]
+        return GROUNDS[1]
+    return GROUNDS[3] if problem.requires and not panel.substitute else GROUNDS[2]
 
 
 def _tuples(frame: pd.DataFrame, columns: list[str]) -> dict[tuple[str, ...], None]:

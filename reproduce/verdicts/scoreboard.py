@@ -10,7 +10,7 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -25,7 +25,7 @@ from reproduce.verdicts import scope
 from reproduce.verdicts.checks import Check, listed, parts
 from reproduce.verdicts.claims import PRINTED, Claim, ClaimsFile, claims_files
 from reproduce.verdicts.observations import observed, read_cells
-from reproduce.verdicts.scope import EMPIRICAL, GROUNDS
+from reproduce.verdicts.scope import CHECK, EMPIRICAL, GROUNDS
 from reproduce.verdicts.verdict import JUDGED, Measured, Outcome, Prospect, evaluate, under_readings
 
 if TYPE_CHECKING:
@@ -36,10 +36,12 @@ if TYPE_CHECKING:
 class Verdict:
     """What the runs of one scale say about one claim.
 
-    effect, interval, unit, n: see `verdicts.Outcome`. rests_on: one of `scope.GROUNDS`, "" if not run. covers: of how
-    many of the paper's settings it speaks. paper_numbers: whether the claim holds on the paper's own printed numbers:
-    holds, fails, or na (nothing printed that the check could read). measured, printed: the deciding number of our runs,
-    and that of the numbers that the paper prints. prospect, open_because, settings, seeds: see `verdicts.Outcome`.
+    effect, interval, unit, n: see `verdicts.Outcome`. rests_on: one of `scope.GROUNDS`, "" if not run, or `scope.CHECK`
+    for what is no claim. ours: the numbers that it requires and that are not the statement's, in words. unasked: it is
+    not asked at this scale, for the reason given. covers: of how many of the paper's settings it speaks. paper_numbers:
+    whether the claim holds on the paper's own printed numbers: holds, fails, or na (nothing printed that the check
+    could read). measured, printed: the deciding number of our runs, and that of the numbers that the paper prints.
+    prospect, open_because, settings, seeds: see `verdicts.Outcome`.
     """
 
     id: str
@@ -55,6 +57,8 @@ class Verdict:
     expected: str = ""
     note: str = ""
     rests_on: str = ""
+    ours: str = ""
+    unasked: bool = False
     covers: str = ""
     measured: Measured | None = None
     printed: Measured | None = None
@@ -62,6 +66,13 @@ class Verdict:
     open_because: str = ""
     settings: int = 0
     seeds: tuple[int, int] = (0, 0)
+
+
+HOLDS: Mapping[str, str] = {
+    "reproduced": "hold", "supported where run": "hold where run", "contradicted": "fail",
+    "depends": "depend on a choice", "undecided": "open", "not run": "not run",
+}  # fmt: skip
+"""What a verdict on a check is called."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +96,16 @@ def scoreboard(scale: str, results: Path = Path("results"), files: Iterable[Clai
     return verdicts
 
 
+def claims(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Those on claims, which runs can support or refute."""
+    return [v for v in verdicts if v.rests_on != CHECK]
+
+
+def checks(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Those on identities and configuration, which are so or not whatever is trained."""
+    return [v for v in verdicts if v.rests_on == CHECK]
+
+
 def coverage(scale: str, results: Path = Path("results")) -> list[Tally]:
     """What exists of the papers' tables and figures, paper by paper."""
     return [Tally(c.paper, len(c.printed), len(c.declared), len(c.made(scale, results))) for c in papers.coverage()]
@@ -95,18 +116,31 @@ def headline(found: Sequence[Tally], verdicts: Sequence[Verdict]) -> list[str]:
     has, made, run = (sum(getattr(c, name) for c in found) for name in ("has", "made", "run"))
     lines = [
         f"{made} of the papers' {has} tables and figures are part of this package; {run} have numbers at this scale.",
-        f"{sum(v.verdict != 'not run' for v in verdicts)} of {len(verdicts)} claims are judged.",
+        f"{counted(verdicts)} claims are judged.",
     ]
     for ground, _, *counts in by_ground(verdicts):
         said = ", ".join(f"{count} {name}" for count, name in zip(counts, JUDGED, strict=True))
         lines += [f"On {ground}: {said}."] if ground in EMPIRICAL else []
-    return lines
+    return [*lines, *([f"{checked(verdicts)}."] if checks(verdicts) else [])]
+
+
+def counted(verdicts: Iterable[Verdict]) -> str:
+    """ "70 of 174": how many claims are judged."""
+    mine = claims(verdicts)
+    return f"{sum(v.verdict in JUDGED for v in mine)} of {len(mine)}"
+
+
+def checked(verdicts: Iterable[Verdict]) -> str:
+    """ "18 checks, true or false whatever is trained: 16 hold, 1 fails, 1 not run"."""
+    found = Counter(HOLDS[v.verdict] for v in checks(verdicts))
+    said = ", ".join(f"{found[word]} {word}" for word in HOLDS.values() if found[word])
+    return f"{found.total()} checks, true or false whatever is trained: {said or 'none'}"
 
 
 def by_ground(verdicts: Iterable[Verdict]) -> list[tuple[str, ...]]:
     """Rows of (ground, claims judged, then a count per verdict but `not run`)."""
     counts = {ground: Counter[str]() for ground in reversed(GROUNDS)}
-    for v in (v for v in verdicts if v.rests_on):
+    for v in (v for v in claims(verdicts) if v.rests_on):
         counts[v.rests_on][v.verdict] += 1
     return [(ground, str(c.total()), *(str(c[name]) for name in JUDGED)) for ground, c in counts.items()]
 
@@ -172,7 +206,7 @@ class _Shelf:
     def outcome(self, claim: Claim, scale: str) -> Outcome:
         """The outcome at a scale or on the printed numbers, under all readings that the claim has."""
         if scale not in claim.checks:
-            return Outcome("not run", reason=f"meant for scale {' and '.join(claim.scales)}")
+            return Outcome("not run", reason=claim.unasked.get(scale, f"not asked at {scale} scale"))
         if scale == PRINTED or claim.readings is None:
             return self._judge(claim, claim.checks[scale], scale)
         under = {name: self._judge(claim, check, scale) for name, check in claim.readings.checks[scale].items()}
@@ -226,8 +260,6 @@ def _read(claim: Claim, check: Check) -> list[Artifact]:
 
 
 def _rests_on(claim: Claim, scale: str) -> str:
-    if claim.construction:
-        return GROUNDS[0]
     return scope.rests_on(claim.checks[scale], _read(claim, claim.checks[scale]), scale)
 
 
@@ -241,7 +273,9 @@ def _verdict(claim: Claim, scale: str, shelf: _Shelf) -> Verdict:
         paper_numbers={"reproduced": "holds", "contradicted": "fails"}.get(printed.verdict, "na"),
         expected=claim.expected,
         note=claim.note,
-        rests_on=_rests_on(claim, scale) if judged else "",
+        rests_on=CHECK if claim.construction else _rests_on(claim, scale) if judged else "",
+        ours=claim.ours.get(scale, ""),
+        unasked=scale not in claim.checks,
         covers=shelf.covers(claim, scale) if judged and not claim.construction else "",
         printed=printed.measured,
         **vars(outcome),

@@ -22,9 +22,7 @@ def number(value: float) -> str:
 
 
 def amount(value: float, unit: str, what: str = "difference") -> str:
-    """A number with its unit: a difference of percentages is in points, a correlation has none."""
-    if what == "correlation":
-        return number(value)
+    """A number with its unit: a difference of percentages is in points."""
     named = {"percent": " %" if what in ("value", "best value") else " points", "": ""}
     return number(value) + named.get(unit, f" {unit}")
 
@@ -35,8 +33,7 @@ def slack(v: Verdict) -> str:
         return ""
     if v.unit == "log ratio":
         return f"×{number(_factor(v.effect))}"
-    what = "correlation" if v.measured and v.measured.what == "correlation" else "difference"
-    return ("+" if v.effect > 0 else "") + amount(v.effect, v.unit, what)
+    return ("+" if v.effect > 0 else "") + amount(v.effect, v.unit)
 
 
 def slack_interval(v: Verdict) -> str:
@@ -69,6 +66,13 @@ def required(m: Measured) -> str:
     if bounded[0]:
         return f"{'more than' if m.strict else 'at least'} {least}"
     return f"{'less than' if m.strict else 'at most'} {most}" if bounded[1] else ""
+
+
+def demanded(v: Verdict) -> str:
+    """What the claim requires, and which of its numbers are ours: "at least 2 points (ours: margin 2 points)"."""
+    if not v.measured:
+        return ""
+    return (required(v.measured) or "no bound") + (f" (ours: {v.ours})" if v.ours else "")
 
 
 def basis(v: Verdict) -> str:

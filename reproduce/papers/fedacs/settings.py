@@ -125,6 +125,11 @@ SMALL_FASHION = replace(
     mean=(0.2860,), std=(0.3530,), seeds=(0, 1, 2, 3, 4),
     substitute=f"logistic regression on Fashion-MNIST; {FEW_IMAGES}",
 )  # fmt: skip
+SMALL_CIFAR10 = replace(
+    SMALL_FASHION, name="cifar10", data="cifar10", model=Softmax(3072, 10), mean=CIFAR10.mean, std=CIFAR10.std,
+    seconds=CIFAR10.seconds, alpha=0.1, alphas=(), other_rate=0.0,
+    substitute=f"logistic regression on CIFAR-10; {FEW_IMAGES}",
+)  # fmt: skip
 LONGER_MNIST = replace(
     SMALL_MNIST, rounds=200, seeds=(0, 1),
     substitute="MNIST: 3,000 training images, batches of 32, 200 rounds, rate 0.005",
@@ -136,4 +141,8 @@ BLOBS = NetworkSetting(
     rounds=8, tail=2, alphas=ALPHAS, clients=4, draws=2,
     substitute="generated 8x8 images of 4 classes, 4 clients, 8 rounds",
 )  # fmt: skip
-SETTINGS = {"paper": (MNIST, CIFAR10, CINIC10), "reduced": (SMALL_MNIST, SMALL_FASHION), "smoke": (BLOBS,)}
+SETTINGS = {
+    "paper": (MNIST, CIFAR10, CINIC10),
+    "reduced": (SMALL_MNIST, SMALL_FASHION, SMALL_CIFAR10),
+    "smoke": (BLOBS,),
+}

@@ -20,8 +20,6 @@ from reproduce.report import metrics
 from reproduce.report.histories import Histories
 
 SETTING = ["dataset", "model", "partition", "k_mean", "k_variance", "k_mode"]
-SLACK = 0.2
-"""FedaGrac counts as not below SCAFFOLD if it is at most so many points below."""
 
 
 def server_path(histories: Histories, algorithm: str) -> Floats:
@@ -145,7 +143,7 @@ def comparison(histories: Histories) -> pd.DataFrame:
     ).drop(columns="target")
     rival = frame[frame["algorithm"] == "scaffold"][[*by, "round", "value"]].rename(columns={"value": "rival"})
     late = frame[frame["round"] >= min(10, frame["round"].max() // 2)].merge(rival, on=[*by, "round"])
-    ahead = late.assign(value=(late["value"] >= late["rival"] - SLACK).astype(float))
+    ahead = late.assign(value=(late["value"] >= late["rival"]).astype(float))
     share = ahead.groupby([*by, "algorithm"])["value"].mean().reset_index()
     last = everything[everything["round"] == everything.groupby(by)["round"].transform("max")]
     costs = {"simulated_time_total_s": "time", "simulated_time_without_overheads_s": "bare", "bytes_per_round": "sent"}
