@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -61,10 +62,13 @@ def _cut(text: str, width: int) -> str:
     return text[: width - 1 - end] + "…" + text[len(text) - end :]
 
 
-def markdown(header: Sequence[str], rows: Iterable[Iterable[object]], rule: Sequence[str] = ()) -> str:
-    """A table of Markdown. rule: of every column, ":---" for the left, "---:" for the right (default: as it comes)."""
-    lines = (header, rule or ["---"] * len(header), *rows)
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+def markdown(header: Sequence[str], rows: Iterable[Iterable[object]], sides: str = "") -> str:
+    """A table of Markdown; bars in cells are escaped. sides: of every column, ":" for the left, "-" for the right
+    (default: all left)."""
+    rule = [" ---: " if side == "-" else " --- " for side in sides or ":" * len(header)]
+    cells = ([re.sub(r"(?<!\\)\|", r"\|", str(cell)) for cell in line] for line in (header, *rows))
+    first, *rest = (f"| {' | '.join(line)} |" for line in cells)
+    return "\n".join([first, f"|{'|'.join(rule)}|", *rest])
 
 
 def paint(text: str, colour: str) -> str:

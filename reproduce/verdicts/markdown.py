@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from reproduce.papers import artifacts
 from reproduce.report.formats import md
+from reproduce.text import markdown as table
 from reproduce.verdicts import words
 from reproduce.verdicts.claims import ClaimsFile
 from reproduce.verdicts.scoreboard import Tally, Verdict, by_ground, headline
@@ -32,13 +32,14 @@ def scoreboard(scale: str, verdicts: Iterable[Verdict], found: Sequence[Tally] =
         totals.append((paper, *tallies.get(paper, ("", "", "")), str(len(mine)), *judged))
     lines = [f"# Verdicts at {scale} scale", "", f"Printed by `python -m reproduce verify {scale} --markdown`."]
     lines += [*headline(found, verdicts), ""]
-    lines += [*table(("paper", "figures and tables", "made", "with numbers", "claims", *VERDICTS), totals, left=1), ""]
-    lines += table(("rests on", "judged", *JUDGED), by_ground(verdicts), left=1)
+    columns = ("paper", "figures and tables", "made", "with numbers", "claims", *VERDICTS)
+    lines += [table(columns, totals, ":" + "-" * (len(columns) - 1)), ""]
+    lines += [table(("rests on", "judged", *JUDGED), by_ground(verdicts), ":-" + "-" * len(JUDGED))]
     for paper, mine in by_paper.items():
         lines += ["", f"## {paper}", ""]
         rows = [row(v) for v in sorted(mine, key=lambda v: VERDICTS.index(v.verdict)) if v.verdict in JUDGED]
         head = ("verdict", "claim", "ours", "required", "the paper's number", "remarks")
-        lines += [*table(head, rows, left=len(head)), ""] if rows else []
+        lines += [table(head, rows), ""] if rows else []
         idle: dict[str, list[str]] = {}
         for v in (v for v in mine if v.verdict == "not run"):
             idle.setdefault(v.reason, []).append(f"`{v.id.split('/', 1)[1]}`")
@@ -74,16 +75,8 @@ def demands(files: Iterable[ClaimsFile]) -> str:
             metrics = ", ".join(f"`{m}`" + "*" * (m in cells.points) for m in cells.metrics)
             rows.append((name, "; ".join(columns) or "none", ", ".join(cells.algorithms), metrics, cells.reduced))
         head = ("artifact", "setting columns (values at paper scale)", "algorithms", "metrics", "smaller scales")
-        lines += [f"### {file.paper}", "", *table(head, rows, left=len(head)), ""]
+        lines += [f"### {file.paper}", "", table(head, rows), ""]
         head_of_metrics = ("metric", "unit", "better", "definition")
         metrics_of = [(f"`{m.name}`", m.unit, m.better, m.text.replace("|", "&#124;")) for m in file.metrics.values()]
-        lines += [*table(head_of_metrics, metrics_of, left=4), ""]
+        lines += [table(head_of_metrics, metrics_of), ""]
     return "\n".join(lines)
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> list[str]:
-    """A table whose first `left` columns are flush left, the others right."""
-    marks = [" --- " if i < left else " ---: " for i in range(len(head))]
-    cells = [[re.sub(r"(?<!\\)\|", r"\|", cell) for cell in line] for line in (head, *rows)]
-    lines = [f"| {' | '.join(line)} |" for line in cells]
-    return [lines[0], f"|{'|'.join(marks)}|", *lines[1:]]

@@ -165,7 +165,8 @@ def table(
     """Table `number` of the paper; it reads its own runs, or those of the tables `reads`."""
     name = f"table{number}"
     read = partial(panels, reads or (name,))
-    return Artifact("dynamic_init", name, title, read, cells, notes=notes, doubts=doubts, **layout)
+    compared = {"series": "init_scheme", **layout}
+    return Artifact("dynamic_init", name, title, read, cells, notes=notes, doubts=doubts, **compared)
 
 
 def windows(m: Measure, *numbers: int) -> tuple[Printed, ...]:
@@ -184,7 +185,11 @@ ROWS = ("dataset", "label_overlap", "dirichlet_alpha", "algorithm")
 GROUPS = {"rows": ROWS, "columns": ("transition", "init_scheme"), "metrics": (AFTER,)}
 KIND = ("label_distribution", "dataset", "algorithm")
 KINDS = {"rows": KIND, "columns": ("transition", "init_scheme")}
-COSTS = {"rows": ("dataset", "label_overlap", "dirichlet_alpha"), "columns": ("algorithm", "metric")}
+COSTS = {
+    "rows": ("dataset", "label_overlap", "dirichlet_alpha"),
+    "columns": ("algorithm", "metric"),
+    "series": "algorithm",
+}
 TWO, THREE = ("first", "second"), ("first", "second", "third")
 YOUNG10, AFTER10 = older("first10_rounds", *THREE), older("after_transition", *THREE)
 LATE = (
@@ -300,7 +305,7 @@ ARTIFACTS = (
     Artifact(
         "dynamic_init", "sensitivity", "Accuracy (%) after a session transition under other readings of the paper",
         sensitivity, main(*TWO),
-        rows=("dataset", "algorithm", "init_scheme", "choice"), columns=("metric", "transition"),
+        rows=("dataset", "algorithm", "init_scheme", "choice"), columns=("metric", "transition"), series="init_scheme",
         metrics=(AFTER, FIRST10), notes=(READINGS, WINDOW, SESSIONS),
     ),
 )  # fmt: skip
