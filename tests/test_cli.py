@@ -173,7 +173,7 @@ def test_a_reader_that_leaves_early_is_no_error(project: Path) -> None:
         assert process.wait(timeout=60) == 0
 
 
-def test_table_is_aligned_and_cut_to_the_width() -> None:
+def test_table_is_aligned_and_wrapped_to_the_width() -> None:
     rows = [["fedacs/fig2", "7", "A title that is rather long"], ["x", "1234", "Short"]]
     assert table(["ID", "RUNS", "TITLE"], rows, right=["RUNS"]) == [
         "ID           RUNS  TITLE",
@@ -181,10 +181,7 @@ def test_table_is_aligned_and_cut_to_the_width() -> None:
         "x            1234  Short",
     ]
     narrow = table(["ID", "RUNS", "TITLE"], rows, right=["RUNS"], width=32)
-    assert max(map(len, narrow)) == 32
-    assert narrow[1] == "fedacs/fig2     7  A title that…"
-    jobs = table(["JOB"], [["fashion-mnist-alpha01--fedavg"], ["fashion-mnist-alpha02--fednova"]], width=16)
-    assert jobs[1:] == ["fashion-…-fedavg", "fashion-…fednova"], "the ends of names tell them apart"
+    assert narrow[1:4] == ["fedacs/fig2     7  A title that", " " * 19 + "is rather", " " * 19 + "long"]
 
 
 def test_colour_is_for_terminals_that_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
