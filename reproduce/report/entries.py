@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.artifact import Artifact
-from reproduce.report.names import heading, pretty
+from reproduce.report.names import NAMES, heading, pretty
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +112,7 @@ class Style:
 
     def signs(self, cells: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
         """The signs that stand in the printed `cells`, and what they mean."""
-        signs = [(f"{DASH}{mark}", f"{gap}.") for gap, mark in self.marks.items()]
+        signs = [(f"{DASH}{mark}", f"{named(gap)}.") for gap, mark in self.marks.items()]
         if any(c["censored"] or c["paper_censored"] for c in cells):
             bound = "a lower bound: not every seed reached the target within the horizon."
             signs.append((self.bound.format("").strip(), bound))
@@ -124,6 +124,12 @@ class Style:
             left = f"are left out; fewest left: {fewest['seeds']} of {fewest['runs']}."
             signs.append((PARTIAL, f"seeds without a value (diverged, or not defined) {left}"))
         return signs
+
+
+def named(gap: str) -> str:
+    """A gap with the data sets that it needs as they are printed."""
+    before, needs, names = gap.partition("needs ")
+    return before + needs + re.sub(r"[a-z0-9_]+", lambda name: NAMES.get(name[0], name[0]), names)
 
 
 def better(metric: str) -> int:

@@ -194,7 +194,8 @@ def _without(shown: pd.DataFrame) -> list[str]:
     """How many of the paper's places have no number here, and why, where its numbers are not printed beside ours."""
     theirs = shown[shown["paper_text"].ne("") & ~shown["paper_text"].isin(entries.NOTHING)]
     gaps = theirs.loc[theirs["runs"] == 0, "status"].value_counts()
-    return [f"Of the paper's {len(theirs)} numbers {n} have none of ours: {why}." for why, n in gaps.items()]
+    said = ((n, entries.named(str(why))) for why, n in gaps.items())
+    return [f"Of the paper's {len(theirs)} numbers {n} have none of ours: {why}." for n, why in said]
 
 
 def label(value: str, names: Mapping[str, str]) -> str:

@@ -165,7 +165,7 @@ def table(
     """Table `number` of the paper; it reads its own runs, or those of the tables `reads`."""
     name = f"table{number}"
     read = partial(panels, reads or (name,))
-    compared = {"series": "init_scheme", **layout}
+    compared = {"series": "init_scheme", "names": NAMES, **layout}
     return Artifact("dynamic_init", name, title, read, cells, notes=notes, doubts=doubts, **compared)
 
 
@@ -180,6 +180,7 @@ def figure(number: int, title: str, cells: tuple[Measure, ...], draw: Code | Fil
     return Artifact("dynamic_init", name, title, partial(panels, (name,)), cells, draw, stamp=stamp)
 
 
+NAMES = {"accuracy_first10_rounds_pct": "Accuracy (%), first 10 rounds"}
 AFTER, FIRST10 = "accuracy_after_transition_pct", "accuracy_first10_rounds_pct"
 ROWS = ("dataset", "label_overlap", "dirichlet_alpha", "algorithm")
 GROUPS = {"rows": ROWS, "columns": ("transition", "init_scheme"), "metrics": (AFTER,)}
@@ -305,7 +306,7 @@ ARTIFACTS = (
     Artifact(
         "dynamic_init", "sensitivity", "Accuracy (%) after a session transition under other readings of the paper",
         sensitivity, main(*TWO),
-        rows=("dataset", "algorithm", "init_scheme", "choice"), columns=("metric", "transition"), series="init_scheme",
-        metrics=(AFTER, FIRST10), notes=(READINGS, WINDOW, SESSIONS),
+        rows=("dataset", "algorithm", "init_scheme", "choice"), columns=("metric", "transition"),
+        series="init_scheme", names=NAMES, metrics=(AFTER, FIRST10), notes=(READINGS, WINDOW, SESSIONS),
     ),
 )  # fmt: skip
