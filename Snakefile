@@ -14,6 +14,10 @@ onstart:
     asked.begin()
 
 
+onsuccess:
+    asked.end()
+
+
 wildcard_constraints:
     scale="|".join(plan.SCALES),
     paper="[a-z_]+",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 COLOURS = {"red": 31, "green": 32, "yellow": 33, "magenta": 35, "grey": 90, "bold": 1}
@@ -23,8 +25,7 @@ def print_json(value: Any) -> None:
 def print_table(
     header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = (), whole: Sequence[str] = ()
 ) -> None:
-    """Print `rows` under `header`, the columns named in `right` flush right; a terminal's width is kept to by cutting
-    columns, but not those named in `whole`: what one types."""
+    """Print `rows` under `header`, the columns named in `right` flush right, within the width of a terminal."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print("\n".join(table(header, rows, right, width, whole)))
 
@@ -36,35 +37,54 @@ def table(
     width: int | None = None,
     whole: Sequence[str] = (),
 ) -> list[str]:
-    """The lines of an aligned table; with a `width`, the widest columns are cut (with an ellipsis) until it fits, those
-    in `whole` not."""
-    widths = [max(len(cell) for cell in column) for column in zip(header, *rows, strict=True)]
-    cut = [i for i, name in enumerate(header) if name not in whole]
-    while width is not None and cut and sum(widths) + 2 * (len(widths) - 1) > width:
-        widest = max(cut, key=lambda i: widths[i])
-        if widths[widest] <= 8:
-            break
-        widths[widest] -= 1
+    """The lines of an aligned table. Nothing is cut: where a `width` is too small, the widest columns take several
+    lines, first between words, then within names, behind / _ : and -. Columns in `whole` and numbers take one
+    line."""
+    columns = list(zip(header, *rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    for parts in (r"\S+", NAME_PART):
+        least = [max((len(p) for cell in c for p in re.findall(parts, cell)), default=0) for c in columns]
+        fixed = [max(map(len, c[1 if n in right else 0 :]), default=0) for n, c in zip(header, columns, strict=True)]
+        kept = (n in (*whole, *right) for n in header)
+        least = [max(low, w) if k else low for k, w, low in zip(kept, fixed, least, strict=True)]
+        while width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
+            wide = [i for i, low in enumerate(least) if widths[i] > low]
+            if not wide:
+                break
+            widths[max(wide, key=lambda i: widths[i])] -= 1
     lines = []
     for row in (header, *rows):
-        cells = [_cut(cell, w) for cell, w in zip(row, widths, strict=True)]
-        aligned = (c.rjust(w) if h in right else c.ljust(w) for c, w, h in zip(cells, widths, header, strict=True))
-        lines.append("  ".join(aligned).rstrip())
+        cells = [_wrapped(cell, w) for cell, w in zip(row, widths, strict=True)]
+        for line in zip_longest(*cells, fillvalue=""):
+            aligned = (c.rjust(w) if h in right else c.ljust(w) for c, w, h in zip(line, widths, header, strict=True))
+            lines.append("  ".join(aligned).rstrip())
     return lines
 
 
-def _cut(text: str, width: int) -> str:
-    """Names lose their middle, because their ends tell them apart; texts lose their end."""
-    if len(text) <= width:
-        return text
-    end = 0 if " " in text else (width - 1) // 2
-    return text[: width - 1 - end] + "…" + text[len(text) - end :]
+NAME_PART = r"[^\s/_:-]*[/_:-]|[^\s/_:-]+"
 
 
-def markdown(header: Sequence[str], rows: Iterable[Iterable[object]], rule: Sequence[str] = ()) -> str:
-    """A table of Markdown. rule: of every column, ":---" for the left, "---:" for the right (default: as it comes)."""
-    lines = (header, rule or ["---"] * len(header), *rows)
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+def _wrapped(text: str, width: int) -> list[str]:
+    """`text` in lines of `width`; a name that is longer goes on in the next one behind one of its signs."""
+    lines = [""]
+    for word in text.split(" "):
+        parts = [word] if len(word) <= width else re.findall(NAME_PART, word)
+        for i, part in enumerate(parts):
+            gap = " " if i == 0 and lines[-1] else ""
+            if lines[-1] and len(lines[-1] + gap + part) > width:
+                lines.append(part)
+            else:
+                lines[-1] += gap + part
+    return lines
+
+
+def markdown(header: Sequence[str], rows: Iterable[Iterable[object]], sides: str = "") -> str:
+    """A table of Markdown; bars in cells are escaped. sides: of every column, ":" for the left, "-" for the right
+    (default: all left)."""
+    rule = [" ---: " if side == "-" else " --- " for side in sides or ":" * len(header)]
+    cells = ([re.sub(r"(?<!\\)\|", r"\|", str(cell)) for cell in line] for line in (header, *rows))
+    first, *rest = (f"| {' | '.join(line)} |" for line in cells)
+    return "\n".join([first, f"|{'|'.join(rule)}|", *rest])
 
 
 def paint(text: str, colour: str) -> str:

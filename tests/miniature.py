@@ -4,6 +4,7 @@ commands around papers, training and rendering that take no time."""
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -196,3 +197,11 @@ def reproduce(folder: Path, *arguments: str, **more: str) -> subprocess.Complete
 def snakemake(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     """`snakemake ...` in the miniature; targets first, as always."""
     return run(folder, "snakemake", arguments, more)
+
+
+def trains(folder: Path, *arguments: str) -> str:
+    """What a dry run says it would train; those that are trained together in the form of the others."""
+    run = snakemake(folder, *arguments, "-n", "-p")
+    said = run.stdout + run.stderr
+    together = re.findall(r"-m reproduce train (?:smoke|reduced) ([a-z_]+) (.*?) \|\|", said)
+    return said + "".join(f"{paper}/{job}.parquet\n" for paper, jobs in together for job in jobs.split())

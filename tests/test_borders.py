@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from reproduce.page.tables import to_html
 from reproduce.report import entries, figures, formats
+from reproduce.report.entries import OURS, PAPER, Text
 from reproduce.report.latex import latex, tex
 from reproduce.verdicts import markdown
 from tests.test_report_tables import whole
@@ -91,18 +92,18 @@ def test_markdown_keeps_a_text_in_its_cell_and_makes_nothing_of_it(text: str) ->
 def test_a_whole_table_and_a_line_of_the_scoreboard_keep_their_columns(text: str) -> None:
     """As a label, a note, a caption, an entry."""
     table = whole("fedagrac", "table1")
-    body = {place: replace(entry, ours=text, paper=f"({text})") for place, entry in table.body.items()}
+    body = {place: {**entry, OURS: Text(text), PAPER: Text(f"({text})")} for place, entry in table.body.items()}
     rows = tuple((text, *labels[1:]) for labels in table.rows)
-    odd = replace(table, body=body, rows=rows, notes=(text, *table.notes), caption=(text, *table.caption[1:]))
+    odd = replace(table, body=body, rows=rows, notes=(text, *table.notes), caption=(text, *table.caption[1:]), signs=())
     lines = formats.markdown(odd).split("\n")
     widths = {len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in lines if line.startswith("|")}
-    assert len(widths) == 1, lines
-    assert len(lines) == len(formats.markdown(table).split("\n")) + 1
+    assert widths == {6, 5}, "the table, and that of the agreement"
+    assert len(lines) == len(formats.markdown(replace(table, signs=())).split("\n")) + 1
     made = latex(odd)
     assert made.count(r"\begin{") == latex(table).count(r"\begin{")
     assert not re.search(r"\\\\\*?\n(\\addlinespace\n)?[\[*]", made)
     assert r"\input" not in made
-    board = markdown.table(("a", "b"), [(formats.md(text), "x")], left=1)
+    board = markdown.table(("a", "b"), [(formats.md(text), "x")], ":-").splitlines()
     assert [len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in board] == [3, 3, 3]
 
 

@@ -173,7 +173,7 @@ def test_a_reader_that_leaves_early_is_no_error(project: Path) -> None:
         assert process.wait(timeout=60) == 0
 
 
-def test_table_is_aligned_and_cut_to_the_width() -> None:
+def test_table_is_aligned_and_wrapped_to_the_width() -> None:
     rows = [["fedacs/fig2", "7", "A title that is rather long"], ["x", "1234", "Short"]]
     assert table(["ID", "RUNS", "TITLE"], rows, right=["RUNS"]) == [
         "ID           RUNS  TITLE",
@@ -181,10 +181,7 @@ def test_table_is_aligned_and_cut_to_the_width() -> None:
         "x            1234  Short",
     ]
     narrow = table(["ID", "RUNS", "TITLE"], rows, right=["RUNS"], width=32)
-    assert max(map(len, narrow)) == 32
-    assert narrow[1] == "fedacs/fig2     7  A title that…"
-    jobs = table(["JOB"], [["fashion-mnist-alpha01--fedavg"], ["fashion-mnist-alpha02--fednova"]], width=16)
-    assert jobs[1:] == ["fashion-…-fedavg", "fashion-…fednova"], "the ends of names tell them apart"
+    assert narrow[1:4] == ["fedacs/fig2     7  A title that", " " * 19 + "is rather", " " * 19 + "long"]
 
 
 def test_colour_is_for_terminals_that_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,14 +219,19 @@ def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.M
     heads = [line for line in lines if re.match(r"\S.*: \d+$", line)]
     assert heads == ["contradicted: 1", "reproduced: 1", "not run: 2", "not asked: 1"]
     assert max(map(len, lines)) <= 80
+    head, *rows = (line.split() for line in lines[:4])
+    assert head[:4] == ["PAPER", "CLAIMS", "CONTRADICTED", "DEPENDS"]
+    assert rows == [["fedacs", "3", "1", "1", "1"], ["fiarse", "1", "1"], ["all", "4", "1", "1", "2"]]
+    assert "  fedacs/a  S." in lines
     text = " ".join(" ".join(lines).split())
-    assert "lead 2 points (1 to 3), 3 seeds; required: at least 1.5 points" in text
-    assert "FedACS ahead of FedAvg" in text
+    assert "required" not in text
     assert "fedacs/b" not in text
     assert "1 no cells yet, 1 no rows with n = 3" in text
     assert "1 checks, true or false whatever is trained: 1 fail fail: fiarse/f (ours)" in text
     assert "not asked: 1 fiarse/e: it names a network" in text
-    assert "many words" not in text
+    full = " ".join(" ".join(printed("-v")).split())
+    assert "lead 2 points (1 to 3), 3 seeds; required: at least 1.5 points" in full
+    assert "FedACS ahead of FedAvg" in full
     whole = printed("fedacs", "--only", "reproduced")
     assert "many words many words" in " ".join(whole)
     assert '    "S."' in whole
@@ -238,19 +240,21 @@ def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.M
     assert [v["id"] for v in json.loads("\n".join(printed("fiarse/fig1", "--json")))] == [f"fiarse/{x}" for x in "def"]
 
 
-def test_the_short_list_says_why_a_clear_interval_decides_nothing(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    number = Measured("lead", "percent", "", 2.0, 1.0, 3.0, (1.5, math.inf), False, False, 3)
-    open_ = {"measured": number, "rests_on": "quadratics"}
-    board = [
-        claim("fedacs/a", "undecided", **open_, open_because="incomplete, lacks dataset svhn"),
-        claim("fedacs/b", "undecided", **open_),
-    ]
+def test_a_claim_takes_one_line_of_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """Its name is whole, its text cut; in a pipe nothing is."""
+    board = [claim("fedacs/a-name-of-several-words", "undecided", statement="word " * 30)]
     monkeypatch.setattr("reproduce.verdicts.scoreboard.scoreboard", lambda scale: board)
-    assert main(["verify", "smoke"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    a, b = re.split("fedacs/[ab]", text)[1:]
-    assert "at least 1.5 points; incomplete, lacks SVHN" in a
-    assert "incomplete" not in b
+    monkeypatch.setenv("COLUMNS", "60")
+
+    def line() -> str:
+        assert main(["verify", "smoke"]) == 0
+        (found,) = (line for line in capsys.readouterr().out.splitlines() if "fedacs/a-name" in line)
+        return str(found)
+
+    assert line().endswith("word " * 29 + "word")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert line() == "  fedacs/a-name-of-several-words  word word word word word…"[:60]
 
 
 @pytest.mark.parametrize(
@@ -278,9 +282,16 @@ def test_list_of_the_real_papers() -> None:
     assert {f["paper"] for f in json.loads(run.stdout)} == {"fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg"}
 
 
-def test_what_one_types_is_not_cut() -> None:
-    rows = [["fedacs-dynamic", "fedacs/fashion-mnist-dynamic", "1 s"]]
-    lines = table(["BENCHMARK", "PANEL", "SECONDS"], rows, ("SECONDS",), 40, ("BENCHMARK",))
-    assert max(map(len, lines)) == 40
-    assert "fedacs-dynamic " in lines[1]
-    assert "…" in lines[1]
+def test_nothing_is_cut_in_a_narrow_terminal() -> None:
+    rows = [["fedacs-dynamic", "fedacs/fashion-mnist-dynamic", "1 s", "two words of text"]]
+    head = ["BENCHMARK", "PANEL", "SECONDS", "STATE"]
+    lines = table(head, rows, ("SECONDS",), 64)
+    assert max(map(len, lines)) <= 64
+    assert lines[1] == "fedacs-dynamic  fedacs/fashion-mnist-dynamic      1 s  two words"
+    assert lines[2].split() == ["of", "text"]
+    narrow = table(head, rows, ("SECONDS",), 46, ("BENCHMARK",))
+    assert max(map(len, narrow)) <= 46
+    assert narrow[1].startswith("fedacs-dynamic  fedacs/fashion-  ")
+    columns = [*zip(*(re.split(r"  +", line.ljust(46)) for line in narrow[1:]), strict=False)]
+    assert "".join(line[16:33].strip() for line in narrow[1:]) == "fedacs/fashion-mnist-dynamic", columns
+    assert table(head, rows)[1].endswith("two words of text"), "no width, as in a pipe: one line"

@@ -184,9 +184,11 @@ def test_doubted_numbers_are_marked_and_not_compared() -> None:
     artifact = Artifact("dynamic_init", "table10", "T", no_panels, (), doubts=doubts, **layout)  # type: ignore[arg-type]
     table = tables.build(artifact, cells, paper, "paper")
     marked = {
-        row: {e.paper.endswith(entries.DOUBTED) for (i, _), e in table.body.items() if i == row} for row in (0, 1)
+        row: {e["paper"].text.endswith(entries.DOUBTED) for (i, _), e in table.body.items() if i == row}
+        for row in (0, 1)
     }
     assert marked == {0: {False}, 1: {True}}
     assert f"{entries.DOUBTED} {why}" in table.notes
-    assert any("6 of the paper's 12" in note and "6 doubtful" in note for note in table.notes)
+    assert table.agreement[0][1] == "6 of 12"
+    assert any("6 doubtful are not compared" in note for note in table.notes)
     assert "‡" in formats.markdown(table)

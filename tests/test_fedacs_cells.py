@@ -138,12 +138,12 @@ def test_accuracy_on_the_classes_of_slow_and_fast_clients() -> None:
 
 def test_wrong_ratios_of_the_paper_are_named() -> None:
     text = measures.suspicious("table1", "dataset")
-    assert "FedAvg, MNIST, time: printed 1.38, the numbers give 1.542 (wrong)" in text
-    assert "CA-FedAvg, MNIST, time: printed 1.51" in text
+    assert "| FedAvg | MNIST | time | 1.38 | 1.542 | wrong |" in text
+    assert "| CA-FedAvg | MNIST | time | 1.51 |" in text
     fifth = measures.suspicious("table5", "dirichlet_alpha")
-    assert "OS, α = 0.2, time: printed 1.18" in fifth
-    assert "OS, α = 0.35, time: printed 0.94" in fifth
-    assert "printed 1.37" not in text  # 93 / 68 is right
+    assert "| OS | α = 0.2 | time | 1.18 |" in fifth
+    assert "| OS | α = 0.35 | time | 0.94 |" in fifth
+    assert "1.37 " not in text  # 93 / 68 is right
 
 
 def test_table_of_final_accuracies() -> None:
@@ -269,5 +269,5 @@ def test_work_is_compared_where_both_algorithms_were_run() -> None:
     setting = {"system": "static", "dataset": "mnist", "dirichlet_alpha": "one_class_per_client", "seed": 0}
     spent = {"os": 9.0, "fedacs": 3.0, "fedavg": 2.0}
     rows = [{**setting, "algorithm": a, "metric": "work_per_round", "value": v} for a, v in spent.items()]
-    assert measures.work(pd.DataFrame(rows)).endswith("static system: 1.50")
+    assert measures.work(pd.DataFrame(rows)).endswith("| MNIST, one class per client | static | 1.50 |")
     assert measures.work(pd.DataFrame(rows[:2])) == measures.work(pd.DataFrame(rows[:1])) == ""

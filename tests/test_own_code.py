@@ -10,7 +10,7 @@ from pathlib import Path
 import own_habits
 import pytest
 import torch
-from own_habits import OUTSIDE, REFUSED, UNREPEATED, WORKS
+from own_habits_ends import OUTSIDE, REFUSED, UNREPEATED, WORKS
 from runs import run
 
 from reproduce.engine.checkpoint import put, unpack

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -13,14 +13,16 @@ import pytest
 from reproduce.declare.artifact import Artifact, no_panels, printed_settings
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.papers import artifacts
-from reproduce.report import formats, tables
+from reproduce.report import entries, formats, tables
 from reproduce.report.histories import Histories
 from reproduce.report.render import check
+from reproduce.verdicts.claims import claims_files
 from tests.unplayed import Unplayed
 
 TABLE3: dict[str, Any] = {
     "rows": ("dataset", "label_overlap", "dirichlet_alpha", "algorithm"),
     "columns": ("transition", "init_scheme"),
+    "series": "init_scheme",
 }
 
 
@@ -100,22 +102,35 @@ class TestCells:
         assert (row["paper"], row["paper_std"], row["status"]) == (92.5, 0.16, "run")
         assert row["difference"] == pytest.approx(-0.5)
         text = formats.markdown(got)
-        assert "| a | 92.00 ± 1.00<br>(92.50 ± 0.16) \N{MINUS SIGN}0.50 |" in text
-        assert "Acc: 1 of the paper's 1 cells compared; RMSE 0.5, mean absolute difference 0.5." in text
+        lines = ["| a | ours | 92.00 ± 1.00 |", "|  | paper | 92.50 ± 0.16 |", "|  | ours − paper | −0.50 |"]
+        assert "\n".join(lines) in text
+        assert got.agreement == (("Acc", "1 of 1", "0.5", "0.5"),)
+        assert "| Acc | 1 of 1 | 0.5 | 0.5 |" in text
 
     def test_summary_over_cells(self) -> None:
         cells = pd.DataFrame({"algorithm": ["a", "b", "c"], "metric": "acc", "seed": 0, "value": [1.0, 2.0, 3.0]})
         got = table(artifact(cells), cells, said("algorithm,metric,value,std\na,acc,1,\nb,acc,5,\nz,acc,5,\n"))
-        assert any(
-            "2 of the paper's 3 cells compared; RMSE 2.121, mean absolute difference 1.5" in n for n in got.notes
+        assert got.agreement == (("Acc", "2 of 3", "2.12", "1.5"),)
+
+    def test_agreement_is_counted_for_each_data_set_too(self) -> None:
+        cells = pd.DataFrame(
+            {"dataset": ["x", "x", "y"], "algorithm": ["a", "b", "a"], "metric": "acc", "seed": 0, "value": [1.0, 2, 3]}
         )
+        paper = said("dataset,algorithm,metric,value,std\nx,a,acc,1,\nx,b,acc,4,\ny,a,acc,6,\ny,b,acc,6,\n")
+        got = table(artifact(cells, columns=("dataset",)), cells, paper)
+        whole = ("Acc", "3 of 4", "2.08", "1.67")
+        assert got.agreement == (whole, ("Acc, x", "2 of 2", "1.41", "1"), ("Acc, y", "1 of 2", "3", "3"))
+        assert "Equal" not in "".join(got.notes)
+        same = table(artifact(cells, columns=("dataset",)), cells.assign(value=[1.0, 4, 6]), paper[:3])
+        assert same.agreement == ()
+        assert "Equal to the paper's in every number: Acc." in same.notes
 
     def test_words_that_look_like_numbers_are_not_compared_as_numbers(self) -> None:
         cells = pd.DataFrame(
             {"algorithm": ["a", "b"], "metric": "refs", "seed": -1, "value": np.nan, "text": ["41", "3;5"]}
         )
         got = table(artifact(cells), cells, said("algorithm,metric,value,std\na,refs,41,\nb,refs,3;5,\n"))
-        assert [n for n in got.notes if "compared" in n] == []
+        assert got.agreement == ()
         assert "Cells in words: 2 of 2 as in the paper." in got.notes
 
     def test_whole_numbers_and_lower_bounds(self) -> None:
@@ -128,13 +143,14 @@ class TestCells:
         paper = said("algorithm,metric,value,std\na,rounds_to_target,110,\nb,rounds_to_target,150,\n")
         got = table(artifact(cells), cells, paper.assign(paper_censored=[False, True]))
         text = formats.markdown(got)
-        assert "| a | 112 ± 1<br>(110) +2 |" in text
-        assert "| b | >200<br>(>150) |" in text
-        assert "| c | 7 |" in text
-        assert "1 with a lower bound left out" in text
+        lines = "| a | ours | **112 ± 1** |\n|  | paper | 110 |\n|  | ours − paper | +2<!--tint 2--> |\n"
+        assert lines.replace("**", "") + "| b | ours | >200 |\n|  | paper | >150 |\n| c | ours | **7** |" in text
+        assert "Rounds to target: 1 with a lower bound is not compared." in text
         assert not re.search(r"^- [->+] ", text, re.M)  # a note must not become a quotation or a list in a list
         plus = artifact(cells, censored="{}+")
-        assert "| b | 200+<br>(150+) |" in formats.markdown(table(plus, cells, paper.assign(paper_censored=True)))
+        assert "| b | ours | 200+ |\n|  | paper | 150+ |" in formats.markdown(
+            table(plus, cells, paper.assign(paper_censored=True))
+        )
         row = got.frame.set_index("algorithm").loc["b"]
         assert row["censored"]
         assert np.isnan(row["difference"])
@@ -177,11 +193,10 @@ class TestCells:
         paper = said("algorithm,metric,value,std\nall,loss,nll,\nall,optimizer,adam,\nall,lr,0.1,\nall,size,NA,\n")
         got = table(artifact(cells, rows=("metric",), columns=("algorithm",)), cells, paper)
         text = formats.markdown(got)
-        assert "| loss | NLL<br>(NLL) |" in text
-        assert "| optimizer | SGD<br>(adam) |" in text
-        assert "| LR | 0.1<br>(0.1) 0.0 |" in text
-        assert "| size | 3 |" in text
-        assert "Without parentheses: the paper prints nothing." in text
+        assert "| loss | ours = paper | NLL |" in text
+        assert "| optimizer | ours | SGD |\n|  | paper | adam |" in text
+        assert "| LR | ours = paper | 0.1 |" in text
+        assert "| size | ours | 3 |" in text
         assert "Cells in words: 1 of 2 as in the paper." in text
         assert "deviation" not in text
 
@@ -235,10 +250,10 @@ class TestPaper:
         assert got.frame["difference"].abs().max() < 1e-9
         assert np.allclose(got.frame["std"], 0.5)
         text = formats.markdown(got)
-        assert text.count(") 0.00 |") == 384
-        assert "±0" not in text
-        assert "90.97 ± 0.50<br>(90.97 ± 0.16) 0.00" in text
-        assert "384 of the paper's 384 cells compared; RMSE" in text
+        assert sum(len(re.findall(r"\b0\.00 \|", line)) for line in text.splitlines() if "ours − paper" in line) == 384
+        assert "| FedAvg | ours | **90.97 ± 0.50** |" in text
+        assert "|  |  |  | paper | **90.97 ± 0.16** |" in text
+        assert "Equal to the paper's in every number: Accuracy after transition (%)." in got.notes
 
     def test_rows_and_columns_in_the_papers_order(self) -> None:
         shuffled = printed("dynamic_init", "table3").sample(frac=1, random_state=0)
@@ -264,9 +279,9 @@ class TestPaper:
         got = self.build("table3", cells, reason=reason, substitutes=("half the clients",))
         assert (got.frame["status"] == "not run: needs svhn").sum() == 128
         text = formats.markdown(got)
-        assert "- \N{EM DASH} not run: needs svhn." in text
-        assert text.count("| \N{EM DASH}<br>(") == 128
-        assert "256 of the paper's 384 cells compared" in text
+        assert "| \N{EM DASH} | not run: needs SVHN. |" in text
+        assert sum(line.count("\N{EM DASH}") for line in text.splitlines() if "| ours |" in line) == 128
+        assert got.agreement[0][1] == "256 of 384"
         assert "Paper scale: half the clients." in text
 
     def test_each_gap_has_its_own_reason(self) -> None:
@@ -282,18 +297,18 @@ class TestPaper:
         assert set(why["fashion_mnist", "fedacg"]) == {"not run: needs fashion_mnist"}
         assert set(why["fashion_mnist", "scaffold"]) == {"not run: not part of the smoke scale"}
         text = formats.markdown(got)
-        gaps = ("not part of the smoke scale", "needs fashion_mnist", "needs svhn")
+        gaps = ("not part of the smoke scale", "needs Fashion-MNIST", "needs SVHN")
         for mark, gap, count in zip("ᵃᵇᶜ", gaps, (64, 32, 128), strict=True):
-            assert f"- \N{EM DASH}{mark} not run: {gap}." in text
-            assert text.count(f"| \N{EM DASH}{mark}<br>(") == count
-        assert len([n for n in got.notes if "not run" in n]) == 3
+            assert f"| \N{EM DASH}{mark} | not run: {gap} |" in text.replace(". |", " |")
+            assert text.count(f"\N{EM DASH}{mark} |") == count + 1
+        assert len(got.signs) == 3
 
     def test_a_data_set_of_the_smaller_scale_gets_its_own_rows(self) -> None:
         cells = printed("dynamic_init", "table3")
         got = self.build("table3", cells[cells["dataset"] == "mnist"].assign(dataset="digits"))
         assert [r[0] for r in got.rows if r[0] == "digits"] == ["digits"] * 16
         assert len(got.body) == 384 + 128
-        assert "0 of the paper's 384 cells compared" in formats.markdown(got)
+        assert got.agreement[0][1:] == ("0 of 384", "", "")
 
     def test_metrics_as_columns(self) -> None:
         layout = {"rows": ("algorithm",), "columns": ("dataset", "metric")}
@@ -303,8 +318,8 @@ class TestPaper:
         got = self.build("table1", pd.concat([cells, more]), "fedacs", **layout)
         assert [c[1] for c in got.columns] == ["rounds_to_target", "computation_time_to_target_s"] * 3
         text = formats.markdown(got)
-        assert "| FedACS | 68 ± 0<br>(68) 0 | 3,548.6 ± 0.0<br>(3,548.6) 0.0 |" in text
-        assert "| FedAU | n/a |" in text
+        assert "| FedACS | ours | **68 ± 0** | **3,548.6 ± 0.0** |" in text
+        assert "| FedAU | ours | n/a |" in text
         assert "Rounds to target ratio printed: in the paper, not measured here." in text
         assert "ours_only" in formats.csv(got)
 
@@ -351,15 +366,77 @@ def test_labels_stand_in_the_papers_order() -> None:
     assert tables._labels(["R"], down) == [("150",), ("140",), ("130",), ("120",), ("110",)]
 
 
-def test_the_paper_stands_beside_ours_also_where_its_setting_is_another() -> None:
-    named = {"dataset": "d", "n": "10", "algorithm": ["a", "b"], "metric": "acc"}
-    cells = pd.DataFrame({**named, "seed": 0, "value": 1.5})
-    paper = said("dataset,n,algorithm,metric,value,std\nfar,20,a,acc,5.25,\n")
-    got = table(artifact(cells, rows=("algorithm",)), cells, paper, scale="reduced")
+def test_printed_numbers_that_cannot_be_compared_are_not_beside_ours() -> None:
+    """Stand-in data: the CSV has the paper's numbers, the table counts those without one of ours."""
+    there = {scale: (panel("p", dataset="d"),) for scale in ("reduced", "paper")}
+    cells = pd.DataFrame(
+        {"dataset": "d", "algorithm": ["a", "b"], "metric": "accuracy", "seed": 0, "value": [1.5, 2.5]}
+    )
+    paper = said("dataset,algorithm,metric,value,std\nd,a,accuracy,5.25,\nfar,a,accuracy,6.25,\n")
+    made = artifact(cells, rows=("dataset", "algorithm"), panels=there.__getitem__)
+    got = table(made, cells, paper, scale="reduced")
     text = formats.markdown(got)
-    assert "| a | 1.50<br>(5.25) |" in text
-    assert "| b | 1.50 |" in text
-    assert {"Dataset: d here, far in the paper.", "n: 10 here, 20 in the paper."} <= set(got.notes)
-    assert not any("not run" in note for note in got.notes), "nothing in the table is a dash"
+    assert [line for line in text.splitlines() if "| d | " in line] == ["| d | a | 1.50 |", "| d | b | **2.50** |"]
+    assert "5.25" not in text
+    assert "far" not in text
+    assert "Of the paper's 2 numbers 1 have none of ours: not run: not part of this scale." in got.notes
+    assert got.frame["paper"].dropna().tolist() == [5.25, 6.25]
     assert got.frame["difference"].isna().all()
-    assert "(5.25)" not in formats.markdown(table(artifact(cells, rows=("algorithm",)), cells, None, scale="reduced"))
+    assert "| d | a | ours | 1.50 |\n|  |  | paper | 5.25 |" in formats.markdown(table(made, cells, paper))
+
+
+class TestBest:
+    NUMBERS: ClassVar[dict[str, Any]] = {"dataset": ["x", "x", "y", "y"], "algorithm": ["a", "b"] * 2, "seed": 0}
+
+    def bold(self, metric: str, value: list[float], **fields: Any) -> list[str]:
+        cells = pd.DataFrame({**self.NUMBERS, "metric": metric, "value": value, **fields})
+        got = table(artifact(cells, columns=("dataset",), rows=("algorithm",)), cells)
+        return [got.body[i, j]["ours"].text for j in range(2) for i in range(2) if got.body[i, j]["ours"].bold]
+
+    def test_the_largest_or_the_smallest_of_each_column(self) -> None:
+        assert self.bold("accuracy_pct", [1.0, 2.0, 4.0, 3.0]) == ["2", "4"]
+        assert self.bold("rounds_to_target", [1.0, 2.0, 4.0, 3.0]) == ["1", "3"]
+        assert self.bold("learning_rate", [1.0, 2.0, 4.0, 3.0]) == [], "a setting has no better side"
+        assert self.bold("rounds_to_target_ratio_printed", [1.0, 2.0, 4.0, 3.0]) == []
+        assert self.bold("accuracy_pct", [2.0, 2.0, 4.0, 3.0]) == ["2", "2", "4"], "ties are all best"
+
+    def test_one_alone_and_bounds_are_not_best(self) -> None:
+        assert self.bold("rounds_to_target", [9.0, 2.0, 4.0, 3.0], censored=[False, False, True, True]) == ["2"]
+        assert self.bold("accuracy_pct", [np.nan, 2.0, 4.0, 3.0]) == ["4"]
+
+    def test_the_series_that_an_artifact_declares_is_compared(self) -> None:
+        cells = pd.DataFrame({**self.NUMBERS, "metric": "accuracy", "value": [1.0, 2.0, 4.0, 3.0]})
+        made = artifact(cells, columns=("dataset",), rows=("algorithm",), series="dataset")
+        assert [key for key, entry in table(made, cells).body.items() if entry["ours"].bold] == [(0, 1), (1, 1)]
+        assert not any(
+            e["ours"].bold
+            for e in table(artifact(cells, rows=("algorithm",), columns=("dataset",), series="x"), cells).body.values()
+        )
+
+    def test_the_sides_of_the_declared_tables_are_those_of_the_claims(self) -> None:
+        """Costs of a machine and counts that shall be zero are no results: nothing is bold there."""
+        sides = {"higher": 1, "lower": -1, "none": 0}
+        found = {}
+        for file in claims_files():
+            for paper, name in (at for at in LAYOUTS if at[0] == file.paper):
+                printed_there = tables.reported(paper, name)
+                assert printed_there is not None
+                for metric in {*printed_there["metric"]} & {*file.metrics}:
+                    found[metric] = entries.better(metric), sides[file.metrics[metric].better]
+        assert {m for m, (here, there) in found.items() if here != there} == {
+            "cpu_time_seconds", "max_memory_gb", "utilization_percent",
+        }  # fmt: skip
+        assert sum(here != 0 for here, _ in found.values()) == 8
+
+
+@pytest.mark.parametrize(("gap", "tint"), [(0.99, 0), (-1.01, 1), (2.01, 2), (-9.0, 2)])
+def test_differences_are_tinted_by_the_spread_of_both(gap: float, tint: int) -> None:
+    """0.6 here and 0.8 in the paper make 1."""
+    value = [10 + gap - 0.6, 10 + gap, 10 + gap + 0.6]
+    cells = pd.DataFrame({"algorithm": "a", "metric": "accuracy", "seed": range(3), "value": value})
+    paper = said("algorithm,metric,value,std\na,accuracy,10,\n").assign(paper_std=0.8)
+    got = table(artifact(cells), cells, paper)
+    assert got.body[0, 0][entries.GAP].tint == tint
+    assert (entries.TINTS in got.notes) == bool(tint)
+    one = table(artifact(cells), cells[:1], paper.assign(paper_std=np.nan)).body[0, 0][entries.GAP]
+    assert one.tint == 0, "no spread is known"

@@ -239,10 +239,12 @@ def test_the_help_and_the_table_explain_the_columns(
     assert all(title in told for title, _ in schedule.COLUMNS.values())
     monkeypatch.setattr(schedule_numbers, "FOLLOWED", 50)
     assert main(["schedule", "defedavg_niid", "--aggregations", "100"]) == 0
-    *_, meaning, time, part = capsys.readouterr().out.splitlines()
-    assert "IDLE: not training, transfers included" in meaning
-    assert "from 0 to the last aggregation" in time
-    assert part == "IDLE and AT WORK: of 50 of the 100 clients, evenly chosen in the order of their speeds"
+    lines = capsys.readouterr().out.split("\n\n")[1].splitlines()
+    assert max(map(len, lines)) <= 80
+    told = " ".join(lines)
+    assert "IDLE: not training, transfers included" in told
+    assert "from 0 to the last aggregation" in told
+    assert told.endswith("IDLE and AT WORK: of 50 of the 100 clients, evenly chosen in the order of their speeds")
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,8 @@ def run(args: argparse.Namespace) -> None:
         print_json(found)
         return
     if args.target is None:
-        print(fill(f"{total()} figures and tables of the five papers are part of this package.") + "\n")
+        print(fill(f"{total()} figures and tables of the five papers are part of this package."))
+    print(fill(f"At {scale} scale (another one: --scale):") + "\n")
     shown = [{**f, "made": "yes" if f["made"] else "no"} for f in found]
     rows = [[str(f[key]) for key in ("id", "panels", "runs", "made", "title")] for f in shown]
     print_table(["ARTIFACT", "PANELS", "RUNS", "MADE", "TITLE"], rows, right=("PANELS", "RUNS"))

@@ -2,9 +2,10 @@
 
 A line an artifact, or with `--jobs` a line a job, under the name that `train` takes. Artifacts may share jobs: those
 count with each, and once in the total. With `--claims` a line for each claim that is not run, undecided or supported
-where run, the cheapest first: the jobs without results that it reads and their time, what all lines so far take
-together, and the data sets that it would need besides. Below, the undecided claims that more seeds would decide if
-means and spreads stayed as they are, and what the seeds that are missing take: a guess where there are few.
+where run, the cheapest first: the jobs without results that it reads and their time, and what all lines so far take
+together, where that grows. Claims that need data sets besides have a list of their own. Below, the undecided claims
+that more seeds would decide if means and spreads stayed as they are, and what the seeds that are missing take: a guess
+where there are few.
 
 Times are estimates for one core of this machine, measured when `plan` is first used (some seconds) and kept in the
 store; the last line says where they come from. Where runs may end at a target they are bounds (≤). A job whose data set
@@ -110,12 +111,22 @@ def _print_claims(scale: str, wanted: Collection[str], as_json: bool) -> None:
         print_json([_told(n) for n in found])
         return
     rows: list[list[str]] = []
+    lacking: list[list[str]] = []
     counted: list[Job] = []
     for n in (n for n in found if n.jobs or n.lacking):
-        counted += n.jobs
         time = bound(n.jobs) + duration(seconds(n.jobs)) if n.jobs else ""
-        rows.append([n.claim, n.verdict, str(len(n.jobs)), time, duration(seconds(counted)), ", ".join(n.lacking)])
-    print_table(["CLAIM", "VERDICT", "JOBS", "TIME", "SO FAR", "LACKS"], rows, right=("JOBS", "TIME", "SO FAR"))
+        if n.lacking:
+            lacking.append([n.claim, n.verdict, ", ".join(n.lacking), time])
+            continue
+        grows = not set(n.jobs) <= set(counted)
+        counted += n.jobs
+        so_far = duration(seconds(counted)) if grows else ""
+        rows.append([n.claim, n.verdict, str(len(n.jobs)), time, so_far])
+    for head, lines in (("CLAIM VERDICT JOBS TIME SO_FAR", rows), ("CLAIM VERDICT LACKS TIME", lacking)):
+        if lines:
+            names = [name.replace("_", " ") for name in head.split()]
+            print_table(names, lines, right=("JOBS", "TIME", "SO FAR"))
+            print()
     runs = sum(bool(n.jobs and not n.lacking) for n in found)
     data = sum(bool(n.lacking) for n in found)
     there = [n.verdict for n in found if not (n.jobs or n.lacking)]
@@ -124,7 +135,6 @@ def _print_claims(scale: str, wanted: Collection[str], as_json: bool) -> None:
     says = [f"{len(found)} open claims asked at {scale} scale: {runs} wait for runs alone, {data} for data sets too"]
     says += [f"{seeds} have all their runs (more seeds would narrow their intervals)"] if seeds else []
     says += [f"{rest} need what no declared run gives"] if rest else []
-    print()
     print(fill("; ".join(says)))
     _print_prospects(found)
 

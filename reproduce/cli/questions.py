@@ -3,6 +3,7 @@ play is called. What makes no sense ends Snakemake in one line."""
 
 from __future__ import annotations
 
+import atexit
 import shlex
 import sys
 from collections.abc import Callable
@@ -108,6 +109,13 @@ class Asked:
             limits = self.workflow.resource_settings
             parallel = limits.nodes or max(1, (limits.cores or 1) // self.config["threads"])
             logger.addHandler(Watch(self.to_train, parallel))
+
+    def end(self) -> None:
+        """After the last job, below Snakemake's own last line: what was asked for and lies there now."""
+        made = [self.aliases().get(name, name) for name in self.workflow.dag_settings.targets or ["all"]]
+        files = [entry if isinstance(entry, str) else entry[-1] for entry in made]
+        more = f" and {len(files) - 4} more" if len(files) > 4 else ""
+        atexit.register(print, f"Written: {', '.join(files[:4])}{more}", file=sys.stderr)
 
     def _question(self, wildcards: Any) -> tuple[str, str, due.Budget]:
         named = f"{wildcards.paper}/{wildcards.name}"

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce import files
 from reproduce.errors import UserError, unknown
-from reproduce.text import print_json, print_table, short
+from reproduce.text import fill, print_json, print_table, short
 
 if TYPE_CHECKING:
     from reproduce.report.schedule_numbers import Summary
@@ -109,12 +109,14 @@ def _print(found: list[tuple[list[str], Summary]]) -> None:
     rows = [[names[0], *(show(s.scalars()[key]) for key, (_, show) in COLUMNS.items())] for names, s in found]
     titles = [title for title, _ in COLUMNS.values()]
     print_table(["SCHEDULE", *titles], rows, right=titles)
-    print("STALENESS, MAX: in aggregations; IDLE: not training, transfers included; AT WORK: training at a time")
+    print()
+    print(fill("STALENESS, MAX: in aggregations; IDLE: not training, transfers included; AT WORK: training at a time"))
     print("Everything is of the time from 0 to the last aggregation, at SECONDS")
     for clients, watched in sorted({(s.clients, len(s.idle)) for _, s in found if len(s.idle) < s.clients}):
-        print(
+        said = (
             f"IDLE and AT WORK: of {watched:,} of the {clients:,} clients, evenly chosen in the order of their speeds"
         )
+        print(fill(said))
     for names, _ in found:
         if len(names) > 1:
             print(f"The same schedule: {' = '.join(names)}")
@@ -212,4 +214,4 @@ def _draw(args: argparse.Namespace, found: list[tuple[list[str], Schedule, Summa
             picture = schedule_picture.draw(timed, args.seed, numbers, "\n".join(names))
             files.write(output, partial(picture.savefig, format=output.suffix[1:]))
         if not args.json:
-            print(output)
+            print(f"written: {output}")

@@ -1,20 +1,22 @@
 """Check the papers' claims against the cells of a scale, and print the scoreboard.
 
-Claims are grouped by verdict, contradicted ones first; those that were not run are counted, and listed with `--only
-"not run"`. Checks, which are true or false whatever is trained, come after them, and then the claims that are not asked
-at this scale, with the reason. A paper, an artifact or `--only` selects claims, which are then printed in full.
+First how many claims of each paper have which verdict, then a line for each claim, contradicted ones first; those that
+were not run are counted, and listed with `--only "not run"`. Checks, which are true or false whatever is trained, come
+after them, and then the claims that are not asked at this scale, with the reason. `-v` prints the numbers behind the
+verdicts; so do a paper, an artifact or `--only`, which select claims.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reproduce.text import fill, paint
+from reproduce.text import fill, paint, print_table
 
 if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Verdict
@@ -31,6 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scale", metavar="SCALE", help="smoke, reduced or paper")
     parser.add_argument("target", nargs="?", help="a paper (fedacs) or an artifact (fedacs/fig6); default: all")
     parser.add_argument("--only", choices=COLOURS, metavar="VERDICT", help=f"one of {', '.join(COLOURS)}")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print the numbers of every claim")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print a JSON list of objects")
     form.add_argument("--markdown", action="store_true", help="print Markdown, as in docs/verdicts")
@@ -56,22 +59,36 @@ def run(args: argparse.Namespace) -> None:
     elif args.markdown:
         print(markdown.scoreboard(scale, board, found), end="")
     else:
-        whole = bool(args.target or args.only)
+        whole = bool(args.target or args.only or args.verbose)
         asked = [v for v in claims(board) if not v.unasked]
+        print_table(*tally(asked), right=("CLAIMS", *map(str.upper, COLOURS)))
+        print()
         lines = [line for verdict in COLOURS for line in group(verdict, asked, whole, args.only == "not run")]
         print("\n".join([*lines, *listed_checks(board), *not_asked(board)]))
         lines = [*([] if args.target else headline(found, of_target)), f"{results.tally(plan.jobs(scale))}."]
         print("\n".join(map(fill, [*lines, *(f"refused: {line}" for line in due.refused(scale))])))
 
 
+def tally(board: Iterable[Verdict]) -> tuple[list[str], list[list[str]]]:
+    """Papers by verdicts: the header and the lines of a table."""
+    papers: dict[str, Counter[str]] = {}
+    for v in board:
+        papers.setdefault(v.id.split("/")[0], Counter())[v.verdict] += 1
+    papers |= {"all": sum(papers.values(), Counter())} if len(papers) > 1 else {}
+    rows = [
+        [p, str(counts.total()), *(str(counts[verdict] or "") for verdict in COLOURS)] for p, counts in papers.items()
+    ]
+    return ["PAPER", "CLAIMS", *map(str.upper, COLOURS)], rows
+
+
 def group(verdict: str, board: Iterable[Verdict], whole: bool, idle: bool) -> list[str]:
-    """The claims with a verdict, under a heading; whole: with their statements. idle: list those that were not run."""
+    """The claims with a verdict, under a heading; whole: with their numbers. idle: list those that were not run."""
     mine = [v for v in board if v.verdict == verdict]
     if not mine:
         return []
     head = paint(f"{verdict}: {len(mine)}", COLOURS[verdict])
     if verdict != "not run":
-        return [head, *(line for v in mine for line in entry(v, whole)), ""]
+        return [head, *(line for v in mine for line in (entry(v) if whole else [short(v)])), ""]
     if idle:
         return [head, *(line for v in mine for line in (f"  {v.id}", fill(v.reason, "    "))), ""]
     reasons = Counter("no cells yet" if v.reason.startswith("no cells") else v.reason for v in mine)
@@ -100,22 +117,26 @@ def not_asked(board: Iterable[Verdict]) -> list[str]:
     return [paint(f"not asked: {len(mine)}", "grey"), *(fill(line, "  ") for line in said), ""] if mine else []
 
 
-def entry(v: Verdict, whole: bool) -> list[str]:
-    """One claim: its name and what it rests on, the deciding number beside what is required; whole: all of it."""
+def short(v: Verdict) -> str:
+    """A claim in one line of a terminal: its name, and the beginning of what it says."""
+    said = " ".join(v.statement.split())
+    room = shutil.get_terminal_size().columns - len(v.id) - 4
+    cut = sys.stdout.isatty() and len(said) > room
+    return f"  {paint(v.id, 'bold')}  {said[: max(room - 1, 0)] + '…' if cut else said}"
+
+
+def entry(v: Verdict) -> list[str]:
+    """One claim in full: its name, what it rests on and says, the deciding number beside what is required, reasons."""
     from reproduce.papers import artifacts
     from reproduce.verdicts import words
 
     names = {a.id: a.names for a in artifacts()}.get(v.artifact, {})
     lines = [f"  {paint(v.id, 'bold')} ({'; '.join(filter(None, [v.rests_on, words.basis(v)]))})"]
-    texts = []
+    texts = [f'"{v.statement}"']
     if v.measured:
         setting = f"{words.named(v.measured.setting, names)}: " if v.measured.setting else ""
-        texts.append(f"{setting}{words.measured(v.measured)}; required: {words.demanded(v)}")
-        if not whole and v.open_because:
-            texts[-1] += f"; {words.named(v.open_because, names)}"
-    if whole or not v.measured:
-        texts.append(words.named("; ".join(filter(None, [v.covers, v.reason])), names))
-    if whole:
-        paper = {"holds": "holds on the numbers that the paper prints", "fails": "fails on the paper's own numbers"}
-        texts = [f'"{v.statement}"', *texts, paper.get(v.paper_numbers, ""), words.named(v.note, names)]
+        texts.append(f"{setting}{words.measured(v.measured)}; required: {words.demanded(v) or 'no bound'}")
+    texts.append(words.named("; ".join(filter(None, [v.covers, v.reason])), names))
+    paper = {"holds": "holds on the numbers that the paper prints", "fails": "fails on the paper's own numbers"}
+    texts += [paper.get(v.paper_numbers, ""), words.named(v.note, names)]
     return lines + [fill(text, "    ") for text in texts if text]

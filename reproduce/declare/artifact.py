@@ -189,6 +189,7 @@ class Artifact:
         named as in `reported/<name>.csv`; claims select from these rows, tables put the paper's number beside them.
     draw: the picture, a `Sheet` or a function of (histories, cells) that returns a figure; None for a table.
     rows, columns: the setting columns that make the rows and columns of the printed table.
+    series: the column whose values are compared: the best of them is bold.
     metrics: those to print (empty: those that both we and the paper have; the CSV has all).
     labels: columns that describe a cell without telling cells apart, such as its target. drop: labels of the runs that
         only say how to measure, such as the number of evaluations of a mean; the cells do not have them.
@@ -207,6 +208,7 @@ class Artifact:
     draw: Sheet | Code | Callable[..., Any] | None = None
     rows: tuple[str, ...] = ("algorithm",)
     columns: tuple[str, ...] = ("metric",)
+    series: str = "algorithm"
     metrics: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()

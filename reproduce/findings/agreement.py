@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproduce.errors import UserError
-from reproduce.papers import PAPERS
+from reproduce.papers import PAPERS, artifacts, proposed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,11 +24,6 @@ UNITS = {
     "computation_time_to_target_s": "seconds", "time_to_target_s": "seconds",
 }  # fmt: skip
 """The metrics that are results, and their units."""
-METHODS = {
-    "fedacs": ("fedacs",), "dynamic_init": ("proposed",), "fedagrac": ("fedagrac",), "fiarse": ("fiarse",),
-    "defedavg": ("defedavg_iid", "defedavg_niid"),
-}  # fmt: skip
-"""What each paper proposes: its values of `init_scheme` or `algorithm`."""
 POINTS, SHARE = 1.0, 0.1
 """A number agrees within one point of percent, or within a tenth of what is printed."""
 NUMBERS = ("mean", "std", "seeds", "paper", "paper_std", "difference", "censored", "status", "paper_censored")
@@ -55,7 +50,7 @@ def _of(paper: str, file: Path) -> pd.DataFrame:
     ours, printed = (pd.to_numeric(rows[name], errors="coerce") for name in ("mean", "paper"))
     bound = (rows[["censored", "paper_censored"]] == "True").any(axis=1)
     kept = rows["metric"].isin(list(UNITS)) & ours.notna() & printed.notna() & ~bound
-    series = "init_scheme" if "init_scheme" in rows.columns else "algorithm"
+    series = next((a.series for a in artifacts() if f"{a.paper}_{a.name}" == file.stem), "algorithm")
     rest = [str(c) for c in rows.columns if c not in (*NUMBERS, series)]
     unit = rows["metric"].map(UNITS)
     gap = (ours - printed).abs()
@@ -67,7 +62,7 @@ def _of(paper: str, file: Path) -> pd.DataFrame:
             "unit": unit,
             "setting": rows[rest].agg(" ".join, axis=1),
             "series": rows[series],
-            "own": rows[series].isin(METHODS[paper]),
+            "own": rows[series].isin(proposed(paper)),
             "ours": ours,
             "printed": printed,
             "agrees": gap.le(POINTS).where(unit == "%", gap.le(SHARE * printed)),

@@ -20,6 +20,7 @@ from reproduce.findings.quotes import FUNCTIONS
 from reproduce.papers import PAPERS
 from reproduce.papers.coverage import coverage, coverage_table
 from reproduce.papers.described import settings_table
+from reproduce.text import markdown as grid
 
 if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Verdict
@@ -109,14 +110,12 @@ def sentences(root: Path = Path()) -> dict[str, list[str]]:
 def agreement_table(root: Path) -> str:
     """Markdown: how many of our numbers agree with the printed ones, table by table."""
     from reproduce.findings import agreement
-    from reproduce.verdicts.markdown import table
 
-    return "\n".join(table(agreement.HEAD, agreement.counts("paper", root / "tables"), left=1))
+    return grid(agreement.HEAD, agreement.counts("paper", root / "tables"), ":-----")
 
 
 def claims_table(boards: Mapping[str, Sequence[Verdict]]) -> str:
     """Markdown: how many claims are judged at each scale, by what their verdicts rest on."""
-    from reproduce.verdicts.markdown import table
     from reproduce.verdicts.scoreboard import by_ground, checked, counted
     from reproduce.verdicts.verdict import JUDGED
 
@@ -125,8 +124,8 @@ def claims_table(boards: Mapping[str, Sequence[Verdict]]) -> str:
     judged = [(ground[0][0], *(count for _, _, *counts in ground for count in counts)) for ground in rows]
     total = " and ".join(f"{counted(board)} at {scale} scale" for scale, board in boards.items())
     apart = [f"At {scale} scale besides: {checked(board)}." for scale, board in boards.items()]
-    said = [f"Claims of the papers that are judged: {total}.", "", *table(head, judged, left=1), "", *apart]
-    return "\n".join(said)
+    said = [f"Claims of the papers that are judged: {total}.", "", grid(head, judged, ":" + "-" * (len(head) - 1)), ""]
+    return "\n".join([*said, *apart])
 
 
 def _between(page: Path, blocks: Mapping[str, str]) -> str:

@@ -42,7 +42,8 @@ class Cell:
 def to_html(text: str, top: int = 1, name: str = "Table") -> str:
     """`text` as HTML; a heading `#` becomes <h`top`>, `##` the next lower one. name: of tables without a heading above.
 
-    Of HTML in the text only <br> has a meaning, and comments vanish. Tables scroll in a frame that the keyboard
+    Of HTML in the text only <br> and the tint of a cell have a meaning, and comments vanish.
+    Tables scroll in a frame that the keyboard
     reaches.
     """
     tokens, made, start = PARSER.parse(text), [], 0
@@ -66,6 +67,8 @@ def to_html(text: str, top: int = 1, name: str = "Table") -> str:
 def _own(text: str) -> str:
     if text in ("<br>", "<br/>"):
         return "<br>"
+    if tint := re.fullmatch(r"<!--tint (\d)-->", text):  # of a table: a cell that is far from the paper's
+        return f'<i class="tint{tint[1]}"></i>'
     return "" if text.startswith("<!--") else html.escape(text, quote=False)
 
 

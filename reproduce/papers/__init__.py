@@ -1,4 +1,5 @@
-"""The papers and their artifacts: `papers/<key>/artifacts.py` declares `ARTIFACTS`; what is in it exists."""
+"""The papers and their artifacts: `papers/<key>/artifacts.py` declares `ARTIFACTS`; what is in it exists. What
+a paper proposes is `PROPOSED` in `papers/<key>/__init__.py`."""
 
 from __future__ import annotations
 
@@ -27,6 +28,11 @@ def artifacts() -> tuple[Artifact, ...]:
             if found.setdefault(artifact.id, artifact) is not artifact:
                 raise TypeError(f"{where}: two artifacts have the name '{artifact.name}'")
     return tuple(found.values())
+
+
+def proposed(paper: str) -> tuple[str, ...]:
+    """What the paper proposes: its values of the `series` that its tables compare."""
+    return tuple(importlib.import_module(f"{__name__}.{paper}").PROPOSED)
 
 
 def natural(name: str) -> list[str | int]:

@@ -72,7 +72,7 @@ def coverage_table() -> str:
         )
         for c in coverage()
     ]  # fmt: skip
-    table = markdown(head, rows, ("---", *["---:"] * 4, "---"))
+    table = markdown(head, rows, ":----:")
     rest = "An artifact counts as having numbers if some of its panels do; its caption and the paper's page say which."
     first = f"**{total()} figures and tables of the five papers are part of this package.**"
     return f"{first} The numbers, paper by paper:\n\n{table}\n\n{rest}"

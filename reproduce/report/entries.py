@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.artifact import Artifact
-from reproduce.report.names import heading, pretty
+from reproduce.report.names import NAMES, heading, pretty
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,27 +21,47 @@ NOTHING = ("NA", "N/A")
 """What reported/*.csv have where the paper's cell is empty."""
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One place: our number, the paper's in parentheses, ours minus the paper's; "" for what does not exist."""
+OURS, PAPER, GAP, BOTH = "ours", "paper", f"ours {MINUS} paper", "ours = paper"
+"""The lines of a row. `BOTH` where all that the paper prints there is what we have, which is then printed once."""
+EQUAL = "All that the paper prints here is equal to ours."
+BOLD = "Bold: the best mean of those compared, ours and the paper's each."
+TINTS = "Grey, in LaTeX and on the page: differences beyond one (light) or two standard deviations over seeds."
 
-    ours: str
-    paper: str = ""
-    difference: str = ""
+
+@dataclass(frozen=True)
+class Text:
+    """What one line of a place says. tint: 1 or 2 for a difference beyond so many standard deviations over seeds."""
+
+    text: str
+    bold: bool = False
+    tint: int = 0
+
+
+Entry = Mapping[str, Text]
+"""One place: what stands in the lines `OURS`, `PAPER` and `GAP`; a line without anything is absent."""
+
+
+def lines(row: Sequence[Entry | None]) -> list[tuple[str, list[Text | None]]]:
+    """The lines of a row of a table: what each is, and what stands in each place."""
+    there = [entry for entry in row if entry]
+    if all(e[PAPER].text == e[OURS].text for e in there if PAPER in e):
+        kind = BOTH if any(PAPER in e for e in there) else OURS
+        return [(kind, [entry[OURS] if entry else None for entry in row])]
+    return [
+        (k, [entry.get(k) if entry else None for entry in row])
+        for k in (OURS, PAPER, GAP)
+        if any(k in e for e in there)
+    ]
 
 
 @dataclass(frozen=True)
 class Style:
-    """How the numbers of a table are printed: decimals per metric, lower bounds, a mark per reason for a gap.
-
-    equal: all that the paper prints here is what we have, so that it is not printed twice.
-    """
+    """How the numbers of a table are printed: decimals per metric, lower bounds, a mark per reason for a gap."""
 
     decimals: Mapping[str, int]
     bound: str
     marks: Mapping[str, str]
     names: Mapping[str, str]
-    equal: bool = False
 
     @classmethod
     def of(cls, artifact: Artifact, shown: pd.DataFrame) -> Style:
@@ -50,54 +70,84 @@ class Style:
         # A single reason needs no mark; reasons beyond the alphabet share the last one.
         marks = {gap: MARKS[min(i, len(MARKS) - 1)] if len(gaps) > 1 else "" for i, gap in enumerate(gaps)}
         decimals = {str(m): _decimals(artifact, str(m), rows) for m, rows in shown.groupby("metric", sort=False)}
-        return cls(decimals, artifact.censored, marks, artifact.names, _all_equal(shown))
+        return cls(decimals, artifact.censored, marks, artifact.names)
 
     def entry(self, cell: Mapping[str, Any]) -> Entry:
         """The entry of a cell (a row of `Table.frame` with all its columns)."""
         digits = self.decimals[str(cell["metric"])]
-        theirs = self._theirs(cell, digits)
+        found = {OURS: Text(self._ours(cell, digits), cell["best"])}
+        if theirs := self._theirs(cell, digits):
+            found[PAPER] = Text(theirs, cell["best_printed"])
+        if theirs and math.isfinite(cell["difference"]):
+            spread = math.hypot(*(s for s in (cell["std"], cell["paper_std"]) if math.isfinite(s)))
+            tint = min(2, int(abs(cell["difference"]) / spread)) if spread else 0
+            found[GAP] = Text(number(cell["difference"], digits, sign=True), tint=tint)
+        return found
+
+    def _ours(self, cell: Mapping[str, Any], digits: int) -> str:
         if cell["status"].startswith("not run"):
-            return Entry(DASH + self.marks[cell["status"]], theirs)
+            return DASH + self.marks[cell["status"]]
         if cell["text"]:
-            return Entry(DASH if cell["text"] in NOTHING else pretty(cell["text"], self.names), theirs)
+            return DASH if cell["text"] in NOTHING else pretty(cell["text"], self.names)
         if cell["status"] == "no value":
-            return Entry("n/a", theirs)
+            return "n/a"
         same = cell["mean"] == cell["paper"] and not math.isfinite(cell["std"])
         ours = grouped(cell["paper_text"]) if same else number(cell["mean"], digits)
         if cell["censored"]:
             ours = self.bound.format(ours)
         elif math.isfinite(cell["std"]):
             ours += f" ± {cell['std']:,.{digits}f}"
-        if cell["seeds"] < cell["runs"]:
-            ours += PARTIAL
-        difference = cell["difference"] if theirs else math.nan
-        return Entry(ours, theirs, number(difference, digits, sign=True) if math.isfinite(difference) else "")
+        return ours + PARTIAL * bool(cell["seeds"] < cell["runs"])
 
     def _theirs(self, cell: Mapping[str, Any], digits: int) -> str:
         text, value = cell["paper_text"], cell["paper"]
-        if self.equal or text in ("", *NOTHING):
+        if text in ("", *NOTHING):
             return ""
         if not math.isfinite(value):
-            return f"({pretty(text, self.names)})"
+            return pretty(text, self.names)
         text = grouped(text)
         shown = self.bound.format(text) if cell["paper_censored"] else text
         spread = f" ± {cell['paper_std']:,.{digits}f}" if math.isfinite(cell["paper_std"]) else ""
-        return f"({shown}{spread}){DOUBTED if cell['doubted'] else ''}"
+        return f"{shown}{spread}{DOUBTED if cell['doubted'] else ''}"
 
-    def notes(self, cells: Sequence[Mapping[str, Any]], gaps: bool = True) -> list[str]:
-        """The footnotes that the printed `cells` call for, those on `gaps` included."""
-        notes = [f"{DASH}{mark} {gap}." for gap, mark in self.marks.items() if gaps]
+    def signs(self, cells: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+        """The signs that stand in the printed `cells`, and what they mean."""
+        signs = [(f"{DASH}{mark}", f"{named(gap)}.") for gap, mark in self.marks.items()]
         if any(c["censored"] or c["paper_censored"] for c in cells):
-            reached = "is a lower bound: not every seed reached the target within the horizon."
-            notes.append(f"A number with {self.bound.format('').strip()} {reached}")
+            bound = "a lower bound: not every seed reached the target within the horizon."
+            signs.append((self.bound.format("").strip(), bound))
         if any(c["status"] == "no value" for c in cells):
-            notes.append("n/a: no seed has a value (diverged, or not defined).")
+            signs.append(("n/a", "no seed has a value (diverged, or not defined)."))
         short = [c for c in cells if c["status"] == "run" and c["seeds"] < c["runs"] and not c["text"]]
         if short:
             fewest = min(short, key=lambda c: c["seeds"])
             left = f"are left out; fewest left: {fewest['seeds']} of {fewest['runs']}."
-            notes.append(f"{PARTIAL} seeds without a value (diverged, or not defined) {left}")
-        return notes
+            signs.append((PARTIAL, f"seeds without a value (diverged, or not defined) {left}"))
+        return signs
+
+
+def named(gap: str) -> str:
+    """A gap with the data sets that it needs as they are printed."""
+    before, needs, names = gap.partition("needs ")
+    return before + needs + re.sub(r"[a-z0-9_]+", lambda name: NAMES.get(name[0], name[0]), names)
+
+
+def better(metric: str) -> int:
+    """1 for a result that shall be large, -1 for one that shall be small, 0 for settings and costs."""
+    if metric.endswith("_printed"):  # ratios of other rows
+        return 0
+    return 1 if "accuracy" in metric else -1 if re.search("to_target|rounds_to_", metric) else 0
+
+
+def best(artifact: Artifact, shown: pd.DataFrame, values: pd.Series[float]) -> pd.Series[bool]:
+    """Which of the `values` of the cells `shown` are the best of those in the same row or column that differ in
+    `artifact.series` only; one alone is not. Ties are all best."""
+    layout = dict.fromkeys((*artifact.rows, *artifact.columns, "metric"))
+    if artifact.series not in layout or shown.empty:
+        return values.isna() & values.notna()
+    signed = values * shown["metric"].map(better).replace(0, math.nan)
+    groups = signed.groupby([shown[c] for c in layout if c != artifact.series])
+    return (signed == groups.transform("max")) & (groups.transform("count") > 1)
 
 
 def number(value: float, digits: int, sign: bool = False) -> str:
@@ -119,14 +169,6 @@ def grouped(text: str) -> str:
     return f"{MINUS if text[0] == '-' else ''}{whole}{found[2] or ''}" if found else text
 
 
-def _all_equal(shown: pd.DataFrame) -> bool:
-    """Is there something of the paper, and is all of it, number or word, what we have?"""
-    theirs = shown[(shown["paper_text"] != "") & ~shown["paper_text"].isin(NOTHING)]
-    words = (theirs["text"] != "") & (theirs["text"] == theirs["paper_text"])
-    exact = (theirs["mean"] == theirs["paper"]) & theirs["std"].isna() & ~theirs["censored"] & ~theirs["paper_censored"]
-    return bool(len(theirs)) and bool((words | exact).all())
-
-
 def doubted(artifact: Artifact, frame: pd.DataFrame) -> pd.Series[bool]:
     """Which cells hold printed numbers that the artifact doubts."""
     found = frame["metric"] != frame["metric"]
@@ -141,24 +183,16 @@ def comparable(artifact: Artifact, scale: str) -> bool:
     return here == there
 
 
-def caption(
-    scale: str, substitutes: Sequence[str], shown: pd.DataFrame, same: bool = False, equal: bool = False
-) -> list[str]:
+def caption(scale: str, substitutes: Sequence[str], shown: pd.DataFrame, same: bool) -> list[str]:
     """The sentences above a table: what the numbers are and how far they may be compared with the paper's."""
-    lines = [scale_line(scale, substitutes, same)]
+    said = [scale_line(scale, substitutes, same)]
     ran = shown[(shown["runs"] > 0) & (shown["text"] == "") & ~shown["point"]]
     if len(ran):
         low, high = int(ran["runs"].min()), int(ran["runs"].max())
         spread = "Mean ± sample standard deviation over" if high > 1 else "One value from"
         seeds = f"{low} to {high} seeds" if low != high else f"{high} seed{'s' if high > 1 else ''}"
-        lines.append(f"{spread} {seeds}.")
-    if equal:
-        lines.append("All that the paper prints here is equal to ours.")
-    elif (shown["paper_text"] != "").any():
-        behind = "; behind it: ours minus the paper's" if same or scale == "paper" else ""
-        none = " Without parentheses: the paper prints nothing." if shown["paper_text"].isin(NOTHING).any() else ""
-        lines.append(f"In parentheses: the paper's value{behind}.{none}")
-    return lines
+        said.append(f"{spread} {seeds}.")
+    return said + [BOLD] * bool(shown["best"].any() or shown["best_printed"].any())
 
 
 def scale_line(scale: str, substitutes: Sequence[str], same: bool = False) -> str:
@@ -176,37 +210,40 @@ def scale_line(scale: str, substitutes: Sequence[str], same: bool = False) -> st
     return f"{scale.capitalize()} scale{': ' if substitutes else ''}{'; '.join(substitutes)}{means}."
 
 
-def summary(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> list[str]:
-    """Per metric: compared cells, root mean square and mean absolute difference against the paper."""
-    lines = []
-    for metric, rows in shown.groupby("metric", sort=False):
-        only_words = (rows["text"] != "") & rows["mean"].isna()  # compared as words, below
-        theirs = rows[rows["paper"].notna() & ~only_words]
-        if theirs.empty:
+AGREEMENT = ("result", "compared", "RMSE", "mean absolute difference")
+
+
+def agreement(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> tuple[list[tuple[str, ...]], list[str]]:
+    """Ours against the paper's: the lines of a table under `AGREEMENT`, one for each metric and data set, and what is
+    equal, in words."""
+    lines, equal, left = list[tuple[str, ...]](), list[str](), list[str]()
+    only_words = (shown["text"] != "") & shown["mean"].isna()
+    for metric, rows in shown[shown["paper"].notna() & ~only_words].groupby("metric", sort=False):
+        name = heading(str(metric), names)
+        difference = rows["difference"].dropna()
+        if len(difference) == len(rows) and (difference.abs() < 1e-9).all():
+            equal.append(name)
             continue
-        difference = theirs["difference"].dropna()
-        line = f"{heading(str(metric), names)}: {len(difference)} of the paper's {len(theirs)} cells compared"
-        bounds = (theirs["mean"].notna() & (theirs["censored"] | theirs["paper_censored"])).sum()
-        for count, what in ((bounds, "with a lower bound"), (theirs["doubted"].sum(), "doubtful ones")):
-            line += f" ({count} {what} left out)" if count else ""
-        if len(difference):
-            rmse, absolute = math.sqrt((difference**2).mean()), difference.abs().mean()
-            line += f"; RMSE {rmse:.4g}{_rmse_by_data(theirs, names)}, mean absolute difference {absolute:.4g}"
-        lines.append(line + ".")
-    words = shown[(shown["text"] != "") & shown["mean"].isna() & (shown["paper_text"] != "")]
+        lines.append((name, f"{len(difference)} of {len(rows)}", *_distance(difference)))
+        data = rows["dataset"] if "dataset" in rows else rows["metric"]
+        parts = [(d, part) for d, part in difference.groupby(data, sort=False)]
+        for d, part in parts if len(parts) > 1 else ():
+            lines.append((f"{name}, {pretty(str(d), names)}", f"{len(part)} of {(data == d).sum()}", *_distance(part)))
+        bounds = (rows["mean"].notna() & (rows["censored"] | rows["paper_censored"])).sum()
+        for count, what in ((bounds, "with a lower bound"), (rows["doubted"].sum(), "doubtful")):
+            left += [f"{name}: {count} {what} {'are' if count > 1 else 'is'} not compared."] if count else []
+    said = [f"Equal to the paper's in every number: {', '.join(equal)}."] if equal else []
+    words = shown[only_words & (shown["paper_text"] != "")]
     if len(words):
         same = int((words["text"] == words["paper_text"]).sum())
-        lines.append(f"Cells in words: {same} of {len(words)} as in the paper.")
-    return lines
+        said.append(f"Cells in words: {same} of {len(words)} as in the paper.")
+    return lines, said + left
 
 
-def _rmse_by_data(rows: pd.DataFrame, names: Mapping[str, str] | None) -> str:
-    """The RMSE of every data set, in parentheses, where several are compared."""
-    if "dataset" not in rows:
-        return ""
-    squares = (rows["difference"].dropna() ** 2).groupby(rows["dataset"], sort=False).mean()
-    parts = [f"{pretty(str(data), names)} {math.sqrt(value):.4g}" for data, value in squares.items()]
-    return f" ({', '.join(parts)})" if len(parts) > 1 else ""
+def _distance(difference: pd.Series[float]) -> tuple[str, str]:
+    if difference.empty:
+        return "", ""
+    return f"{math.sqrt((difference**2).mean()):.3g}", f"{difference.abs().mean():.3g}"
 
 
 def _decimals(artifact: Artifact, metric: str, rows: pd.DataFrame) -> int:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from reproduce.report.entries import AGREEMENT, Text
 from reproduce.report.names import heading, pretty
 from reproduce.report.tables import Table, column_heading, label
+from reproduce.text import markdown as grid
 
 # Beyond this many places a table is split into one section per value of its first row column.
 LARGE = 200
@@ -16,30 +18,39 @@ SYMBOLS = {
 
 
 def csv(table: Table) -> str:
-    """One row per cell, numbers in full precision."""
-    return str(table.frame.to_csv(index=False, lineterminator="\n"))
+    """One row per cell, numbers with ten digits."""
+    return str(table.frame.to_csv(index=False, lineterminator="\n", float_format="%.10g"))
 
 
 def markdown(table: Table) -> str:
-    """A GitHub table: our number, below it the paper's in parentheses and the difference."""
+    """A GitHub table, with lines of ours, of the paper, and of the difference; its signs, agreement and notes."""
     out = [f"## {md(table.title)}", "", block(" ".join(table.caption)), ""]
     for section, rows in _sections(table, LARGE):
         names = table.row_names[1:] if section else table.row_names
         if section:
             out += [f"### {md(heading(table.row_names[0], table.names))}: {md(pretty(section, table.names))}", ""]
-        heads = [heading(n, table.names) for n in names]
+        stubs = [*(md(heading(n, table.names)) for n in names), *[""] * table.kinds]
         top, *below = _heads(table)
-        out += ["| " + " | ".join([*map(md, heads), *map(md, top)]) + " |"]
-        out += ["|" + "|".join([" :--- "] * len(names) + [" ---: "] * len(table.columns)) + "|"]
-        for line in below:
-            out += ["| " + " | ".join([*([""] * len(names)), *(f"**{md(text)}**" for text in line)]) + " |"]
+        body = [[*[""] * len(stubs), *(f"**{md(text)}**" if text else "" for text in line)] for line in below]
         for i in rows:
-            labels = table.rows[i][1:] if section else table.rows[i]
-            cells = [_entry(table, i, j) for j in range(len(table.columns))]
-            out += ["| " + " | ".join([*(md(label(x, table.names)) for x in labels), *cells]) + " |"]
-        out += [""]
+            labels = [md(label(x, table.names)) for x in table.rows[i][1 if section else 0 :]]
+            for kind, texts in table.lines(i):
+                body.append([*labels, *[kind] * table.kinds, *map(_text, texts)])
+                labels = [""] * len(labels)
+        out += [grid([*stubs, *map(md, top)], body, ":" * len(stubs) + "-" * len(top)), ""]
+    for head, lines in ((("sign", "meaning"), table.signs), (AGREEMENT, table.agreement)):
+        if lines:
+            out += [grid(head, [map(md, line) for line in lines], ":" * 2 if head != AGREEMENT else ":---"), ""]
     out += [f"- {block(note)}" for note in table.notes]
     return "\n".join(out).rstrip("\n") + "\n"
+
+
+def _text(text: Text | None) -> str:
+    """A place; what GitHub cannot show is left to the page, which reads the comment."""
+    if text is None:
+        return ""
+    said = md(text.text)
+    return (f"**{said}**" if text.bold else said) + (f"<!--tint {text.tint}-->" if text.tint else "")
 
 
 def _sections(table: Table, large: int) -> list[tuple[str, list[int]]]:
@@ -97,11 +108,3 @@ def md(text: str) -> str:
 def block(text: str) -> str:
     """`md` of a text that a line or an item of a list begins with: it begins no list, heading or quotation."""
     return re.sub(r"^(\d*)(?=(?<=\d)[.)]|(?<!\d)[#>+=-])", r"\1\\", md(text).strip())
-
-
-def _entry(table: Table, i: int, j: int) -> str:
-    entry = table.body.get((i, j))
-    if entry is None:
-        return ""
-    below = f"{entry.paper} {entry.difference}".strip()
-    return md(entry.ours) + (f"<br>{md(below)}" if below else "")

@@ -1,7 +1,8 @@
-r"""A `Table` as LaTeX to `\input`, set by pandas: one environment per table, for A4 paper with margins of 2 cm or more.
+r"""A `Table` as LaTeX to `\input`, in documents of one column or of two, set by pandas.
 
-A table that is longer than a page is a `longtable`, whose rows have all their labels; one that is wider lies on its
-side. Needs the packages booktabs, longtable and pdflscape.
+A table is a float over both columns, or over one where it fits; one that is wide lies on its side, and one that is long
+has several parts. What is still wider than the page is shrunk to it. Needs the packages booktabs, graphicx and
+rotating; with colortbl, or xcolor and its option table, far differences are grey.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
-from reproduce.report.entries import Entry
+from reproduce.report.entries import AGREEMENT, Text
 from reproduce.report.formats import FORMULA, line, plain
 from reproduce.report.names import heading
 from reproduce.report.tables import Table, column_heading, label
 
-# Headings of columns are broken at this many characters; so many lines fit on an upright page.
-NARROW, PAGE = 17, 48
+# Headings of columns are broken at this many characters.
+NARROW = 17
+FLOATS = (("table", 72, 56, 56), ("table*", 150, 58, 118), ("sidewaystable*", 10**6, 38, 175))
+"""Environments: how many characters of a table fit beside each other, lines below each other, and characters into a
+line of its notes. A table takes the first that is wide enough, shrunk by a quarter at the most."""
 
 TEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -37,40 +40,12 @@ ACCENTS = tuple("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030b\u030c\u0
 """Of letters that LaTeX sets."""
 
 
-@dataclass(frozen=True)
-class Shape:
-    """How a table is set: size of the letters, how many of them fit beside each other, on its side or not, and whether
-    the difference has a line of its own below ours and the paper's."""
-
-    size: str
-    wide: int
-    side: bool
-    three: bool
-
-    def lines(self, entry: Entry | None) -> list[str]:
-        """The lines of an entry."""
-        if entry is None:
-            return []
-        below = [entry.paper, entry.difference] if self.three else [f"{entry.paper} {entry.difference}".strip()]
-        return [entry.ours, *filter(None, below)]
-
-
-SHAPES = (
-    Shape("footnotesize", 106, False, False), Shape("footnotesize", 106, False, True),
-    Shape("scriptsize", 178, True, False), Shape("scriptsize", 178, True, True), Shape("tiny", 210, True, True),
-)  # fmt: skip
-"""From the best to the last resort; the first that fits is taken."""
-
-Column = tuple[str, list[list[str]]]
-"""A heading, and of each row the lines of its cell; plain text."""
-
-
 def tex(text: str) -> str:
     r"""`text` in one line with everything that means something to LaTeX escaped, except formulas in \( \) (`FORMULA`).
 
     A sign that LaTeX has no letter for is named by its number.
     """
-    found, at = list[str](), 0
+    text, found, at = re.sub(r"`([^`]*)`", r"\1", text), list[str](), 0
     for formula in [*re.finditer(FORMULA, text), None]:
         found += map(_letter, line(text[at : formula.start() if formula else None]))
         if formula:
@@ -88,81 +63,115 @@ def _letter(sign: str) -> str:
 
 def latex(table: Table) -> str:
     """The table with its caption and notes; a comment if there is nothing in it."""
-    import pandas as pd
-
-    first = f"% {table.id}, {table.scale} scale; needs booktabs, longtable and pdflscape"
+    first = f"% {table.id}, {table.scale} scale; needs booktabs, graphicx and rotating"
     if not table.body:
         return f"{first}\n% no numbers\n"
-    shape = next((s for s in SHAPES if _width(_columns(table, s)) <= s.wide), SHAPES[-1])
-    columns = _columns(table, shape)
-    cells = list(zip(*(found for _, found in columns), strict=True))
-    long = shape.side or sum(max(map(len, row)) for row in cells) > PAGE
-    rows = [[_stack("lines", lines) for lines in row] for row in cells]
-    for i in reversed(range(1, 0 if long else len(rows))):  # a page of a long table may begin with any row
-        for d in range(len(table.row_names) - 1):
-            if table.rows[i][: d + 1] == table.rows[i - 1][: d + 1]:
-                rows[i][d] = ""
+    rows = [_lines(table, i) for i in range(len(table.rows))]
+    wide = _width(table, [line for row in rows for line in row])
+    notes = [*table.caption[1:], *(f"{sign}: {meaning}" for sign, meaning in table.signs), *table.notes]
+    size = sum(map(len, (*notes, table.caption[0])))
+    name, _, most, across = next(f for f in FLOATS if wide <= f[1] and (f[0] != "table" or size < 1200))
+    below = -(-size // across) + len(table.agreement)
+    parts = _parts([len(row) for row in rows], most, below)
+    made = [first]
+    for number, part in enumerate(parts, 1):
+        caption = tex(f"{table.title.rstrip('.')}. {table.caption[0]}") if number == 1 else tex(table.title.rstrip("."))
+        of = f" (part {number} of {len(parts)})" if len(parts) > 1 else ""
+        labelled = rf"\label{{tab:{re.sub('[/_]', '-', table.id)}}}" if number == 1 else ""
+        last = [rf"\par\smallskip\raggedright {_notes(table, notes)}"] if number == len(parts) else []
+        made += [
+            rf"\begin{{{name}}}[tp]",
+            r"\footnotesize\centering\setlength{\tabcolsep}{3pt}\providecommand{\cellcolor}[2][]{}",
+            rf"\caption{{{caption}{of}}}{labelled}",
+            *([_fitted(_tabular(table, [rows[i] for i in part]))] if part else []),
+            *last,
+            rf"\end{{{name}}}",
+        ]
+    return "\n".join(made) + "\n"
+
+
+def _lines(table: Table, i: int) -> list[list[Text]]:
+    """The lines of row `i` of the table: its labels, in the first of them, what the line is, and its texts."""
+    labels = [Text(label(name, table.names)) for name in table.rows[i]]
+    nothing = Text("")
+    return [
+        [
+            *(labels if number == 0 else [nothing] * len(labels)),
+            *[Text(kind)] * table.kinds,
+            *(t or nothing for t in texts),
+        ]
+        for number, (kind, texts) in enumerate(table.lines(i))
+    ]
+
+
+def _parts(sizes: Sequence[int], most: int, below: int) -> list[list[int]]:
+    """The rows of each part, of `most` lines at the most; what stands below the last may take a part of its own."""
+    parts, filled = list[list[int]]([[]]), 0
+    for row, size in enumerate(sizes):
+        if filled + size > most:
+            parts, filled = [*parts, []], 0
+        parts[-1].append(row)
+        filled += size
+    return [*parts, []] if filled + below > most and filled > most // 2 else parts
+
+
+def _fitted(text: str) -> str:
+    return r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%" + f"\n{text}}}"
+
+
+def _notes(table: Table, notes: Sequence[str]) -> str:
+    """Agreement as a table, the notes as a paragraph."""
+    found = " ".join(map(tex, notes))
+    if not table.agreement:
+        return found
+    lines = (" & ".join(map(tex, line)) for line in (AGREEMENT, *table.agreement))
+    body = "".join(rf"{line} \\" + "\n" for line in lines)
+    columns = "@{}l" + "r" * (len(AGREEMENT) - 1) + "@{}"
+    grid = rf"\begin{{tabular}}{{{columns}}}" + f"\n{body}" + r"\end{tabular}"
+    return rf"{_fitted(grid)}\par\smallskip {found}"
+
+
+def _tabular(table: Table, rows: Sequence[Sequence[Sequence[Text]]]) -> str:
+    """Rows of lines, with the headings; labels of levels but the last are said where they change."""
+    import pandas as pd
+
+    last = len(table.row_names) - 1
+    before: list[Text] = []
+    body = []
+    for labelled, *more in rows:
+        same = next((d for d in range(last) if labelled[: d + 1] != before[: d + 1]), last)
+        body += [[""] * same + [_set(text) for text in labelled[same:]], *([*map(_set, line)] for line in more)]
+        before = list(labelled)
+    first = [*(heading(name, table.names) for name in table.row_names), *[""] * table.kinds]
     heads = [
-        [""] * len(table.row_names) + [_heading(column_heading(at[d], name, table)) for at in table.columns]
+        [""] * len(first) + [_heading(column_heading(at[d], name, table)) for at in table.columns]
         for d, name in enumerate(table.column_names[:-1])
     ]
-    heads.append([_heading(text) for text, _ in columns])
-    style = pd.DataFrame(rows, columns=heads if len(heads) > 1 else heads[0]).style.hide(axis="index")
-    made = style.to_latex(
-        column_format=f"@{{}}{'l' * len(table.row_names)}{'c' * len(table.columns)}@{{}}",
-        hrules=True,
-        multicol_align="c",
-        environment="longtable" if long else None,
-    )
-    return "\n".join([first, *_around(table, shape, long, _ruled(made.strip(), table))]) + "\n"
+    names = [column_heading(at[-1], table.column_names[-1], table) for at in table.columns]
+    heads.append([_heading(text) for text in (*first, *names)])
+    style = pd.DataFrame(body, columns=heads if len(heads) > 1 else heads[0]).style.hide(axis="index")
+    layout = f"@{{}}{'l' * len(first)}{'r' * len(table.columns)}@{{}}"
+    return _ruled(style.to_latex(column_format=layout, hrules=True, multicol_align="c").strip(), table)
 
 
-def _around(table: Table, shape: Shape, long: bool, made: str) -> list[str]:
-    """The environment of the table, with its caption and notes."""
-    caption = tex(f"{table.title.rstrip('.')}. {table.caption[0]}")
-    named = rf"\caption{{{caption}}}\label{{tab:{table.id.replace('/', '-').replace('_', '-')}}}"
-    notes = " ".join(tex(note) for note in (*table.caption[1:], *table.notes))
-    start = [
-        rf"\{shape.size}\setlength{{\tabcolsep}}{{3pt}}",
-        r"\def\lines#1{\begin{tabular}[t]{@{}c@{}}#1\end{tabular}}",
-    ]
-    if not long:
-        below = [r"\par\smallskip", rf"\parbox{{\linewidth}}{{{notes}}}"] if notes else []
-        return [r"\begin{table}", *start, r"\centering", named, made, *below, r"\end{table}"]
-    begin, rest = made.split("\n", 1)
-    around = (r"\begin{landscape}", r"\end{landscape}") if shape.side else (r"\begingroup", r"\endgroup")
-    wide = r"\setlength{\LTcapwidth}{\linewidth}"
-    return [around[0], *start, wide, begin, rf"{named} \\", rest, rf"\noindent {notes}\par", around[1]]
+def _set(text: Text) -> str:
+    said = rf"\textbf{{{tex(text.text)}}}" if text.bold else tex(text.text)
+    said = "{}" + said if said.startswith(("[", "*")) else said  # after \\, which takes a bracket or a star
+    return (rf"\cellcolor[gray]{{{('', '.92', '.8')[text.tint]}}}" if text.tint else "") + said
 
 
-def _columns(table: Table, shape: Shape) -> list[Column]:
-    """The columns of the table, those of labels first."""
-    stubs = [
-        (heading(name, table.names), [[label(row[d], table.names)] for row in table.rows])
-        for d, name in enumerate(table.row_names)
-    ]
-    entries = [
-        (
-            column_heading(labels[-1], table.column_names[-1], table),
-            [shape.lines(table.body.get((i, j))) for i in range(len(table.rows))],
-        )
-        for j, labels in enumerate(table.columns)
-    ]
-    return [*stubs, *entries]
-
-
-def _width(columns: Sequence[Column]) -> int:
+def _width(table: Table, lines: Sequence[Sequence[Text]]) -> int:
     """Characters beside each other, the space between columns included."""
-    parts = (
-        [*textwrap.wrap(text, NARROW), *(plain(line) for cell in cells for line in cell)] for text, cells in columns
-    )
-    return sum(2 + max(map(len, lines), default=0) for lines in parts)
+    stubs = [*(heading(name, table.names) for name in table.row_names), *[""] * table.kinds]
+    names = [*stubs, *(column_heading(at[-1], table.column_names[-1], table) for at in table.columns)]
+    parts = ([*textwrap.wrap(n, NARROW), *(plain(line[c].text) for line in lines)] for c, n in enumerate(names))
+    return sum(2 + max(map(len, texts), default=0) for texts in parts)
 
 
 def _ruled(made: str, table: Table) -> str:
     """A rule under each heading that stands over columns, below its line."""
     for level in reversed(range(len(table.column_names) - 1)):
-        at, rules = len(table.row_names), ""
+        at, rules = len(table.row_names) + table.kinds, ""
         for _, group in groupby(labels[: level + 1] for labels in table.columns):
             rules += rf"\\cmidrule(lr){{{at + 1}-{(at := at + len(list(group)))}}}"
         made = re.sub(rf"(\\toprule\n(?:.*\n){{{level + 1}}})", rf"\1{rules}\n", made)
@@ -171,10 +180,5 @@ def _ruled(made: str, table: Table) -> str:
 
 def _heading(text: str) -> str:
     """A heading, broken into lines if it is long."""
-    return _stack("shortstack", textwrap.wrap(text, NARROW))
-
-
-def _stack(command: str, lines: Sequence[str]) -> str:
-    r"""Lines of plain text in one cell; what begins one may come after \\, which takes a bracket or a star."""
-    made = ["{}" + text if text.startswith(("[", "*")) else text for text in map(tex, lines)]
-    return "".join(made) if len(made) < 2 else "\\" + command + "{" + r" \\ ".join(made) + "}"
+    lines = [tex(line) for line in textwrap.wrap(text, NARROW)]
+    return "".join(lines) if len(lines) < 2 else "\\shortstack{" + r" \\ ".join(lines) + "}"

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from reproduce.declare.artifact import NUMBERS, Artifact
 from reproduce.declare.experiment import PACKAGE, Panel
 from reproduce.report import entries
-from reproduce.report.entries import Entry
+from reproduce.report.entries import Entry, Text
 from reproduce.report.metrics import over_seeds
 from reproduce.report.names import heading, pretty
 
@@ -39,6 +40,7 @@ class Table:
         `text`, `paper_text` where there are cells in words. `status` is "run", "no value" or "not run: <reason>".
     rows, columns: the labels of the lines and columns, one string per name in `row_names` / `column_names`.
     body: (index of the row, index of the column) -> entry; places that are empty in the paper too are absent.
+    signs: what signs in the body mean. agreement: lines of a table under `entries.AGREEMENT`. notes: sentences.
     """
 
     id: str
@@ -51,8 +53,21 @@ class Table:
     columns: tuple[Labels, ...]
     body: Mapping[tuple[int, int], Entry]
     caption: tuple[str, ...]
+    signs: tuple[tuple[str, str], ...]
+    agreement: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]
     names: Mapping[str, str]
+
+    def lines(self, row: int) -> list[tuple[str, list[Text | None]]]:
+        """The lines of a row: what each is ("" where all of the table are alike), and what stands in each place."""
+        found = entries.lines([self.body.get((row, j)) for j in range(len(self.columns))])
+        return found if self.kinds else [("", texts) for _, texts in found]
+
+    @cached_property
+    def kinds(self) -> bool:
+        """Do lines say what they are? Not where the paper prints nothing, or nothing but what we have."""
+        rows = ([self.body.get((i, j)) for j in range(len(self.columns))] for i in range(len(self.rows)))
+        return any(kind == entries.PAPER for row in rows for kind, _ in entries.lines(row))
 
 
 def reported(paper: str, name: str, folder: Path = PACKAGE / "papers") -> pd.DataFrame | None:
@@ -131,24 +146,31 @@ def build(
     frame["difference"] = frame["difference"].mask(frame["doubted"] | (not same))
     shown = _to_print(artifact, frame, paper)
     rows, columns = _labels(artifact.rows, shown), _labels(artifact.columns, shown)
-    if ours:
+    beside = same and not ours
+    notes = differing if beside else []
+    if not beside:
+        notes = [] if ours else _without(shown)
         shown = shown[shown["runs"] > 0].assign(**ABSENT, doubted=False, difference=np.nan)
         mine = (set(_labels(names, shown)) for names in (artifact.rows, artifact.columns))
         rows, columns = ([at for at in there if at in here] for there, here in zip((rows, columns), mine, strict=True))
-    places, elsewhere = _places(artifact, shown, rows, columns, beside=not ours)
+    ranked = shown["mean"].where(~shown["censored"]), shown["paper"].where(~shown["paper_censored"] & ~shown["doubted"])
+    best, best_printed = (entries.best(artifact, shown, values) for values in ranked)
+    shown = shown.assign(best=best, best_printed=best_printed)
+    places = _places(artifact, shown, rows, columns)
     printed = pd.DataFrame(list(places.values()), columns=shown.columns) if places else shown.iloc[:0]
     style = entries.Style.of(artifact, printed)
-    notes = style.notes(list(places.values()), gaps=not ours) + differing + elsewhere
-    if not ours:
+    body = {place: style.entry(cell) for place, cell in places.items()}
+    agreement: list[tuple[str, ...]] = []
+    if beside:
         left_out = sorted(set(frame.loc[frame["paper_text"] != "", "metric"]) - set(shown["metric"]))
         notes += [f"{heading(metric, style.names)}: in the paper, not measured here." for metric in left_out]
-        notes += entries.summary(shown, style.names) if same else []
-        notes += [f"{entries.DOUBTED} {doubt.why}" for doubt in artifact.doubts]
-    if frame.empty:
+        agreement, said = entries.agreement(shown, style.names)
+        tinted = any(text.tint for entry in body.values() for text in entry.values())
+        notes += said + [entries.TINTS] * tinted + [f"{entries.DOUBTED} {doubt.why}" for doubt in artifact.doubts]
+    if not places:
         notes = [f"{entries.DASH} not run: {reason({})}.", *notes]
-    caption = entries.caption(scale, substitutes, printed, same, style.equal and not ours)
     words = ("text", "paper_text") if frame["text"].astype(bool).any() else ()
-    return Table(
+    made = Table(
         artifact.id,
         artifact.title,
         scale,
@@ -157,11 +179,23 @@ def build(
         artifact.columns,
         tuple(rows),
         tuple(columns),
-        {place: style.entry(cell) for place, cell in places.items()},
-        tuple(caption),
+        body,
+        tuple(entries.caption(scale, substitutes, printed, same)),
+        tuple(style.signs(list(places.values()))),
+        tuple(agreement),
         (*notes, *artifact.notes),
         style.names,
     )
+    equal = not made.kinds and any(entries.PAPER in entry for entry in body.values())
+    return replace(made, caption=(*made.caption, entries.EQUAL)) if equal else made
+
+
+def _without(shown: pd.DataFrame) -> list[str]:
+    """How many of the paper's places have no number here, and why, where its numbers are not printed beside ours."""
+    theirs = shown[shown["paper_text"].ne("") & ~shown["paper_text"].isin(entries.NOTHING)]
+    gaps = theirs.loc[theirs["runs"] == 0, "status"].value_counts()
+    said = ((n, entries.named(str(why))) for why, n in gaps.items())
+    return [f"Of the paper's {len(theirs)} numbers {n} have none of ours: {why}." for n, why in said]
 
 
 def label(value: str, names: Mapping[str, str]) -> str:
@@ -206,7 +240,7 @@ def reasons(panels: Sequence[Panel], missing: Sequence[tuple[str, str]], scale: 
 
 
 def _settings(frame: pd.DataFrame) -> list[str]:
-    private = {*MEASURED, "runs", "point", "text", "paper_text", "paper_censored", "doubted"}
+    private = {*MEASURED, "runs", "point", "text", "paper_text", "paper_censored", "doubted", "best", "best_printed"}
     return [c for c in frame.columns if c not in private]
 
 
@@ -287,34 +321,20 @@ def _to_print(artifact: Artifact, frame: pd.DataFrame, paper: pd.DataFrame | Non
 
 
 def _places(
-    artifact: Artifact, shown: pd.DataFrame, rows: list[Labels], columns: list[Labels], beside: bool
-) -> tuple[dict[tuple[int, int], dict[str, Any]], list[str]]:
-    """Place -> cell, and notes. Where a cell of ours has the place of one of the paper's with other settings, `beside`
-    puts the paper's number beside it, and a note says in what they differ; not if several of them have that place."""
+    artifact: Artifact, shown: pd.DataFrame, rows: list[Labels], columns: list[Labels]
+) -> dict[tuple[int, int], dict[str, Any]]:
+    """Place -> cell. Ours has the place where one of the paper's with other settings would stand there, too."""
     at = [{labels: i for i, labels in enumerate(found)} for found in (rows, columns)]
-    found: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    places: dict[tuple[int, int], dict[str, Any]] = {}
     for cell in shown.to_dict("records"):
         row, column = (tuple(cell[c] for c in names) for names in (artifact.rows, artifact.columns))
-        found.setdefault((at[0][row], at[1][column]), []).append({str(k): v for k, v in cell.items()})
-    settings = _settings(shown)
-    notes: dict[str, None] = {}
-    places = {}
-    for place, there in found.items():
-        ours, theirs = [c for c in there if c["runs"]], [c for c in there if not c["runs"]]
-        if len(ours) > 1:
-            differ = [c for c in settings if ours[0][c] != ours[1][c]]
-            raise ValueError(f"{artifact.id}: two cells in one place of the table; they differ in '{differ[0]}'")
-        here = places[place] = (ours or theirs)[0]
-        printed = [c for c in theirs if c["paper_text"] != ""]
-        if beside and ours and here["paper_text"] == "" and len(printed) == 1:
-            places[place] = here | {k: printed[0][k] for k in (*ABSENT, "doubted")}
-            notes |= dict.fromkeys(
-                f"{heading(c, artifact.names)}: {label(here[c], artifact.names)} here, "
-                f"{label(printed[0][c], artifact.names)} in the paper."
-                for c in settings
-                if c not in ("metric", "status") and here[c] != printed[0][c]
-            )
-    return places, list(notes)
+        place = at[0][row], at[1][column]
+        if not (before := places.get(place)) or (cell["runs"] and not before["runs"]):
+            places[place] = {str(k): v for k, v in cell.items()}
+        elif cell["runs"]:
+            differ = next(c for c in _settings(shown) if before[c] != cell[c])
+            raise ValueError(f"{artifact.id}: two cells in one place of the table; they differ in '{differ}'")
+    return places
 
 
 def _labels(names: Sequence[str], shown: pd.DataFrame) -> list[Labels]:

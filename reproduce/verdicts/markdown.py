@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from reproduce.papers import artifacts
 from reproduce.report.formats import md
+from reproduce.text import markdown as table
 from reproduce.verdicts import words
 from reproduce.verdicts.scoreboard import HOLDS, Tally, Verdict, by_ground, checked, checks, claims, headline
 from reproduce.verdicts.verdict import JUDGED, VERDICTS
@@ -32,13 +32,14 @@ def scoreboard(scale: str, verdicts: Iterable[Verdict], found: Sequence[Tally] =
         totals.append((paper, *tallies.get(paper, ("", "", "")), str(counts.total()), *judged))
     lines = [f"# Verdicts at {scale} scale", "", f"Printed by `python -m reproduce verify {scale} --markdown`."]
     lines += [*headline(found, verdicts), ""]
-    lines += [*table(("paper", "figures and tables", "made", "with numbers", "claims", *VERDICTS), totals, left=1), ""]
-    lines += table(("rests on", "judged", *JUDGED), by_ground(verdicts), left=1)
+    columns = ("paper", "figures and tables", "made", "with numbers", "claims", *VERDICTS)
+    lines += [table(columns, totals, ":" + "-" * (len(columns) - 1)), ""]
+    lines += [table(("rests on", "judged", *JUDGED), by_ground(verdicts), ":-" + "-" * len(JUDGED))]
     for paper, mine in by_paper.items():
         lines += ["", f"## {paper}", ""]
         rows = [row(v) for v in sorted(claims(mine), key=lambda v: VERDICTS.index(v.verdict)) if v.verdict in JUDGED]
         head = ("verdict", "claim", "ours", "required", "the paper's number", "remarks")
-        lines += [*table(head, rows, left=len(head)), ""] if rows else []
+        lines += [table(head, rows), ""] if rows else []
         idle: dict[str, list[str]] = {}
         for v in (v for v in claims(mine) if v.verdict == "not run"):
             why = f"Not {'asked' if v.unasked else 'run'}, {md(v.reason)}"
@@ -46,7 +47,7 @@ def scoreboard(scale: str, verdicts: Iterable[Verdict], found: Sequence[Tally] =
         lines += [f"- {why}: {', '.join(names)}" for why, names in idle.items()]
         if own := checks(mine):
             said = [(HOLDS[v.verdict], f"{v.statement} `{v.id.split('/', 1)[1]}`", md(v.note)) for v in own]
-            lines += ["", f"{checked(own)}.", "", *table(("check", "statement", "remarks"), said, left=3)]
+            lines += ["", f"{checked(own)}.", "", table(("check", "statement", "remarks"), said)]
     return "\n".join(lines) + "\n"
 
 
@@ -64,11 +65,3 @@ def row(v: Verdict) -> tuple[str, ...]:
     claim = f"{v.statement} `{v.id.split('/', 1)[1]}`"
     verdict = "<br>".join(filter(None, [f"{SIGNS[v.verdict]} {v.verdict}", v.rests_on, words.basis(v)]))
     return (verdict, claim, ours, md(words.demanded(v)), printed, md(remarks))
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> list[str]:
-    """A table whose first `left` columns are flush left, the others right."""
-    marks = [" --- " if i < left else " ---: " for i in range(len(head))]
-    cells = [[re.sub(r"(?<!\\)\|", r"\|", cell) for cell in line] for line in (head, *rows)]
-    lines = [f"| {' | '.join(line)} |" for line in cells]
-    return [lines[0], f"|{'|'.join(marks)}|", *lines[1:]]

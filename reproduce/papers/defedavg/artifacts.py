@@ -47,7 +47,7 @@ TIMES = (
 )
 RATES = (
     "An echo: the rates with which the runs of Table I and, for n = 5, of Fig. 6 are declared at paper scale. A grid "
-    "was searched at reduced scale with n = 10 only (`sensitivity`).",
+    "was searched at reduced scale with n = 10 only (the figure of the sensitivity).",
     "CIFAR-10: DeFedAvg-IID at n = 10 (global 1.0) and n = 20 (local 0.01) and DeFedAvg-nIID at n = 20 (local 0.10) do "
     "not fit the times of Table I, which scale with n as if the rates were (0.1, 0.05) throughout; our Table I has "
     "rows for both readings.",

@@ -165,7 +165,8 @@ def table(
     """Table `number` of the paper; it reads its own runs, or those of the tables `reads`."""
     name = f"table{number}"
     read = partial(panels, reads or (name,))
-    return Artifact("dynamic_init", name, title, read, cells, notes=notes, doubts=doubts, **layout)
+    compared = {"series": "init_scheme", "names": NAMES, **layout}
+    return Artifact("dynamic_init", name, title, read, cells, notes=notes, doubts=doubts, **compared)
 
 
 def windows(m: Measure, *numbers: int) -> tuple[Printed, ...]:
@@ -179,12 +180,17 @@ def figure(number: int, title: str, cells: tuple[Measure, ...], draw: Code | Fil
     return Artifact("dynamic_init", name, title, partial(panels, (name,)), cells, draw, stamp=stamp)
 
 
+NAMES = {"accuracy_first10_rounds_pct": "Accuracy (%), first 10 rounds"}
 AFTER, FIRST10 = "accuracy_after_transition_pct", "accuracy_first10_rounds_pct"
 ROWS = ("dataset", "label_overlap", "dirichlet_alpha", "algorithm")
 GROUPS = {"rows": ROWS, "columns": ("transition", "init_scheme"), "metrics": (AFTER,)}
 KIND = ("label_distribution", "dataset", "algorithm")
 KINDS = {"rows": KIND, "columns": ("transition", "init_scheme")}
-COSTS = {"rows": ("dataset", "label_overlap", "dirichlet_alpha"), "columns": ("algorithm", "metric")}
+COSTS = {
+    "rows": ("dataset", "label_overlap", "dirichlet_alpha"),
+    "columns": ("algorithm", "metric"),
+    "series": "algorithm",
+}
 TWO, THREE = ("first", "second"), ("first", "second", "third")
 YOUNG10, AFTER10 = older("first10_rounds", *THREE), older("after_transition", *THREE)
 LATE = (
@@ -301,6 +307,6 @@ ARTIFACTS = (
         "dynamic_init", "sensitivity", "Accuracy (%) after a session transition under other readings of the paper",
         sensitivity, main(*TWO),
         rows=("dataset", "algorithm", "init_scheme", "choice"), columns=("metric", "transition"),
-        metrics=(AFTER, FIRST10), notes=(READINGS, WINDOW, SESSIONS),
+        series="init_scheme", names=NAMES, metrics=(AFTER, FIRST10), notes=(READINGS, WINDOW, SESSIONS),
     ),
 )  # fmt: skip

@@ -251,7 +251,7 @@ def accuracies(histories: Histories, names: Mapping[str, str]) -> str:
         goal = goals.get(tuple(setting))
         lines.append([title(*setting[1:]), "" if goal is None else f"{goal:g}", pretty(algorithm, names), *three])
     head = ("Setting", "Target", "Algorithm", "All classes", "Slow clients'", "Fast clients'")
-    table = markdown(head, lines, (":---", "---:", ":---", "---:", "---:", "---:"))
+    table = markdown(head, lines, ":-:---")
     classes = "Slow clients': mean accuracy on the classes held by the slow, badly connected first half of the clients."
     return f"### Final accuracy (%)\n\n{table}\n\n{classes}"
 
@@ -268,8 +268,9 @@ def work(cells: pd.DataFrame) -> str:
     table = rows.groupby([*SETTING, "algorithm"], sort=False)["value"].mean().unstack("algorithm")
     both = table.reindex(columns=["fedacs", "fedavg"]).dropna()
     both = (both["fedacs"] / both["fedavg"]).rename("ratio").reset_index()
-    lines = [f"- {title(d, alpha)}, {s} system: {ratio:.2f}" for s, d, alpha, ratio in both.itertuples(index=False)]
-    return "\n".join(["### Work per round of FedACS, relative to FedAvg", "", *lines]) if lines else ""
+    lines = [(title(d, alpha), s, f"{ratio:.2f}") for s, d, alpha, ratio in both.itertuples(index=False)]
+    made = markdown(("Setting", "System", "FedACS / FedAvg"), lines, "::-")
+    return f"### Work per round of FedACS, relative to FedAvg\n\n{made}" if lines else ""
 
 
 def suspicious(table: str, column: str) -> str:
@@ -287,10 +288,10 @@ def suspicious(table: str, column: str) -> str:
             where = pretty(setting) if column == "dataset" else f"α = {setting}"
             what = "rounds" if plain == ROUNDS else "time"
             verdict = "truncated" if int(ratio * 100) / 100 == row["paper"] else "wrong"
-            numbers = f"printed {row['paper_text']}, the numbers give {ratio:.3f} ({verdict})"
-            lines.append(f"- {pretty(algorithm)}, {where}, {what}: {numbers}")
-    head = "### Ratios printed in the paper that its own numbers do not give"
-    return "\n".join([head, "", *(lines or ["- none"])])
+            lines.append((pretty(algorithm), where, what, row["paper_text"], f"{ratio:.3f}", verdict))
+    head = ("Algorithm", "Setting", "Ratio of", "Printed", "From its numbers", "The printed one is")
+    made = markdown(head, lines, ":::--:") if lines else "None."
+    return f"### Ratios printed in the paper that its own numbers do not give\n\n{made}"
 
 
 # ---- Tables 2 and 3

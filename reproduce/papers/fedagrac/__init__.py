@@ -1,1 +1,3 @@
 """FedaGrac: Wu et al., "From Deterioration to Acceleration" (arXiv 2112.09355, IEEE TPDS 2023)."""
+
+PROPOSED = ("fedagrac",)

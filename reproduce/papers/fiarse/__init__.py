@@ -1,2 +1,4 @@
 """FIARSE: Wu et al., "Model-Heterogeneous Federated Learning via Importance-Aware Submodel Extraction"
 (arXiv 2407.19389, NeurIPS 2024)."""
+
+PROPOSED = ("fiarse",)

@@ -16,9 +16,11 @@ from reproduce.declare.artifact import Reach
 from reproduce.papers.fiarse import runs
 from reproduce.papers.fiarse.settings import SCALES, SubmodelSetting
 from reproduce.report import metrics
+from reproduce.report.entries import number
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
 from reproduce.report.tables import reported, spelled
+from reproduce.text import markdown
 
 POWERS = {format(1 / 2**n, ".10g"): f"1/{2**n}" for n in range(1, 9)}
 SMALL = 1 / 4
@@ -95,7 +97,8 @@ def clients(histories: Histories) -> pd.DataFrame:
 
 
 def leads(histories: Histories, found: pd.DataFrame) -> str:
-    """How far FIARSE is ahead of the other methods in a table, size by size, over the seeds that both have."""
+    """Markdown: how far FIARSE is ahead of the other methods, size by size, over the seeds that both have."""
+    sizes = list(dict.fromkeys(found["model_size"]))
     lines = []
     for (dataset, scope), rows in found.groupby(["dataset", "eval_scope"], sort=False):  # type: ignore[misc]
         seeds = rows.groupby("algorithm", sort=False)["seed"].agg(set)
@@ -104,9 +107,10 @@ def leads(histories: Histories, found: pd.DataFrame) -> str:
                 both = rows[rows["seed"].isin(seeds["fiarse"] & seeds[other])]
                 means = both.groupby(["algorithm", "model_size"], sort=False)["value"].mean()
                 lead = dict(means["fiarse"] - means[other])
-                text = ", ".join(f"{size}: {lead[size]:+.1f}" for size in dict.fromkeys(rows["model_size"]))
-                lines.append(f"- FIARSE minus {pretty(other)}, {pretty(dataset)}, {scope} (points): {text}.")
-    return "\n".join(lines)
+                numbers = [number(lead[size], 1, sign=True) if size in lead else "" for size in sizes]
+                lines.append([pretty(dataset), scope, pretty(other), *numbers])
+    head = ("Dataset", "Evaluation", "FIARSE minus", *map(pretty, sizes))
+    return f"**Leads of FIARSE** (points)\n\n{markdown(head, lines, ':::' + '-' * len(sizes))}"
 
 
 # --- Fig. 1 -----------------------------------------------------------------------------------------------------------
