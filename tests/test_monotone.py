@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from verdict_cells import outcome, runs, verdict
 
-from reproduce.report.intervals import INF, Observation, Region, judge, share_interval
+from reproduce.verdicts.judging import INF, Observation, Region, judge, share_interval
 
 SAYS = ("against", "open", "for")
 ABOVE = Region(0.0)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reproduce.report.intervals import INF, MOST, Region, enough, judge
+from reproduce.verdicts.judging import INF, MOST, Region, enough, judge
 from reproduce.verdicts.claims import Metric
 from reproduce.verdicts.observations import read_cells
 from reproduce.verdicts.verdict import Outcome, Prospect, evaluate, under_readings

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from verdict_cells import cells, outcome, runs, verdict
 
-from reproduce.report.intervals import INF, Region, judge, t_interval
+from reproduce.verdicts.judging import INF, Region, judge, t_interval
 
 HALF = 2.484138  # half a t-interval of three values with standard deviation 1: 4.302653 / sqrt(3)
 

@@ -1,7 +1,7 @@
 """From cells to verdicts: what the numbers of a run say about a claim.
 
 A check names numbers (one per setting and seed, `reproduce.verdicts.forms`) and the region where they must lie; the
-interval over the seeds decides (`reproduce.report.intervals`). `docs/claims.md` gives the rules.
+interval over the seeds decides (`reproduce.verdicts.judging`). `docs/claims.md` gives the rules.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
-from reproduce.report.intervals import INF, Judgement, Observation, Region, enough, judge
+from reproduce.verdicts.judging import INF, NO_INFORMATION, Judgement, Observation, Region, judge
 from reproduce.verdicts.checks import Check, parts, quantifier
 from reproduce.verdicts.claims import Metric
 from reproduce.verdicts.forms import Evidence, evidence
-from reproduce.verdicts.observations import ENDS, NotRun, average, resolution
+from reproduce.verdicts.observations import ENDS, SURE, NotRun, average, resolution
 from reproduce.verdicts.scope import lacking
+from reproduce.verdicts.spreads import Prior, of_settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,7 +112,7 @@ def evaluate(
         outcomes[index] if weakest != "not run" or not ran else ran[0],
         verdict=SUPPORTED if weakest == "not run" and ran else weakest,
         reason=f"{len(outcomes)} parts: {tally}; part {index + 1}: {outcomes[index].reason}",
-        prospect=_prospect_of_parts(outcomes) if weakest == "undecided" else None,
+        prospect=None,
         settings=sum(o.settings for o in ran),
         seeds=(min(seeds, default=0), max(seeds, default=0)),
     )
@@ -167,6 +168,8 @@ class _Unit:
     exact: bool
     step: float
     share: bool = False
+    prior: Prior | None = None
+    within: Observation = NO_INFORMATION
 
     @property
     def random(self) -> bool:
@@ -185,26 +188,34 @@ class _Unit:
             level=level,
             step=self.step,
             share=self.share,
+            prior=self.prior,
+            within=self.within,
         )
-
-    def enough(self, level: float) -> int | None:
-        return enough(self.seeds, self.region, level, self.step, self.share)
 
 
 def _units(found: Evidence, rows: pd.DataFrame, exact: bool) -> list[_Unit]:
-    """The settings. Where both sides of a comparison reach their ceiling in every seed, no further seed says more."""
+    """The settings, which tell of each other's spread where they are of one metric, data set and network."""
     steps: dict[str, float] = {}
+    priors: dict[str, Prior | None] = {}
     if found.log and "step" in rows:
         steps = {str(name): float(step) for name, step in rows.groupby("unit")["step"].max().items()}
     elif not found.log:
         for _, group in (rows if "metric" in rows else rows.assign(metric="")).groupby("metric", sort=False):
             steps |= dict.fromkeys(group["unit"].unique(), resolution(group, found.unit))
+    share = found.what == "share"
+    if not exact and not share:
+        plain = rows.assign(low=rows["low"].where(rows["low"] == rows["high"], INF), all=0)
+        for _, group in plain.groupby([c for c in ("metric", "dataset", "model") if c in plain] or "all", sort=False):
+            numbers = group.pivot(index="unit", columns="seed", values="low")
+            priors |= dict.fromkeys(numbers.index, of_settings(numbers.to_numpy()))
     units = []
     for name, mine in rows.groupby("unit", sort=False):
-        point, tied = not (mine["seed"] != -1).any(), "tied" in mine and bool(mine["tied"].eq(True).all())
+        sure = (float(mine[SURE[0]].min()), float(mine[SURE[1]].max())) if SURE[0] in mine else NO_INFORMATION
         ends = list(mine[ENDS].itertuples(index=False, name=None))
-        step, share = steps.get(str(name), 0.0), found.what == "share"
-        units.append(_Unit(str(name), ends, found.region, point, exact or tied, step, share))
+        point, key = not (mine["seed"] != -1).any(), str(name)
+        units.append(
+            _Unit(key, ends, found.region, point, exact, steps.get(key, 0.0), share, priors.get(key), sure)
+        )
     return units
 
 
@@ -245,43 +256,11 @@ def _decide(found: Evidence, check: Check, level: float) -> Outcome:
         "; ".join(filter(None, [missing, tally, _words(measured, j.why)])),
         None if math.isnan(j.value) else measured,
         # More seeds of which settings would decide a number of settings, nobody can say.
-        _prospect(judged, name, level, bool(found.missing)) if still and not counted else None,
+        None,
         ", ".join(filter(None, [missing, not_holm])) if still or partly else "",
         units,
         (min(seeds, default=0), max(seeds, default=0)),
     )
-
-
-def _prospect(units: Sequence[_Unit], name: str, level: float, incomplete: bool) -> Prospect | None:
-    """One setting on the wrong side (the right one, under `any`) ends it once it stands out among all; otherwise the
-    last of those that are open does."""
-    random = [u for u in units if u.random]
-    side = -1 if name == "any" else 1
-    family = 1 - (1 - level) / max(len(random), 1)
-    alone = [(u.enough(family), u.says.n) for u in random if u.region.holds(u.says.value) == (side < 0)]
-    sooner = [(n, now) for n, now in alone if n]
-    if sooner and (not incomplete or name in ("all", "any")):
-        return Prospect("contradicted" if side > 0 else "reproduced", *min(sooner))
-    later = [(u.enough(LEVEL), u.says.n) for u in random if u.says.says == "open"]
-    certain = all(u.random or u.says.says == ("for" if side > 0 else "against") for u in units)
-    decided = [(n, now) for n, now in later if n]
-    if (incomplete and side < 0) or alone or not later or len(decided) < len(later) or not certain:
-        return None
-    return Prospect("contradicted" if side < 0 else SUPPORTED if incomplete else "reproduced", *max(decided))
-
-
-def _prospect_of_parts(outcomes: Sequence[Outcome]) -> Prospect | None:
-    """A part that would be contradicted decides; otherwise the last part that is open does."""
-    doubtful = [o.prospect for o in outcomes if o.verdict == "undecided"]
-    against = [p for p in doubtful if p and p.verdict == "contradicted"]
-    if against:
-        return min(against, key=lambda p: p.seeds)
-    if None in doubtful:
-        return None
-    last = max((p for p in doubtful if p), key=lambda p: p.seeds)
-    said = {o.prospect.verdict if o.prospect else o.verdict for o in outcomes}
-    partly = {"not run", SUPPORTED} & said
-    return replace(last, verdict=SUPPORTED) if partly else last
 
 
 def _measured(u: _Unit, found: Evidence, name: str) -> Measured:
