@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 from verdict_cells import cells, outcome, runs, verdict
 
-from reproduce.verdicts.judging import INF, NO_INFORMATION, Region, judge, median_interval, t_interval
 from reproduce.verdicts.checks import canon
+from reproduce.verdicts.judging import INF, NO_INFORMATION, Region, judge, median_interval, t_interval
 
 AHEAD = Region(0.0, INF, strict=True)
 

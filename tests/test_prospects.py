@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reproduce.verdicts.judging import INF, MOST, Region, enough, judge
 from reproduce.verdicts.claims import Metric
+from reproduce.verdicts.judging import INF, MOST, Region, enough, judge
 from reproduce.verdicts.observations import read_cells
 from reproduce.verdicts.verdict import Outcome, Prospect, evaluate, under_readings
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.verdicts.judging import INF, NO_INFORMATION, Region
 from reproduce.verdicts.checks import Check, bound, canon, form_of, listed, operand_values, statement
 from reproduce.verdicts.claims import Metric
+from reproduce.verdicts.judging import INF, NO_INFORMATION, Region
 from reproduce.verdicts.observations import (
     ENDS,
     SURE,

@@ -139,8 +139,8 @@ def judge(
         value, (low, high), why = _mean(answers), share_interval(answers, level), ""
     else:
         value, (low, high), why = _interval(seeds, level, step, prior)
-    low, high = max(low, within[0]), min(high, within[1])
-    why = "" if low == high else why
+    if within != NO_INFORMATION:
+        low, high, why = max(low, within[0]), min(high, within[1]), ""
     says = _says(region, low, high)
     if says == "open" and _alike(seeds, region) and _many(n, level) and not share:
         value, (low, high) = _median(seeds, level)

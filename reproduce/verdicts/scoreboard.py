@@ -39,7 +39,7 @@ class Verdict:
     effect, interval, unit, n: see `verdicts.Outcome`. rests_on: one of `scope.GROUNDS`, "" if not run. covers: of how
     many of the paper's settings it speaks. paper_numbers: whether the claim holds on the paper's own printed numbers:
     holds, fails, or na (nothing printed that the check could read). measured, printed: the deciding number of our runs,
-    and that of the numbers that the paper prints. prospect, open_because, settings, seeds: see `verdicts.Outcome`.
+    and that of the numbers that the paper prints. prospect, decides, open_because, settings, seeds: see `Outcome`.
     """
 
     id: str
@@ -62,6 +62,7 @@ class Verdict:
     open_because: str = ""
     settings: int = 0
     seeds: tuple[int, int] = (0, 0)
+    decides: str = ""
 
 
 @dataclass(frozen=True)
