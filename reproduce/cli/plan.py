@@ -3,8 +3,8 @@
 A line an artifact, or with `--jobs` a line a job, under the name that `train` takes. Artifacts may share jobs: those
 count with each, and once in the total. With `--claims` a line for each claim that is not run, undecided or supported
 where run, the cheapest first: the jobs without results that it reads and their time, what all lines so far take
-together, and the data sets that it would need besides. Below, the undecided claims that more seeds would decide if
-means and spreads stayed as they are, and what the seeds that are missing take: a guess where there are few.
+together, the time of jobs that lack their data, and which. Below, the claims that more seeds would decide in half of
+the cases, if means and spreads are what they seem (if the paper is right, where nothing was run), and what these take.
 
 Times are estimates for one core of this machine, measured when `plan` is first used (some seconds) and kept in the
 store; the last line says where they come from. Where runs may end at a target they are bounds (≤). A job whose data set
@@ -114,8 +114,11 @@ def _print_claims(scale: str, wanted: Collection[str], as_json: bool) -> None:
     for n in (n for n in found if n.jobs or n.lacking):
         counted += n.jobs
         time = bound(n.jobs) + duration(seconds(n.jobs)) if n.jobs else ""
-        rows.append([n.claim, n.verdict, str(len(n.jobs)), time, duration(seconds(counted)), ", ".join(n.lacking)])
-    print_table(["CLAIM", "VERDICT", "JOBS", "TIME", "SO FAR", "LACKS"], rows, right=("JOBS", "TIME", "SO FAR"))
+        rest = bound(n.without) + duration(seconds(n.without)) if n.without else ""
+        lacks = ", ".join(n.lacking)
+        rows.append([n.claim, n.verdict, str(len(n.jobs)), time, duration(seconds(counted)), rest, lacks])
+    head = ["CLAIM", "VERDICT", "JOBS", "TIME", "SO FAR", "WITH DATA", "LACKS"]
+    print_table(head, rows, right=("JOBS", "TIME", "SO FAR", "WITH DATA"))
     runs = sum(bool(n.jobs and not n.lacking) for n in found)
     data = sum(bool(n.lacking) for n in found)
     there = [n.verdict for n in found if not (n.jobs or n.lacking)]
@@ -130,23 +133,25 @@ def _print_claims(scale: str, wanted: Collection[str], as_json: bool) -> None:
 
 
 def _print_prospects(found: Sequence[Need]) -> None:
-    """The claims that more seeds would decide, the cheapest first."""
+    """The claims that more seeds would decide, the cheapest first; those that cannot be trained here last."""
     rows = [
         [
             n.claim,
             str(n.prospect.now),
             f"~{n.prospect.seeds}",
             n.prospect.verdict,
-            bound(n.done) + duration(n.more_seeds),
+            bound(n.done) + duration(n.more_seeds) + (" and data" if n.without else ""),
         ]
-        for n in sorted(found, key=lambda n: n.more_seeds)
+        for n in sorted(found, key=lambda n: (bool(n.without), n.more_seeds))
         if n.prospect
     ]
     if rows:
         print()
         print_table(["CLAIM", "SEEDS", "WANTED", "WOULD BE", "TIME"], rows, right=("SEEDS", "WANTED", "TIME"))
         print()
-        print(fill("SEEDS: of the setting that wants more; WANTED: if means and spreads stay as they are"))
+        print(
+            fill("SEEDS: of the setting with the fewest; WANTED: in every setting, for a decision in half of the cases")
+        )
 
 
 def _told(need: Need) -> dict[str, object]:
@@ -154,7 +159,7 @@ def _told(need: Need) -> dict[str, object]:
     from reproduce.runs.needs import seconds
 
     prospect = need.prospect and {**vars(need.prospect), "seconds_with_them": need.more_seeds}
-    names = {"jobs": [j.name for j in need.jobs], "done": [j.name for j in need.done]}
+    names = {key: [j.name for j in getattr(need, key)] for key in ("jobs", "done", "without")}
     return {**vars(need), **names, "seconds": seconds(need.jobs), "prospect": prospect}
 
 

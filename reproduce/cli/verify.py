@@ -2,6 +2,8 @@
 
 Claims are grouped by verdict, contradicted ones first; those that were not run are counted, and listed with `--only
 "not run"`. A paper, an artifact or `--only` selects claims, which are then printed in full.
+
+With `--power` the chance that each claim is decided if the paper is exactly right: its numbers with our spreads.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reproduce.text import fill, paint
+from reproduce.text import fill, paint, print_table
 
 if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Verdict
@@ -32,6 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", choices=COLOURS, metavar="VERDICT", help=f"one of {', '.join(COLOURS)}")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print a JSON list of objects")
+    form.add_argument("--power", action="store_true", help="print the chance that each claim can be decided")
     form.add_argument("--markdown", action="store_true", help="print Markdown, as in docs/verdicts")
 
 
@@ -44,6 +47,9 @@ def run(args: argparse.Namespace) -> None:
     check_place()
     if not Path("results", scale).is_dir():
         print(f"no results/{scale} in {Path.cwd()}: nothing of it was run here", file=sys.stderr)
+    if args.power:
+        print_power(scale, wanted)
+        return
     from reproduce.verdicts import markdown
     from reproduce.verdicts.scoreboard import coverage, headline, scoreboard, to_json
 
@@ -59,6 +65,36 @@ def run(args: argparse.Namespace) -> None:
         print("\n".join(line for verdict in COLOURS for line in group(verdict, board, whole, args.only == "not run")))
         lines = [*([] if args.target else headline(found, of_target)), f"{results.tally(plan.jobs(scale))}."]
         print("\n".join(map(fill, [*lines, *(f"refused: {line}" for line in due.refused(scale))])))
+
+
+def print_power(scale: str, wanted: Iterable[str]) -> None:
+    """A line a claim, then what could not be decided."""
+    from reproduce.verdicts.forecast import forecasts
+    from reproduce.verdicts.power import HALF, MOST
+
+    found, rows = forecasts(scale, wanted), []
+    for f in found:
+        low = f.chance is not None and f.chance < HALF
+        more = "" if not low else f"{f.wanted}" if f.wanted else f">{MOST}"
+        said = f"cannot be decided with {f.seeds} seeds" if low else "" if f.chance is not None else "nothing to go by"
+        chance = "" if f.chance is None else f"{f.chance:.2f}"
+        rows.append([f.claim, str(f.seeds or ""), chance, more, f.truth, f.spread, said])
+    print_table(
+        ["CLAIM", "SEEDS", "CHANCE", "WANTED", "IF RIGHT", "SPREAD", ""], rows, right=("SEEDS", "CHANCE", "WANTED")
+    )
+    judged = [f for f in found if f.judged]
+    neither = ", ".join(f.claim for f in judged if not any(f.able)) or "none"
+    unsupported = ", ".join(f.claim for f in judged if not f.able[0]) or "none"
+    print()
+    print(
+        fill(f"{sum('cannot' in row[-1] for row in rows)} of {len(found)} claims cannot be decided with their seeds.")
+    )
+    print(
+        fill(
+            f"Of {len(judged)} that are judged could not be decided either way, whatever the runs had said: {neither}."
+        )
+    )
+    print(fill(f"Could not have become reproduced or supported: {unsupported}."))
 
 
 def group(verdict: str, board: Iterable[Verdict], whole: bool, idle: bool) -> list[str]:

@@ -42,8 +42,17 @@ class Setting:
         u = self.unit
         if not u.random or (u.within != NO_INFORMATION and u.says.says != "open"):
             return "sure"
-        odd = u.share or math.isinf(self.mean) or any(low != high or math.isinf(low) for low, high in u.seeds)
-        return "votes" if odd or collapses([low for low, _ in u.seeds], u.step) else "normal"
+        odd = u.share or not math.isfinite(self.mean) or not any(self.known)
+        far = all(self.known) and collapses([low for low, _ in u.seeds], u.step)
+        return "votes" if odd or far else "normal"
+
+    @property
+    def known(self) -> tuple[bool, bool]:
+        """Are the low ends of all seeds known, and the high ones? Not those of bounds, unless other numbers are right."""
+        if self.mean != self.unit.says.value:
+            return True, True
+        low, high = (all(map(math.isfinite, ends)) for ends in zip(*self.unit.seeds, strict=True))
+        return low, high
 
 
 @dataclass(frozen=True)
@@ -59,12 +68,12 @@ class Design:
 
 def as_measured(u: Unit) -> Setting:
     """What its own seeds say of a unit."""
-    plain = [low for low, high in u.seeds if low == high and math.isfinite(low)]
-    return Setting(u, u.says.value, stdev(plain) if len(plain) > 1 else None, u.says.n)
+    sides = (side for side in zip(*u.seeds, strict=True) if len(side) > 1 and all(map(math.isfinite, side)))
+    return Setting(u, u.says.value, next(map(stdev, sides), None), u.says.n)
 
 
 def chance(designs: Sequence[Design], seeds: int = 0) -> tuple[float, float]:
-    """The chances that all parts are for the claim, and that one is against it, with `seeds` or more in each setting."""
+    """The chances that all parts are for the claim, and that one is against it, with `seeds` or more a setting."""
     stream = rng("power", seeds)
     yes, no = np.ones(DRAWS, bool), np.zeros(DRAWS, bool)
     for design in designs:
@@ -169,19 +178,30 @@ def _normal(settings: Sequence[Setting], seeds: int, stream: np.random.Generator
     n = np.array([max(seeds, s.seeds) for s in settings])
     freedom = np.maximum(n - 1.0, 1)
     spreads = np.array([math.nan if s.spread is None else s.spread for s in settings])
-    least = np.array([s.unit.step for s in settings]) / np.sqrt(n)
+    steps = np.array([s.unit.step for s in settings]) / np.sqrt(n)
     means = np.array([s.mean for s in settings]) + spreads * stream.standard_normal((DRAWS, len(n))) / np.sqrt(n)
-    drawn = np.maximum(spreads**2 * stream.chisquare(freedom, (DRAWS, len(n))) / freedom, least**2)
+    drawn = np.maximum(spreads**2 * stream.chisquare(freedom, (DRAWS, len(n))) / freedom, steps**2)
     prior = settings[0].unit.prior
     if prior and len(settings) >= LEAST and drawn.min() > 0:
         alike = max(sum(s.seeds - 1 for s in settings) / prior.most, 1.0)
         drawn, freedom = fit(drawn, freedom, freedom.sum() / alike).moderated(drawn, freedom)
     errors = np.sqrt(np.maximum(drawn, 1e-300) / n)
-    ends = [np.array([getattr(s.unit.region, end) for s in settings]) for end in ("low", "high")]
-    apart = np.stack([(means - ends[0]) / errors, (ends[1] - means) / errors])
-    p = [2 * stdtr(freedom, sign * apart) for sign in (-1, 1)]
-    alone = (n < 2) | np.isnan(means)
-    return np.where(alone, 1.0, p[0].max(axis=0)), np.where(alone, 1.0, p[1].min(axis=0))
+    low, high = (np.where([s.known[k] for s in settings], means, (-np.inf, np.inf)[k]) for k in (0, 1))
+    least, most = (np.array([getattr(s.unit.region, end) for s in settings]) for end in ("low", "high"))
+
+    def beyond(far: np.ndarray, near: np.ndarray) -> np.ndarray:
+        """Twice the tail beyond the distance from one number to another; 0 if it is infinite, 2 the other way."""
+        with np.errstate(invalid="ignore"):
+            return 2 * np.nan_to_num(stdtr(freedom, (near - far) / errors), nan=0.0)
+
+    inside = np.maximum(beyond(low, least), beyond(most, high))
+    outside = np.minimum(beyond(least, high), beyond(low, most))
+    still = (spreads == 0) * 4 * HALF**n  # seeds that agree decide by their number
+    holds = np.array([s.unit.region.holds(s.mean) for s in settings])
+    inside = np.where((spreads == 0) & holds, np.minimum(inside, still), inside)
+    outside = np.where((spreads == 0) & ~holds, np.minimum(outside, still), outside)
+    never = (n < 2) | np.isnan(means)
+    return np.where(never, 1.0, inside), np.where(never, 1.0, outside)
 
 
 def _shares(s: Setting) -> tuple[float, float]:

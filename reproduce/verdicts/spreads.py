@@ -3,8 +3,8 @@
 Three seeds know a standard deviation to a factor of six, so the t-interval of one setting must be wide, and among many
 settings (Holm) so wide that nothing stands out. A hierarchical model over the settings has more freedom: variances are
 drawn from a scaled inverse chi-squared distribution, whose two numbers come from all settings (Smyth 2004, "Linear
-models and empirical Bayes methods for assessing differential expression", Sec. 6). Its check is built in: the more the spreads
-differ, the fewer degrees of freedom it adds, down to none, which is the t-interval of the setting alone.
+models and empirical Bayes methods for assessing differential expression", Sec. 6). Its check is built in: the
+more the spreads differ, the fewer degrees of freedom it adds, down to none: the t-interval of the setting alone.
 
 It looks at deviations from each setting's mean and at nothing else, so no verdict can turn it on.
 """

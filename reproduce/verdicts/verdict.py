@@ -69,9 +69,10 @@ class Outcome:
     effect: by how much the deciding number lies inside (positive) or outside (negative) the region that the claim
     demands, so a margin is already taken off; in `unit`. interval: its 95 % interval, None if unknown (too few seeds).
     n: number of seeds, 0 for a number that needs none. measured: the deciding number itself. prospect: whether more
-    seeds would decide what is undecided, as far as these tell; decides: what would, in words. open_because: what a
-    claim waits for, if not for the deciding interval: settings that are missing, or how many there are. settings, seeds: on how many settings
-    (comparisons in them) the verdict rests, and the fewest and the most seeds that one of them has.
+    seeds would decide what is undecided, as far as these tell. open_because: what a claim waits for, if not for the
+    deciding interval itself: settings that are missing, or how many there are. settings, seeds: on how many settings
+    (comparisons in them) the verdict rests, and the fewest and the most seeds that one of them has. decides: what would
+    decide an undecided claim, in words.
     """
 
     verdict: str
