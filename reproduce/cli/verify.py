@@ -71,6 +71,7 @@ def print_power(scale: str, wanted: Iterable[str]) -> None:
     """A line a claim, then what could not be decided."""
     from reproduce.verdicts.forecast import forecasts
     from reproduce.verdicts.power import HALF, MOST
+    from reproduce.verdicts.units import LEVEL
 
     found, rows = forecasts(scale, wanted), []
     for f in found:
@@ -95,6 +96,9 @@ def print_power(scale: str, wanted: Iterable[str]) -> None:
         )
     )
     print(fill(f"Could not have become reproduced or supported: {unsupported}."))
+    random = sum(bool(f.seeds) for f in judged)
+    wrong = f"{random} of them rest on seeds. At most {random * (1 - LEVEL):.1f} wrong verdicts are expected"
+    print(fill(f"{wrong}, and so many only if every number lay on the end of what is required."))
 
 
 def group(verdict: str, board: Iterable[Verdict], whole: bool, idle: bool) -> list[str]:

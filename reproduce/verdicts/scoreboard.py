@@ -190,7 +190,7 @@ class Shelf:
         cells, reason = self.cells(claim, check, printed=scale == PRINTED)
         if cells is None:
             return Outcome("not run", reason=reason)
-        return evaluate(check, cells, self.file.metrics, self._wanted(claim, check, scale))
+        return evaluate(check, cells, self.file.metrics, self._wanted(claim, check, scale), ahead=scale != PRINTED)
 
     def designs(self, claim: Claim, scale: str) -> list[Design | None]:
         """The parts of the claim as they are judged, as printed where it has readings; None for one without cells."""

@@ -67,7 +67,7 @@ def fit(variances: np.ndarray, freedom: np.ndarray, most: float) -> Prior:
 
     logs = np.log(variances) - digamma(freedom / 2) + np.log(freedom / 2)
     excess = logs.var(axis=-1, ddof=1, keepdims=True) - polygamma(1, freedom / 2).mean()
-    mine = np.where(excess > 1e-6, 2 * _inverse_trigamma(np.maximum(excess, 1e-6)), 2e6)
+    mine = 2 * _inverse_trigamma(np.maximum(excess, 1e-9))
     variance = np.exp(logs.mean(axis=-1, keepdims=True) + digamma(mine / 2) - np.log(mine / 2))
     return Prior(mine, variance, most)
 

@@ -101,15 +101,17 @@ def evaluate(
     cells: pd.DataFrame,
     metrics: Mapping[str, Metric],
     wanted: Sequence[pd.DataFrame] = (),
+    ahead: bool = False,
 ) -> Outcome:
     """The outcome of a checked `check` (see `claims.load_claims`) on observations.
 
     wanted: frames of settings that should be there; those that the check asks for and the cells lack are missing.
+    ahead: if it is undecided, also say what would decide it.
     """
     judged = _parts(check, cells, metrics, wanted)
     outcomes = [outcome for outcome, _ in judged]
     found = _of_parts(outcomes) if len(outcomes) > 1 else outcomes[0]
-    if found.verdict != "undecided":
+    if not ahead or found.verdict != "undecided":
         return found
     return _with_prospect(found, [design for _, design in judged if design], None in [d for _, d in judged])
 
