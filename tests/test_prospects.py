@@ -80,8 +80,8 @@ def test_the_chance_to_decide_is_how_often_the_rules_decide(name: str, n: int, t
     frame = spread(tmp_path, [scattered(*lead, n, draw) for lead in leads])
     parts = [design for design in designs({"metric": "acc", **check}, frame, METRICS) if design]
     yes, no = power.chance(parts)
-    found = decided(check, leads, n, tmp_path, 60)
-    error = 3 * 0.5 / np.sqrt(60) + 0.02
+    found = decided(check, leads, n, tmp_path, 40)
+    error = 3 * 0.5 / np.sqrt(40) + 0.02
     assert yes == pytest.approx(found.get("reproduced", 0), abs=error)
     assert no == pytest.approx(found.get("contradicted", 0), abs=error)
     assert (yes, no) == power.chance(parts), "it repeats itself"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import stats
 from verdict_cells import moderated_t
 
+from benchmarks.rules import KINDS, noise, residuals, wrong
 from reproduce.verdicts.judging import Region, collapses, judge
 from reproduce.verdicts.spreads import LEAST, of_settings
 
@@ -81,59 +80,16 @@ def test_a_run_that_collapses_leaves_the_median(sign: int) -> None:
 # --- how often they err -----------------------------------------------------------------------------------------------
 
 
-def wrong(draws: np.ndarray) -> tuple[float, float]:
-    """Of draws [draw, setting, seed] whose truth lies on the end of the region everywhere: how often a setting is
-    called inside, and how often Holm finds one outside."""
-    inside, against, settings = 0, 0, draws.shape[1]
-    for leads in draws:
-        prior = of_settings(leads)
-        seeds = [[(v, v) for v in row] for row in leads.tolist()]
-        inside += sum(judge(each, ABOVE, prior=prior).says == "for" for each in seeds)
-        alone = 1 - 0.05 / settings
-        against += any(judge(each, ABOVE, prior=prior, level=alone).says == "against" for each in seeds)
-    return inside / (len(draws) * settings), against / len(draws)
-
-
-def noise(kind: str, draw: np.random.Generator, n: int, settings: int, seeds: int) -> np.ndarray:
-    """Draws whose median is zero everywhere."""
-    plain = draw.standard_normal((n, settings, seeds))
-    if kind == "normal, unequal":
-        return plain * np.exp(np.linspace(-1.5, 1.5, settings))[:, None]
-    if kind == "normal, alike":
-        return (plain + draw.standard_normal((n, 1, seeds))) / np.sqrt(2)
-    if kind == "a tenth collapses":
-        return np.where(draw.random(plain.shape) < 0.1, -30.0, plain - stats.norm.ppf(0.4 / 0.9))
-    assert kind == "normal"
-    return plain
-
-
 @pytest.mark.parametrize("seeds", [3, 6, 10])
-@pytest.mark.parametrize("kind", ["normal", "normal, unequal", "normal, alike", "a tenth collapses"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_rules_err_in_one_case_of_twenty(kind: str, seeds: int) -> None:
     """A side of an interval errs in 2.5 %; 1 % more is allowed, and three errors of the simulation."""
-    inside, against = wrong(noise(kind, np.random.default_rng(seeds), 60, 16, seeds))
+    inside, against = wrong(noise(kind, 60, 16, seeds))
     assert inside <= 0.035 + 3 * np.sqrt(0.025 / 960)
     assert against <= 0.05 + 3 * np.sqrt(0.05 / 60)
 
 
 def test_rules_err_no_more_with_the_residuals_of_our_own_runs() -> None:
-    """Three of ten seeds, of settings of one network and data set; their mean over ten is the truth."""
-    import pandas as pd
-
-    file = Path(__file__).parent.parent / "results/paper/cells/dynamic_init_table8.csv"
-    of_mnist = (
-        pd.read_csv(file)
-        .query("dataset == 'mnist'")
-        .assign(
-            metric=lambda f: f["metric"] + f["transition"] + f["label_distribution"] + f["init_scheme"] + f["algorithm"]
-        )
-    )
-    found = of_mnist.pivot(index="metric", columns="seed", values="value").to_numpy()
-    assert found.shape[0] > 20
-    # a mean of three of ten is nearer to that of the ten than to the truth
-    found = (found - found.mean(axis=1, keepdims=True)) / np.sqrt(1 - 3 / 10)
-    draw = np.random.default_rng(0)
-    draws = np.stack([found[:, draw.permutation(10)[:3]] for _ in range(40)])
-    inside, against = wrong(draws)
+    inside, against = wrong(residuals(40, 3))
     assert inside <= 0.05
     assert against <= 0.1

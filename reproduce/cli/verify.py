@@ -131,6 +131,7 @@ def entry(v: Verdict, whole: bool) -> list[str]:
             texts[-1] += f"; {words.named(v.open_because, names)}"
     if whole or not v.measured:
         texts.append(words.named("; ".join(filter(None, [v.covers, v.reason])), names))
+    texts += [words.named(f"would decide it: {v.decides}", names)] if whole and v.decides else []
     if whole:
         paper = {"holds": "holds on the numbers that the paper prints", "fails": "fails on the paper's own numbers"}
         texts = [f'"{v.statement}"', *texts, paper.get(v.paper_numbers, ""), words.named(v.note, names)]

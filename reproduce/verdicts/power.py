@@ -48,7 +48,7 @@ class Setting:
 
     @property
     def known(self) -> tuple[bool, bool]:
-        """Are the low ends of all seeds known, and the high ones? Not those of bounds, unless other numbers are right."""
+        """Are the low ends of all seeds known, and the high ones? Those of bounds are not."""
         if self.mean != self.unit.says.value:
             return True, True
         low, high = (all(map(math.isfinite, ends)) for ends in zip(*self.unit.seeds, strict=True))
