@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from reproduce.verdicts.judging import agree, collapses
+from reproduce.report.intervals import agree
+from reproduce.verdicts.judging import collapses
 
 LEAST = 4
 """Settings below which their spreads tell too little of each other."""
