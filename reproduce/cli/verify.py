@@ -69,11 +69,12 @@ def run(args: argparse.Namespace) -> None:
 
 def print_power(scale: str, wanted: Iterable[str]) -> None:
     """A line a claim, then what could not be decided."""
+    from reproduce.verdicts.claims import claims_files
     from reproduce.verdicts.forecast import forecasts
     from reproduce.verdicts.power import HALF, MOST
     from reproduce.verdicts.units import LEVEL
 
-    found, rows = forecasts(scale, wanted), []
+    found, rows = forecasts(scale, {c.id for f in claims_files() for c in f.claims if c.artifact in wanted}), []
     for f in found:
         low = f.chance is not None and f.chance < HALF
         more = "" if not low else f"{f.wanted}" if f.wanted else f">{MOST}"

@@ -9,7 +9,6 @@ from reproduce.runs import costs, plan, results
 from reproduce.runs.plan import Job
 from reproduce.verdicts.claims import Claim, claims_files
 from reproduce.verdicts.forecast import forecasts
-from reproduce.verdicts.power import HALF
 from reproduce.verdicts.scoreboard import reads, scoreboard
 from reproduce.verdicts.verdict import Prospect
 
@@ -51,7 +50,8 @@ def needs(scale: str, artifacts: Iterable[str]) -> list[Need]:
     more seeds would narrow their intervals.
     """
     wanted, verdicts = set(artifacts), {v.id: v for v in scoreboard(scale)}
-    power = {f.claim: f for f in forecasts(scale, wanted)}
+    idle = {v.id for v in verdicts.values() if v.verdict == "not run" and v.artifact in wanted}
+    power = {f.claim: f for f in forecasts(scale, idle)}
     found = []
     for claim in (c for file in claims_files() for c in file.claims):
         if claim.artifact not in wanted or scale not in claim.scales or verdicts[claim.id].verdict not in OPEN:
@@ -62,7 +62,7 @@ def needs(scale: str, artifacts: Iterable[str]) -> list[Need]:
         able = tuple(j for j in due if not plan.missing(j))
         lacking = dict.fromkeys(name for j in due for name in plan.lacking(j))
         without, prospect = tuple(j for j in due if plan.missing(j)), said.prospect
-        if said.verdict == "not run" and (f := power[claim.id]).wanted and f.wanted > f.seeds and f.chance < HALF:
+        if (f := power.get(claim.id)) and f.wanted and f.wanted > f.seeds:
             prospect = Prospect("reproduced", f.wanted, f.seeds)
         found.append(Need(claim.id, claim.artifact, said.verdict, able, tuple(lacking), done, prospect, without))
     return sorted(found, key=lambda n: (bool(n.lacking), seconds(n.jobs)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -20,9 +21,10 @@ class Forecast:
     """What the declared runs of a claim can decide.
 
     seeds: the fewest of a setting, 0 if none is random. chance: that the claim is decided if the paper is exactly
-    right; None where there are no numbers to go by. wanted: the seeds in every setting with which it is one half; None
-    beyond `power.MOST`. truth: the numbers that are taken to be right. spread: `measured`, or `guess`. judged: has it
-    numbers of ours? able: could these, whatever they had said, have decided for it, and against it?
+    right; None where there are no numbers to go by. wanted: where it is less than one half, the seeds in every setting
+    with which it is; None beyond `power.MOST`. truth: the numbers that are taken to be right. spread: `measured`, or
+    `guess`. judged: has it numbers of ours? able: could these, whatever they had said, have decided for it, and against
+    it?
     """
 
     claim: str
@@ -37,24 +39,33 @@ class Forecast:
 
 
 def forecasts(
-    scale: str, artifacts: Iterable[str], results: Path = Path("results"), files: Iterable[ClaimsFile] | None = None
+    scale: str, claims: Collection[str], results: Path = Path("results"), files: Iterable[ClaimsFile] | None = None
 ) -> list[Forecast]:
-    """The claims of `artifacts` (ids) that are meant for the scale, in the order of the claims files."""
-    wanted, found = set(artifacts), []
+    """Those of `claims` (ids) that are meant for the scale, in the order of the claims files."""
+    found, second = [], "reduced" if scale == "paper" else "paper"
     for file in claims_files() if files is None else files:
-        shelf = Shelf(file, results / scale / "cells")
-        claims = [c for c in file.claims if scale in c.scales]
-        ours = {c.id: shelf.designs(c, scale) for c in claims}
-        other = Shelf(file, results / ("reduced" if scale == "paper" else "paper") / "cells")
-        usual = _usual(
-            other.designs(c, other.folder.parent.name) for c in file.claims if other.folder.parent.name in c.scales
-        )
-        usual |= _usual(ours.values())
-        found += [_forecast(c, scale, shelf, ours[c.id], usual) for c in claims if c.artifact in wanted]
+        if not any(c.id in claims for c in file.claims):
+            continue
+        shelf, other = (Shelf(file, results / s / "cells") for s in (scale, second))
+        ours = {c.id: shelf.designs(c, scale) for c in file.claims if scale in c.scales}
+        there = [c for c in file.claims if second in c.scales]
+        usual = _Usual(ours.values(), (other.designs(c, second) for c in there))
+        mine = [c for c in file.claims if c.id in claims and scale in c.scales]
+        found += [_forecast(c, scale, shelf, ours[c.id], usual) for c in mine]
     return found
 
 
-def _usual(designs: Iterable[Sequence[Design | None]]) -> dict[str, float]:
+class _Usual:
+    """The median spread of a paper's numbers by their unit: at this scale, else at another (read when it is needed)."""
+
+    def __init__(self, here: Iterable[Sequence[Design | None]], elsewhere: Iterable[Sequence[Design | None]]) -> None:
+        self.here, self.elsewhere = _medians(here), cache(lambda: _medians(elsewhere))
+
+    def __call__(self, unit: str) -> float | None:
+        return self.here[unit] if unit in self.here else self.elsewhere().get(unit)
+
+
+def _medians(designs: Iterable[Sequence[Design | None]]) -> dict[str, float]:
     """The median spread of a paper's numbers, by their unit."""
     seen: dict[str, list[float]] = {}
     for design in (part for each in designs for part in each if part):
@@ -62,9 +73,7 @@ def _usual(designs: Iterable[Sequence[Design | None]]) -> dict[str, float]:
     return {unit: median(spreads) for unit, spreads in seen.items() if spreads}
 
 
-def _forecast(
-    claim: Claim, scale: str, shelf: Shelf, ours: Sequence[Design | None], usual: Mapping[str, float]
-) -> Forecast:
+def _forecast(claim: Claim, scale: str, shelf: Shelf, ours: Sequence[Design | None], usual: _Usual) -> Forecast:
     seeds, printed = declared_seeds(claim, scale), shelf.designs(claim, PRINTED)
     judged = [design for design in ours if design]
     points = shelf.file.artifacts[claim.artifact.split("/")[1]].points
@@ -76,20 +85,19 @@ def _forecast(
         units = [s.unit for s in theirs.settings] if theirs else []
         settings, truth = _if_right(design.settings, units)
         unknown = [s.kind == "normal" and s.spread is None for s in settings]
-        settings = [
-            replace(s, spread=usual.get(design.unit)) if u else s for s, u in zip(settings, unknown, strict=True)
-        ]
+        settings = [replace(s, spread=usual(design.unit)) if u else s for s, u in zip(settings, unknown, strict=True)]
         settings = [replace(s, seeds=max(s.seeds, seeds)) if s.unit.random else s for s in settings]
         assumed.append(replace(design, settings=tuple(settings)))
         guessed, truths = guessed or any(unknown), truths | {truth}
     random = [s for design in assumed for s in design.settings if s.kind != "sure"]
     known = assumed and all(s.kind != "normal" or s.spread is not None for s in random)
-    more = power.enough(assumed) if known else None
+    chance = sum(power.chance(assumed)) if known else None
+    more = power.enough(assumed) if chance is not None and chance < power.HALF else None
     return Forecast(
         claim.id,
         claim.artifact,
         min((s.seeds for s in random), default=0),
-        sum(power.chance(assumed)) if known else None,
+        chance,
         more[0] if more else None,
         ", ".join(sorted(truths)),
         "guess" if guessed else "measured" if any(s.kind == "normal" for s in random) else "",

@@ -20,7 +20,7 @@ from reproduce.verdicts.judging import NO_INFORMATION, Region, collapses
 from reproduce.verdicts.spreads import LEAST, fit
 from reproduce.verdicts.units import LEVEL, Unit
 
-DRAWS = 400
+DRAWS = 200
 MOST = 100
 """Seeds beyond which nobody would go."""
 HALF = 0.5
@@ -125,7 +125,7 @@ def decide(design: Design, inside: np.ndarray, outside: np.ndarray) -> tuple[np.
     if name == "any":
         return _shown(inside, random, (1,), design.level) > 0, (outside <= 1 - LEVEL).all(axis=1) & whole
     against = _shown(outside, random, (1,), design.level) > 0
-    return (inside <= 1 - LEVEL).all(axis=1), against & (whole if name == "mean" else True)
+    return np.asarray((inside <= 1 - LEVEL).all(axis=1)), against & whole if name == "mean" else against
 
 
 def inside(region: Region, slack: float) -> float:
@@ -189,13 +189,12 @@ def _normal(settings: Sequence[Setting], seeds: int, stream: np.random.Generator
     low, high = (np.where([s.known[k] for s in settings], means, (-np.inf, np.inf)[k]) for k in (0, 1))
     least, most = (np.array([getattr(s.unit.region, end) for s in settings]) for end in ("low", "high"))
 
-    def beyond(far: np.ndarray, near: np.ndarray) -> np.ndarray:
-        """Twice the tail beyond the distance from one number to another; 0 if it is infinite, 2 the other way."""
-        with np.errstate(invalid="ignore"):
-            return 2 * np.nan_to_num(stdtr(freedom, (near - far) / errors), nan=0.0)
-
-    inside = np.maximum(beyond(low, least), beyond(most, high))
-    outside = np.minimum(beyond(least, high), beyond(low, most))
+    inside, outside = np.zeros(means.shape), np.full(means.shape, 2.0)
+    for sign, end, near, far in ((1, least, low, high), (-1, most, high, low)):
+        if np.isfinite(end).any():
+            with np.errstate(invalid="ignore"):
+                kept, left = (2 * stdtr(freedom, sign * apart / errors) for apart in (end - near, far - end))
+            inside, outside = np.fmax(inside, kept), np.fmin(outside, left)
     still = (spreads == 0) * 4 * HALF**n  # seeds that agree decide by their number
     holds = np.array([s.unit.region.holds(s.mean) for s in settings])
     inside = np.where((spreads == 0) & holds, np.minimum(inside, still), inside)

@@ -340,7 +340,7 @@ def _at_least(units: Sequence[Unit], k: int, side: str, level: float) -> bool:
     return sum(u.at(1 - (1 - level) / (len(left) - k + 1)).says == side for u in left) >= k
 
 
-def _deciding(units: list[Unit], best: bool) -> Unit:
+def _deciding(units: Sequence[Unit], best: bool) -> Unit:
     """The unit that is farthest from fulfilling the claim (nearest, under `any`)."""
     known = [u for u in units if not math.isnan(u.says.slack)] or units
 
