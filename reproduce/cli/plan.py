@@ -114,9 +114,9 @@ def _print_claims(scale: str, wanted: Collection[str], as_json: bool) -> None:
     for n in (n for n in found if n.jobs or n.lacking):
         counted += n.jobs
         time = bound(n.jobs) + duration(seconds(n.jobs)) if n.jobs else ""
-        rest = bound(n.without) + duration(seconds(n.without)) if n.without else ""
+        with_data = bound(n.without) + duration(seconds(n.without)) if n.without else ""
         lacks = ", ".join(n.lacking)
-        rows.append([n.claim, n.verdict, str(len(n.jobs)), time, duration(seconds(counted)), rest, lacks])
+        rows.append([n.claim, n.verdict, str(len(n.jobs)), time, duration(seconds(counted)), with_data, lacks])
     head = ["CLAIM", "VERDICT", "JOBS", "TIME", "SO FAR", "WITH DATA", "LACKS"]
     print_table(head, rows, right=("JOBS", "TIME", "SO FAR", "WITH DATA"))
     runs = sum(bool(n.jobs and not n.lacking) for n in found)
