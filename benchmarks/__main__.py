@@ -1,7 +1,7 @@
 """`python -m benchmarks [NAME ...] [--isa LEVEL] [--kills N] [--seed N]`: measures the engine, prints Markdown tables.
 
 Without a name everything but `fig4`, `choice`, `modules`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan`,
-`peers`, `schedules`, `events`, `roberta`, `play` and `faults`.
+`peers`, `schedules`, `events`, `roberta`, `play`, `rules` and `faults`.
 
 --isa LEVEL: as on a machine with no more than these instructions; torch and the peers are held to them as well.
 
@@ -25,6 +25,7 @@ faults      kills of every kind against all smoke jobs, `--kills N` of them (200
 plan        planned against measured seconds of short jobs of every kind
 schedules   100,000 clients and 10,000,000 updates of every policy, Table I of defedavg; peak memory
 events      training by replay of a schedule against job by job; models kept to the horizon, and the bound
+rules       how often verdicts err: normal noise, our own residuals, runs that collapse
 roberta     small RoBERTa clients against `transformers`; what masks cost, and what a 1/64 client saves
 peers       W1 and W2 in other simulators (BENCHMARK_PEERS = their Python interpreter)
 """
@@ -40,7 +41,21 @@ from collections.abc import Callable
 import numpy
 import torch
 
-from benchmarks import choice, cohorts, faults, gpu, modules, planned, precision, schedules, smoke, start, texts, whole
+from benchmarks import (
+    choice,
+    cohorts,
+    faults,
+    gpu,
+    modules,
+    planned,
+    precision,
+    rules,
+    schedules,
+    smoke,
+    start,
+    texts,
+    whole,
+)
 from benchmarks.measure import compare, engine_round, naive, peak
 from benchmarks.works import WORKS
 from reproduce.engine.hardware import machine
@@ -116,6 +131,7 @@ COMMANDS: dict[str, Callable[..., object]] = {
     "schedules": schedules.schedules,
     "events": schedules.events,
     "roberta": texts.texts,
+    "rules": rules.rules,
 }
 DEFAULT = ("works", "seeds", "sweep", "width", "overhead", "memory", "throughput")
 

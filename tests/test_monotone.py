@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from verdict_cells import outcome, runs, verdict
 
-from reproduce.report.intervals import INF, Observation, Region, judge, share_interval
+from reproduce.verdicts.judging import INF, Observation, Region, judge, share_interval
+from reproduce.verdicts.spreads import of_settings
 
 SAYS = ("against", "open", "for")
 ABOVE = Region(0.0)
@@ -53,6 +54,7 @@ def test_a_yes_more_never_weakens_a_share(n: int, data: st.DataObject) -> None:
     assert strength(more, MOST_SEEDS, share=True) <= max(1, strength([*more, (1.0, 1.0)], MOST_SEEDS, share=True))
 
 
+@settings(deadline=None)
 @given(st.integers(1, 30))
 def test_the_interval_of_a_share_is_that_of_scipy(n: int) -> None:
     for yes in range(n + 1):
@@ -89,6 +91,38 @@ def test_the_two_rules_together_err_in_one_case_of_twenty(n: int) -> None:
     assert wrong <= 0.0505 + 3 * np.sqrt(0.05 * 0.95 / len(draws))
 
 
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**16), st.floats(0, 10), st.integers(3, 8))
+def test_settings_that_lie_further_inside_never_weaken_each_other(seed: int, shift: float, n: int) -> None:
+    """Their spreads moderate each other, where they lie does not."""
+    leads = np.random.default_rng(seed).standard_normal((6, n)) * np.exp(
+        np.random.default_rng(seed + 1).normal(size=(6, 1))
+    )
+    further = leads + shift * np.random.default_rng(seed + 2).random((6, 1))
+    for less, more in zip(leads.tolist(), further.tolist(), strict=True):
+        one, other = (
+            SAYS.index(judge(plain(each), ABOVE, prior=of_settings(all_of_them)).says)
+            for each, all_of_them in ((less, leads), (more, further))
+        )
+        assert other >= one
+
+
+@settings(deadline=None)
+@given(st.integers(2, 12), st.integers(0, 12))
+def test_one_more_seed_at_the_end_of_the_scale_never_weakens(n: int, before: int) -> None:
+    """Runs that never arrive, of which one arrived before; a lead that cannot be negative, which is zero in some."""
+    bounds = [(850.0, 850.0)] * min(before, 1) + [(900.0, INF)] * n
+    sure = (850.0 if before else 900.0, INF)
+    found = [strength_within(seeds, Region(880.0), sure) for seeds in (bounds[:-1], bounds)]
+    assert found[1] >= found[0] or n < 3
+    for leads in ([5.0] * before + [0.0] * n, [0.0] * n):
+        assert strength_within(plain(leads), Region(0.0), (0.0, INF)) == 2
+
+
+def strength_within(seeds: list[Observation], region: Region, within: Observation) -> int:
+    return SAYS.index(judge(seeds, region, within=within).says)
+
+
 # --- ties -------------------------------------------------------------------------------------------------------------
 
 
@@ -108,6 +142,28 @@ def test_a_ceiling_that_both_reach_is_a_tie(tmp_path: Path) -> None:
     assert verdict(top, **percent, margin=0) == "reproduced"
     assert verdict(top, **percent) == "contradicted"
     assert verdict(runs(tmp_path, "share", a=[95] * 3, b=[95] * 3), **percent, margin=0) == "undecided"
+
+
+def test_a_number_at_the_end_of_its_scale_in_every_seed(tmp_path: Path) -> None:
+    """A ceiling that is asked for exactly; a leader at it, who cannot be behind; a target that nobody reaches in time.
+    One seed says nothing of the others."""
+    top = runs(tmp_path, "share", a=[100] * 3)
+    assert verdict(top, metric="share", is_="== 100") == "reproduced"
+    assert verdict(top, metric="share", is_="< 100") == "contradicted"
+    assert verdict(runs(tmp_path, "share", a=[100]), metric="share", is_="== 100") == "undecided"
+    assert verdict(runs(tmp_path, "share", a=[100, 100, 95]), metric="share", is_="== 100") == "undecided"
+    assert verdict(runs(tmp_path, "share", a=[95] * 3), metric="share", is_="== 95") == "undecided", "not the end"
+    percent = {"metric": "share", "better": "a", "than": ["b"]}
+    ahead = runs(tmp_path, "share", a=[100] * 3, b=[100, 95, 90])
+    assert verdict(ahead, **percent, margin=0) == "reproduced"
+    assert verdict(ahead, **percent) == "undecided", "a lead is not shown"
+    assert verdict(ahead, metric="share", better="b", than=["a"]) == "contradicted"
+    late = runs(tmp_path, "loss", a=[">900.5"] * 3)
+    assert verdict(late, metric="loss", is_=">= 880") == "reproduced"
+    assert verdict(late, metric="loss", is_="< 900") == "contradicted"
+    assert verdict(late, metric="loss", is_="<= 950") == "undecided", "it may have come soon after"
+    mixed = runs(tmp_path, "loss", a=[">900.5", 600, ">900.5"])
+    assert verdict(mixed, metric="loss", is_=">= 880") == "undecided"
 
 
 def test_ratios_of_seeds_that_agree_have_the_grid_of_their_numbers(tmp_path: Path) -> None:

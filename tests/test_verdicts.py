@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from verdict_cells import cells, outcome, runs, verdict
 
-from reproduce.report.intervals import INF, Region, judge, t_interval
+from reproduce.verdicts.judging import INF, Region, judge, t_interval
 from reproduce.verdicts.verdict import Outcome
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from verdict_cells import cells, four_settings, outcome, runs, verdict
 
-from reproduce.report.intervals import INF
+from reproduce.verdicts.judging import INF
 
 
 @pytest.mark.parametrize(

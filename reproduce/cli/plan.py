@@ -3,9 +3,9 @@
 A line an artifact, or with `--jobs` a line a job, under the name that `train` takes. Artifacts may share jobs: those
 count with each, and once in the total. With `--claims` a line for each claim that is not run, undecided or supported
 where run, the cheapest first: the jobs without results that it reads and their time, and what all lines so far take
-together, where that grows. Claims that need data sets besides have a list of their own. Below, the undecided claims
-that more seeds would decide if means and spreads stayed as they are, and what the seeds that are missing take: a guess
-where there are few.
+together, where that grows. Claims that need data sets besides have a list of their own, with the time of the jobs that
+lack their data. Below, the claims that more seeds would decide in half of the cases, if means and spreads are what they
+seem (if the paper is right, where nothing was run), and what these take.
 
 Times are estimates for one core of this machine, measured when `plan` is first used (some seconds) and kept in the
 store; the last line says where they come from. Where runs may end at a target they are bounds (≤). A job whose data set
@@ -116,16 +116,17 @@ def _print_claims(scale: str, wanted: Collection[str], as_json: bool) -> None:
     for n in (n for n in found if n.jobs or n.lacking):
         time = bound(n.jobs) + duration(seconds(n.jobs)) if n.jobs else ""
         if n.lacking:
-            lacking.append([n.claim, n.verdict, ", ".join(n.lacking), time])
+            with_data = bound(n.without) + duration(seconds(n.without)) if n.without else ""
+            lacking.append([n.claim, n.verdict, ", ".join(n.lacking), time, with_data])
             continue
         grows = not set(n.jobs) <= set(counted)
         counted += n.jobs
         so_far = duration(seconds(counted)) if grows else ""
         rows.append([n.claim, n.verdict, str(len(n.jobs)), time, so_far])
-    for head, lines in (("CLAIM VERDICT JOBS TIME SO_FAR", rows), ("CLAIM VERDICT LACKS TIME", lacking)):
+    for head, lines in (("CLAIM VERDICT JOBS TIME SO_FAR", rows), ("CLAIM VERDICT LACKS TIME WITH_DATA", lacking)):
         if lines:
             names = [name.replace("_", " ") for name in head.split()]
-            print_table(names, lines, right=("JOBS", "TIME", "SO FAR"))
+            print_table(names, lines, right=("JOBS", "TIME", "SO FAR", "WITH DATA"))
             print()
     runs = sum(bool(n.jobs and not n.lacking) for n in found)
     data = sum(bool(n.lacking) for n in found)
@@ -140,23 +141,25 @@ def _print_claims(scale: str, wanted: Collection[str], as_json: bool) -> None:
 
 
 def _print_prospects(found: Sequence[Need]) -> None:
-    """The claims that more seeds would decide, the cheapest first."""
+    """The claims that more seeds would decide, the cheapest first; those that cannot be trained here last."""
     rows = [
         [
             n.claim,
             str(n.prospect.now),
             f"~{n.prospect.seeds}",
             n.prospect.verdict,
-            bound(n.done) + duration(n.more_seeds),
+            bound(n.done) + duration(n.more_seeds) + (" and data" if n.without else ""),
         ]
-        for n in sorted(found, key=lambda n: n.more_seeds)
+        for n in sorted(found, key=lambda n: (bool(n.without), n.more_seeds))
         if n.prospect
     ]
     if rows:
         print()
         print_table(["CLAIM", "SEEDS", "WANTED", "WOULD BE", "TIME"], rows, right=("SEEDS", "WANTED", "TIME"))
         print()
-        print(fill("SEEDS: of the setting that wants more; WANTED: if means and spreads stay as they are"))
+        print(
+            fill("SEEDS: of the setting with the fewest; WANTED: in every setting, for a decision in half of the cases")
+        )
 
 
 def _told(need: Need) -> dict[str, object]:
@@ -164,7 +167,7 @@ def _told(need: Need) -> dict[str, object]:
     from reproduce.runs.needs import seconds
 
     prospect = need.prospect and {**vars(need.prospect), "seconds_with_them": need.more_seeds}
-    names = {"jobs": [j.name for j in need.jobs], "done": [j.name for j in need.done]}
+    names = {key: [j.name for j in getattr(need, key)] for key in ("jobs", "done", "without")}
     return {**vars(need), **names, "seconds": seconds(need.jobs), "prospect": prospect}
 
 

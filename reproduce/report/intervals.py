@@ -1,88 +1,13 @@
-"""Intervals over seeds, and whether they lie in the region that a claim demands.
-
-An observation is an interval [low, high] of one number per seed: a plain value has low = high, a censored one has an
-end at infinity, and a diverged run is infinitely bad. A region is where the number must lie if the claim is true. The
-t-interval of the mean over seeds decides: inside the region (for), outside (against), or neither (open). Where there is
-no t-interval, because a run diverged or the seeds show no spread, the interval of the median does; and where all seeds
-lie on one side, enough of them decide by their number, whatever their spread: more evidence never weakens a verdict.
-"""
+"""The t-interval of a mean over seeds."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from itertools import count
-from statistics import median, stdev
-
-INF = math.inf
-EPS = 1e-9
-"""Slack within which a bound counts as met: decimal fractions of the tables are not binary ones."""
-
-MOST = 100
-"""Seeds beyond which nobody would go."""
-
-Observation = tuple[float, float]
-"""The smallest and the largest value that a number can have."""
-
-NO_INFORMATION: Observation = (-INF, INF)
 
 
-@dataclass(frozen=True)
-class Region:
-    """The numbers that fulfil a claim: from `low` to `high`; `strict` leaves the ends out."""
-
-    low: float = -INF
-    high: float = INF
-    strict: bool = False
-
-    def slack(self, value: float) -> float:
-        """Distance to the nearest end: positive inside, negative outside, infinite without ends."""
-        return min(value - self.low if self.low > -INF else INF, self.high - value if self.high < INF else INF)
-
-    def holds(self, value: float) -> bool:
-        slack = self.slack(value)
-        return slack > EPS if self.strict else slack >= -EPS
-
-    def slack_range(self, low: float, high: float) -> Observation:
-        """Smallest and largest slack of the values from `low` to `high`; slack is concave, so the ends decide."""
-        ends = (self.slack(low), self.slack(high))
-        middle = (self.low + self.high) / 2
-        bounded = self.low > -INF and self.high < INF
-        return min(ends), self.slack(middle) if bounded and low < middle < high else max(ends)
-
-    def contains(self, low: float, high: float) -> bool:
-        """Does every value from `low` to `high` fulfil the claim?"""
-        return self.holds(low) and self.holds(high)
-
-    def excludes(self, low: float, high: float) -> bool:
-        """Does none of them?"""
-        best = self.slack_range(low, high)[1]
-        return best <= EPS if self.strict else best < -EPS
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """What the seeds say about one setting.
-
-    `says` is `for`, `against` or `open`. `value` is the mean (or median) over seeds of the number itself, `low` and
-    `high` its interval (None: unknown, too few seeds); `slack` is the distance to the region's end, positive inside,
-    `slack_low` and `slack_high` its interval. `n` counts seeds; 0 means that the number needs none.
-    """
-
-    says: str
-    value: float
-    low: float | None
-    high: float | None
-    slack: float
-    slack_low: float | None
-    slack_high: float | None
-    n: int
-    why: str = ""
-
-
-def t_interval(values: Sequence[float], level: float = 0.95, step: float = 0.0) -> Observation:
+def t_interval(values: Sequence[float], level: float = 0.95, step: float = 0.0) -> tuple[float, float]:
     """The t-interval of the mean of at least two finite values.
 
     step: what the values are multiples of. Values that agree are given the least spread that such values can show,
@@ -94,174 +19,18 @@ def t_interval(values: Sequence[float], level: float = 0.95, step: float = 0.0) 
     # mean +- t(n - 1) s / sqrt(n), s^2 = sum (v - mean)^2 / (n - 1)
     mean = math.fsum(values) / n
     spread = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1))
-    spread = step / math.sqrt(n) if _agree(values) else spread
-    half = _quantile(level, n - 1) * spread / math.sqrt(n)
+    spread = step / math.sqrt(n) if agree(values) else spread
+    half = quantile(level, n - 1) * spread / math.sqrt(n)
     return mean - half, mean + half
 
 
-def median_interval(values: Sequence[float], level: float = 0.95) -> Observation:
-    """The interval of the median between two order statistics: the inversion of the sign test, exact for every
-    distribution, infinite values included. Unbounded if the values are too few (fewer than six at 95 %)."""
-    rank = _rank(level, len(values))
-    ordered = sorted(values)
-    return (ordered[rank - 1], ordered[-rank]) if rank else NO_INFORMATION
-
-
-def share_interval(values: Sequence[float], level: float = 0.95) -> Observation:
-    """The interval of Clopper and Pearson for a share, of answers yes (1) and no (0). It excludes one half where the
-    sign test rejects."""
-    from scipy.stats import beta
-
-    n, yes, tail = len(values), round(sum(values)), (1 - level) / 2
-    low = float(beta.ppf(tail, yes, n - yes + 1)) if yes else 0.0
-    return low, float(beta.ppf(1 - tail, yes + 1, n - yes)) if yes < n else 1.0
-
-
-def judge(
-    seeds: Sequence[Observation],
-    region: Region,
-    *,
-    point: bool = False,
-    exact: bool = False,
-    level: float = 0.95,
-    step: float = 0.0,
-    share: bool = False,
-) -> Judgement:
-    """What the observations of one setting, one per seed, say about `region`.
-
-    point: the number is the same for every seed (a closed form, a count): it decides without an interval.
-    exact: the statement must hold for every seed by itself (an identity), so one seed can refute or support it.
-    level: confidence of the interval. step: what the numbers are multiples of; 0: unknown. share: they are yes or no.
-    """
-    if not seeds:
-        raise ValueError("a judgement needs at least one seed")
-    n = 0 if point else len(seeds)
-    if point or exact:
-        return _seed_by_seed(seeds, region, n)
-    if n == 1:
-        value = _centre(*seeds[0])
-        return Judgement("open", value, None, None, _slack(region, value), None, None, n, "one seed")
-    if share:
-        answers = [low for low, _ in seeds]
-        value, (low, high), why = _mean(answers), share_interval(answers, level), ""
-    else:
-        value, (low, high), why = _interval(seeds, level, step)
-    says = _says(region, low, high)
-    if says == "open" and _alike(seeds, region) and _many(n, level) and not share:
-        value, (low, high) = _median(seeds, level)
-        says, why = _says(region, low, high), "all on one side, median"
-    if (low, high) == NO_INFORMATION:
-        return Judgement("open", value, None, None, _slack(region, value), None, None, n, why)
-    worst, best = region.slack_range(low, high)
-    return Judgement(says, value, low, high, _slack(region, value), worst, best, n, why)
-
-
-def enough(
-    seeds: Sequence[Observation], region: Region, level: float = 0.95, step: float = 0.0, share: bool = False
-) -> int | None:
-    """About how many seeds would decide: the fewest whose interval ends on one side of the region's end, if their mean
-    and spread were those of `seeds`. Where diverged runs leave the median only and all seeds lie on one side, the
-    fewest that give it an interval. None for one seed, for a mean on the end, for bounds, beyond `MOST`, and for shares
-    of seeds that do not agree."""
-    values = [low for low, high in seeds if low == high and math.isfinite(low)]
-    if len(values) < max(len(seeds), 2):
-        diverged = len(seeds) > 1 and all(low == high for low, high in seeds)
-        return next(n for n in count(len(seeds) + 1) if _rank(level, n)) if diverged and _alike(seeds, region) else None
-    slack, spread = abs(region.slack(math.fsum(values) / len(values))), 0.0 if _agree(values) else stdev(values)
-
-    if share and spread:
-        return None
-
-    def decides(n: int) -> bool:
-        if not spread and (not step or _many(n, level)):
-            return _rank(level, n) > 0
-        return _quantile(level, n - 1) * (spread or step / math.sqrt(n)) / math.sqrt(n) < slack - EPS
-
-    return next((n for n in range(len(values) + 1, MOST + 1) if decides(n)), None)
-
-
-def _interval(seeds: Sequence[Observation], level: float, step: float) -> tuple[float, Observation, str]:
-    """(mean, its t-interval), or (median, its interval) where there is no t-interval; and a remark.
-
-    The lower end is that of the low ends of the observations, the upper one that of their high ends.
-    """
-    sides = [[s[k] for s in seeds] for k in (0, 1)]
-    diverged = sum(low == high and math.isinf(low) for low, high in seeds)
-    bounded = [k for k in (0, 1) if all(map(math.isfinite, sides[k]))]
-    if not bounded or (step == 0 and any(_agree(sides[k]) for k in bounded)):
-        why = f"{diverged} of {len(seeds)} with a diverged run" if diverged else ""
-        why = why or ("the seeds agree exactly" if bounded else "bounds only")
-        few = "" if _rank(level, len(seeds)) else f": no interval of {len(seeds)} seeds"
-        return *_median(seeds, level), f"{why}{few or ', median'}"
-    ends = [t_interval(side, level, step)[k] if k in bounded else (-INF, INF)[k] for k, side in enumerate(sides)]
-    return _centre(*map(_mean, sides)), (ends[0], ends[1]), "" if len(bounded) == 2 else "bounds only"
-
-
-def _median(seeds: Sequence[Observation], level: float) -> tuple[float, Observation]:
-    sides = [[s[k] for s in seeds] for k in (0, 1)]
-    low, high = (median_interval(side, level)[k] for k, side in enumerate(sides))
-    return _centre(*map(median, sides)), (low, high)
-
-
-def _says(region: Region, low: float, high: float) -> str:
-    return "for" if region.contains(low, high) else "against" if region.excludes(low, high) else "open"
-
-
-def _alike(seeds: Sequence[Observation], region: Region) -> bool:
-    """Do all seeds, each by itself, fulfil the claim, or none of them?"""
-    return all(region.contains(*s) for s in seeds) or all(region.excludes(*s) for s in seeds)
-
-
-def _many(n: int, level: float) -> bool:
-    """Are seeds that all lie on one side enough to decide by their number? They are asked after the t-interval, so the
-    sign test is made at half the error: seven seeds at 95 %. With normal noise both err in 5.1 % of the cases."""
-    return _rank((1 + level) / 2, n) > 0
-
-
-def _agree(values: Sequence[float]) -> bool:
+def agree(values: Sequence[float]) -> bool:
     """Do the seeds show no spread beyond rounding? Then its size is unknown, not zero."""
     return max(values) - min(values) <= 1e-12 * max(map(abs, values))
 
 
-def _seed_by_seed(seeds: Sequence[Observation], region: Region, n: int) -> Judgement:
-    """Two bounds (both runs censored) say nothing about an identity: such seeds are left out if others speak."""
-    seeds = [s for s in seeds if s != NO_INFORMATION] or seeds
-    ranges = [region.slack_range(*s) for s in seeds]
-    worst = min(range(len(seeds)), key=lambda i: ranges[i])
-    low, high = seeds[worst]
-    says = "for" if all(region.contains(*s) for s in seeds) else "open"
-    if any(region.excludes(*s) for s in seeds):
-        says = "against"
-    value = _centre(low, high)
-    return Judgement(says, value, low, high, _slack(region, value), *ranges[worst], n)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values) if all(map(math.isfinite, values)) else sum(values)
-
-
-def _centre(low: float, high: float) -> float:
-    """One number for an observation: the finite end of a bound, NaN if there is none."""
-    if math.isinf(low) and math.isinf(high):
-        return low if low == high else math.nan
-    return high if math.isinf(low) else low if math.isinf(high) else (low + high) / 2
-
-
-def _slack(region: Region, value: float) -> float:
-    return math.nan if math.isnan(value) else region.slack(value)
-
-
 @cache
-def _rank(level: float, n: int) -> int:
-    """The largest k with P(Binomial(n, 1/2) < k) <= (1 - level) / 2: the k-th values from the ends bound the median."""
-    below, k = 0, 0
-    while (below := below + math.comb(n, k)) <= (1 - level) / 2 * 2**n:
-        k += 1
-    return k
-
-
-@cache
-def _quantile(level: float, freedom: int) -> float:
+def quantile(level: float, freedom: int) -> float:
     from scipy.stats import t
 
     return float(t.ppf(0.5 + level / 2, freedom))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from reproduce.runs import costs, plan, results
 from reproduce.runs.plan import Job
 from reproduce.verdicts.claims import Claim, claims_files
+from reproduce.verdicts.forecast import forecasts
 from reproduce.verdicts.scoreboard import reads, scoreboard
 from reproduce.verdicts.verdict import Prospect
 
@@ -20,7 +21,8 @@ class Need:
 
     jobs: those that it reads, that have no results, or too few seeds, and that can be trained here. lacking: the data
     sets without which others cannot; the claim then stays incomplete: supported where run, or contradicted.
-    done: those that have results, if of too few seeds. prospect: what about how many seeds would make of it.
+    done: those that have results, if of too few seeds. without: those that lack their data. prospect: what so many
+    seeds would make of it; of a claim without cells if the paper is exactly right, and the declared ones are too few.
     """
 
     claim: str
@@ -30,13 +32,15 @@ class Need:
     lacking: tuple[str, ...]
     done: tuple[Job, ...] = ()
     prospect: Prospect | None = None
+    without: tuple[Job, ...] = ()
 
     @property
     def more_seeds(self) -> float:
-        """Seconds of one core that it takes until the jobs with results have the seeds of the prospect: those that they
-        lack, if others can stay, else all."""
+        """Seconds of one core that it takes until all jobs have the seeds of the prospect: those that they lack, if
+        others can stay, else all."""
         seeds = self.prospect.seeds if self.prospect else 0
-        return sum(costs.cost(j).seconds * max(seeds - _stay(j), 0) / len(j.panel.seeds) for j in self.done)
+        jobs = dict.fromkeys((*self.done, *self.jobs, *self.without))
+        return sum(costs.cost(j).seconds * max(seeds - _stay(j), 0) / len(j.panel.seeds) for j in jobs)
 
 
 def needs(scale: str, artifacts: Iterable[str]) -> list[Need]:
@@ -46,6 +50,8 @@ def needs(scale: str, artifacts: Iterable[str]) -> list[Need]:
     more seeds would narrow their intervals.
     """
     wanted, verdicts = set(artifacts), {v.id: v for v in scoreboard(scale)}
+    idle = {v.id for v in verdicts.values() if v.verdict == "not run" and v.artifact in wanted}
+    power = {f.claim: f for f in forecasts(scale, idle)}
     found = []
     for claim in (c for file in claims_files() for c in file.claims if not c.construction):
         if claim.artifact not in wanted or scale not in claim.scales or verdicts[claim.id].verdict not in OPEN:
@@ -55,7 +61,10 @@ def needs(scale: str, artifacts: Iterable[str]) -> list[Need]:
         done = tuple(j for j in read if results.standing(j).usable)
         able = tuple(j for j in due if not plan.missing(j))
         lacking = dict.fromkeys(name for j in due for name in plan.lacking(j))
-        found.append(Need(claim.id, claim.artifact, said.verdict, able, tuple(lacking), done, said.prospect))
+        without, prospect = tuple(j for j in due if plan.missing(j)), said.prospect
+        if (f := power.get(claim.id)) and f.wanted and f.wanted > f.seeds:
+            prospect = Prospect("reproduced", f.wanted, f.seeds)
+        found.append(Need(claim.id, claim.artifact, said.verdict, able, tuple(lacking), done, prospect, without))
     return sorted(found, key=lambda n: (bool(n.lacking), seconds(n.jobs)))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from reproduce.errors import UserError, unknown
-from reproduce.report.intervals import INF, Region
+from reproduce.verdicts.judging import INF, Region
 
 Check = Mapping[str, Any]
 

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.report.intervals import INF, NO_INFORMATION, Region
 from reproduce.verdicts.checks import Check, bound, canon, form_of, listed, operand_values, statement
 from reproduce.verdicts.claims import Metric
+from reproduce.verdicts.judging import INF, NO_INFORMATION, Region
 from reproduce.verdicts.observations import (
     ENDS,
+    SURE,
     NotRun,
     aggregate,
     compare,
@@ -166,7 +167,7 @@ class _Asked:
             if self.ratios:
                 low, high = (math.log(v) if v > 0 else -INF for v in (said.low, said.high))
                 said = Region(low, high, said.strict)
-            return Evidence(self.frame, said, "value")
+            return Evidence(self._at_the_ends(), said, "value")
         if isinstance(said, tuple):
             values = self.frame["low"].to_numpy()[:, None]
             true = np.isclose(values, np.array(said)[None, :], rtol=1e-9, atol=0).any(axis=1)
@@ -222,13 +223,23 @@ class _Asked:
 
     # --- what they are made of ---
 
+    def _at_the_ends(self) -> pd.DataFrame:
+        """The numbers, which noise cannot take beyond the end of their scale: a ceiling, or the end of the run before
+        which the target was not reached. Numbers that are made of others have no such end."""
+        if {"gap", "ratio", "mean_over", "sum_over"} & set(self.check):
+            return self.frame
+        low, high = (self.frame[end] for end in ENDS)
+        top, unreached = (low == high) & (low == self.ceiling), np.isposinf(high) & np.isfinite(low)
+        return self.frame.assign(least=low.where(top | unreached, -INF), most=high.where(top, INF))
+
     def _ordered(self, pairs: Iterable[tuple[Any, Any]], word: str = " ahead of ") -> Evidence:
         """Each first of a pair is ahead of the second by the margin, in the direction of `sign`; without a margin a tie
         is no lead."""
         margin, log = bound(self.check, "margin")
         rows = self._pairs(pairs, log, word)
         if self.sign < 0:
-            rows[ENDS] = -rows[ENDS[::-1]].to_numpy()
+            for ends in (ENDS, SURE):
+                rows[ends] = -rows[ends[::-1]].to_numpy()
         strict = bool(self.check.get("strict", "margin" not in self.check))
         return Evidence(rows, Region(margin, INF, strict), "ratio" if log else "lead", log)
 

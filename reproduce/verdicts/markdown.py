@@ -55,13 +55,14 @@ def row(v: Verdict) -> tuple[str, ...]:
     """A judged claim as cells of a table."""
     names = {a.id: a.names for a in artifacts()}.get(v.artifact, {})
 
-    def said(setting: str, text: str) -> str:
+    def of_setting(setting: str, text: str) -> str:
         return md(f"{words.named(setting, names)}: {text}" if setting else text)
 
-    ours = said(v.measured.setting, words.measured(v.measured)) if v.measured else ""
-    printed = said(v.printed.setting, words.measured(v.printed)) if v.printed else ""
+    ours = of_setting(v.measured.setting, words.measured(v.measured)) if v.measured else ""
+    printed = of_setting(v.printed.setting, words.measured(v.printed)) if v.printed else ""
     own = {"fails": "fails on the paper's own numbers"}.get(v.paper_numbers, "")
-    remarks = "; ".join(filter(None, [words.named(f"{v.covers}; {v.reason}".strip("; "), names), own]))
+    said = f"{v.covers}; {v.reason}".strip("; ") + f"; would decide it: {v.decides}" * bool(v.decides)
+    remarks = "; ".join(filter(None, [words.named(said, names), own]))
     claim = f"{v.statement} `{v.id.split('/', 1)[1]}`"
     verdict = "<br>".join(filter(None, [f"{SIGNS[v.verdict]} {v.verdict}", v.rests_on, words.basis(v)]))
     return (verdict, claim, ours, md(words.demanded(v)), printed, md(remarks))

@@ -1,7 +1,7 @@
 """Cells as observations: reading, filtering and combining the per-seed numbers that a claim compares.
 
 A frame of observations has the setting columns, `algorithm`, `metric` and `seed` (-1: the number needs no seed), and
-the ends `low` and `high` of what the number can be (`reproduce.report.intervals`).
+the ends `low` and `high` of what the number can be (`reproduce.verdicts.judging`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ENDS = ["low", "high"]
+SURE = ["least", "most"]
+"""Columns of what the end of a scale keeps a number from: no noise takes it there."""
 COUNTED = ("rounds", "aggregations", "steps", "coordinates")
 """Units of whole numbers."""
 NOT_SETTINGS = {"artifact", "value", "std", "censored", "censoring"}
@@ -62,7 +64,7 @@ def observed(raw: pd.DataFrame, labels: Iterable[str], metrics: Mapping[str, Met
 
 def settings_of(frame: pd.DataFrame) -> list[str]:
     """The columns that tell settings apart."""
-    return [c for c in frame.columns if c not in ("seed", "step", "tied", *ENDS)]
+    return [c for c in frame.columns if c not in ("seed", "step", *SURE, *ENDS)]
 
 
 def select(frame: pd.DataFrame, where: Mapping[str, Any]) -> tuple[pd.DataFrame, list[str]]:
@@ -143,8 +145,8 @@ def compare(
     and numbers above zero, without which a ratio says nothing.
 
     Rows pair on the seed and on all setting columns but `unpaired`; of those the left ones are kept. step: what the
-    numbers are multiples of, which says how much a step changes a logarithm. ceiling: what they cannot exceed; rows
-    where both reach it are `tied`.
+    numbers are multiples of, which says how much a step changes a logarithm. ceiling: what they cannot exceed; who
+    reaches it cannot be behind (`least`, `most`).
     """
     settings = settings_of(left)
     keys = [c for c in settings if c not in set(unpaired)]
@@ -163,7 +165,9 @@ def compare(
             a, b = (np.where(x > 0, np.log(np.where(x > 0, x, 1.0)), -np.inf) for x in (a, b))
         low, high = a[:, 0] - b[:, 1], a[:, 1] - b[:, 0]
         steps = np.nan_to_num(np.log1p(step / numbers.min(axis=0)), posinf=0.0, neginf=0.0) if log else 0.0
-    result = both[[*settings, "seed"]].assign(step=steps, tied=(numbers == ceiling).all(axis=0))
+    result = both[[*settings, "seed"]].assign(step=steps)
+    for column, top, end in zip(SURE, numbers == ceiling, (-np.inf, np.inf), strict=True):
+        result[column] = np.where(top, 0.0, end)
     result["low"] = np.where(np.isnan(low) | unknown, -np.inf, low)
     result["high"] = np.where(np.isnan(high) | unknown, np.inf, high)
     without = dict.fromkeys(map(tuple, both[unknown][settings].to_numpy()))

@@ -25,8 +25,9 @@ from reproduce.verdicts import scope
 from reproduce.verdicts.checks import Check, listed, parts
 from reproduce.verdicts.claims import PRINTED, Claim, ClaimsFile, claims_files
 from reproduce.verdicts.observations import observed, read_cells
+from reproduce.verdicts.power import Design
 from reproduce.verdicts.scope import CHECK, EMPIRICAL, GROUNDS
-from reproduce.verdicts.verdict import JUDGED, Measured, Outcome, Prospect, evaluate, under_readings
+from reproduce.verdicts.verdict import JUDGED, Measured, Outcome, Prospect, designs, evaluate, under_readings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +42,7 @@ class Verdict:
     not asked at this scale, for the reason given. covers: of how many of the paper's settings it speaks. paper_numbers:
     whether the claim holds on the paper's own printed numbers: holds, fails, or na (nothing printed that the check
     could read). measured, printed: the deciding number of our runs, and that of the numbers that the paper prints.
-    prospect, open_because, settings, seeds: see `verdicts.Outcome`.
+    prospect, decides, open_because, settings, seeds: see `Outcome`.
     """
 
     id: str
@@ -66,6 +67,7 @@ class Verdict:
     open_because: str = ""
     settings: int = 0
     seeds: tuple[int, int] = (0, 0)
+    decides: str = ""
 
 
 HOLDS: Mapping[str, str] = {
@@ -91,7 +93,7 @@ def scoreboard(scale: str, results: Path = Path("results"), files: Iterable[Clai
         raise unknown("scale", scale, SCALES)
     verdicts = []
     for file in claims_files() if files is None else files:
-        shelf = _Shelf(file, results / scale / "cells")
+        shelf = Shelf(file, results / scale / "cells")
         verdicts += [_verdict(claim, scale, shelf) for claim in file.claims]
     return verdicts
 
@@ -145,6 +147,12 @@ def by_ground(verdicts: Iterable[Verdict]) -> list[tuple[str, ...]]:
     return [(ground, str(c.total()), *(str(c[name]) for name in JUDGED)) for ground, c in counts.items()]
 
 
+def declared_seeds(claim: Claim, scale: str) -> int:
+    """The fewest seeds that a panel which the claim reads declares; 0 if it reads none."""
+    check = claim.checks[scale]
+    return min((len(panel.seeds) for panel, _ in scope.read(check, _read(claim, check), scale)), default=0)
+
+
 def reads(claim: Claim, scale: str) -> tuple[set[str], list[Experiment]]:
     """The artifacts (ids) and experiments that the claim reads at a scale that it is meant for, under any reading."""
     checks = [claim.checks[scale]] if claim.readings is None else [*claim.readings.checks[scale].values()]
@@ -165,7 +173,7 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-class _Shelf:
+class Shelf:
     """The cells of one paper at one scale, each file read once."""
 
     def __init__(self, file: ClaimsFile, folder: Path) -> None:
@@ -216,7 +224,15 @@ class _Shelf:
         cells, reason = self.cells(claim, check, printed=scale == PRINTED)
         if cells is None:
             return Outcome("not run", reason=reason)
-        return evaluate(check, cells, self.file.metrics, self._wanted(claim, check, scale))
+        return evaluate(check, cells, self.file.metrics, self._wanted(claim, check, scale), ahead=scale != PRINTED)
+
+    def designs(self, claim: Claim, scale: str) -> list[Design | None]:
+        """The parts of the claim as they are judged, as printed where it has readings; None for one without cells."""
+        check = claim.checks[scale]
+        cells = self.cells(claim, check, printed=scale == PRINTED)[0]
+        if cells is None:
+            return [None for _ in parts(check)]
+        return designs(check, cells, self.file.metrics, self._wanted(claim, check, scale))
 
     def _wanted(self, claim: Claim, check: Check, scale: str) -> list[pd.DataFrame]:
         """The settings that the scale declares; at paper scale also those of the paper's own table."""
@@ -263,7 +279,7 @@ def _rests_on(claim: Claim, scale: str) -> str:
     return scope.rests_on(claim.checks[scale], _read(claim, claim.checks[scale]), scale)
 
 
-def _verdict(claim: Claim, scale: str, shelf: _Shelf) -> Verdict:
+def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
     outcome, printed = shelf.outcome(claim, scale), shelf.outcome(claim, PRINTED)
     judged = outcome.verdict != "not run"
     return Verdict(

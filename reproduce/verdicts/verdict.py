@@ -1,7 +1,7 @@
 """From cells to verdicts: what the numbers of a run say about a claim.
 
 A check names numbers (one per setting and seed, `reproduce.verdicts.forms`) and the region where they must lie; the
-interval over the seeds decides (`reproduce.report.intervals`). `docs/claims.md` gives the rules.
+interval over the seeds decides (`reproduce.verdicts.judging`). `docs/claims.md` gives the rules.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import reduce
 from typing import TYPE_CHECKING
 
-from reproduce.report.intervals import INF, Judgement, Observation, Region, enough, judge
+from reproduce.verdicts import power
 from reproduce.verdicts.checks import Check, parts, quantifier
 from reproduce.verdicts.claims import Metric
 from reproduce.verdicts.forms import Evidence, evidence
-from reproduce.verdicts.observations import ENDS, NotRun, average, resolution
+from reproduce.verdicts.judging import INF, Judgement, Region
+from reproduce.verdicts.observations import NotRun, average
 from reproduce.verdicts.scope import lacking
+from reproduce.verdicts.units import LEVEL, Unit, units_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +29,6 @@ JUDGED = ("reproduced", "supported where run", "contradicted", "depends", "undec
 for the claim, and it speaks of more. One counterexample contradicts, whatever else is missing."""
 VERDICTS = (*JUDGED, "not run")
 SUPPORTED = JUDGED[1]
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,8 @@ class Measured:
 
 @dataclass(frozen=True)
 class Prospect:
-    """What an undecided claim would become with about so many seeds, if means and spreads stayed as they are; now:
-    how many the setting has that asks for them."""
+    """What an undecided claim would become with so many seeds in every setting, in half of the cases at least, if means
+    and spreads are what they seem; now: how many the setting with the fewest has."""
 
     verdict: str
     seeds: int
@@ -70,7 +71,8 @@ class Outcome:
     n: number of seeds, 0 for a number that needs none. measured: the deciding number itself. prospect: whether more
     seeds would decide what is undecided, as far as these tell. open_because: what a claim waits for, if not for the
     deciding interval itself: settings that are missing, or how many there are. settings, seeds: on how many settings
-    (comparisons in them) the verdict rests, and the fewest and the most seeds that one of them has.
+    (comparisons in them) the verdict rests, and the fewest and the most seeds that one of them has. decides: what would
+    decide an undecided claim, in words.
     """
 
     verdict: str
@@ -84,6 +86,14 @@ class Outcome:
     open_because: str = ""
     settings: int = 0
     seeds: tuple[int, int] = (0, 0)
+    decides: str = ""
+
+
+def designs(
+    check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric], wanted: Sequence[pd.DataFrame] = ()
+) -> list[power.Design | None]:
+    """The parts of a check as they are judged; None for one that is not run."""
+    return [design for _, design in _parts(check, cells, metrics, wanted)]
 
 
 def evaluate(
@@ -91,16 +101,22 @@ def evaluate(
     cells: pd.DataFrame,
     metrics: Mapping[str, Metric],
     wanted: Sequence[pd.DataFrame] = (),
+    ahead: bool = False,
 ) -> Outcome:
     """The outcome of a checked `check` (see `claims.load_claims`) on observations.
 
     wanted: frames of settings that should be there; those that the check asks for and the cells lack are missing.
+    ahead: if it is undecided, also say what would decide it.
     """
-    asked = parts(check)
-    level = 1 - (1 - LEVEL) / len(asked)
-    outcomes = [_part(part, cells, metrics, wanted, level) for part in asked]
-    if len(outcomes) == 1:
-        return outcomes[0]
+    judged = _parts(check, cells, metrics, wanted)
+    outcomes = [outcome for outcome, _ in judged]
+    found = _of_parts(outcomes) if len(outcomes) > 1 else outcomes[0]
+    if not ahead or found.verdict != "undecided":
+        return found
+    return _with_prospect(found, [design for _, design in judged if design], None in [d for _, d in judged])
+
+
+def _of_parts(outcomes: Sequence[Outcome]) -> Outcome:
     verdicts = [o.verdict for o in outcomes]
     weakest = next(v for v in ("contradicted", "undecided", "not run", SUPPORTED, "reproduced") if v in verdicts)
     index = verdicts.index(weakest)
@@ -111,10 +127,28 @@ def evaluate(
         outcomes[index] if weakest != "not run" or not ran else ran[0],
         verdict=SUPPORTED if weakest == "not run" and ran else weakest,
         reason=f"{len(outcomes)} parts: {tally}; part {index + 1}: {outcomes[index].reason}",
-        prospect=_prospect_of_parts(outcomes) if weakest == "undecided" else None,
         settings=sum(o.settings for o in ran),
         seeds=(min(seeds, default=0), max(seeds, default=0)),
     )
+
+
+def _with_prospect(found: Outcome, judged: Sequence[power.Design], lacking: bool) -> Outcome:
+    """An undecided claim with what would decide it."""
+    partly = lacking or any(design.partly for design in judged)
+    seeds = [s.seeds for design in judged for s in design.settings if s.kind != "sure"]
+    more, now = power.enough(judged), min(seeds, default=0)
+    missing = f"; {found.open_because}" * bool(found.open_because)
+    if more:
+        verdict = "contradicted" if more[1] == "against" else SUPPORTED if partly else "reproduced"
+        said = f"about {more[0]} seeds in every setting, where one has {now}: then {verdict}{missing}"
+        return replace(found, prospect=Prospect(verdict, more[0], now), decides=said)
+    spreads = [s.spread for design in judged for s in design.settings if s.kind == "normal"]
+    if spreads and not any(spread is not None for spread in spreads):
+        return replace(found, decides=f"more than one seed: one shows no spread{missing}")
+    if partly:
+        return replace(found, decides=f"the settings that are missing: not even {power.MOST} seeds would{missing}")
+    near = f" {found.measured.setting}".rstrip() if found.measured else ""
+    return replace(found, decides=f"cannot be decided: with {power.MOST} seeds it stays open;{near} is on the border")
 
 
 def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
@@ -131,18 +165,28 @@ def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
     first = next(iter(ran.values()))
     verdicts = {o.verdict for o in ran.values()}
     if "contradicted" in verdicts and verdicts & {"reproduced", SUPPORTED}:
-        return replace(first, verdict="depends", reason=f"depends on: {about}. {said}", prospect=None, open_because="")
+        return replace(
+            first, verdict="depends", reason=f"depends on: {about}. {said}", prospect=None, decides="", open_because=""
+        )
     if "undecided" in verdicts and len(verdicts) > 1:
         undecided = next(o for o in ran.values() if o.verdict == "undecided")
-        return replace(undecided, reason=f"open under one reading of {about}. {said}", prospect=None)
+        return replace(undecided, reason=f"open under one reading of {about}. {said}")
     weakest = next((o for o in ran.values() if o.verdict == SUPPORTED), first)
     agree = f"under each of {len(ran)} readings of {about}" if len(ran) > 1 else f"under one reading of {about}"
-    return replace(weakest, reason=f"{agree}. {said}", prospect=first.prospect if len(ran) == 1 else None)
+    return replace(weakest, reason=f"{agree}. {said}")
+
+
+def _parts(
+    check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric], wanted: Sequence[pd.DataFrame]
+) -> list[tuple[Outcome, power.Design | None]]:
+    asked = parts(check)
+    level = 1 - (1 - LEVEL) / len(asked)
+    return [_part(part, cells, metrics, wanted, level) for part in asked]
 
 
 def _part(
     check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric], wanted: Sequence[pd.DataFrame], level: float
-) -> Outcome:
+) -> tuple[Outcome, power.Design | None]:
     try:
         found = evidence(check, cells, metrics)
         if found.rows.empty:
@@ -151,69 +195,19 @@ def _part(
             found.missing = list(
                 dict.fromkeys([*found.missing, *(m for w in wanted for m in lacking(check, cells, w))])
             )
-        return _decide(found, check, level)
+        rows = _mean_per_seed(found) if quantifier(check)[0] == "mean" else found.rows
+        units = units_of(found, rows, bool(check.get("exact")))
+        settings = tuple(map(power.as_measured, units))
+        design = power.Design(settings, quantifier(check), level, bool(found.missing), found.unit)
+        return _decide(found, units, quantifier(check), level), design
     except NotRun as reason:
-        return Outcome("not run", reason=str(reason))
+        return Outcome("not run", reason=str(reason)), None
 
 
-@dataclass(eq=False)
-class _Unit:
-    """One setting: the observations of its seeds, the region where they must lie, and their resolution."""
-
-    name: str
-    seeds: list[Observation]
-    region: Region
-    point: bool
-    exact: bool
-    step: float
-    share: bool = False
-
-    @property
-    def random(self) -> bool:
-        return not self.point and not self.exact
-
-    @cached_property
-    def says(self) -> Judgement:
-        return self.at(LEVEL)
-
-    def at(self, level: float) -> Judgement:
-        return judge(
-            self.seeds,
-            self.region,
-            point=self.point,
-            exact=self.exact,
-            level=level,
-            step=self.step,
-            share=self.share,
-        )
-
-    def enough(self, level: float) -> int | None:
-        return enough(self.seeds, self.region, level, self.step, self.share)
-
-
-def _units(found: Evidence, rows: pd.DataFrame, exact: bool) -> list[_Unit]:
-    """The settings. Where both sides of a comparison reach their ceiling in every seed, no further seed says more."""
-    steps: dict[str, float] = {}
-    if found.log and "step" in rows:
-        steps = {str(name): float(step) for name, step in rows.groupby("unit")["step"].max().items()}
-    elif not found.log:
-        for _, group in (rows if "metric" in rows else rows.assign(metric="")).groupby("metric", sort=False):
-            steps |= dict.fromkeys(group["unit"].unique(), resolution(group, found.unit))
-    units = []
-    for name, mine in rows.groupby("unit", sort=False):
-        point, tied = not (mine["seed"] != -1).any(), "tied" in mine and bool(mine["tied"].eq(True).all())
-        ends = list(mine[ENDS].itertuples(index=False, name=None))
-        step, share = steps.get(str(name), 0.0), found.what == "share"
-        units.append(_Unit(str(name), ends, found.region, point, exact or tied, step, share))
-    return units
-
-
-def _decide(found: Evidence, check: Check, level: float) -> Outcome:
+def _decide(found: Evidence, each: Sequence[Unit], asked: tuple[str, float, float], level: float) -> Outcome:
     """Judge the units under the quantifier of the check. One setting that decides for all must do so at the
     family-wise `level` (Holm), because one of many falls out by chance."""
-    name, low, high = quantifier(check)
-    units = found.rows["unit"].nunique()
-    each = judged = _units(found, _mean_per_seed(found) if name == "mean" else found.rows, bool(check.get("exact")))
+    (name, low, high), units, judged = asked, found.rows["unit"].nunique(), each
     if counted := name in ("fraction", "count"):
         tally = f"{units} settings, {name} asked for: {low:g} {'or more' if high == INF else f'to {high:g}'}"
         tally += f" ({_sides(judged)})"
@@ -245,46 +239,14 @@ def _decide(found: Evidence, check: Check, level: float) -> Outcome:
         "; ".join(filter(None, [missing, tally, _words(measured, j.why)])),
         None if math.isnan(j.value) else measured,
         # More seeds of which settings would decide a number of settings, nobody can say.
-        _prospect(judged, name, level, bool(found.missing)) if still and not counted else None,
+        None,
         ", ".join(filter(None, [missing, not_holm])) if still or partly else "",
         units,
         (min(seeds, default=0), max(seeds, default=0)),
     )
 
 
-def _prospect(units: Sequence[_Unit], name: str, level: float, incomplete: bool) -> Prospect | None:
-    """One setting on the wrong side (the right one, under `any`) ends it once it stands out among all; otherwise the
-    last of those that are open does."""
-    random = [u for u in units if u.random]
-    side = -1 if name == "any" else 1
-    family = 1 - (1 - level) / max(len(random), 1)
-    alone = [(u.enough(family), u.says.n) for u in random if u.region.holds(u.says.value) == (side < 0)]
-    sooner = [(n, now) for n, now in alone if n]
-    if sooner and (not incomplete or name in ("all", "any")):
-        return Prospect("contradicted" if side > 0 else "reproduced", *min(sooner))
-    later = [(u.enough(LEVEL), u.says.n) for u in random if u.says.says == "open"]
-    certain = all(u.random or u.says.says == ("for" if side > 0 else "against") for u in units)
-    decided = [(n, now) for n, now in later if n]
-    if (incomplete and side < 0) or alone or not later or len(decided) < len(later) or not certain:
-        return None
-    return Prospect("contradicted" if side < 0 else SUPPORTED if incomplete else "reproduced", *max(decided))
-
-
-def _prospect_of_parts(outcomes: Sequence[Outcome]) -> Prospect | None:
-    """A part that would be contradicted decides; otherwise the last part that is open does."""
-    doubtful = [o.prospect for o in outcomes if o.verdict == "undecided"]
-    against = [p for p in doubtful if p and p.verdict == "contradicted"]
-    if against:
-        return min(against, key=lambda p: p.seeds)
-    if None in doubtful:
-        return None
-    last = max((p for p in doubtful if p), key=lambda p: p.seeds)
-    said = {o.prospect.verdict if o.prospect else o.verdict for o in outcomes}
-    partly = {"not run", SUPPORTED} & said
-    return replace(last, verdict=SUPPORTED) if partly else last
-
-
-def _measured(u: _Unit, found: Evidence, name: str) -> Measured:
+def _measured(u: Unit, found: Evidence, name: str) -> Measured:
     """The number of a setting, NaN if nothing is known of it; ratios from their logarithms."""
     j, counted = u.says, name in ("fraction", "count")
 
@@ -303,7 +265,7 @@ def _exp(value: float) -> float:
     return math.exp(value) if value < 700 else INF
 
 
-def _holm(units: Sequence[_Unit], side: str, level: float) -> list[_Unit]:
+def _holm(units: Sequence[Unit], side: str, level: float) -> list[Unit]:
     """The units on one side when all are judged together: Holm's step-down procedure for those that have intervals."""
     found = [u for u in units if not u.random and u.says.says == side]
     left = [u for u in units if u.random]
@@ -318,14 +280,14 @@ def _lacking(missing: list[str]) -> str:
     return f"incomplete, lacks {', '.join(missing[:4])}{more}" if missing else ""
 
 
-def _tally(name: str, units: int, judged: Sequence[_Unit], corrected: str) -> str:
+def _tally(name: str, units: int, judged: Sequence[Unit], corrected: str) -> str:
     if name == "mean" or units == 1:
         return f"mean over {units} settings" if name == "mean" else ""
     intervals, text = sum(u.random for u in judged), f"{units} settings: {_sides(judged)}"
     return text if intervals < 2 else f"{text} (by chance {intervals / 40:.2g}{corrected})"
 
 
-def _sides(judged: Sequence[_Unit]) -> str:
+def _sides(judged: Sequence[Unit]) -> str:
     """ "8 for, 1 against, 23 open"."""
     says = [u.says.says for u in judged]
     return ", ".join(f"{says.count(s)} {s}" for s in ("for", "against", "open"))
@@ -341,7 +303,7 @@ def _mean_per_seed(found: Evidence) -> pd.DataFrame:
     return means.fillna({"low": -INF, "high": INF})
 
 
-def _counted(units: Sequence[_Unit], name: str, least: float, most: float, level: float) -> _Unit:
+def _counted(units: Sequence[Unit], name: str, least: float, most: float, level: float) -> Unit:
     """The number (or fraction) of units inside their regions, of which the claim wants `least` to `most`: at least so
     many as are shown to be inside, at most those that are not shown to be outside; between them, how many means are.
 
@@ -363,12 +325,12 @@ def _counted(units: Sequence[_Unit], name: str, least: float, most: float, level
     says = "for" if region.contains(low, high) else "against" if region.excludes(low, high) else "open"
     random = [u.says.n for u in units if u.random]
     slack = region.slack(value), *region.slack_range(low, high)
-    found = _Unit("", [(low, high)], region, point=True, exact=False, step=0.0)  # its ends are those of an interval
+    found = Unit("", [(low, high)], region, point=True, exact=False, step=0.0)  # its ends are those of an interval
     found.says = Judgement(says, value, low, high, *slack, min(random, default=0))
     return found
 
 
-def _at_least(units: Sequence[_Unit], k: int, side: str, level: float) -> bool:
+def _at_least(units: Sequence[Unit], k: int, side: str, level: float) -> bool:
     """Are `k` units, or more, on one side? The partial conjunction of Benjamini and Heller (2008) with Bonferroni's
     bound: each by itself for all of them, as `all` asks; Holm's first step for one, as `any` does."""
     left = [u for u in units if u.random]
@@ -378,11 +340,11 @@ def _at_least(units: Sequence[_Unit], k: int, side: str, level: float) -> bool:
     return sum(u.at(1 - (1 - level) / (len(left) - k + 1)).says == side for u in left) >= k
 
 
-def _deciding(units: list[_Unit], best: bool) -> _Unit:
+def _deciding(units: Sequence[Unit], best: bool) -> Unit:
     """The unit that is farthest from fulfilling the claim (nearest, under `any`)."""
     known = [u for u in units if not math.isnan(u.says.slack)] or units
 
-    def farther(a: _Unit, b: _Unit) -> _Unit:
+    def farther(a: Unit, b: Unit) -> Unit:
         return a if (a.says.slack <= b.says.slack) != best else b
 
     return reduce(farther, known)

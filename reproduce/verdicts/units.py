@@ -1,0 +1,79 @@
+"""The settings of a comparison: their observations, the region where they must lie, and what else decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from reproduce.verdicts.forms import Evidence
+from reproduce.verdicts.judging import INF, NO_INFORMATION, Judgement, Observation, Region, judge
+from reproduce.verdicts.observations import ENDS, SURE, resolution
+from reproduce.verdicts.spreads import Prior, of_settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEVEL = 0.95
+
+
+@dataclass(eq=False)
+class Unit:
+    """One setting: the observations of its seeds, the region where they must lie, and their resolution."""
+
+    name: str
+    seeds: list[Observation]
+    region: Region
+    point: bool
+    exact: bool
+    step: float
+    share: bool = False
+    prior: Prior | None = None
+    within: Observation = NO_INFORMATION
+
+    @property
+    def random(self) -> bool:
+        return not self.point and not self.exact
+
+    @cached_property
+    def says(self) -> Judgement:
+        return self.at(LEVEL)
+
+    def at(self, level: float) -> Judgement:
+        return judge(
+            self.seeds,
+            self.region,
+            point=self.point,
+            exact=self.exact,
+            level=level,
+            step=self.step,
+            share=self.share,
+            prior=self.prior,
+            within=self.within,
+        )
+
+
+def units_of(found: Evidence, rows: pd.DataFrame, exact: bool) -> list[Unit]:
+    """The settings, which tell of each other's spread where they are of one metric, data set and network."""
+    steps: dict[str, float] = {}
+    priors: dict[str, Prior | None] = {}
+    if found.log and "step" in rows:
+        steps = {str(name): float(step) for name, step in rows.groupby("unit")["step"].max().items()}
+    elif not found.log:
+        for _, group in (rows if "metric" in rows else rows.assign(metric="")).groupby("metric", sort=False):
+            steps |= dict.fromkeys(group["unit"].unique(), resolution(group, found.unit))
+    share = found.what == "share"
+    if not exact and not share:
+        plain = rows.assign(low=rows["low"].where(rows["low"] == rows["high"], INF), all=0)
+        for _, group in plain.groupby([c for c in ("metric", "dataset", "model") if c in plain] or "all", sort=False):
+            numbers = group.pivot(index="unit", columns="seed", values="low")
+            priors |= dict.fromkeys(numbers.index, of_settings(numbers.to_numpy()))
+    found_units = []
+    for name, mine in rows.groupby("unit", sort=False):
+        sure = (float(mine[SURE[0]].min()), float(mine[SURE[1]].max())) if SURE[0] in mine else NO_INFORMATION
+        ends = list(mine[ENDS].itertuples(index=False, name=None))
+        point, key = not (mine["seed"] != -1).any(), str(name)
+        found_units.append(
+            Unit(key, ends, found.region, point, exact, steps.get(key, 0.0), share, priors.get(key), sure)
+        )
+    return found_units
