@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.data.batches import Indices, planned
+from reproduce.data.batches import Indices, Shuffled, planned
 from reproduce.declare.values import foreign
 from reproduce.engine.arena import Arena
+from reproduce.engine.kernels.shuffle import permuted
 from reproduce.engine.layout import layout_of
 from reproduce.engine.objectives import Objectives, QuadraticTask
 from reproduce.engine.ops import One
@@ -102,7 +103,8 @@ class ClassificationTask:
         """Sample indices [steps, B] into the arena's training set; UserError for a user's own that are none."""
         batches, key = self.problem.batches, (self.seed, round, client, offset)
         if not self.own_batches:
-            return batches.plan(self.indices[client], steps, *key)
+            quick = {"draw": permuted} if isinstance(batches, Shuffled) else {}
+            return batches.plan(self.indices[client], steps, *key, **quick)
         plan = planned(batches, self.indices[client], steps, *key)
         if self._lonely and (plan >= 0).sum(1).min() == 1:
             raise self._alone(client)

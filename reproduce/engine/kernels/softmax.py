@@ -70,12 +70,12 @@ def _run(chunk: Chunk, arena: Arena, x: Tensor, out: Tensor, vectors: tuple[Tens
     lanes = LINE // out.element_size()
     z = aligned(classes * -(-plan.shape[2] // lanes) * lanes, out.dtype)
     g = aligned(classes * width, out.dtype)
-    names, share = np.empty((2, plan.shape[2]), dtype=np.int64), aligned(plan.shape[2], out.dtype)
+    names, share = np.empty((3, plan.shape[2]), dtype=np.int64), aligned(plan.shape[2], out.dtype)
     steps = np.ascontiguousarray(chunk.steps, dtype=np.int64)
     call(
         library(out.dtype).softmax_runs,
         *(x, width, arena.train_y, plan, plan.shape[1], plan.shape[2], plan_of),
-        *(steps, slots, classes, out, (Descent * slots)(*rows), z, g, names[0], names[1], share),
+        *(steps, slots, classes, out, (Descent * slots)(*rows), z, g, names[1:], names[0], share),
     )
 
 
@@ -95,11 +95,11 @@ def _padded(arena: Arena) -> Tensor:
 
 def _plans(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
     """The distinct batch plans of the chunk [G, K, B], padded with -1, and which slot follows which [A]."""
-    groups: dict[tuple[int, ...], int] = {}
-    plan_of = np.array([groups.setdefault(chunk.plans.key(s), len(groups)) for s in chunk.slots])
-    chosen = {chunk.plans.key(s): chunk.plans.get(s) for s in chunk.slots}
-    width = next(iter(chosen.values())).shape[1]
-    plan = np.full((len(groups), int(chunk.steps.max()), width), -1, dtype=np.int64)
-    for key, g in groups.items():
-        plan[g, : len(chosen[key])] = chosen[key]
+    chosen = {slot.batches: chunk.plans.get(slot) for slot in chunk.slots}
+    groups = {batches: g for g, batches in enumerate(chosen)}
+    plan_of = np.array([groups[slot.batches] for slot in chunk.slots])
+    longest, width = int(chunk.steps.max()), next(iter(chosen.values())).shape[1]
+    plan = np.full((len(groups), longest, width), -1, dtype=np.int64)
+    for g, own in enumerate(chosen.values()):
+        plan[g, : len(own)] = own
     return plan, plan_of
