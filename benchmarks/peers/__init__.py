@@ -2,7 +2,8 @@
 
 BENCHMARK_PEERS names a Python that has the peers installed: pfl, flwr[simulation], fedlab, blazefl, jax, and torch for
 the data (nothing here installs anything), or several Pythons with colons between them, each peer running in the first
-that has it: BlazeFL 3 needs Python 3.14, the others do not all run there. Every script also runs alone, with the repository on PYTHONPATH:
+that has it: BlazeFL 3 needs Python 3.14, the others do not all run there. Every script also runs alone, with the
+repository on PYTHONPATH:
 
     python -m benchmarks.peers.pfl_work W1 --rounds 20 --warm 3 [--count]
 

@@ -1,7 +1,7 @@
 """`python -m benchmarks.peers.jax_work W1`: a work in plain JAX, compiled as a whole: what a user of JAX would write.
 
-A round is one call: `pmap` over two devices of the processor, `vmap` over the clients, `scan` over the local steps, with
-a new permutation for every pass. Batches are drawn inside, so that Python does nothing per step.
+A round is one call: `pmap` over two devices of the processor, `vmap` over the clients, `scan` over the local steps.
+Every pass is a new permutation, drawn inside, so that Python does nothing per step.
 """
 
 from __future__ import annotations
