@@ -10,8 +10,7 @@
 typedef struct {
     const REAL **x;
     const int64_t *y;
-    const REAL *share;  /* y[j] / count, what two classes subtract */
-    const REAL **ahead; /* as many rows of the next step, asked for from memory while this one is computed */
+    const REAL *share; /* y[j] / count, what two classes subtract */
     int count;
     int64_t width, padded; /* numbers per row; samples up to whole vectors */
 } Batch;
@@ -31,7 +30,7 @@ INLINE void rows_tile(const int R, const REAL *v, const REAL *const *x, int64_t 
 static void products(const REAL *v, const Batch *s, REAL *z) {
     int j = 0;
 #define TILES(R)                                                                                                       \
-    for (; R <= LANES && R <= SUMS && j + R <= s->count; j += R) rows_tile(R, v, s->x + j, s->width, z + j);
+    for (; R <= LANES && j + R <= s->count; j += R) rows_tile(R, v, s->x + j, s->width, z + j);
     TILES(8) TILES(4) TILES(2) TILES(1)
 #undef TILES
 }
@@ -40,9 +39,7 @@ INLINE void columns_tile(const int C, const REAL *z, const Batch *s, int64_t fro
     vec sum[C];
     UNROLL for (int c = 0; c < C; c++) sum[c] = (vec){0};
     for (int j = 0; j < s->count; j++)
-        UNROLL for (int c = 0; c < C; c++) {
-            sum[c] += z[j] * *(const loose *)(s->x[j] + from + c * LANES);
-        }
+        UNROLL for (int c = 0; c < C; c++) sum[c] += z[j] * *(const loose *)(s->x[j] + from + c * LANES);
     UNROLL for (int c = 0; c < C; c++) *(loose *)(g + from + c * LANES) = sum[c];
 }
 
@@ -77,30 +74,27 @@ static void slope(const REAL *w, const Batch *s, int64_t classes, REAL *z, REAL 
     for (int64_t c = 0; c < classes; c++) combination(z + c * s->padded, s, g + c * width);
 }
 
-/* The samples that index [batch] names, -1 behind the last, and the rows of the next step, if there is one. */
+/* The samples that index [batch] names, -1 behind the last; those of the next step are asked for from memory. */
 static void take(Batch *s, const REAL *x, const int64_t *labels, const int64_t *index, int64_t batch, int more,
                  int64_t *y, REAL *share) {
     for (s->count = 0; s->count < batch && index[s->count] >= 0; s->count++) {
         s->x[s->count] = x + index[s->count] * s->width;
         y[s->count] = labels[index[s->count]];
     }
-    for (int j = 0; j < s->count; j++) {
-        const int64_t next = more ? index[batch + j] : -1;
-        share[j] = (REAL)y[j] / s->count;
-        s->ahead[j] = x + (next < 0 ? index[j] : next) * s->width;
-        for (int64_t f = 0; f < s->width; f += LANES) __builtin_prefetch(s->ahead[j] + f);
-    }
+    for (int j = 0; j < s->count; j++) share[j] = (REAL)y[j] / s->count;
+    for (int64_t j = batch; more && j < 2 * batch && index[j] >= 0; j++)
+        for (int64_t f = 0; f < s->width; f += LANES) __builtin_prefetch(x + index[j] * s->width + f);
 }
 
 /* For every slot a: out[a] <- the end point of its local run from out[a].
  *
  * x [n][width] with a column of ones for the bias and zeros up to whole vectors; plan [..][steps][batch], -1 behind a
  * short batch; slots with the same plan stand together and take equally many steps. out [slots][classes][width].
- * Scratch: z [classes][batch up to whole vectors], aligned, g [classes][width], rows [2][batch], y, share [batch]. */
+ * Scratch: z [classes][batch up to whole vectors], aligned, g [classes][width], and of [batch] rows, y, share. */
 void softmax_runs(const REAL *x, int64_t width, const int64_t *labels, const int64_t *plan, int64_t longest,
                   int64_t batch, const int64_t *plan_of, const int64_t *steps, int64_t slots, int64_t classes,
                   REAL *out, const Descent *runs, REAL *z, REAL *g, const REAL **rows, int64_t *y, REAL *share) {
-    Batch samples = {rows, y, share, rows + batch, 0, width, (batch + LANES - 1) / LANES * LANES};
+    Batch samples = {rows, y, share, 0, width, (batch + LANES - 1) / LANES * LANES};
     memset(z, 0, classes * samples.padded * sizeof(REAL));
     for (int64_t begin = 0, end; begin < slots; begin = end) {
         for (end = begin + 1; end < slots && plan_of[end] == plan_of[begin];) end++;

@@ -70,12 +70,12 @@ def _run(chunk: Chunk, arena: Arena, x: Tensor, out: Tensor, vectors: tuple[Tens
     lanes = LINE // out.element_size()
     z = aligned(classes * -(-plan.shape[2] // lanes) * lanes, out.dtype)
     g = aligned(classes * width, out.dtype)
-    names, share = np.empty((3, plan.shape[2]), dtype=np.int64), aligned(plan.shape[2], out.dtype)
+    names, share = np.empty((2, plan.shape[2]), dtype=np.int64), aligned(plan.shape[2], out.dtype)
     steps = np.ascontiguousarray(chunk.steps, dtype=np.int64)
     call(
         library(out.dtype).softmax_runs,
         *(x, width, arena.train_y, plan, plan.shape[1], plan.shape[2], plan_of),
-        *(steps, slots, classes, out, (Descent * slots)(*rows), z, g, names[1:], names[0], share),
+        *(steps, slots, classes, out, (Descent * slots)(*rows), z, g, names[0], names[1], share),
     )
 
 
