@@ -102,10 +102,12 @@ class ClassificationTask:
     def plan(self, client: int, steps: int, round: int, offset: int) -> Indices:
         """Sample indices [steps, B] into the arena's training set; UserError for a user's own that are none."""
         batches, key = self.problem.batches, (self.seed, round, client, offset)
+        mine = self.indices[client]
         if not self.own_batches:
-            quick = {"draw": permuted} if isinstance(batches, Shuffled) else {}
-            return batches.plan(self.indices[client], steps, *key, **quick)
-        plan = planned(batches, self.indices[client], steps, *key)
+            if isinstance(batches, Shuffled):
+                return batches.plan(mine, steps, *key, draw=permuted)
+            return batches.plan(mine, steps, *key)
+        plan = planned(batches, mine, steps, *key)
         if self._lonely and (plan >= 0).sum(1).min() == 1:
             raise self._alone(client)
         return plan

@@ -23,8 +23,7 @@ def permuted(stream: np.random.Generator, values: Indices, count: int) -> Indice
     out, place = np.empty((count, n), dtype=np.int64), np.empty(n, dtype=np.int32)
     draws = np.empty(0, dtype=np.uint64)
     values = np.ascontiguousarray(values, dtype=np.int64)
-    enough = False
-    while not enough:  # on average 1.4 numbers of 32 bits a place, two of them in one of the generator
+    while True:  # on average 1.4 numbers of 32 bits a place, two of them in one of the generator
         draws = np.concatenate([draws, stream.bit_generator.random_raw(count * n * 3 // 4 + 64)])
-        enough = call(code.permutations, draws, 2 * len(draws), values, n, count, place, out)
-    return out
+        if call(code.permutations, draws, 2 * len(draws), values, n, count, place, out):
+            return out
