@@ -27,7 +27,7 @@ schedules   100,000 clients and 10,000,000 updates of every policy, Table I of d
 events      training by replay of a schedule against job by job; models kept to the horizon, and the bound
 rules       how often verdicts err: normal noise, our own residuals, runs that collapse
 roberta     small RoBERTa clients against `transformers`; what masks cost, and what a 1/64 client saves
-peers       W1 and W2 in other simulators (BENCHMARK_PEERS = their Python interpreter)
+peers       W1 and W2 in other simulators and in JAX (BENCHMARK_PEERS = their Python interpreter)
 """
 
 from __future__ import annotations

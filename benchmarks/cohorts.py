@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,11 +13,11 @@ import numpy as np
 from benchmarks.measure import compare, engine_round, seconds
 from benchmarks.works import WORKS, Work
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.requests import Train
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import ResNet
+from reproduce.runs.job import begin, finish
 from reproduce.runs.plan import artifact
 from reproduce.settings import settings
 
@@ -72,14 +73,15 @@ def sweep() -> None:
 def fig4() -> None:
     """The 42 points of FedaGrac's Fig. 4 on a9a (one seed): whole runs in one cohort against one after another."""
     panel = next(p for p in artifact("fedagrac/fig4").panels("paper") if p.name == "fig4-lr-equal")
-    tasks, trainer = Tasks(settings()), Trainer(2)
+    here = replace(settings(), threads=2)
+    tasks = Tasks(here)  # the data are read once; else this were `reproduce.train`
 
-    def train(experiments: Sequence[Experiment]) -> None:
-        Cohort(prepare(experiments, [0], tasks), trainer).run()
+    def whole(experiments: Sequence[Experiment]) -> None:
+        finish(begin(experiments, [0], here, tasks))
 
-    train(panel.experiments[:1])
-    together = seconds(lambda: train(panel.experiments), 0)
-    apart = seconds(lambda: [train([e]) for e in panel.experiments], 0)
+    whole(panel.experiments[:1])
+    together = seconds(lambda: whole(panel.experiments), 0)
+    apart = seconds(lambda: [whole([e]) for e in panel.experiments], 0)
     print(f"{apart:.1f} s one after another, {together:.1f} s in one cohort: {apart / together:.1f} x as fast")
 
 

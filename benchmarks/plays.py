@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.cost import estimate_together
 from reproduce.engine.task import Tasks
-from reproduce.engine.trainer import Trainer
 from reproduce.play.benchmarks import Benchmark, find, reason
 from reproduce.play.match import FACTORS
 from reproduce.play.names import NAMES
 from reproduce.play.specs import Spec
+from reproduce.runs.job import begin, finish
 from reproduce.settings import settings
 from reproduce.text import short
 
@@ -46,11 +45,12 @@ def points(benchmark: Benchmark, rounds: int, factors: Sequence[float]) -> Itera
 def times(experiments: Sequence[Experiment]) -> tuple[float, float]:
     """CPU seconds, which other programs cannot change much, of all in one cohort, and of one after another; data and
     kernels are there before."""
-    tasks, trainer = Tasks(settings()), Trainer(1)
+    here = replace(settings(), threads=1)
+    tasks = Tasks(here)
 
     def train(some: Sequence[Experiment]) -> float:
         start = time.process_time()
-        Cohort(prepare(some, [0], tasks), trainer).run()
+        finish(begin(some, [0], here, tasks))
         return time.process_time() - start
 
     train(experiments[:2])

@@ -15,12 +15,12 @@ from benchmarks.naive import Module, naive_round
 from reproduce.clocks.blocks import blocks
 from reproduce.clocks.events import Events, Script
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Cohort, prepare
 from reproduce.engine.requests import Train
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.papers.defedavg import runs
 from reproduce.papers.defedavg import settings as declared
+from reproduce.runs.job import begin, finish
 from reproduce.settings import settings
 from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
 from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
@@ -130,14 +130,15 @@ def _updates(e: Experiment, seed: int) -> list[Any]:
 
 def _replayed(experiments: list[Experiment]) -> None:
     """Trains; no run may hold more models than its schedule says."""
-    played = prepare(experiments, declared.SEEDS, Tasks(settings()))
+    cohort = begin(experiments, declared.SEEDS, replace(settings(), threads=1))
+    played = cohort.runs
     most = [0] * len(played)
 
     def tick() -> None:
         for i, run in enumerate(played):
             most[i] = max(most[i], len(run.state.get("starts", ())))
 
-    Cohort(played, Trainer(), tick).run()
+    finish(cohort, tick)
     assert most == [_kept(run.experiment, run.seed)[0] for run in played]
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 from benchmarks.works import CNN28, Synthetic
+from reproduce import train
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.cohort import Cohort, prepare
-from reproduce.engine.task import Tasks
-from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import MLP, Softmax
 from reproduce.models.model import Model
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification
+from reproduce.runs.job import begin, finish
 from reproduce.settings import settings
 from reproduce.systems import System
 from reproduce.systems.work import Steps
@@ -41,17 +41,15 @@ def overhead() -> None:
         )
         algorithm = FedAvg(lr=0.01, participation=WeightedDraws(per_round))
         experiment = Experiment({"algorithm": "fedavg"}, problem, System(work=Steps(steps)), algorithm, Rounds(40, 5))
-        runs = prepare([experiment], [0, 1], Tasks(settings()))
-        cohort = Cohort(runs, Trainer(1))
-        warm = prepare([experiment], [2], Tasks(settings()))
-        Cohort(warm, Trainer(1)).run()
+        train(experiment, [2], threads=1)  # warm
+        cohort = begin([experiment], [0, 1], replace(settings(), threads=1))
         start = time.perf_counter()
-        cohort.run()
+        finish(cohort)
         total = time.perf_counter() - start
-        train, evaluate = cohort.seconds["train"], cohort.seconds["evaluate"]
-        rest = total - train - evaluate
-        shares = f"{100 * evaluate / total:.1f} % | {100 * rest / train:.1f} %"
-        print(f"| {name} | {total:.2f} | {train:.2f} | {evaluate:.2f} | {rest:.3f} | {shares} |")
+        training, evaluation = cohort.seconds["train"], cohort.seconds["evaluate"]
+        rest = total - training - evaluation
+        shares = f"{100 * evaluation / total:.1f} % | {100 * rest / training:.1f} %"
+        print(f"| {name} | {total:.2f} | {training:.2f} | {evaluation:.2f} | {rest:.3f} | {shares} |")
 
 
 MEMORY = """

@@ -31,7 +31,8 @@ def rng(*key: int | str) -> np.random.Generator:
     """
     if not key:
         raise ValueError("a random stream needs a key: its purpose, and seed, round, client, ... as far as they matter")
-    return np.random.default_rng([len(key), *(_word(part) for part in key)])
+    words = [len(key), *(_word(part) for part in key)]
+    return np.random.default_rng(np.array(words, dtype=np.uint32))  # an array: half the time of a list
 
 
 def per_client(clients: int, *key: int | str) -> np.ndarray:

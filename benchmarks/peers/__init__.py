@@ -1,8 +1,9 @@
 """W1 and W2 in other simulators, in turn with the engine: A B A B, each peer in its own interpreter.
 
-BENCHMARK_PEERS names a Python that has the peers installed: pfl, flwr[simulation], fedlab, blazefl, torch (nothing here
-installs anything), or several Pythons with colons between them, each peer running in the first that has it: BlazeFL 3
-needs Python 3.14, the others do not all run there. Every script also runs alone, with the repository on PYTHONPATH:
+BENCHMARK_PEERS names a Python that has the peers installed: pfl, flwr[simulation], fedlab, blazefl, jax, and torch for
+the data (nothing here installs anything), or several Pythons with colons between them, each peer running in the first
+that has it: BlazeFL 3 needs Python 3.14, the others do not all run there. Every script also runs alone, with the
+repository on PYTHONPATH:
 
     python -m benchmarks.peers.pfl_work W1 --rounds 20 --warm 3 [--count]
 
@@ -14,6 +15,7 @@ needs Python 3.14, the others do not all run there. Every script also runs alone
 | Flower 1.41 | 2 Ray actors x 1 | FedAvg, resident model and data per actor, shuffled slices, no DataLoader |
 | FedLab 1.3 | 1 x 2 (W1), 1 x 1 (W2) | StandalonePipeline, SGDSerialClientTrainer, whole batches from a DataLoader |
 | BlazeFL 3.0 | 1 x 2 (Python threads) | ThreadPoolClientTrainer, resident models and data, shuffled slices |
+| JAX 0.10 | 1 x 2 devices | no simulator: a round as one compiled call (`jax_work.py`), vmap over clients, shuffled |
 | FedJAX 0.0.17 | - | imports on JAX 0.10, but calls jax.tree_map, which JAX removed: does not run |
 
 All: plain SGD, rate 0.01, float32, CPU, uniform mean, no evaluation (pfl always evaluates its first round, a warm one),
@@ -52,6 +54,7 @@ PEERS = (
     Peer("Flower", "flower_work", {}),
     Peer("FedLab", "fedlab_work", {"W1": ("--threads", "2"), "W2": ("--threads", "1")}),
     Peer("BlazeFL", "blazefl_work", {}),
+    Peer("JAX", "jax_work", {}),
 )
 FEDJAX = """
 try:

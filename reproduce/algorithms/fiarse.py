@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+import torch
+
 from reproduce.algorithms.base import Env, Names, Now, Participants, State, Tensor
 from reproduce.algorithms.submodels import Submodels, partial_average
 from reproduce.engine.requests import Evaluate, Train, Trained
@@ -106,17 +109,13 @@ def thresholds(env: Env, x: Tensor, sizes: Sequence[float], scope: Scope = "mode
     for name in where:
         groups.setdefault(group(name, scope), []).append(name)
     for names in groups.values():
-        magnitudes = x.new_empty(sum(where[n].stop - where[n].start for n in names))
-        at = 0
-        for n in names:
-            part = x[where[n]]
-            magnitudes[at : at + len(part)] = part.abs()
-            at += len(part)
-        ranked = magnitudes.sort(descending=True).values  # |x_(1)| >= |x_(2)| >= ... of the d of the group
-        for row, size in enumerate(sizes):
-            if size < 1:
-                # theta = |x_(k)|, k = floor(gamma d)
-                table[row, [column[n] for n in names]] = ranked[max(1, int(size * at + 1e-9)) - 1]
+        magnitudes = torch.cat([x[where[name]] for name in names]).abs_().cpu().numpy()  # those of the group, d of them
+        # theta = |x_(k)|, k = floor(gamma d), in |x_(1)| >= |x_(2)| >= ...
+        rank = {size: max(1, int(size * len(magnitudes) + 1e-9)) for size in sizes if size < 1}
+        for size, k in sorted(rank.items(), reverse=True):  # the k largest are among those of the size before
+            magnitudes = np.partition(magnitudes, -k)[-k:]
+            for row in (row for row, other in enumerate(sizes) if other == size):
+                table[row, [column[n] for n in names]] = float(magnitudes[0])
     return table
 
 

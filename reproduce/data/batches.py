@@ -8,6 +8,7 @@ batches that the client has done in earlier rounds; only `Cyclic` uses it.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,12 @@ from reproduce.errors import UserError
 from reproduce.streams import rng
 
 Indices = NDArray[np.int64]
+Draw = Callable[[np.random.Generator, Indices, int], Indices]
+
+
+def permutations(stream: np.random.Generator, values: Indices, count: int) -> Indices:
+    """`count` permutations of `values`, [count, n]."""
+    return np.array([stream.permutation(values) for _ in range(count)], dtype=np.int64).reshape(count, len(values))
 
 
 @dataclass(frozen=True)
@@ -64,12 +71,14 @@ class Batches:
 class Shuffled(Batches):
     """A new permutation for every pass, fresh in every round; the short last batch is kept (fedacs)."""
 
-    def plan(self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
-        stream = rng("batches", seed, round, client)
-        rows = self.per_pass(len(indices))
-        passes = np.full((math.ceil(steps / rows), rows * self.size), -1, dtype=np.int64)
-        for one in passes:
-            one[: len(indices)] = stream.permutation(indices)
+    def plan(
+        self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int, draw: Draw = permutations
+    ) -> Indices:
+        n, rows = len(indices), self.per_pass(len(indices))
+        count = math.ceil(steps / rows)
+        passes = draw(rng("batches", seed, round, client), indices, count)  # [passes, n]
+        if n < rows * self.size:
+            passes = np.concatenate([passes, np.full((count, rows * self.size - n), -1)], axis=1)
         return passes.reshape(-1, self.size)[:steps]
 
 

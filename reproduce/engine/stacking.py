@@ -30,15 +30,15 @@ class Slot:
     request: Train
     row: int
 
-    @property
+    @cached_property
     def client(self) -> int:
         return int(self.request.clients[self.row])
 
-    @property
+    @cached_property
     def steps(self) -> int:
         return int(self.request.steps[self.row])
 
-    @property
+    @cached_property
     def round(self) -> int:
         r = self.request.round
         return int(r if isinstance(r, int | np.integer) else r[self.row])
@@ -51,6 +51,11 @@ class Slot:
     @property
     def offset(self) -> int:
         return 0 if self.request.offset is None else int(self.request.offset[self.row])
+
+    @cached_property
+    def batches(self) -> tuple[int, ...]:
+        """What decides its batches: slots that share it walk through the same ones."""
+        return id(self.task), self.round, self.client, self.steps, self.offset
 
     def row_of(self, value: Tensor) -> Tensor:
         """This client's row of a [P] or [C, P] tensor."""
@@ -68,19 +73,15 @@ class Plans:
     def __init__(self) -> None:
         self._plans: dict[tuple[int, ...], Indices] = {}
 
-    def key(self, slot: Slot) -> tuple[int, ...]:
-        return (id(slot.task), slot.round, slot.client, slot.steps, slot.offset)
-
     def get(self, slot: Slot) -> Indices:
-        key = self.key(slot)
-        if key not in self._plans:
-            self._plans[key] = slot.task.plan(slot.client, slot.steps, slot.round, slot.offset)  # type: ignore[union-attr]
-        return self._plans[key]
+        if slot.batches not in self._plans:
+            self._plans[slot.batches] = slot.task.plan(slot.client, slot.steps, slot.round, slot.offset)  # type: ignore[union-attr]
+        return self._plans[slot.batches]
 
     def numbering(self) -> Callable[[Slot], int]:
         """A function from slots to numbers of their plans, counted in the order in which it is asked."""
         numbers: dict[tuple[int, ...], int] = {}
-        return lambda slot: numbers.setdefault(self.key(slot), len(numbers))
+        return lambda slot: numbers.setdefault(slot.batches, len(numbers))
 
     def lengths(self, slot: Slot) -> bytes:
         """The sizes of the slot's batches, in one word."""

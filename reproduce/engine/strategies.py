@@ -190,7 +190,7 @@ TABLE = (
         serves=NEEDED | {"model"} | SGD,
         fits=lambda work: _softmax(work) and work.device == "cpu" and work.vector > 0,
         best=lambda work: work.model.parameters <= SMALL,
-        size=lambda work, slots: max(4, -(-slots // 8)),
+        size=lambda work, slots: max(5, -(-slots // 8)),
         key=lambda work, plans: plans.numbering(),
         logits="reproduce.engine.evaluate:linear",
         together=lambda models, batch: (models, max(batch, 2000)),

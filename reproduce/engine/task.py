@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.data.batches import Indices, planned
+from reproduce.data.batches import Indices, Shuffled, planned
 from reproduce.declare.values import foreign
 from reproduce.engine.arena import Arena
+from reproduce.engine.kernels.shuffle import permuted
 from reproduce.engine.layout import layout_of
 from reproduce.engine.objectives import Objectives, QuadraticTask
 from reproduce.engine.ops import One
@@ -101,9 +102,12 @@ class ClassificationTask:
     def plan(self, client: int, steps: int, round: int, offset: int) -> Indices:
         """Sample indices [steps, B] into the arena's training set; UserError for a user's own that are none."""
         batches, key = self.problem.batches, (self.seed, round, client, offset)
+        mine = self.indices[client]
         if not self.own_batches:
-            return batches.plan(self.indices[client], steps, *key)
-        plan = planned(batches, self.indices[client], steps, *key)
+            if isinstance(batches, Shuffled):
+                return batches.plan(mine, steps, *key, draw=permuted)
+            return batches.plan(mine, steps, *key)
+        plan = planned(batches, mine, steps, *key)
         if self._lonely and (plan >= 0).sum(1).min() == 1:
             raise self._alone(client)
         return plan

@@ -85,17 +85,17 @@ def addresses(values: Sequence[int]) -> Any:
     return (ctypes.c_void_p * len(values))(*values)
 
 
-def call(function: Any, *arguments: Any) -> None:
-    """A C function on whole numbers (int64_t), tensors and arrays (where their numbers begin), and what ctypes made."""
+def call(function: Any, *arguments: Any) -> int:
+    """Calls C on whole numbers (int64_t), tensors and arrays (where their numbers begin), and what ctypes made."""
 
     def handed(value: Any) -> Any:
         if isinstance(value, int):
             return ctypes.c_int64(value)
         if isinstance(value, Tensor):
             return ctypes.c_void_p(value.data_ptr())
-        return ctypes.c_void_p(value.ctypes.data) if isinstance(value, np.ndarray) else value
+        return ctypes.c_void_p(value.__array_interface__["data"][0]) if isinstance(value, np.ndarray) else value
 
-    function(*map(handed, arguments))
+    return function(*map(handed, arguments))  # type: ignore[no-any-return]
 
 
 def aligned(size: int, dtype: torch.dtype) -> Tensor:

@@ -22,15 +22,17 @@ INLINE void rows_tile(const int R, const REAL *v, const REAL *const *x, int64_t 
         vec here = *(const loose *)(v + f);
         UNROLL for (int r = 0; r < R; r++) sum[r] += here * *(const loose *)(x[r] + f);
     }
-    UNROLL for (int r = 0; r < R; r++) z[r] = total(sum[r]);
+    const vec all = totals(R, sum);
+    memcpy(z, &all, R * sizeof(REAL));
 }
 
 /* z[j] = v . x[j]. */
 static void products(const REAL *v, const Batch *s, REAL *z) {
     int j = 0;
-    for (; j + 8 <= s->count; j += 8) rows_tile(8, v, s->x + j, s->width, z + j);
-    for (; j + 4 <= s->count; j += 4) rows_tile(4, v, s->x + j, s->width, z + j);
-    for (; j < s->count; j++) rows_tile(1, v, s->x + j, s->width, z + j);
+#define TILES(R)                                                                                                       \
+    for (; R <= LANES && j + R <= s->count; j += R) rows_tile(R, v, s->x + j, s->width, z + j);
+    TILES(8) TILES(4) TILES(2) TILES(1)
+#undef TILES
 }
 
 INLINE void columns_tile(const int C, const REAL *z, const Batch *s, int64_t from, REAL *g) {

@@ -95,11 +95,11 @@ def _padded(arena: Arena) -> Tensor:
 
 def _plans(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
     """The distinct batch plans of the chunk [G, K, B], padded with -1, and which slot follows which [A]."""
-    groups: dict[tuple[int, ...], int] = {}
-    plan_of = np.array([groups.setdefault(chunk.plans.key(s), len(groups)) for s in chunk.slots])
-    chosen = {chunk.plans.key(s): chunk.plans.get(s) for s in chunk.slots}
-    width = next(iter(chosen.values())).shape[1]
-    plan = np.full((len(groups), int(chunk.steps.max()), width), -1, dtype=np.int64)
-    for key, g in groups.items():
-        plan[g, : len(chosen[key])] = chosen[key]
+    chosen = {slot.batches: chunk.plans.get(slot) for slot in chunk.slots}
+    groups = {batches: g for g, batches in enumerate(chosen)}
+    plan_of = np.array([groups[slot.batches] for slot in chunk.slots])
+    longest, width = int(chunk.steps.max()), next(iter(chosen.values())).shape[1]
+    plan = np.full((len(groups), longest, width), -1, dtype=np.int64)
+    for g, own in enumerate(chosen.values()):
+        plan[g, : len(own)] = own
     return plan, plan_of

@@ -57,6 +57,57 @@ INLINE REAL total(vec v) {
 #endif
 }
 
+/* The numbers `of(i, w)` of all lanes i, and with them: every other block of w lanes of a and then of b. */
+#ifdef SINGLE
+#define COUNT (WIDTH / 4)
+#else
+#define COUNT (WIDTH / 8)
+#endif
+#if COUNT == 2
+#define EACH_LANE(of, w) of(0, w), of(1, w)
+#elif COUNT == 4
+#define EACH_LANE(of, w) of(0, w), of(1, w), of(2, w), of(3, w)
+#elif COUNT == 8
+#define EACH_LANE(of, w) of(0, w), of(1, w), of(2, w), of(3, w), of(4, w), of(5, w), of(6, w), of(7, w)
+#else
+#define EACH_LANE(of, w)                                                                                               \
+    of(0, w), of(1, w), of(2, w), of(3, w), of(4, w), of(5, w), of(6, w), of(7, w), of(8, w), of(9, w), of(10, w),     \
+        of(11, w), of(12, w), of(13, w), of(14, w), of(15, w)
+#endif
+#define EVEN(i, w) ((i) / (w)*2 * (w) + (i) % (w))
+#define ODD(i, w) (EVEN(i, w) + (w))
+#ifdef __clang__
+#define BLOCKS(a, b, of, w) __builtin_shufflevector(a, b, EACH_LANE(of, w))
+#else
+#define BLOCKS(a, b, of, w) __builtin_shuffle(a, b, (bits){EACH_LANE(of, w)})
+#endif
+
+INLINE vec folded(vec a, vec b, const int w) {
+    switch (w) {
+#define CASE(w)                                                                                                        \
+    case w: return BLOCKS(a, b, EVEN, w) + BLOCKS(a, b, ODD, w);
+#if COUNT > 8
+        CASE(8)
+#endif
+#if COUNT > 4
+        CASE(4)
+#endif
+#if COUNT > 2
+        CASE(2)
+#endif
+    default: CASE(1)
+#undef CASE
+    }
+}
+
+/* total(v[0]), total(v[1]), .. in the first R lanes, to the bit; R is a power of two up to LANES. v is used up. */
+INLINE vec totals(const int R, vec *v) {
+    int left = R;
+    UNROLL for (int w = COUNT / 2; w > 0; w /= 2, left = left > 1 ? left / 2 : 1)
+        UNROLL for (int r = 0; r < (left + 1) / 2; r++) v[r] = folded(v[2 * r], v[left > 1 ? 2 * r + 1 : 0], w);
+    return v[0];
+}
+
 /* e^x per lane; NaN stays NaN. Single precision: degree six on half a binade around 0, an error of one unit. */
 INLINE vec exponentials(vec x) {
 #ifdef SINGLE
