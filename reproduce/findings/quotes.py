@@ -6,7 +6,7 @@ The templates of `reproduce.findings.pages` call the functions in `FUNCTIONS`; e
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -253,6 +253,19 @@ def minutes(scale: str, paper: str, *jobs: str) -> str:
     if not seconds:
         return "seconds"
     return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{max(1, round(seconds / 60))} min"
+
+
+def filled(text: str, functions: Mapping[str, Any]) -> str:
+    """A text in Jinja with its numbers. UserError if it asks for what is not there."""
+    from jinja2 import Environment, StrictUndefined, TemplateError
+
+    environment = Environment(
+        undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
+    )
+    try:
+        return environment.from_string(text).render(functions)
+    except TemplateError as error:
+        raise UserError(str(error)) from None
 
 
 def _setting(c: Cells) -> list[str]:
