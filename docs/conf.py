@@ -80,7 +80,8 @@ def moved(file: Path, folder: Path) -> str:
 def gallery(scale: str, folder: Path) -> str:
     """The figures of a scale, small. An artifact's leads to its place on the report page, another one is just shown."""
     from reproduce import papers
-    from reproduce.page.contents import described, label, small
+    from reproduce.findings.short import about
+    from reproduce.page.contents import label, small
 
     made = {f"{a.paper}_{a.name}": a for a in papers.artifacts()}
     files = {f.stem: f for f in Path("figures", scale).glob("*.png")}
@@ -91,7 +92,7 @@ def gallery(scale: str, folder: Path) -> str:
         (folder / image).write_bytes(small(files[stem]))
         name, title, place = stem.capitalize(), "", image
         if a := made.get(stem):
-            name, title = f"{described(a.paper)[0]}, {label(a)}", html.escape(a.title)
+            name, title = f"{about(a.paper).name}, {label(a)}", html.escape(a.title)
             place = f"report/{scale}/index.html#{a.paper}-{a.name}"
         found.append(
             f'<figure><a href="{place}"><img src="{image}" alt="{name}" loading="lazy"></a>'

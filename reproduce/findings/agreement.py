@@ -7,10 +7,12 @@ are left out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproduce.errors import UserError
+from reproduce.findings.short import register
 from reproduce.papers import PAPERS
 
 if TYPE_CHECKING:
@@ -24,11 +26,6 @@ UNITS = {
     "computation_time_to_target_s": "seconds", "time_to_target_s": "seconds",
 }  # fmt: skip
 """The metrics that are results, and their units."""
-METHODS = {
-    "fedacs": ("fedacs",), "dynamic_init": ("proposed",), "fedagrac": ("fedagrac",), "fiarse": ("fiarse",),
-    "defedavg": ("defedavg_iid", "defedavg_niid"),
-}  # fmt: skip
-"""What each paper proposes: its values of `init_scheme` or `algorithm`."""
 POINTS, SHARE = 1.0, 0.1
 """A number agrees within one point of percent, or within a tenth of what is printed."""
 NUMBERS = ("mean", "std", "seeds", "paper", "paper_std", "difference", "censored", "status", "paper_censored")
@@ -36,19 +33,21 @@ NUMBERS = ("mean", "std", "seeds", "paper", "paper_std", "difference", "censored
 
 def numbers(scale: str, tables: Path = Path("tables")) -> pd.DataFrame:
     """A row for each printed number that has one of ours: `paper`, `table`, `metric`, `unit`, `setting` (its labels as
-    text), `series` (what is compared), `own` (is that what the paper proposes?), `ours`, `printed`, `agrees`.
+    text), `series` (what is compared), `own` (is that what the paper proposes?), `ours`, `printed`, `agrees`, `seeds`.
 
     Lower bounds (targets not reached) are left out on either side. UserError if nothing is rendered at the scale.
     """
     import pandas as pd
 
-    found = [_of(paper, file) for paper in PAPERS for file in sorted((tables / scale).glob(f"{paper}_table*.csv"))]
+    proposed = {paper: entry["proposes"] for paper, entry in register().items()}
+    files = [(paper, file) for paper in PAPERS for file in sorted((tables / scale).glob(f"{paper}_table*.csv"))]
+    found = [_of(paper, file, proposed[paper]) for paper, file in files]
     if not any(len(rows) for rows in found):
         raise UserError(f"no table of scale {scale} has a printed number beside ours: snakemake {scale} makes them")
     return pd.concat(found, ignore_index=True)
 
 
-def _of(paper: str, file: Path) -> pd.DataFrame:
+def _of(paper: str, file: Path, proposed: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
     rows: pd.DataFrame = pd.read_csv(file, keep_default_na=False, dtype=str)
@@ -58,6 +57,7 @@ def _of(paper: str, file: Path) -> pd.DataFrame:
     series = "init_scheme" if "init_scheme" in rows.columns else "algorithm"
     rest = [str(c) for c in rows.columns if c not in (*NUMBERS, series)]
     unit = rows["metric"].map(UNITS)
+    told = rows[rest].apply(lambda c: c.mask(c.str.fullmatch(r"[\d.]+"), f"{c.name} " + c))  # "70" alone says nothing
     gap = (ours - printed).abs()
     return pd.DataFrame(
         {
@@ -65,23 +65,24 @@ def _of(paper: str, file: Path) -> pd.DataFrame:
             "table": file.stem.removeprefix(f"{paper}_"),
             "metric": rows["metric"],
             "unit": unit,
-            "setting": rows[rest].agg(" ".join, axis=1),
+            "setting": told.agg(" ".join, axis=1),
             "series": rows[series],
-            "own": rows[series].isin(METHODS[paper]),
+            "own": rows[series].isin(proposed),
             "ours": ours,
             "printed": printed,
             "agrees": gap.le(POINTS).where(unit == "%", gap.le(SHARE * printed)),
+            "seeds": rows["seeds"],
         }
     )[kept]
 
 
 def leads(found: pd.DataFrame) -> pd.DataFrame:
-    """What a paper proposes minus every other series in the same setting: `paper`, `table`, `ours`, `printed`; printed
-    ties have no sign and are left out."""
-    keys = ["paper", "table", "metric", "setting"]
+    """What a paper proposes minus every other series in the same setting, in the columns of `numbers` and with
+    `series_other`; printed ties have no sign and are left out."""
+    keys = ["paper", "table", "metric", "unit", "setting"]
     pairs = found[found["own"]].merge(found[~found["own"]], on=keys, suffixes=("", "_other"))
     pairs = pairs.assign(ours=pairs["ours"] - pairs["ours_other"], printed=pairs["printed"] - pairs["printed_other"])
-    return pairs.loc[pairs["printed"] != 0, [*keys, "series", "series_other", "ours", "printed"]]
+    return pairs.loc[pairs["printed"] != 0, [*keys, "series", "series_other", "ours", "printed", "seeds"]]
 
 
 HEAD = ("table", "numbers", "agree", "leads", "same sign", "median size")

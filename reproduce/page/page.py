@@ -15,8 +15,10 @@ def page(
     """The page as HTML. others: scales whose pages lie beside this one. home: where the documents begin, on a site."""
     from jinja2 import Environment, FileSystemLoader
 
-    from reproduce.page.contents import contents
+    from reproduce.page.contents import across, contents
+    from reproduce.page.points import points
     from reproduce.runs import due, plan, results
+    from reproduce.verdicts.markdown import SIGNS
     from reproduce.verdicts.scoreboard import by_ground, headline
     from reproduce.verdicts.verdict import VERDICTS
 
@@ -32,6 +34,9 @@ def page(
         refused=[*due.refused(scale), *(i.refused for paper in shown for i in paper.items if i.refused)],
         grounds=by_ground(verdicts),
         verdicts=VERDICTS,
+        signs=SIGNS,
+        points=points(scale),
+        across=across(scale),
         others=others,
         home=home,
         base="../../",
