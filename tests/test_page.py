@@ -269,19 +269,3 @@ def test_ratios_are_drawn_in_logarithms() -> None:
     unbounded = forest.forest(lead(2.0, low=-np.inf, high=3.0))
     assert "<path" in unbounded
     assert "nan" not in unbounded + forest.forest(lead(0.0, low=0.0, high=0.0, region=(0.0, 0.0)))
-
-
-@pytest.mark.parametrize("paper", papers.PAPERS)
-def test_every_paper_has_a_title_a_link_and_findings(paper: str) -> None:
-    from reproduce.findings import pages as findings
-
-    name, title, link = contents.described(paper)
-    assert name
-    assert len(title.split()) > 2
-    assert link.startswith("https://arxiv.org/abs/")
-    template = Path(f"docs/findings/templates/{paper}.md")
-    if template.is_file():
-        assert template.read_text(encoding="utf-8").count(findings.FINDING) == 3
-    sentences = findings.sentences()[paper]
-    assert 1 <= len(sentences) <= 3
-    assert all(s.endswith((".", ").")) for s in sentences)

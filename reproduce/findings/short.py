@@ -90,26 +90,25 @@ def short(paper: str, scale: str, board: Iterable[Verdict]) -> Short:
     for claim in (*entry["answered_by"], *(c for side in SIDES for c in entry[scale][side]["claims"])):
         if claim not in mine:
             raise UserError(f"{FILE}: {paper}: {unknown('claim', claim, mine)}")
-    said = {side: _sentence(paper, scale, side, entry[scale][side], mine) for side in SIDES}
+    for side, verdicts in SIDES.items():
+        named = entry[scale][side]["claims"]
+        here = [c for c, v in mine.items() if v.verdict in verdicts]
+        moved = [f"{c} is {mine[c].verdict}" for c in named if c not in here] or ([] if named else here[:1])
+        if moved:
+            raise UserError(f"{FILE}: {paper}, {scale}, {side}: {'; '.join(moved)}: say it anew, and name its claims")
+    said = {side: _sentence(paper, scale, side, entry[scale][side]["says"]) for side in SIDES}
     return Short(entry["question"], answer([mine[claim] for claim in entry["answered_by"]]), said)
 
 
-def _sentence(paper: str, scale: str, side: str, raw: Mapping[str, Any], mine: Mapping[str, Verdict]) -> str:
-    where = f"{FILE}: {paper}, {scale}, {side}"
-    moved = [f"{c} is {mine[c].verdict}" for c in raw["claims"] if mine[c].verdict not in SIDES[side]]
-    judged = [c for c, v in mine.items() if v.verdict in SIDES[side] and not raw["claims"]]
-    if moved or judged:
-        raise UserError(f"{where}: {'; '.join(moved) or f'names no claim, but {judged[0]} is {side}'}: say it anew")
-    functions = {f.__name__: f for f in quotes.FUNCTIONS} | {
+def _sentence(paper: str, scale: str, side: str, says: str) -> str:
+    functions = {f.__name__: f for f in (quotes.lead, quotes.share)} | {
         "cells": lambda name: quotes.cells(f"{scale}/{paper}_{name}"),
         "printed": lambda name: quotes.printed(f"{paper}/{name}"),
     }
-    for name in ("played", "verdict", "panel", "minutes"):  # those that could name another scale
-        del functions[name]
     try:
-        return " ".join(quotes.filled(raw["says"], functions).split())
+        return " ".join(quotes.filled(says, functions).split())
     except UserError as error:
-        raise UserError(f"{where}: {error}") from error
+        raise UserError(f"{FILE}: {paper}, {scale}, {side}: {error}") from error
 
 
 def answer(claims: Sequence[Verdict]) -> str:

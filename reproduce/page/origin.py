@@ -18,8 +18,11 @@ KINDS = {
     **{".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".txt": "caption", ".tex": "LaTeX", ".csv": "CSV"},
     ".ours.tex": "LaTeX, our numbers only",
 }
-CITED = ("yes", "those that are there", "with care", "no")
-"""May numbers be cited? With care: of fewer seeds than `FEW`, or where today's code gives others. No: of stand-ins."""
+CITED = {
+    "yes": "", "in part": "what is there; rows or panels are missing", "with care": "few seeds, or today's code differs",
+    "no": "stand-in data",
+}  # fmt: skip
+"""May numbers be cited? -> why not all of them, in short."""
 STAND_IN, FEW = GROUNDS[3], 3
 CODE = {"runs": "configuration", "artifacts": "declaration", "measures": "measures", "pictures": "picture"}
 
@@ -86,7 +89,7 @@ def citing(artifact: Artifact, scale: str) -> tuple[str, str]:
     why += filter(None, [results.said(there)])
     doubtful = fewest < FEW or any(run.state == "differs" for run in there)
     partly = len(seeds) < len(wanted)
-    return CITED[3 if STAND_IN in grounds else 2 if doubtful else int(partly)], "; ".join(why)
+    return [*CITED][3 if STAND_IN in grounds else 2 if doubtful else int(partly)], "; ".join(why)
 
 
 def _device(note: Mapping[str, Any]) -> str:

@@ -45,7 +45,7 @@ function arrived() {
   if (asked || (place && !place.checkVisibility()))
     for (const field of form.elements) if (field.name) field.value = wanted.get(field.name) || "";
   filter();
-  (place || (asked && document.getElementById("main")))?.scrollIntoView();
+  if (place || asked) (place || document.getElementById("main")).scrollIntoView();
 }
 
 function toggle(open) {
@@ -87,9 +87,10 @@ for (const table of document.querySelectorAll(".wide table")) {
 const data = JSON.parse(document.getElementById("points").textContent), box = document.getElementById("scatter");
 const tip = document.getElementById("tip"), size = 250, left = 44, bottom = 34;
 function ticks(from, to, log) {
-  const step = 10 ** Math.floor(Math.log10((to - from) / 2)) * ((to - from) / 10 ** Math.floor(Math.log10((to - from) / 2)) > 5 ? 2 : 1);
-  if (!log) return Array.from({ length: 12 }, (_, i) => Math.ceil(from / step + i) * step).filter(v => v <= to);
-  return Array.from({ length: 7 }, (_, i) => 10 ** i).filter(v => v >= from && v <= to);
+  const decade = 10 ** Math.floor(Math.log10(to - from)), step = (to - from) / decade < 2.5 ? decade / 2 : decade;
+  if (!log) return Array.from({ length: 12 }, (_, i) => (Math.ceil(from / step) + i) * step || 0).filter(v => v <= to);
+  const found = [1, 2, 5].flatMap(d => Array.from({ length: 7 }, (_, i) => d * 10 ** i)).filter(v => v >= from && v <= to);
+  return found.length > 5 ? found.filter(v => Number.isInteger(Math.log10(v))) : found;
 }
 function drawn({ title, unit, log }, panel) {
   const mine = data.points.map((p, i) => [...p, i]).filter(p => p[0] === panel), all = mine.flatMap(p => [p[1], p[2]]);

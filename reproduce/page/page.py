@@ -16,6 +16,7 @@ def page(
     from jinja2 import Environment, FileSystemLoader
 
     from reproduce.page.contents import across, contents
+    from reproduce.page.origin import CITED
     from reproduce.page.points import points
     from reproduce.runs import due, plan, results
     from reproduce.verdicts.markdown import SIGNS
@@ -35,6 +36,7 @@ def page(
         grounds=by_ground(verdicts),
         verdicts=VERDICTS,
         signs=SIGNS,
+        reasons=CITED,
         points=points(scale),
         across=across(scale),
         others=others,
