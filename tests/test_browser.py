@@ -188,7 +188,9 @@ def test_the_first_screen_has_the_five_papers_with_their_answers(browser: Any) -
         for _, _, text in found
         for word in ("Holds", "Fails", "Open", "Cite its numbers?", "On stand-in data")
     )
-    share = "return [...document.querySelectorAll('.bar')].map(e => [...e.children].map(a => a.getAttribute('aria-label')))"
+    share = (
+        "return [...document.querySelectorAll('.bar')].map(e => [...e.children].map(a => a.getAttribute('aria-label')))"
+    )
     assert all("contradicted" in " ".join(bar) for bar in browser.execute_script(share))
 
 

@@ -29,6 +29,7 @@ TEMPLATES = Path("docs/findings/templates")
 """That of README.md is for what stands there between `<!-- results -->` and `<!-- end of results -->`; its coverage,
 and the settings in docs/papers, stand between like lines."""
 
+
 def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
     """Page -> what it should hold; and why others cannot be written, whose templates ask for what is not there."""
     from reproduce.verdicts import markdown, scoreboard

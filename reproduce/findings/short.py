@@ -52,7 +52,9 @@ class Short:
 
     def __str__(self) -> str:
         """Markdown: a list."""
-        return "\n".join([f"- **{self.question}** {self.answer}", *(f"- *{k.capitalize()}:* {v}" for k, v in self.sentences.items())])
+        return "\n".join(
+            [f"- **{self.question}** {self.answer}", *(f"- *{k.capitalize()}:* {v}" for k, v in self.sentences.items())]
+        )
 
 
 @cache

@@ -8,7 +8,7 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -129,8 +129,16 @@ class Paper:
         return {word: items for word, items in found.items() if items}
 
 
-def contents(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally]) -> list[Paper]:
-    """The papers of a scale. ValueError if a claim is about an artifact that is not there: none may be lost."""
+def inlined(artifact: Artifact, png: Path) -> str:
+    """The address of a figure that lies inside the page."""
+    return f"data:image/webp;base64,{base64.b64encode(small(png)).decode()}"
+
+
+def contents(
+    scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally], address: Callable[[Artifact, Path], str] = inlined
+) -> list[Paper]:
+    """The papers of a scale. address: of a figure, by its PNG. ValueError if a claim is about an artifact that is not
+    there: none may be lost."""
     by_artifact: dict[str, list[Verdict]] = {}
     for v in verdicts:
         by_artifact.setdefault(v.artifact, []).append(v)
@@ -138,12 +146,10 @@ def contents(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally]) ->
     made = []
     for paper in papers.PAPERS:
         own = [a for a in papers.artifacts() if a.paper == paper]
-        items = tuple(item(a, scale, by_artifact.pop(a.id, [])) for a in own)
+        items = tuple(item(a, scale, by_artifact.pop(a.id, []), address) for a in own)
         page = f"docs/findings/{paper}.md"
         said = in_short(paper, scale, verdicts)
-        made.append(
-            Paper(paper, about(paper), *said, page if Path(page).is_file() else "", tallies.get(paper), items)
-        )
+        made.append(Paper(paper, about(paper), *said, page if Path(page).is_file() else "", tallies.get(paper), items))
     if by_artifact:
         raise ValueError(f"claims about artifacts that are not there: {', '.join(by_artifact)}")
     return made
@@ -170,7 +176,9 @@ def across(scale: str) -> str:
     return to_html(read_text(file).partition("\n")[2], name="Algorithms by benchmark") if file.is_file() else ""
 
 
-def item(artifact: Artifact, scale: str, verdicts: Iterable[Verdict]) -> Item:
+def item(
+    artifact: Artifact, scale: str, verdicts: Iterable[Verdict], address: Callable[[Artifact, Path], str] = inlined
+) -> Item:
     """One artifact: its file if it is made, else how to make it."""
     ordered = sorted(verdicts, key=lambda v: VERDICTS.index(v.verdict))
     claims, behind = tuple(Judged(v, artifact.names) for v in ordered), origin(artifact, scale)
@@ -183,8 +191,7 @@ def item(artifact: Artifact, scale: str, verdicts: Iterable[Verdict]) -> Item:
             return Item(artifact, claims, behind, table=_table(shown, artifact))
         caption = shown.with_suffix(".txt")
         said = caption.read_text(encoding="utf-8").strip() if caption.is_file() else f"{artifact.title}."
-        image = f"data:image/webp;base64,{base64.b64encode(small(shown)).decode()}"
-        return Item(artifact, claims, behind, image=image, alt=seen(artifact, scale), caption=said)
+        return Item(artifact, claims, behind, image=address(artifact, shown), alt=seen(artifact, scale), caption=said)
     except (OSError, ValueError, SyntaxError, UserError) as error:  # Pillow's of odd PNGs
         why = f"not as it was rendered ({' '.join(str(error).split())}); render {artifact.id} again"
         reading.say(shown, why)

@@ -42,7 +42,12 @@ class Origin:
 def origin(artifact: Artifact, scale: str) -> Origin:
     """Of an artifact as it is made at a scale."""
     first = plan.outputs(scale, artifact.id)[0]
-    return Origin(tuple(_facts(artifact, scale)), tuple(_links(artifact, scale)), f"snakemake {first} --cores 2", *citing(artifact, scale))
+    return Origin(
+        tuple(_facts(artifact, scale)),
+        tuple(_links(artifact, scale)),
+        f"snakemake {first} --cores 2",
+        *citing(artifact, scale),
+    )
 
 
 def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
@@ -84,7 +89,10 @@ def citing(artifact: Artifact, scale: str) -> tuple[str, str]:
     fewest, most = min(seeds.values()), max(seeds.values())
     names = {e: panels[j.panel.name] for j in jobs for e in j.experiments}
     grounds = [g for g in reversed(GROUNDS) if g in {ground(names[e], e.problem) for e in seeds}]
-    why = [f"on {' and '.join(grounds)}", f"{fewest} to {most} seeds" if fewest < most else f"{most} seed{'s' * (most > 1)}"]
+    why = [
+        f"on {' and '.join(grounds)}",
+        f"{fewest} to {most} seeds" if fewest < most else f"{most} seed{'s' * (most > 1)}",
+    ]
     why += [f"{len(seeds)} of {len(wanted)} settings are run"] * (len(seeds) < len(wanted))
     why += filter(None, [results.said(there)])
     doubtful = fewest < FEW or any(run.state == "differs" for run in there)

@@ -28,7 +28,7 @@ function filter() {
   const any = Object.keys(chosen).length > 0, count = `${claims} claim${claims === 1 ? "" : "s"}`;
   for (const section of document.querySelectorAll(".front")) section.hidden = any;
   filtered.hidden = !any;
-  filtered.firstElementChild.textContent = `${count} in ${here} figure${here === 1 ? "" : "s"} or tables: ${Object.values(chosen).join(", ")}.`;
+  filtered.firstElementChild.textContent = `${count} in ${here} ${here === 1 ? "figure or table" : "figures and tables"}: ${Object.values(chosen).join(", ")}.`;
   document.getElementById("shown").textContent = count;
   return chosen;
 }
@@ -62,6 +62,15 @@ narrow.addEventListener("change", () => toggle(!narrow.matches));
 toggle(!narrow.matches);
 side.addEventListener("click", event => { if (event.target.closest("a") && narrow.matches) toggle(false); });
 addEventListener("hashchange", arrived);
+
+// Wide tables keep the columns that name their rows, as many as fit into half of the frame, one at least.
+function keep(frame) {
+  const rows = [...frame.querySelectorAll("tr")], names = rows.at(-1).querySelectorAll("th");
+  for (let i = 0, at = 0; i < names.length && (!i || at + names[i].offsetWidth < frame.clientWidth / 2); at += names[i++].offsetWidth)
+    for (const { cells } of [rows[0], ...rows.filter(row => row.parentElement.tagName === "TBODY")])
+      if (cells[i]) { cells[i].classList.add("kept"); cells[i].style.left = `${at}px`; }
+}
+for (const frame of document.querySelectorAll(".wide")) if (frame.scrollWidth > frame.clientWidth) keep(frame);
 
 // Tables with one line of headings sort by a click: numbers by size, what is none last.
 function sort(table, column, button) {

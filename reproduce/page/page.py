@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from reproduce.verdicts.scoreboard import Tally, Verdict
 
 
 def page(
-    scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally], others: Sequence[str] = (), home: str = ""
+    scale: str,
+    verdicts: Sequence[Verdict],
+    found: Sequence[Tally],
+    others: Sequence[str] = (),
+    home: str = "",
+    **more: Any,
 ) -> str:
-    """The page as HTML. others: scales whose pages lie beside this one. home: where the documents begin, on a site."""
+    """The page as HTML. others: scales whose pages lie beside this one. home: where the documents begin, on a site.
+    more: `address` of `contents`, where they lie beside the page."""
     from jinja2 import Environment, FileSystemLoader
 
     from reproduce.page.contents import across, contents
@@ -23,7 +30,7 @@ def page(
     from reproduce.verdicts.scoreboard import by_ground, headline
     from reproduce.verdicts.verdict import VERDICTS
 
-    shown, folder = contents(scale, verdicts, found), FileSystemLoader(Path(__file__).parent)
+    shown, folder = contents(scale, verdicts, found, **more), FileSystemLoader(Path(__file__).parent)
     environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["css"] = lambda verdict: verdict.replace(" ", "-")
     return environment.get_template("page.html").render(
