@@ -1,4 +1,4 @@
-"""Each paper in short at a scale: what holds, what fails, what is open, and the answer to the question that it is about.
+"""Each paper in short at a scale: what holds, what fails, what is open, and the answer to its question.
 
 `docs/findings/templates/short.yaml` has the sentences and, for each, the claims that it is about. A sentence sees the
 cells of its own paper and scale and no others; one whose claims' verdicts have moved to another side is an error.
@@ -114,8 +114,7 @@ def _sentence(paper: str, scale: str, side: str, says: str) -> str:
 
 
 def answer(claims: Sequence[Verdict]) -> str:
-    """Yes or no in words, one for each ground that the verdicts on the claims rest on: "on quadratics **yes** (4 hold)";
-    then how many are not run here."""
+    """Yes or no, for each ground that the verdicts rest on: "On quadratics **yes** (4 hold)."; then what is not run."""
     said = []
     for ground in reversed(GROUNDS):
         mine = [v for v in claims if v.rests_on == ground]

@@ -19,7 +19,7 @@ KINDS = {
     ".ours.tex": "LaTeX, our numbers only",
 }
 CITED = {
-    "yes": "", "in part": "what is there; rows or panels are missing", "with care": "few seeds, or today's code differs",
+    "yes": "", "in part": "what is there; some is missing", "with care": "few seeds, or today's code differs",
     "no": "stand-in data",
 }  # fmt: skip
 """May numbers be cited? -> why not all of them, in short."""

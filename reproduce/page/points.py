@@ -12,8 +12,8 @@ from reproduce.verdicts import words
 
 def points(scale: str) -> dict[str, Any]:
     """`panels`, one for each paper and unit, with the shares of agreement at paper scale, and `points`: panel, printed,
-    ours, is it what the paper proposes?, what it is, where it stands. At other scales the numbers are of other data: there
-    the points are leads. No panels where nothing is rendered."""
+    ours, is it what the paper proposes?, what it is, where it stands. At other scales, with other data, they are leads.
+    No panels where nothing is rendered."""
     try:
         found = agreement.numbers(scale)
     except UserError:
@@ -21,18 +21,14 @@ def points(scale: str) -> dict[str, Any]:
     plain = scale == "paper"
     rows = found if plain else agreement.leads(found).assign(own=True)
     panels: list[dict[str, Any]] = []
-    made = []
+    made: list[list[Any]] = []
     for (paper, unit), mine in rows.groupby(["paper", "unit"], sort=False):
         said = f"{mine['agrees'].mean():.0%} of {len(mine)} agree" if plain else f"{len(mine)} leads"
         panels.append({"title": f"{about(paper).name}: {said}", "unit": unit, "log": plain and unit != "%"})
-        for row in mine.itertuples():
-            against = "" if plain else f" minus {row.series_other}"
-            text = words.named(f"{row.setting} {row.series}{against}, {row.seeds} seeds")
-            own, place = int(row.own), f"{paper}-{row.table}"
-            made.append([len(panels) - 1, _short(row.printed), _short(row.ours), own, text, place])
+        for row in mine.to_dict("records"):
+            against = "" if plain else f" minus {row['series_other']}"
+            text = words.named(f"{row['setting']} {row['series']}{against}, {row['seeds']} seeds")
+            numbers = (float(f"{row[side]:.4g}") for side in ("printed", "ours"))
+            made.append([len(panels) - 1, *numbers, int(row["own"]), text, f"{paper}-{row['table']}"])
     band = {"points": agreement.POINTS, "share": agreement.SHARE} if plain else None
-    return {"what": "numbers" if plain else "leads", "panels": panels, "points": made, "band": band}
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.4g}")
+    return {"panels": panels, "points": made, "band": band}
