@@ -111,19 +111,16 @@ def figure(scale: str) -> Figure:
     """Ours over printed, a panel for each paper and unit; the grey band is what counts as agreement."""
     from reproduce.report.figures import sheet, style
 
-    found = numbers(scale)
-    panels = [(p, u) for p in PAPERS for u in ("%", "rounds", "seconds") if _chosen(found, p, u).any()]
+    groups = numbers(scale).groupby(["paper", "unit"])
+    panels = sorted(groups, key=lambda group: (PAPERS.index(group[0][0]), group[0][1]))
     columns = min(3, len(panels))
     with style():
         fig, axes = sheet(-(-len(panels) // columns), columns, height=2.3)
         for ax in axes.flat[len(panels) :]:
             ax.set_visible(False)
-        for ax, (paper, unit) in zip(axes.flat, panels, strict=False):
-            _panel(ax, found[_chosen(found, paper, unit)], unit)
-            ax.set_title(
-                f"{paper}: {found.loc[_chosen(found, paper, unit), 'agrees'].mean():.0%} of "
-                f"{_chosen(found, paper, unit).sum()}"
-            )
+        for ax, ((paper, unit), mine) in zip(axes.flat, panels, strict=False):
+            _panel(ax, mine, unit)
+            ax.set_title(f"{paper}: {mine['agrees'].mean():.0%} of {len(mine)}")
         handles, names = axes.flat[0].get_legend_handles_labels()
         fig.legend(handles, names, loc="outside lower center", ncols=2)
     return fig
@@ -150,10 +147,6 @@ def _panel(ax: Axes, mine: pd.DataFrame, unit: str) -> None:
             axis.set_major_locator(LogLocator(subs=(1, 2, 5) if ends[1] < 100 * ends[0] else (1,)))
             axis.set_minor_locator(NullLocator())
             axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-
-
-def _chosen(found: pd.DataFrame, paper: str, unit: str) -> pd.Series:
-    return (found["paper"] == paper) & (found["unit"] == unit)
 
 
 def _ends(mine: pd.DataFrame, unit: str) -> tuple[float, float]:

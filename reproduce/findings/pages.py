@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce.errors import UserError
+from reproduce.errors import UserError, unknown
 from reproduce.files import read_text
 from reproduce.findings import choices
 from reproduce.findings.quotes import FUNCTIONS, filled
@@ -42,13 +42,19 @@ def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
         for scale, board in boards.items()
     }
     failed: list[str] = []
+    said = {f"{scale}/{v.id}": v.verdict for scale, board in boards.items() for v in board}
 
     def in_short(paper: str, scale: str) -> str:
         return str(short(paper, scale, boards[scale]))
 
+    def verdict(claim: str) -> str:
+        if claim not in said:
+            raise unknown("claim", claim, said)
+        return said[claim]
+
     for template in sorted((root / TEMPLATES).glob("*.md")):
         try:
-            text = rendered(template, short=in_short)
+            text = rendered(template, short=in_short, verdict=verdict)
             first = first_table(boards) if template.name == "README.md" else ""
         except UserError as error:
             failed.append(f"{TEMPLATES / template.name}: {error}")
