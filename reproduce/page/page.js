@@ -98,8 +98,8 @@ const tip = document.getElementById("tip"), size = 250, left = 44, bottom = 34;
 function ticks(from, to, log) {
   const decade = 10 ** Math.floor(Math.log10(to - from)), step = (to - from) / decade < 2.5 ? decade / 2 : decade;
   if (!log) return Array.from({ length: 12 }, (_, i) => (Math.ceil(from / step) + i) * step || 0).filter(v => v <= to);
-  const found = [1, 2, 5].flatMap(d => Array.from({ length: 7 }, (_, i) => d * 10 ** i)).filter(v => v >= from && v <= to);
-  return found.length > 5 ? found.filter(v => Number.isInteger(Math.log10(v))) : found;
+  const of = digits => digits.flatMap(d => Array.from({ length: 7 }, (_, i) => d * 10 ** i)).filter(v => v >= from && v <= to);
+  return [[1], [1, 2, 5], [1, 2, 3, 5, 7]].map(of).find(found => found.length > 2) || of([1, 1.5, 2, 3, 4, 5, 6, 7, 8]);
 }
 function drawn({ title, unit, log }, panel) {
   const mine = data.points.map((p, i) => [...p, i]).filter(p => p[0] === panel), all = mine.flatMap(p => [p[1], p[2]]);
