@@ -273,7 +273,9 @@ def test_contents_fold_on_a_small_screen(browser: Any) -> None:
     from selenium.webdriver.common.by import By
 
     resize(browser, 400)
-    assert browser.execute_async_script("setTimeout(() => arguments[0](document.getElementById('side').hidden), 100)")
+    browser.execute_async_script(
+        "const look = () => document.getElementById('side').hidden ? arguments[0]() : setTimeout(look, 50); look()"
+    )
     browser.find_element(By.ID, "menu").click()
     assert visible(browser, "#filters") == ["filters"]
     assert browser.find_element(By.ID, "menu").get_attribute("aria-expanded") == "true"

@@ -178,7 +178,8 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
     assert "snakemake figures/smoke/fedacs_fig2.pdf --cores 2" in found.texts["code"]
     assert found.values("li", "data-verdict") == ["reproduced", "contradicted", "not run"]
     said = "FedACS ahead of FedAvg: lead 2.25 points (1.5 to 3), 5 seeds"
-    assert found.texts["dd"][:4] == [
+    dd = found.texts["dd"]
+    assert dd[dd.index(said) : dd.index(said) + 4] == [
         said,
         "at least 1 points",
         "+1.25 points (0.5 to 2)",
@@ -192,7 +193,9 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
     ids = [value for _, name, value in found.attributes if name == "id"]
     assert len(ids) == len(set(ids))
     links = found.values("a", "href")
-    assert {link.removeprefix("#") for link in links if link.startswith("#")} <= set(ids)
+    chosen = {link for link in links if link.startswith("#?")}
+    assert {"#?artifact=fedacs-table1&verdict=contradicted", "#?paper=fedacs&verdict=not%20run"} <= chosen
+    assert {link.removeprefix("#") for link in links if link.startswith("#")} - {c[1:] for c in chosen} <= set(ids)
     named = [link for link in links if not link.startswith(("#", "http"))]
     assert {"../paper/index.html", "../../index.html"} <= set(named)
     assert "../../results/smoke/cells/fedacs_fig1.csv" in named
