@@ -112,13 +112,14 @@ def figure(scale: str) -> Figure:
     from reproduce.report.figures import sheet, style
 
     groups = numbers(scale).groupby(["paper", "unit"])
-    panels = sorted(groups, key=lambda group: (PAPERS.index(group[0][0]), group[0][1]))
+    panels = [(str(p), str(u), mine) for (p, u), mine in groups]
+    panels.sort(key=lambda panel: (PAPERS.index(panel[0]), panel[1]))
     columns = min(3, len(panels))
     with style():
         fig, axes = sheet(-(-len(panels) // columns), columns, height=2.3)
         for ax in axes.flat[len(panels) :]:
             ax.set_visible(False)
-        for ax, ((paper, unit), mine) in zip(axes.flat, panels, strict=False):
+        for ax, (paper, unit, mine) in zip(axes.flat, panels, strict=False):
             _panel(ax, mine, unit)
             ax.set_title(f"{paper}: {mine['agrees'].mean():.0%} of {len(mine)}")
         handles, names = axes.flat[0].get_legend_handles_labels()
