@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import tomllib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 SCALES = "paper,reduced"
-"""Whose report pages are made (`-D scales=` makes none: they take a minute)."""
+"""Whose report pages are made (`-D scales=` makes none: they take minutes, as all figures are drawn as SVG)."""
 DOCUMENTS = {
     **{f"{name}.md": f"docs/{name.lower()}.md" for name in ("CONTRIBUTING", "CHANGELOG")},
     "play/reduced/across.md": "docs/across_table.md",
@@ -80,7 +81,8 @@ def moved(file: Path, folder: Path) -> str:
 def gallery(scale: str, folder: Path) -> str:
     """The figures of a scale, small. An artifact's leads to its place on the report page, another one is just shown."""
     from reproduce import papers
-    from reproduce.page.contents import described, label, small
+    from reproduce.findings.short import about
+    from reproduce.page.contents import label, small
 
     made = {f"{a.paper}_{a.name}": a for a in papers.artifacts()}
     files = {f.stem: f for f in Path("figures", scale).glob("*.png")}
@@ -91,7 +93,7 @@ def gallery(scale: str, folder: Path) -> str:
         (folder / image).write_bytes(small(files[stem]))
         name, title, place = stem.capitalize(), "", image
         if a := made.get(stem):
-            name, title = f"{described(a.paper)[0]}, {label(a)}", html.escape(a.title)
+            name, title = f"{about(a.paper).name}, {label(a)}", html.escape(a.title)
             place = f"report/{scale}/index.html#{a.paper}-{a.name}"
         found.append(
             f'<figure><a href="{place}"><img src="{image}" alt="{name}" loading="lazy"></a>'
@@ -121,11 +123,29 @@ def pages(app: Any, exception: Exception | None) -> None:
     scales = [s for s in app.config.scales.split(",") if s and not exception]
     for scale in scales:
         others = [s for s in scales if s != scale]
-        text = page(scale, scoreboard(scale), coverage(scale), others, home="../../index.html")
+        board, made = scoreboard(scale), coverage(scale)
+        text = page(scale, board, made, others, home="../../index.html", address=partial(vector, site))
         target = site / "report" / scale / "index.html"
         target.parent.mkdir(parents=True, exist_ok=True)
         text = PLACES.sub(lambda match: f"../../{there(match[1], site)}", text)
         target.write_text(text, encoding="utf-8")
+
+
+def vector(site: Path, artifact: Any, png: Path) -> str:
+    """Draw a figure again from the committed results, as SVG into the site, if it is not there or older than its PNG;
+    its address as seen from a report page."""
+    from reproduce.findings.multiverse import stored
+    from reproduce.report import drawing, figures, metrics
+
+    scale, file = png.parent.name, site / png.with_suffix(".svg")
+    if not file.is_file() or file.stat().st_mtime < png.stat().st_mtime:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        curves = stored(artifact, scale)
+        with figures.style():
+            drawn = drawing.draw(artifact, curves, metrics.cells(artifact, curves))
+            drawn.savefig(file, format="svg", metadata={"Date": None})
+            drawn.clear()
+    return f"../../{png.with_suffix('.svg').as_posix()}"
 
 
 def there(name: str, folder: Path) -> str:

@@ -73,7 +73,8 @@ def choose(browser: Any, **values: str) -> None:
     """Set the filters as a person would leave them; those not named are empty."""
     script = """
     const form = document.getElementById("filters");
-    for (const name of ["text", "paper", "verdict", "class"]) form.elements[name].value = arguments[0][name] || "";
+    for (const name of ["text", "paper", "verdict", "class", "artifact"])
+      form.elements[name].value = arguments[0][name] || "";
     form.dispatchEvent(new Event("input"));
     """
     browser.execute_script(script, values)
@@ -137,6 +138,110 @@ def test_search_reads_claims_and_titles(browser: Any) -> None:
     assert all("fedavg" in text and "static" in text for text in shown)
 
 
+def go(browser: Any, place: str) -> None:
+    """Follow a link inside the page."""
+    browser.execute_async_script("location.hash = arguments[0]; setTimeout(arguments[1], 100)", place)
+
+
+def test_a_cell_of_the_scoreboard_shows_its_claims_and_the_address_keeps_them(
+    browser: Any, board: list[Verdict], file: Path
+) -> None:
+    browser.execute_async_script(
+        "document.querySelector('.matrix a[href*=\"fedacs-fig7&verdict=contradicted\"]').click();"
+        "setTimeout(arguments[0], 100)"
+    )
+    wanted = [v for v in board if (v.artifact, v.verdict) == ("fedacs/fig7", "contradicted")]
+    assert visible(browser, "article") == ["fedacs-fig7"]
+    assert len(visible(browser, CLAIMS)) == len(wanted) > 0
+    assert visible(browser, ".front") == [], "what is found is what is seen"
+    assert browser.execute_script("return document.querySelector('article:not([hidden])').offsetTop") < 500
+    choose(browser, paper="fiarse", verdict="undecided")
+    browser.execute_script("document.getElementById('filters').dispatchEvent(new Event('input'))")
+    address = browser.execute_script("return location.hash")
+    assert address == "#?paper=fiarse&verdict=undecided"
+    shown = visible(browser, CLAIMS)
+    browser.get("about:blank")
+    browser.get(file.as_uri() + address)
+    assert visible(browser, CLAIMS) == shown
+    go(browser, "fedagrac-table6")
+    assert "fedagrac-table6" in visible(browser, "article"), "a place is never hidden"
+    assert len(visible(browser, CLAIMS)) == len(board)
+
+
+def test_captions_and_tables_are_searched(browser: Any) -> None:
+    script = """
+    const words = e => e.textContent.toLowerCase().match(/[a-z]{6,}/g) || [];
+    const own = [...document.querySelectorAll("article")].map(e => [e.id, new Set(words(e))]);
+    const claims = new Set([...document.querySelectorAll(".claims, h3")].flatMap(words));
+    return [...document.querySelectorAll(arguments[0])].flatMap(e => [...new Set(words(e))]
+      .filter(w => !claims.has(w)).map(w => [e.closest("article").id, w])).find(Boolean)
+    """
+    for part in ("article figcaption", "article .wide td, article .wide th"):
+        place, word = browser.execute_script(script, part)
+        choose(browser, text=word)
+        assert place in visible(browser, "article"), word
+
+
+def test_the_first_screen_has_the_five_papers_with_their_answers(browser: Any) -> None:
+    rows = "return [...document.querySelectorAll('.row')].map(e => [e.offsetTop, e.offsetHeight, e.textContent])"
+    found = browser.execute_script(rows)
+    assert len(found) == len(PAPERS)
+    assert found[-1][0] + found[-1][1] < 1200
+    assert all(
+        word in text
+        for _, _, text in found
+        for word in ("Holds", "Fails", "Open", "Cite its numbers?", "On stand-in data")
+    )
+    share = (
+        "return [...document.querySelectorAll('.bar')].map(e => [...e.children].map(a => a.getAttribute('aria-label')))"
+    )
+    assert all("contradicted" in " ".join(bar) for bar in browser.execute_script(share))
+
+
+def test_points_say_what_they_are_and_lead_to_their_table(browser: Any) -> None:
+    count = "return [document.querySelectorAll('#scatter circle').length, data.points.length]"
+    drawn, given = browser.execute_script(count)
+    assert drawn == given > 50
+    place = browser.execute_script(
+        "const dot = document.querySelector('#scatter circle');"
+        "dot.dispatchEvent(new PointerEvent('pointermove', { bubbles: true }));"
+        "dot.dispatchEvent(new MouseEvent('click', { bubbles: true })); return location.hash.slice(1)"
+    )
+    said = browser.execute_script("return document.getElementById('tip').textContent")
+    assert place in {a.id.replace("/", "-") for a in artifacts()}
+    assert "seeds: ours " in said
+    assert "printed " in said
+    places = "return [...document.querySelectorAll('#scatter circle')].map(e => e.cx.baseVal.value)"
+    assert all(44 <= x <= 242 for x in browser.execute_script(places))
+
+
+def test_a_heading_sorts_and_the_first_column_stays(browser: Any) -> None:
+    script = """
+    const table = document.querySelector("#across table");
+    const read = () => [...table.tBodies[0].rows].map(r => parseFloat(r.cells[1].textContent));
+    table.tHead.rows[0].cells[1].querySelector("button").click();
+    const down = read();
+    table.tHead.rows[0].cells[1].querySelector("button").click();
+    return [down, read(), table.tHead.rows[0].cells[1].ariaSort]
+    """
+    down, up, order = browser.execute_script(script)
+    numbers = [n for n in down if n is not None]
+    assert numbers == sorted(numbers, reverse=True)
+    assert down[: len(numbers)] == numbers, "what is no number is last"
+    assert [n for n in up if n is not None] == numbers[::-1]
+    assert order == "ascending"
+    resize(browser, 400)
+    stays = """
+    const box = document.querySelector("#across .wide");
+    box.scrollLeft = 500;
+    const [first, frame] = [box.querySelector("tbody th"), box].map(e => e.getBoundingClientRect().left);
+    return [box.scrollLeft, first - frame]
+    """
+    moved, left = browser.execute_script(stays)
+    assert moved > 100
+    assert abs(left) < 1
+
+
 def test_nothing_is_fetched_and_nothing_fails(browser: Any, file: Path) -> None:
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = {e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"}
@@ -148,7 +253,7 @@ def test_nothing_is_fetched_and_nothing_fails(browser: Any, file: Path) -> None:
 def test_links_inside_lead_somewhere_and_those_to_files_exist(browser: Any) -> None:
     links = browser.execute_script("return [...document.querySelectorAll('a[href]')].map(e => e.getAttribute('href'))")
     ids = set(browser.execute_script("return [...document.querySelectorAll('[id]')].map(e => e.id)"))
-    assert {link[1:] for link in links if link.startswith("#")} <= ids
+    assert {link[1:] for link in links if link.startswith("#") and not link.startswith("#?")} <= ids
     files = {link.removeprefix("../../") for link in links if link.startswith("../../")}
     assert not [f for f in files if not Path(f).is_file()]
     outside = {link for link in links if not link.startswith(("#", "../../"))}
@@ -171,7 +276,9 @@ def test_contents_fold_on_a_small_screen(browser: Any) -> None:
     from selenium.webdriver.common.by import By
 
     resize(browser, 400)
-    assert browser.execute_async_script("setTimeout(() => arguments[0](document.getElementById('side').hidden), 100)")
+    browser.execute_async_script(
+        "const look = () => document.getElementById('side').hidden ? arguments[0]() : setTimeout(look, 50); look()"
+    )
     browser.find_element(By.ID, "menu").click()
     assert visible(browser, "#filters") == ["filters"]
     assert browser.find_element(By.ID, "menu").get_attribute("aria-expanded") == "true"
@@ -204,6 +311,13 @@ def test_dark_and_print(browser: Any) -> None:
         "return [...document.querySelectorAll('.wide')].filter(e => getComputedStyle(e).overflowX !== 'visible').length"
     )
     assert browser.execute_script(clipped) == 0
+    over = """
+    return [...document.querySelectorAll(".claims > li")].filter(e => {
+      const [chip, text] = [e.querySelector(".v"), e.children[1]].map(part => part.getBoundingClientRect());
+      return chip.right > text.left && chip.bottom > text.top;
+    }).length
+    """
+    assert browser.execute_script(over) == 0, "no chip stands on text"
 
 
 @pytest.mark.parametrize("scale", ["paper", "reduced"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
 import tomllib
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from reproduce.declare.experiment import SCALES
+from reproduce.papers import artifacts
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -75,6 +77,19 @@ def test_the_gallery_has_every_figure_and_leads_to_the_page(conf: dict[str, Any]
     assert sorted(re.findall(r'src="([^"]+)"', text)) == sorted(made)
     assert all((tmp_path / name).is_file() for name in made)
     assert 'href="report/reduced/index.html#fedacs-fig7"' in text
+
+
+def test_figures_of_the_site_are_drawn_again_as_svg(conf: dict[str, Any], tmp_path: Path) -> None:
+    png = Path("figures/paper/fedacs_fig1.png")
+    artifact = next(a for a in artifacts() if a.id == "fedacs/fig1")
+    address = conf["vector"](tmp_path, artifact, png)
+    made = tmp_path / "figures/paper/fedacs_fig1.svg"
+    assert address == "../../figures/paper/fedacs_fig1.svg"
+    assert made.read_text(encoding="utf-8").count("<path") > 20
+    os.utime(made, (2**33, 2**33))
+    before = made.stat().st_mtime
+    conf["vector"](tmp_path, artifact, png)
+    assert made.stat().st_mtime == before, "what is there and newer stays"
 
 
 def test_files_that_a_page_links_to_come_along(conf: dict[str, Any], tmp_path: Path) -> None:

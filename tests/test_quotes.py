@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import ttest_ind
 
 from reproduce.errors import UserError
-from reproduce.findings.quotes import Cells, beside, lead, verdict
-from reproduce.verdicts.claims import load_claims
-from reproduce.verdicts.scoreboard import scoreboard
+from reproduce.findings.quotes import Cells, beside, lead
 
 RNG = np.random.default_rng(5)
 OURS = {k: RNG.normal(mean, 1.0, 3) for k, mean in enumerate((10.0, 10.0, 14.0, 10.0, 30.0))}
@@ -94,14 +90,3 @@ def test_a_target_missed_in_a_seed_that_the_other_lacks_bounds_no_lead() -> None
     assert lead(Cells(many, "times"), few) == lead(Cells(many[:3], "times"), few)
     with pytest.raises(UserError, match="two seeds that both have"):
         lead(Cells(rows([1, 2, 3], first=2), "times"), few)
-
-
-def test_a_verdict_is_that_of_the_scoreboard(monkeypatch: pytest.MonkeyPatch) -> None:
-    root = Path(__file__).parent.parent
-    monkeypatch.chdir(root)
-    board = scoreboard("paper", files=[load_claims(root / "reproduce/papers/fedagrac/claims.yaml")])
-    words = {v.id: v.verdict for v in board[:6]}
-    assert len(set(words.values())) > 1
-    assert {name: verdict(f"paper/{name}") for name in words} == words
-    with pytest.raises(UserError, match="unknown claim 'fedagrac/c99'"):
-        verdict("paper/fedagrac/c99")

@@ -83,6 +83,7 @@ def test_a_page_of_damaged_cells_is_named_and_the_others_are_written(
     templates.mkdir(parents=True)
     (templates / "fine.md").write_text("fine\n")
     (templates / "odd.md").write_text("{{ cells('paper/fedacs_fig1').mean() }}\n")
+    (templates / "lost.md").write_text("{{ verdict('paper/fedacs/c99') }}\n")
     (tmp_path / "docs/papers").mkdir(parents=True)
     for paper in PAPERS:
         blocks = (f"<!-- settings {s} -->\n<!-- end of settings -->" for s in ("paper", "reduced"))
@@ -94,7 +95,8 @@ def test_a_page_of_damaged_cells_is_named_and_the_others_are_written(
     assert not (tmp_path / "docs/findings/odd.md").exists()
     said = capsys.readouterr().err
     why = "results/paper/cells/fedacs_fig1.csv: the column 'metric' is missing; render it again"
-    assert f"error: {TEMPLATES}/odd.md: {why}" in said
+    assert f"{TEMPLATES}/odd.md: {why}" in said
+    assert f"error: {TEMPLATES}/lost.md: unknown claim 'paper/fedacs/c99'" in said
 
 
 @pytest.mark.parametrize("template", sorted((ROOT / TEMPLATES).glob("*.md")), ids=lambda t: t.name)

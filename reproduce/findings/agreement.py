@@ -31,13 +31,14 @@ NUMBERS = ("mean", "std", "seeds", "paper", "paper_std", "difference", "censored
 
 def numbers(scale: str, tables: Path = Path("tables")) -> pd.DataFrame:
     """A row for each printed number that has one of ours: `paper`, `table`, `metric`, `unit`, `setting` (its labels as
-    text), `series` (what is compared), `own` (is that what the paper proposes?), `ours`, `printed`, `agrees`.
+    text), `series` (what is compared), `own` (is that what the paper proposes?), `ours`, `printed`, `agrees`, `seeds`.
 
     Lower bounds (targets not reached) are left out on either side. UserError if nothing is rendered at the scale.
     """
     import pandas as pd
 
-    found = [_of(paper, file) for paper in PAPERS for file in sorted((tables / scale).glob(f"{paper}_table*.csv"))]
+    files = [(paper, file) for paper in PAPERS for file in sorted((tables / scale).glob(f"{paper}_table*.csv"))]
+    found = [_of(paper, file) for paper, file in files]
     if not any(len(rows) for rows in found):
         raise UserError(f"no table of scale {scale} has a printed number beside ours: snakemake {scale} makes them")
     return pd.concat(found, ignore_index=True)
@@ -53,6 +54,7 @@ def _of(paper: str, file: Path) -> pd.DataFrame:
     series = next((a.series for a in artifacts() if f"{a.paper}_{a.name}" == file.stem), "algorithm")
     rest = [str(c) for c in rows.columns if c not in (*NUMBERS, series)]
     unit = rows["metric"].map(UNITS)
+    told = rows[rest].apply(lambda c: c.mask(c.str.fullmatch(r"[\d.]+"), f"{c.name} " + c))  # "70" alone says nothing
     gap = (ours - printed).abs()
     return pd.DataFrame(
         {
@@ -60,23 +62,24 @@ def _of(paper: str, file: Path) -> pd.DataFrame:
             "table": file.stem.removeprefix(f"{paper}_"),
             "metric": rows["metric"],
             "unit": unit,
-            "setting": rows[rest].agg(" ".join, axis=1),
+            "setting": told.agg(" ".join, axis=1),
             "series": rows[series],
             "own": rows[series].isin(proposed(paper)),
             "ours": ours,
             "printed": printed,
             "agrees": gap.le(POINTS).where(unit == "%", gap.le(SHARE * printed)),
+            "seeds": rows["seeds"],
         }
     )[kept]
 
 
 def leads(found: pd.DataFrame) -> pd.DataFrame:
-    """What a paper proposes minus every other series in the same setting: `paper`, `table`, `ours`, `printed`; printed
-    ties have no sign and are left out."""
-    keys = ["paper", "table", "metric", "setting"]
+    """What a paper proposes minus every other series in the same setting, in the columns of `numbers` and with
+    `series_other`; printed ties have no sign and are left out."""
+    keys = ["paper", "table", "metric", "unit", "setting"]
     pairs = found[found["own"]].merge(found[~found["own"]], on=keys, suffixes=("", "_other"))
     pairs = pairs.assign(ours=pairs["ours"] - pairs["ours_other"], printed=pairs["printed"] - pairs["printed_other"])
-    return pairs.loc[pairs["printed"] != 0, [*keys, "series", "series_other", "ours", "printed"]]
+    return pairs.loc[pairs["printed"] != 0, [*keys, "series", "series_other", "ours", "printed", "seeds"]]
 
 
 HEAD = ("table", "numbers", "agree", "leads", "same sign", "median size")
@@ -105,19 +108,17 @@ def figure(scale: str) -> Figure:
     """Ours over printed, a panel for each paper and unit; the grey band is what counts as agreement."""
     from reproduce.report.figures import sheet, style
 
-    found = numbers(scale)
-    panels = [(p, u) for p in PAPERS for u in ("%", "rounds", "seconds") if _chosen(found, p, u).any()]
+    groups = numbers(scale).groupby(["paper", "unit"])
+    panels = [(str(p), str(u), mine) for (p, u), mine in groups]
+    panels.sort(key=lambda panel: (PAPERS.index(panel[0]), panel[1]))
     columns = min(3, len(panels))
     with style():
         fig, axes = sheet(-(-len(panels) // columns), columns, height=2.3)
         for ax in axes.flat[len(panels) :]:
             ax.set_visible(False)
-        for ax, (paper, unit) in zip(axes.flat, panels, strict=False):
-            _panel(ax, found[_chosen(found, paper, unit)], unit)
-            ax.set_title(
-                f"{paper}: {found.loc[_chosen(found, paper, unit), 'agrees'].mean():.0%} of "
-                f"{_chosen(found, paper, unit).sum()}"
-            )
+        for ax, (paper, unit, mine) in zip(axes.flat, panels, strict=False):
+            _panel(ax, mine, unit)
+            ax.set_title(f"{paper}: {mine['agrees'].mean():.0%} of {len(mine)}")
         handles, names = axes.flat[0].get_legend_handles_labels()
         fig.legend(handles, names, loc="outside lower center", ncols=2)
     return fig
@@ -144,10 +145,6 @@ def _panel(ax: Axes, mine: pd.DataFrame, unit: str) -> None:
             axis.set_major_locator(LogLocator(subs=(1, 2, 5) if ends[1] < 100 * ends[0] else (1,)))
             axis.set_minor_locator(NullLocator())
             axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-
-
-def _chosen(found: pd.DataFrame, paper: str, unit: str) -> pd.Series:
-    return (found["paper"] == paper) & (found["unit"] == unit)
 
 
 def _ends(mine: pd.DataFrame, unit: str) -> tuple[float, float]:

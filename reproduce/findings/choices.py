@@ -16,6 +16,7 @@ from reproduce.declare.experiment import PACKAGE
 from reproduce.errors import UserError, unknown
 from reproduce.files import read_yaml
 from reproduce.findings.quotes import cells, lead
+from reproduce.findings.short import about
 
 QUESTIONS = (
     "hyper-parameters",
@@ -27,13 +28,6 @@ QUESTIONS = (
 )
 """What people who reproduce such papers ask first; every register answers each in a sentence."""
 NOT_RUN, AS_RUN = "not run", "as run"
-NAMES = {
-    "fedacs": "FedACS",
-    "dynamic_init": "Dynamic initial models",
-    "fedagrac": "FedaGrac",
-    "fiarse": "FIARSE",
-    "defedavg": "DeFedAvg",
-}
 
 
 @dataclass(frozen=True)
@@ -242,13 +236,14 @@ evaluation, the mean of the last ten, the best one, and by raw or smoothed first
 def page(found: Sequence[Register]) -> str:
     """docs/choices.md: the questions paper by paper, then all open choices."""
     text = PAGE.format(choices=sum(len(r.choices) for r in found), measured=sum(r.measured for r in found))
-    papers = [f"[{NAMES[r.paper]}](#{NAMES[r.paper].lower().replace(' ', '-')})" for r in found]
+    names = {r.paper: about(r.paper).name for r in found}
+    papers = [f"[{name}](#{name.lower().replace(' ', '-')})" for name in names.values()]
     text += "## First questions\n\n" + _row(["question", *papers])
     text += "\n|" + " --- |" * (1 + len(found)) + "\n"
     for question in QUESTIONS:
         text += _row([question, *(r.answers[question] for r in found)]) + "\n"
     for r in found:
-        text += f"\n## {NAMES[r.paper]}\n\n{_table(r)}\n"
+        text += f"\n## {names[r.paper]}\n\n{_table(r)}\n"
     return text
 
 

@@ -44,16 +44,17 @@ class Turned:
     verdicts: Mapping[str, str]
 
 
+def stored(artifact: Artifact, scale: str) -> Histories:
+    """The stored curves that an artifact is drawn from; an empty frame where there are none."""
+    panels, seeds = artifact.panels(scale), plan.seeds_read(scale, artifact.id)
+    experiments = [e for panel in panels for e in panel.experiments]
+    return load(due.sources(scale, artifact.id), scale, [p.substitute for p in panels], experiments, seeds)
+
+
 def curves(scale: str) -> Iterator[tuple[Artifact, Histories]]:
     """The artifacts of a scale that are trained and have results, with their stored curves."""
-    for artifact in artifacts():
-        panels = artifact.panels(scale)
-        if panels:
-            experiments = [e for panel in panels for e in panel.experiments]
-            jobs, seeds = due.sources(scale, artifact.id), plan.seeds_read(scale, artifact.id)
-            histories = load(jobs, scale, [p.substitute for p in panels], experiments, seeds)
-            if not histories.frame.empty:
-                yield artifact, histories
+    trained = ((a, stored(a, scale)) for a in artifacts() if a.panels(scale))
+    return ((artifact, histories) for artifact, histories in trained if not histories.frame.empty)
 
 
 def boards(scale: str, readings: Sequence[Reading] = READINGS) -> dict[str, list[Verdict]]:

@@ -11,12 +11,13 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from reproduce.errors import UserError
+from reproduce.errors import UserError, unknown
 from reproduce.files import read_text
 from reproduce.findings import choices
-from reproduce.findings.quotes import FUNCTIONS
+from reproduce.findings.quotes import FUNCTIONS, filled
+from reproduce.findings.short import first_table, short
 from reproduce.papers import PAPERS
 from reproduce.papers.coverage import coverage, coverage_table
 from reproduce.papers.described import settings_table
@@ -29,8 +30,6 @@ TEMPLATES = Path("docs/findings/templates")
 """That of README.md is for what stands there between `<!-- results -->` and `<!-- end of results -->`; its coverage,
 and the settings in docs/papers, stand between like lines."""
 
-FINDING = "<!--finding-->"
-
 
 def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
     """Page -> what it should hold; and why others cannot be written, whose templates ask for what is not there."""
@@ -42,15 +41,26 @@ def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
         root / f"docs/verdicts/{scale}.md": markdown.scoreboard(scale, board, scoreboard.coverage(scale, results))
         for scale, board in boards.items()
     }
-    failed = []
+    failed: list[str] = []
+    said = {f"{scale}/{v.id}": v.verdict for scale, board in boards.items() for v in board}
+
+    def in_short(paper: str, scale: str) -> str:
+        return str(short(paper, scale, boards[scale]))
+
+    def verdict(claim: str) -> str:
+        if claim not in said:
+            raise unknown("claim", claim, said)
+        return said[claim]
+
     for template in sorted((root / TEMPLATES).glob("*.md")):
         try:
-            text = rendered(template)
+            text = rendered(template, short=in_short, verdict=verdict)
+            first = first_table(boards) if template.name == "README.md" else ""
         except UserError as error:
             failed.append(f"{TEMPLATES / template.name}: {error}")
             continue
-        if template.name == "README.md":
-            blocks = {"agreement": agreement_table(root), "coverage": coverage_table()}
+        if first:
+            blocks = {"papers": first, "agreement": agreement_table(root), "coverage": coverage_table()}
             blocks |= {"claims": claims_table(boards), "results": text}
             found[root / "README.md"] = _between(root / "README.md", blocks)
         else:
@@ -68,43 +78,10 @@ def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
     return found, failed
 
 
-def rendered(template: Path) -> str:
+def rendered(template: Path, **more: Any) -> str:
     """A template's text with the numbers of the working directory. UserError if it asks for what is not there."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
-
-    environment = Environment(
-        loader=FileSystemLoader(template.parent),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {f.__name__: f for f in FUNCTIONS}
-    environment.globals["coverage"] = {c.paper: c for c in coverage()}
-    try:
-        return reflow(environment.get_template(template.name).render())
-    except TemplateError as error:
-        raise UserError(str(error)) from None
-
-
-def sentences(root: Path = Path()) -> dict[str, list[str]]:
-    """Paper -> what we found, in a few sentences (Markdown), read from the rendered pages; none where these are not.
-
-    They are what stands before `<!--finding-->` in a paragraph or list item of the paper's page; a paper without a page
-    has its results in README.md.
-    """
-    found = {}
-    for paper in PAPERS:
-        page = root / f"docs/findings/{paper}.md"
-        if page.is_file():
-            blocks = re.split(r"\n\s*\n|\n(?=- )", read_text(page))
-            marked = [block.partition(FINDING) for block in blocks]
-            found[paper] = [" ".join(before.split()).removeprefix("- ") for before, mark, _ in marked if mark]
-        elif (root / "README.md").is_file():
-            lines = read_text(root / "README.md").splitlines()
-            rows = [line.strip("| ").split(" | ") for line in lines if line.startswith(f"| {paper} |")]
-            found[paper] = [f"{row[1]}: {row[-1]}." for row in rows if len(row) == 5]
-    return found
+    functions = {f.__name__: f for f in FUNCTIONS} | {"coverage": {c.paper: c for c in coverage()}, **more}
+    return reflow(filled(read_text(template), functions))
 
 
 def agreement_table(root: Path) -> str:

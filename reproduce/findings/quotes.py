@@ -6,12 +6,12 @@ The templates of `reproduce.findings.pages` call the functions in `FUNCTIONS`; e
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce.errors import UserError, unknown
+from reproduce.errors import UserError
 from reproduce.papers import artifacts
 from reproduce.store import reading
 
@@ -214,19 +214,6 @@ def apart(a: Cells, b: Cells, digits: int = 1) -> str:
     return f"{max(abs(x - y) for x, y in zip(left, right, strict=True)):.{digits}f}"
 
 
-def verdict(claim: str) -> str:
-    """The verdict on "paper/fedagrac/c16", scale, then the claim's id, from the committed cells: "contradicted"."""
-    from reproduce.verdicts.claims import claims_files
-    from reproduce.verdicts.scoreboard import scoreboard
-
-    scale, _, name = claim.partition("/")
-    files = claims_files()
-    for file in files:
-        if chosen := tuple(c for c in file.claims if c.id == name):
-            return scoreboard(scale, files=[replace(file, claims=chosen)])[0].verdict
-    raise unknown("claim", name, [c.id for file in files for c in file.claims])
-
-
 def panel(scale: str, paper: str, name: str) -> Any:
     """A declared panel, for the settings in the text."""
     for artifact in artifacts():
@@ -253,6 +240,19 @@ def minutes(scale: str, paper: str, *jobs: str) -> str:
     if not seconds:
         return "seconds"
     return f"{seconds / 3600:.1f} h" if seconds >= 5400 else f"{max(1, round(seconds / 60))} min"
+
+
+def filled(text: str, functions: Mapping[str, Any]) -> str:
+    """A text in Jinja with its numbers. UserError if it asks for what is not there."""
+    from jinja2 import Environment, StrictUndefined, TemplateError
+
+    environment = Environment(
+        undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
+    )
+    try:
+        return environment.from_string(text).render(functions)
+    except TemplateError as error:
+        raise UserError(str(error)) from None
 
 
 def _setting(c: Cells) -> list[str]:
@@ -283,7 +283,7 @@ def _key(value: Any) -> Any:
 
 
 FUNCTIONS = (
-    *(cells, printed, played, lead, share, beside, apart, panel, minutes, verdict),
+    *(cells, printed, played, lead, share, beside, apart, panel, minutes),
     *(outcome, outcomes, told, leaders),
 )
 """What templates can call."""

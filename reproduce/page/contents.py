@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import base64
+import html
 import io
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 
 from reproduce import papers
 from reproduce.declare.artifact import Artifact
 from reproduce.errors import UserError
 from reproduce.files import read_text, regular
-from reproduce.findings import pages as findings
+from reproduce.findings.short import About, about, short
 from reproduce.page.forest import forest
-from reproduce.page.origin import Origin, origin
+from reproduce.page.origin import CITED, Origin, origin
 from reproduce.page.seen import seen
 from reproduce.page.tables import to_html
 from reproduce.report import figures
@@ -96,19 +96,24 @@ class Item:
         return label(self.artifact)
 
     @property
+    def short(self) -> str:
+        return self.label.replace("Figure", "Fig.")
+
+    @property
     def count(self) -> Counter[str]:
         return Counter(v.verdict for v in claims(c.verdict for c in self.claims))
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper on the page. link: where it can be read; sentences: what we found (HTML); page: our page about it."""
+    """A paper on the page. answer, sentences: what came out of it at the scale (HTML), none at smoke scale; page: ours
+    about it."""
 
     key: str
-    name: str
-    title: str
-    link: str
-    sentences: tuple[str, ...]
+    about: About
+    question: str
+    answer: str
+    sentences: Mapping[str, str]
     page: str
     tally: Tally | None
     items: tuple[Item, ...]
@@ -117,26 +122,63 @@ class Paper:
     def count(self) -> Counter[str]:
         return sum((item.count for item in self.items), Counter[str]())
 
+    @property
+    def cited(self) -> dict[str, list[Item]]:
+        """Word of `CITED` -> the artifacts whose numbers are to be cited so."""
+        found = {word: [i for i in self.items if i.origin.cited == word and not i.target] for word in CITED}
+        return {word: items for word, items in found.items() if items}
 
-def contents(scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally]) -> list[Paper]:
-    """The papers of a scale. ValueError if a claim is about an artifact that is not there: none may be lost."""
+
+def inlined(artifact: Artifact, png: Path) -> str:
+    """The address of a figure that lies inside the page."""
+    return f"data:image/webp;base64,{base64.b64encode(small(png)).decode()}"
+
+
+def contents(
+    scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally], address: Callable[[Artifact, Path], str] = inlined
+) -> list[Paper]:
+    """The papers of a scale. address: of a figure, by its PNG. ValueError if a claim is about an artifact that is not
+    there: none may be lost."""
     by_artifact: dict[str, list[Verdict]] = {}
     for v in verdicts:
         by_artifact.setdefault(v.artifact, []).append(v)
-    said, tallies = findings.sentences(), {tally.paper: tally for tally in found}
+    tallies = {tally.paper: tally for tally in found}
     made = []
     for paper in papers.PAPERS:
         own = [a for a in papers.artifacts() if a.paper == paper]
-        items = tuple(item(a, scale, by_artifact.pop(a.id, [])) for a in own)
-        page = next((p for p in (f"docs/findings/{paper}.md", f"docs/papers/{paper}.md") if Path(p).is_file()), "")
-        lines = (to_html(text).strip().removeprefix("<p>").removesuffix("</p>") for text in said.get(paper, []))
-        made.append(Paper(paper, *described(paper), tuple(lines), page, tallies.get(paper), items))
+        items = tuple(item(a, scale, by_artifact.pop(a.id, []), address) for a in own)
+        page = f"docs/findings/{paper}.md"
+        said = in_short(paper, scale, verdicts)
+        made.append(Paper(paper, about(paper), *said, page if Path(page).is_file() else "", tallies.get(paper), items))
     if by_artifact:
         raise ValueError(f"claims about artifacts that are not there: {', '.join(by_artifact)}")
     return made
 
 
-def item(artifact: Artifact, scale: str, verdicts: Iterable[Verdict]) -> Item:
+def in_short(paper: str, scale: str, verdicts: Sequence[Verdict]) -> tuple[str, str, dict[str, str]]:
+    """Question, answer and sentences (HTML); where they cannot be told, why."""
+    if scale not in ("paper", "reduced"):
+        return "", "", {}
+    try:
+        said = short(paper, scale, verdicts)
+    except UserError as error:
+        return "", f"What came out is not told: {html.escape(str(error))}", {}
+    return said.question, _inline(said.answer), {side: _inline(text) for side, text in said.sentences.items()}
+
+
+def _inline(text: str) -> str:
+    return to_html(text).strip().removeprefix("<p>").removesuffix("</p>")
+
+
+def across(scale: str) -> str:
+    """The algorithms by benchmarks as a table (HTML), if they were played at the scale, else ""."""
+    file = Path(f"play/{scale}/across.md")
+    return to_html(read_text(file).partition("\n")[2], name="Algorithms by benchmark") if file.is_file() else ""
+
+
+def item(
+    artifact: Artifact, scale: str, verdicts: Iterable[Verdict], address: Callable[[Artifact, Path], str] = inlined
+) -> Item:
     """One artifact: its file if it is made, else how to make it."""
     ordered = sorted(verdicts, key=lambda v: VERDICTS.index(v.verdict))
     judged, behind = tuple(Judged(v, artifact.names) for v in ordered), origin(artifact, scale)
@@ -149,8 +191,7 @@ def item(artifact: Artifact, scale: str, verdicts: Iterable[Verdict]) -> Item:
             return Item(artifact, judged, behind, table=_table(shown, artifact))
         caption = shown.with_suffix(".txt")
         said = caption.read_text(encoding="utf-8").strip() if caption.is_file() else f"{artifact.title}."
-        image = f"data:image/webp;base64,{base64.b64encode(small(shown)).decode()}"
-        return Item(artifact, judged, behind, image=image, alt=seen(artifact, scale), caption=said)
+        return Item(artifact, judged, behind, image=address(artifact, shown), alt=seen(artifact, scale), caption=said)
     except (OSError, ValueError, SyntaxError, UserError) as error:  # Pillow's of odd PNGs
         why = f"not as it was rendered ({' '.join(str(error).split())}); render {artifact.id} again"
         reading.say(shown, why)
@@ -174,22 +215,13 @@ def _table(file: Path, artifact: Artifact) -> str:
     """A rendered table without its title, which is the heading on the page already. OSError or ValueError if it is
     none."""
     _, _, below = read_text(file).partition("\n")
-    html = to_html(below, top=2, name=label(artifact))
-    if "<table" not in html:
+    made = to_html(below, top=2, name=label(artifact))
+    if "<table" not in made:
         raise ValueError("there is no table in it")
-    return html
+    return made
 
 
 def label(artifact: Artifact) -> str:
     """ "Figure 6", "Table 1"; those that no paper has by their name."""
     match = re.fullmatch(r"(fig|table)(\d+)", artifact.name)
     return f"{'Figure' if match[1] == 'fig' else 'Table'} {match[2]}" if match else artifact.name.capitalize()
-
-
-def described(paper: str) -> tuple[str, str, str]:
-    """(short name, title, link) of a paper, from the docstring of its package."""
-    text = " ".join((import_module(f"reproduce.papers.{paper}").__doc__ or paper).split())
-    name, _, rest = text.partition(":")
-    title = re.search(r'"(.+?),?"', rest)
-    number = re.search(r"arXiv (\d+\.\d+)", rest)
-    return name, title[1] if title else rest.strip(), f"https://arxiv.org/abs/{number[1]}" if number else ""

@@ -1,7 +1,8 @@
-"""Where an artifact comes from: its results, what they cost, the files behind it and the command that makes it."""
+"""Where an artifact comes from: its results, what they cost, the files behind it, and whether to cite its numbers."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,27 +12,42 @@ from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import PACKAGE
 from reproduce.runs import plan, results
 from reproduce.text import duration, short
+from reproduce.verdicts.scope import GROUNDS, ground
 
 KINDS = {
     **{".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".txt": "caption", ".tex": "LaTeX", ".csv": "CSV"},
     ".ours.tex": "LaTeX, our numbers only",
 }
+CITED = {
+    "yes": "", "in part": "what is there; some is missing", "with care": "few seeds, or today's code differs",
+    "no": "stand-in data",
+}  # fmt: skip
+"""May numbers be cited? -> why not all of them, in short."""
+STAND_IN, FEW = GROUNDS[3], 3
 CODE = {"runs": "configuration", "artifacts": "declaration", "measures": "measures", "pictures": "picture"}
 
 
 @dataclass(frozen=True)
 class Origin:
-    """facts: (name, text) each; links: (text, path in the repository) of files that are there; command: in a shell."""
+    """facts: (name, text) each; links: (text, path in the repository) of files that are there; command: in a shell.
+    cited, why: whether to cite its numbers (`citing`)."""
 
     facts: tuple[tuple[str, str], ...]
     links: tuple[tuple[str, str], ...]
     command: str
+    cited: str
+    why: str
 
 
 def origin(artifact: Artifact, scale: str) -> Origin:
     """Of an artifact as it is made at a scale."""
     first = plan.outputs(scale, artifact.id)[0]
-    return Origin(tuple(_facts(artifact, scale)), tuple(_links(artifact, scale)), f"snakemake {first} --cores 2")
+    return Origin(
+        tuple(_facts(artifact, scale)),
+        tuple(_links(artifact, scale)),
+        f"snakemake {first} --cores 2",
+        *citing(artifact, scale),
+    )
 
 
 def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
@@ -56,6 +72,32 @@ def _facts(artifact: Artifact, scale: str) -> Iterable[tuple[str, str]]:
     yield "Training", ", ".join(filter(None, cost))
     days = sorted({str(n["date"])[:10] for n in made})
     yield "Made", " to ".join(dict.fromkeys((days[0], days[-1])))
+
+
+def citing(artifact: Artifact, scale: str) -> tuple[str, str]:
+    """May its numbers be cited as those of the paper's settings? One of `CITED`, and why; "" and "" where there are
+    none."""
+    panels, read = {p.name: p for p in artifact.panels(scale)}, plan.seeds_read(scale, artifact.id)
+    jobs = plan.artifact_jobs(scale, artifact.id)
+    if not jobs:
+        return "yes", "computed from the definitions, not trained"
+    runs = [run for j in jobs for run in results.standing(j).runs if run.seed in read[j.panel.name]]
+    there = [run for run in runs if run.stored]
+    if not there:
+        return "", ""
+    wanted, seeds = {run.experiment for run in runs}, Counter(run.experiment for run in there)
+    fewest, most = min(seeds.values()), max(seeds.values())
+    names = {e: panels[j.panel.name] for j in jobs for e in j.experiments}
+    grounds = [g for g in reversed(GROUNDS) if g in {ground(names[e], e.problem) for e in seeds}]
+    why = [
+        f"on {' and '.join(grounds)}",
+        f"{fewest} to {most} seeds" if fewest < most else f"{most} seed{'s' * (most > 1)}",
+    ]
+    why += [f"{len(seeds)} of {len(wanted)} settings are run"] * (len(seeds) < len(wanted))
+    why += filter(None, [results.said(there)])
+    doubtful = fewest < FEW or any(run.state == "differs" for run in there)
+    partly = len(seeds) < len(wanted)
+    return [*CITED][3 if STAND_IN in grounds else 2 if doubtful else int(partly)], "; ".join(why)
 
 
 def _device(note: Mapping[str, Any]) -> str:

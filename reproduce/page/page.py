@@ -5,23 +5,33 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from reproduce.verdicts.scoreboard import Tally, Verdict
 
 
 def page(
-    scale: str, verdicts: Sequence[Verdict], found: Sequence[Tally], others: Sequence[str] = (), home: str = ""
+    scale: str,
+    verdicts: Sequence[Verdict],
+    found: Sequence[Tally],
+    others: Sequence[str] = (),
+    home: str = "",
+    **more: Any,
 ) -> str:
-    """The page as HTML. others: scales whose pages lie beside this one. home: where the documents begin, on a site."""
+    """The page as HTML. others: scales whose pages lie beside this one. home: where the documents begin, on a site.
+    more: `address` of `contents`, where they lie beside the page."""
     from jinja2 import Environment, FileSystemLoader
 
-    from reproduce.page.contents import contents
+    from reproduce.page.contents import across, contents
+    from reproduce.page.origin import CITED
+    from reproduce.page.points import points
     from reproduce.runs import due, plan, results
+    from reproduce.verdicts.markdown import SIGNS
     from reproduce.verdicts.scope import CHECK
     from reproduce.verdicts.scoreboard import HOLDS, by_ground, claims, headline
     from reproduce.verdicts.verdict import VERDICTS
 
-    shown, folder = contents(scale, verdicts, found), FileSystemLoader(Path(__file__).parent)
+    shown, folder = contents(scale, verdicts, found, **more), FileSystemLoader(Path(__file__).parent)
     environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["css"] = lambda verdict: verdict.replace(" ", "-")
     return environment.get_template("page.html").render(
@@ -36,6 +46,10 @@ def page(
         refused=[*due.refused(scale), *(i.refused for paper in shown for i in paper.items if i.refused)],
         grounds=by_ground(verdicts),
         verdicts=VERDICTS,
+        signs=SIGNS,
+        reasons=CITED,
+        points=points(scale),
+        across=across(scale),
         others=others,
         home=home,
         base="../../",

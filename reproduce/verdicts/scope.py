@@ -86,7 +86,7 @@ def coverage(check: Check, cells: pd.DataFrame, of_paper: Check, paper: pd.DataF
 
 def rests_on(check: Check, artifacts: Iterable[Artifact], scale: str) -> str:
     """The least of what the runs behind a check rest on."""
-    found = {_ground(panel, experiment.problem) for panel, experiment in read(check, artifacts, scale)}
+    found = {ground(panel, experiment.problem) for panel, experiment in read(check, artifacts, scale)}
     return min(found, key=GROUNDS.index) if found else GROUNDS[0]
 
 
@@ -99,7 +99,8 @@ def read(check: Check, artifacts: Iterable[Artifact], scale: str) -> list[tuple[
     return [all_of_them[i] for i in sorted(rows)] or all_of_them
 
 
-def _ground(panel: Panel, problem: Any) -> str:
+def ground(panel: Panel, problem: Any) -> str:
+    """What a run of a panel rests on, one of the last three of `GROUNDS`."""
     if isinstance(problem, Quadratic):
         return GROUNDS[1]
     return GROUNDS[3] if problem.requires and not panel.substitute else GROUNDS[2]

@@ -1,3 +1,4 @@
-"""FedaGrac: Wu et al., "From Deterioration to Acceleration" (arXiv 2112.09355, IEEE TPDS 2023)."""
+"""FedaGrac: Wu, Guo, Wang, Zhang, Qu, Zhang, Liu, "From Deterioration to Acceleration"
+(arXiv 2112.09355, IEEE TPDS 2023)."""
 
 PROPOSED = ("fedagrac",)

@@ -1,0 +1,144 @@
+"""Each paper in short at a scale: what holds, what fails, what is open, and the answer to its question.
+
+`docs/findings/templates/short.yaml` has the sentences and, for each, the claims that it is about. A sentence sees the
+cells of its own paper and scale and no others; one whose claims' verdicts have moved to another side is an error.
+README, the pages of findings and the report say nothing else of a paper as a whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reproduce.errors import UserError, unknown
+from reproduce.files import read_yaml
+from reproduce.findings import quotes
+from reproduce.papers import PAPERS
+from reproduce.text import markdown
+from reproduce.verdicts.scope import GROUNDS
+from reproduce.verdicts.verdict import JUDGED, SUPPORTED
+
+if TYPE_CHECKING:
+    from reproduce.verdicts.scoreboard import Verdict
+
+FILE = Path("docs/findings/templates/short.yaml")
+SIDES = {"holds": ("reproduced", SUPPORTED), "fails": ("contradicted",), "open": ("depends", "undecided", "not run")}
+"""The sides of a paper, in their order -> the verdicts of the claims that a sentence about it names."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What a paper is called. authors: their family names; link: on arXiv; where: venue and year."""
+
+    name: str
+    authors: str
+    title: str
+    link: str
+    where: str
+
+
+@dataclass(frozen=True)
+class Short:
+    """A paper at a scale. answer: to the question, from the verdicts; sentences: a text for each of `SIDES`."""
+
+    question: str
+    answer: str
+    sentences: Mapping[str, str]
+
+    def __str__(self) -> str:
+        """Markdown: a list."""
+        return "\n".join(
+            [f"- **{self.question}** {self.answer}", *(f"- *{k.capitalize()}:* {v}" for k, v in self.sentences.items())]
+        )
+
+
+@cache
+def about(paper: str) -> About:
+    """Name, authors, title, link and year of a paper, from the docstring of its package. ValueError if it lacks one."""
+    text = " ".join((import_module(f"reproduce.papers.{paper}").__doc__ or "").split())
+    if found := re.fullmatch(r'(.+?): (.+?), "(.+?),?" \(arXiv ((\d\d)\d\d\.\d+)[^,]*(?:, (.+))?\)\.', text):
+        name, authors, title, number, year, venue = found.groups()
+        return About(name, authors, title, f"https://arxiv.org/abs/{number}", venue or f"arXiv 20{year}")
+    where = f"reproduce.papers.{paper}"
+    raise ValueError(f'{where}: begin its docstring with NAME: AUTHORS, "TITLE" (arXiv NUMBER, VENUE AND YEAR).')
+
+
+def register() -> dict[str, Any]:
+    """`FILE`, checked as far as its keys go."""
+    if not FILE.is_file():
+        raise UserError(f"{FILE} is not there: restore it")
+    found = read_yaml(FILE)
+    needed = {"claims", "question", "answered_by", "look", "paper", "reduced"}
+    for paper in PAPERS:
+        if not isinstance(found, dict) or not isinstance(found.get(paper), dict) or set(found[paper]) != needed:
+            raise UserError(f"{FILE}: {paper} must have {', '.join(sorted(needed))}, and nothing else")
+        for scale in ("paper", "reduced"):
+            sides = found[paper][scale]
+            if not isinstance(sides, dict) or any(set(sides.get(side) or ()) != {"claims", "says"} for side in SIDES):
+                raise UserError(f"{FILE}: {paper}, {scale} must have {', '.join(SIDES)}, each with claims and says")
+    return dict(found)
+
+
+def short(paper: str, scale: str, board: Iterable[Verdict]) -> Short:
+    """The paper at a scale whose scoreboard this is. UserError if a sentence asks for cells that are not there, or if
+    one of its claims is on another side."""
+    entry = register()[paper]
+    mine = {v.id.removeprefix(f"{paper}/"): v for v in board if v.id.startswith(f"{paper}/")}
+    for claim in (*entry["answered_by"], *(c for side in SIDES for c in entry[scale][side]["claims"])):
+        if claim not in mine:
+            raise UserError(f"{FILE}: {paper}: {unknown('claim', claim, mine)}")
+    for side, verdicts in SIDES.items():
+        named = entry[scale][side]["claims"]
+        here = [c for c, v in mine.items() if v.verdict in verdicts]
+        moved = [f"{c} is {mine[c].verdict}" for c in named if c not in here] or ([] if named else here[:1])
+        if moved:
+            raise UserError(f"{FILE}: {paper}, {scale}, {side}: {'; '.join(moved)}: say it anew, and name its claims")
+    said = {side: _sentence(paper, scale, side, entry[scale][side]["says"]) for side in SIDES}
+    return Short(entry["question"], answer([mine[claim] for claim in entry["answered_by"]]), said)
+
+
+def _sentence(paper: str, scale: str, side: str, says: str) -> str:
+    functions = {f.__name__: f for f in (quotes.lead, quotes.share)} | {
+        "cells": lambda name: quotes.cells(f"{scale}/{paper}_{name}"),
+        "printed": lambda name: quotes.printed(f"{paper}/{name}"),
+    }
+    try:
+        return " ".join(quotes.filled(says, functions).split())
+    except UserError as error:
+        raise UserError(f"{FILE}: {paper}, {scale}, {side}: {error}") from error
+
+
+def answer(claims: Sequence[Verdict]) -> str:
+    """Yes or no, for each ground that the verdicts rest on: "On quadratics **yes** (4 hold)."; then what is not run."""
+    said = []
+    for ground in reversed(GROUNDS):
+        mine = [v for v in claims if v.rests_on == ground]
+        counts = {side: sum(v.verdict in verdicts for v in mine) for side, verdicts in SIDES.items()}
+        counted = ", ".join(f"{n} {side if n == 1 else side.removesuffix('s')}" for side, n in counts.items() if n)
+        said += [f"On {ground} **{_word(mine)}** ({counted})."] if mine else []
+    left = sum(v.verdict not in JUDGED for v in claims)
+    return " ".join([*said, *([f"Not run: {left} of {len(claims)} claims."] if left else [])])
+
+
+def _word(claims: Sequence[Verdict]) -> str:
+    holds, fails, undecided = ([v for v in claims if v.verdict in SIDES[side]] for side in SIDES)
+    if bool(holds) == bool(fails):
+        return "in part" if holds else "not decided"
+    partly = ["run"] * any(v.verdict == SUPPORTED for v in holds) + ["decided"] * bool(undecided)
+    return ("yes" if holds else "no") + (f", where {' and '.join(partly)}" if partly else "")
+
+
+def first_table(boards: Mapping[str, Sequence[Verdict]]) -> str:
+    """Markdown: README's first table, a line for each paper, with the answers at the scales of `boards`."""
+    head, rows = ["paper", "its claim, and the question", *(f"{scale} scale" for scale in boards), "look at"], []
+    for paper, entry in register().items():
+        a, found = about(paper), [short(paper, scale, board) for scale, board in boards.items()]
+        name = f"[{a.name}](docs/findings/{paper}.md): {a.authors}, [*{a.title}*]({a.link}), {a.where}"
+        claim = f"{entry['claims'][:1].upper()}{entry['claims'][1:]}. *{entry['question']}*"
+        rows.append([name, claim, *(s.answer for s in found), f"`{entry['look']}`"])
+    return markdown(head, rows)

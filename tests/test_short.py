@@ -1,0 +1,125 @@
+"""Papers in short: a sentence sees one scale, follows its claims' verdicts, and the answer is counted from verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import test_words
+import yaml
+
+from reproduce.errors import UserError
+from reproduce.findings import short
+from reproduce.papers import PAPERS
+from reproduce.verdicts.scoreboard import Verdict, scoreboard
+
+ROOT = Path(__file__).parent.parent
+SCALES = ("paper", "reduced")
+
+
+@pytest.fixture(autouse=True)
+def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.fixture(scope="module")
+def boards() -> dict[str, list[Verdict]]:
+    return {scale: scoreboard(scale) for scale in SCALES}
+
+
+def verdict(says: str, ground: str = "quadratics", name: str = "a") -> Verdict:
+    rests = ground if says != "not run" else ""
+    return Verdict(f"fedacs/{name}", "fedacs/fig1", "", says, None, "", None, 0, "", "na", rests_on=rests)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        ("reproduced reproduced", "On quadratics **yes** (2 hold)."),
+        ("reproduced undecided", "On quadratics **yes, where decided** (1 holds, 1 open)."),
+        ("supported_where_run", "On quadratics **yes, where run** (1 holds)."),
+        ("supported_where_run depends", "On quadratics **yes, where run and decided** (1 holds, 1 open)."),
+        ("contradicted", "On quadratics **no** (1 fails)."),
+        ("contradicted contradicted undecided", "On quadratics **no, where decided** (2 fail, 1 open)."),
+        ("reproduced contradicted undecided", "On quadratics **in part** (1 holds, 1 fails, 1 open)."),
+        ("undecided not_run", "On quadratics **not decided** (1 open). Not run: 1 of 2 claims."),
+        ("not_run", "Not run: 1 of 1 claims."),
+    ],
+)
+def test_the_answer_is_counted_from_the_verdicts(verdicts: str, said: str) -> None:
+    assert short.answer([verdict(v.replace("_", " ")) for v in verdicts.split()]) == said
+
+
+def test_grounds_are_answered_apart() -> None:
+    said = short.answer([verdict("reproduced"), verdict("contradicted", "the paper's data")])
+    assert said == "On the paper's data **no** (1 fails). On quadratics **yes** (1 holds)."
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_verdict_that_moves_makes_its_sentence_an_error(
+    paper: str, scale: str, boards: dict[str, list[Verdict]]
+) -> None:
+    for side, raw in short.register()[paper][scale].items():
+        for claim in raw["claims"]:
+            other = "contradicted" if side != "fails" else "reproduced"
+            moved = [replace(v, verdict=other) if v.id == f"{paper}/{claim}" else v for v in boards[scale]]
+            with pytest.raises(UserError, match=rf"{paper}, {scale}, \w+: .*{claim}.*say it anew"):
+                short.short(paper, scale, moved)
+
+
+def test_a_side_without_claims_fails_once_there_are_some(boards: dict[str, list[Verdict]]) -> None:
+    board = [replace(v, verdict="contradicted") if v.id.endswith("fig7-K-faster-iid") else v for v in boards["paper"]]
+    with pytest.raises(UserError, match="defedavg, paper, fails: defedavg-fig7-K-faster-iid: say it anew"):
+        short.short("defedavg", "paper", board)
+
+
+@pytest.mark.parametrize(
+    ("says", "why"),
+    [
+        ("{{ cells('paper/fedacs_fig7') }}", "results/reduced/cells/fedacs_paper/fedacs_fig7.csv is not there"),
+        ("{{ verdict('paper/fedacs/x') }}", "'verdict' is undefined"),
+        ("{{ cells('fig99') }}", "results/reduced/cells/fedacs_fig99.csv is not there"),
+    ],
+)
+def test_a_sentence_sees_its_own_scale_alone(
+    says: str, why: str, boards: dict[str, list[Verdict]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = short.register()
+    entry["fedacs"]["reduced"]["holds"]["says"] = says
+    monkeypatch.setattr(short, "register", lambda: entry)
+    with pytest.raises(UserError, match=why):
+        short.short("fedacs", "reduced", boards["reduced"])
+
+
+def test_no_number_and_no_verdict_is_written_out() -> None:
+    for paper, entry in yaml.safe_load(short.FILE.read_text()).items():
+        for scale in SCALES:
+            for side, raw in entry[scale].items():
+                assert test_words.literals(raw["says"]) == [], (paper, scale, side)
+
+
+@pytest.mark.parametrize("text", ["- a", "fedacs: {}", "fedacs: {question: x}"])
+def test_a_file_that_is_not_as_it_should_be_is_a_line(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(short, "FILE", tmp_path / "short.yaml")
+    with pytest.raises(UserError, match="is not there"):
+        short.register()
+    short.FILE.write_text(text)
+    with pytest.raises(UserError, match="fedacs must have answered_by, "):
+        short.register()
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_paper_says_what_it_is(paper: str) -> None:
+    found = short.about(paper)
+    assert len(found.title.split()) > 2
+    assert found.link.startswith("https://arxiv.org/abs/")
+    assert found.where[-4:].isdecimal()
+    assert len(found.authors.split(", ")) > 2
+
+
+def test_readme_has_the_answers(boards: dict[str, list[Verdict]]) -> None:
+    assert short.first_table(boards) in Path("README.md").read_text(encoding="utf-8")
