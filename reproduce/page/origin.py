@@ -15,6 +15,7 @@ from reproduce.text import duration, short
 KINDS = {
     **{".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".txt": "caption", ".tex": "LaTeX", ".csv": "CSV"},
     ".ours.tex": "LaTeX, our numbers only",
+    ".note.txt": "note",
 }
 CODE = {"runs": "configuration", "artifacts": "declaration", "measures": "measures", "pictures": "picture"}
 

@@ -92,7 +92,7 @@ FIG2 = {
     ),
     "reduced": Sweep(
         (0.0, 0.05, 0.2, 0.5, 1.0, 1.5), (0.0, 0.1, 0.5, 1.0), 60,
-        "K uniform in 10 to 40 and constant 25 for 100 to 400 and 100, 60 rounds", TEN, TEN,
+        "fewer steps and rounds: K uniform in 10 to 40 and constant 25 for 100 to 400 and 100, 60 rounds", TEN, TEN,
     ),
     "smoke": Sweep((0.0, 1.0), (0.0, 1.0), 5),
 }  # fmt: skip
@@ -121,11 +121,11 @@ FIG3 = {
     "reduced": (
         Orientation(
             "lr", fashion(LR, Head(NON_IID, 0.1)), 0.003, 1.0, True, (("lr_eta0001", 0.001, 1.0),), 60,
-            "LR on a tenth of Fashion-MNIST, rate 0.003, K 25 and 10 to 40, 60 rounds", TEN,
+            "LR on a tenth of Fashion-MNIST: rate 0.003, K 25 and 10 to 40, 60 rounds", TEN,
         ),
         Orientation(
             "cnn2", fashion(CNN2), 0.03, 0.3, False, (), 40,
-            "CNN with K 25 and 10 to 40, λ 0.3, 40 rounds", SIX,
+            "fewer steps and rounds: CNN with K 25 and 10 to 40, λ 0.3, 40 rounds", SIX,
         ),
     ),
     "smoke": (
@@ -210,7 +210,7 @@ TENTH = (SHARE, ("fedagrac", "fedagrac_single", "fedagrac_full", "fedagrac_avg")
 BOTH = {"uniform": EVERYTHING, "uniform_part": TENTH}
 SENSITIVITY = {
     "paper": Questions({"uniform": EVERYTHING}, 200),
-    "reduced": Questions(BOTH, 60, "K uniform in 10 to 40 for 100 to 400, 60 rounds"),
+    "reduced": Questions(BOTH, 60, "fewer steps and rounds: K uniform in 10 to 40 for 100 to 400, 60 rounds"),
     "smoke": Questions(BOTH, 4),
 }
 
@@ -257,7 +257,7 @@ class StepRows(NamedTuple):
     tuned: bool = False
 
 
-PHRASE = "small CNN on Fashion-MNIST, 10 clients, mean K 25, V 0, 1, 25 for AlexNet on CIFAR-10, 65 % within 80 rounds"
+PHRASE = "small CNN on Fashion-MNIST for AlexNet on CIFAR-10: 10 clients, mean K 25, V 0, 1, 25, 65 % within 80 rounds"
 TABLE6 = {
     "paper": StepRows(
         (
@@ -310,8 +310,8 @@ FIG5 = {
         ),
         Comparison(
             "lr", "dp1", A9A, (0.05, 1.0, 0.1), 100,
-            substitute="logistic regression with mean K 10 and 50 for 100 and 500, ten times the learning rate, "
-            "100 rounds", seeds=TEN,
+            substitute="fewer steps and rounds: logistic regression with mean K 10 and 50 for 100 and 500, ten times "
+            "the learning rate, 100 rounds", seeds=TEN,
         ),
         (10, 50), 100,
     ),
@@ -354,7 +354,7 @@ FIG4 = {
         ),
         Map(
             "lr", A9A, (0.05, 0.01, 0.005, 0.001), (0.01, 0.1, 0.5, 1.0, 2.0), 50, 100, 100,
-            "LR with mean K 50 for 500, V 100 for 10,000, ten times the learning rate", TEN,
+            "fewer steps: LR with mean K 50 for 500, V 100 for 10,000, ten times the learning rate", TEN,
         ),
     ),
     "smoke": (
