@@ -66,7 +66,14 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
     if not drawn:
         return nothing(artifact, "; ".join(dict.fromkeys(place.why for place in places)) or "no results")
     down, beside = picture.each if isinstance(picture, Filled) else (1, 1)
-    across = max(1, min(picture.across or len(places), len(places), figures.fits() // beside))
+    across = max(
+        1,
+        min(
+            picture.across or len(places),
+            len(places),
+            figures.fits(picture.sheet.get("least", figures.LEAST)) // beside,
+        ),
+    )
     lines, columns = -(-len(places) // across) * down, across * beside
     width = {"width": ALONE} if columns == 1 else {}
     fig, axes = figures.sheet(lines, columns, **{**width, **picture.sheet})
@@ -86,7 +93,7 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
                 marked |= marks.draw(ax, picture.printed, artifact, place.here, {**place.labels, **beyond})
     for ax in blocks[len(places) :].flat:
         ax.set_visible(False)
-    _label(axes, picture.ylabel)
+    figures.outer(fig, picture.ylabel)
     named = _named(fig, picture, artifact, marked)
     gone = [[name for name, run in p.series.items() if not run and _shown(name, named, picture)] for p in drawn]
     reasons = {f"{p.title} ({', '.join(names)})": p.why for p, names in zip(drawn, gone, strict=True) if names}
@@ -197,14 +204,3 @@ def _lines(ax: Axes, picture: Curves, rows: pd.DataFrame, artifact: Artifact) ->
     ax.set_xlabel(picture.xlabel)
     if picture.also:
         function(artifact.paper, picture.also)(ax, rows)
-
-
-def _label(axes: np.ndarray, ylabel: str) -> None:
-    """Label the first y axis of each line; others only where they have another quantity."""
-    for line in axes:
-        first, *others = [ax for ax in line if ax.axison and ax.get_visible()] or [line[0]]
-        first.set_ylabel(ylabel or first.get_ylabel())
-        first.tick_params(labelleft=True)
-        for ax in others:
-            if ax.get_ylabel() == first.get_ylabel():
-                ax.set_ylabel("")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -68,11 +69,16 @@ def style(width: float = FULL) -> AbstractContextManager[None]:
     return mpl_style.context(["default", {**RC, "figure.figsize": (width, width)}])
 
 
-def fits() -> int:
-    """How many axes stand beside each other."""
+def page() -> float:
+    """The width that the style was given."""
     from matplotlib import rcParams
 
-    return max(1, int(rcParams["figure.figsize"][0] / LEAST))
+    return float(rcParams["figure.figsize"][0])
+
+
+def fits(least: float = LEAST) -> int:
+    """How many axes that are so wide at least stand beside each other."""
+    return max(1, int(page() / least))
 
 
 def sheet(
@@ -83,12 +89,13 @@ def sheet(
     height: float | None = None,
     sharex: bool | str = False,
     sharey: bool | str = False,
+    least: float = LEAST,
 ) -> tuple[Figure, np.ndarray]:
     """A figure and its axes, shape (rows, columns); a row with more axes than fit goes on in the next line.
 
-    height: of one row of axes (default: from its width).
+    height: of one row of axes (default: from its width). least: the width of an axes.
     """
-    lines = -(-columns // fits())
+    lines = -(-columns // fits(least))
     across = -(-columns // lines)
     fig = _figure(width, rows * lines * (height or min(2.3, max(1.5, 0.8 * width / across))))
     more: dict[str, Any] = {"sharex": sharex, "sharey": sharey, "squeeze": False}
@@ -112,10 +119,9 @@ def beside(heights: Sequence[float]) -> tuple[Figure, list[Axes]]:
 
 def _figure(width: float, height: float) -> Figure:
     """A figure as wide as the style allows."""
-    from matplotlib import rcParams
     from matplotlib.figure import Figure
 
-    fig = Figure(figsize=(min(width, rcParams["figure.figsize"][0]), height), layout="constrained")
+    fig = Figure(figsize=(min(width, page()), height), layout="constrained")
     engine: Any = fig.get_layout_engine()
     engine.set(w_pad=0.04, h_pad=0.04, wspace=0.03, hspace=0.04)
     return fig
@@ -305,20 +311,43 @@ def stamp(fig: Figure, text: str) -> None:
 
 
 def wrap(text: str, inches: float) -> str:
-    """A title or label with its lines broken where they are longer."""
-    most = max(12, int(17 * inches))
+    """A title or label with its lines broken where they are longer, but not beside an equals sign."""
+    text, most = text.replace(" = ", "\xa0=\xa0"), max(12, int(17 * inches))
     return "\n".join(textwrap.fill(line, most, break_on_hyphens=False) for line in text.split("\n"))
 
 
 def titles(fig: Figure, spans: Mapping[Axes, int]) -> None:
     """Break the titles that are longer than their axes are wide; spans: how many axes one has room over."""
+    from matplotlib.text import Text
+
     for ax in fig.axes:
         place = ax.get_subplotspec()
         columns = place.get_gridspec().ncols if place else 1
         room = fig.get_figwidth() / columns * spans.get(ax, 1) - 0.35
-        for loc in ("left", "center"):
-            if text := ax.get_title(loc):
-                ax.set_title(wrap(text, room), loc=loc)
+        texts: Any = ax.findobj(Text)
+        for text in texts:  # a title keeps its place, which `set_title` would take from it
+            if text.get_text() in (ax.get_title("left"), ax.get_title()):
+                text.set_text(wrap(text.get_text(), room))
+
+
+def outer(fig: Figure, ylabel: str = "") -> None:
+    """Label the y axes at the left of each line, others only where they have another quantity; and give those axes
+    numbers that have no other below, or none at their left."""
+    drawn = {place: ax for ax in fig.axes if ax.axison and ax.get_visible() and (place := ax.get_subplotspec())}
+    lines: dict[int, list[Axes]] = defaultdict(list)
+    columns: dict[int, Axes] = {}
+    for place, ax in sorted(drawn.items(), key=lambda found: (found[0].rowspan.start, found[0].colspan.start)):
+        lines[place.rowspan.start].append(ax)
+        columns[place.colspan.start] = ax
+    for first, *others in lines.values():
+        first.set_ylabel(ylabel or first.get_ylabel())
+        first.tick_params(labelleft=True)
+        for ax in others:
+            if ax.get_ylabel() == first.get_ylabel():
+                ax.set_ylabel("")
+    for lowest in columns.values():
+        lowest.tick_params(labelbottom=True)
+        lowest.xaxis.label.set_visible(True)
 
 
 def legend(fig: Figure, columns: int | None = None) -> None:
@@ -326,14 +355,18 @@ def legend(fig: Figure, columns: int | None = None) -> None:
     entries: dict[str, Any] = {}
     for ax in fig.axes:
         for handle, text in zip(*ax.get_legend_handles_labels(), strict=True):
-            entries.setdefault(wrap(text, fig.get_figwidth() - 0.6), handle)
+            entries.setdefault(text, handle)
     if entries:
-        widest = max(len(line) for text in entries for line in text.split("\n"))
-        fits = max(1, int(fig.get_figwidth() / (0.055 * widest + 0.55)))
-        even = -(-len(entries) // -(-len(entries) // fits))  # rows of equal length
+        width = fig.get_figwidth()
+        small: dict[str, Any] = {"fontsize": TEXT, "handlelength": 2.6, "columnspacing": 1.0} if width < 4 else {}
+        each = width / 2 if len(entries) > 4 else width
+        names = [wrap(text, each - 0.45) for text in entries]
+        widest = max(len(line) for text in names for line in text.split("\n"))
+        fits = max(1, int(width / (0.05 * widest + 0.42 if small else 0.055 * widest + 0.55)))
+        even = -(-len(names) // -(-len(names) // fits))  # rows of equal length
         ncols = columns if columns and columns <= fits else even
-        fig.legend(entries.values(), entries.keys(), loc="lower center", ncols=ncols, borderaxespad=0.1)
-        lines = -(-len(entries) // ncols) + sum(text.count("\n") for text in entries)
+        fig.legend(entries.values(), names, loc="lower center", ncols=ncols, borderaxespad=0.1, **small)
+        lines = -(-len(names) // ncols) + max(sum(text.count("\n") for text in names[i::ncols]) for i in range(ncols))
         _reserve(fig, "legend", lines * 0.155 + 0.1)
 
 

@@ -160,7 +160,7 @@ ARTIFACTS = (
         (Code("measures:convergence_points"),),
         Filled(
             ("system",), "{system}", each=(2, 1), fill=Code("pictures:convergence", {"order": runs.ALGORITHMS}),
-            sheet={"sharey": True, "sharex": True, "height": 2.1},
+            sheet={"sharey": True, "sharex": True, "height": 2.1, "least": 2.7},
         ),
         "Lines: mean over seeds; grey dashes: limits in closed form of the algorithms beside them. At the common rate: "
         "the paper's figure; at calibrated rates (appendix I.2): an addition.",

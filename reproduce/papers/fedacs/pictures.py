@@ -97,9 +97,9 @@ def schematic(
 ) -> Figure:
     """Figs. 2, 3, 5: paths (algorithm, label) in the plane; the arrows are those of the first. sampling: a text says
     how FedACS draws the clients (eq. 15)."""
-    fig, axes = figures.sheet(1, 1, width=4.6, height=3.5)
+    fig, axes = figures.sheet(1, 1, width=4.6, height=0.76 * min(4.6, figures.page()))
     ax = axes[0, 0]
-    ground(ax, histories.experiments[0])
+    ground(ax, histories.experiments[0], short=figures.page() < 4.6)
     styles = looks.of(algorithm for algorithm, _ in paths)
     for algorithm, label in paths:
         _path(ax, histories, algorithm, label, styles[algorithm].color)
@@ -165,7 +165,7 @@ def _pulls(ax: Axes, e: Experiment, color: str) -> None:
 def points_in_the_plane(histories: Histories, cells: pd.DataFrame, algorithms: tuple[str, ...]) -> Figure:
     """Fig. 8: where algorithms that correct nothing, one heterogeneity or both end. Left: the clients and the part that
     is on the right; right: closed forms, and simulated runs as small marks."""
-    fig, axes = figures.sheet(1, 2, height=3.0)
+    fig, axes = figures.sheet(1, 2, height=3.0, least=2.7)
     left, right = axes[0]
     ground(left, histories.experiments[0], short=True)
     left.set(xlim=(-0.7, 5.0), ylim=(-0.9, 3.9))
@@ -224,7 +224,8 @@ def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
         e: Any = histories.declared(dataset=name)
         kind = "LR" if type(e.problem.model).__name__ == "Softmax" else "CNN"
         seeds = rows.loc[rows["dataset"] == name, "seed"].nunique()
-        ax.set(xlabel="final accuracy (%)", title=f"{pretty(name)}, {kind}, {seeds} seeds")
+        ax.set(xlabel="final accuracy (%)")
+        ax.set_title(f"{pretty(name)}, {kind}, {seeds} seeds", loc="right")
     _decays(axes[-1], histories)
     figures.legend(fig)
     return fig
@@ -257,7 +258,7 @@ def _decays(ax: Axes, histories: Histories) -> None:
 
 def surrogates(histories: Histories, cells: pd.DataFrame, system: System) -> Figure:
     """The weights of the surrogate objectives, and how far simulated aggregates are from those of all clients."""
-    fig, axes = figures.sheet(1, 2, height=2.3)
+    fig, axes = figures.sheet(1, 2, height=2.3, least=2.7)
     left, right = axes[0]
     steps, success = (values[0] for values in theory.draws(system, 20))
     for name, look in looks.of(GROUPS).items():

@@ -83,7 +83,7 @@ ARTIFACTS = (
         "fedagrac", "fig4", "Accuracy of FedaGrac over learning rate and calibration rate", runs.fig4, (LAST10,),
         Filled(
             ("model", "step_async"), "({letter}) {model}, {step_async} numbers of local steps", across=2,
-            sheet={"height": 1.9}, fill=Code("pictures:rates"), alike=("model",),
+            sheet={"height": 1.9, "least": 2.7}, fill=Code("pictures:rates"), alike=("model",),
             printed=(Printed("Sec. 6.2, LR", x=1.0, y=0.005, only={"model": "lr"}),),
         ),
         names=STEPS,
@@ -171,7 +171,7 @@ ARTIFACTS = (
         "fedagrac", "sensitivity", "Dependence of the small network on the first gradient and the calibration rate",
         runs.sensitivity, (LAST10,),
         Filled(
-            ("local_steps",), "{local_steps}", legend=2, sheet={"height": 2.3},
+            ("local_steps",), "{local_steps}", legend=2, sheet={"height": 2.3, "least": 2.7},
             fill=Code("pictures:readings", {"names": READINGS, "levels": ("fedavg", "fednova")}),
         ),
         names={

@@ -66,7 +66,7 @@ def over_lambda(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     if "increase" in names:
         places["increase"] = 1.3 * max(places.values())
-        ax.set_xticks([*ticks, places["increase"]], [*(f"{tick:g}" for tick in ticks), "increase"])
+        ax.set_xticks([*ticks, places["increase"]], [*(f"{tick:g}" for tick in ticks), "\nincrease"])
     at = rows["lambda"].astype(str).map(places)
     line, rising = looks.of(["fedagrac", "fedagrac_increase"]).values()
     for label, part, look in (

@@ -156,7 +156,7 @@ SMALL_NEWS = replace(
     participants=8, clock=Rounds(40, 5), exits=(1, 2), rate=1e-3,
     levels=text_levels(2, {1 / 64: 1, 1 / 16: 1, 1 / 4: 2, 1.0: 2, 0.04: 1, 0.16: 1, 0.36: 2, 0.64: 2}),
     substitute="an encoder of two layers, not pretrained, for roberta-base, fewer texts of AG News: 64 features "
-    "(331,780 parameters), 6,000 training and 2,000 test texts, cut to 64 byte pairs of a vocabulary of 4,000 made from "
+    "(331,780 parameters), 6,000 training and 2,000 test texts, cut to 64 byte pairs of a vocabulary of 4,000 made of "
     "them; "
     "fewer clients and rounds: 40 clients, 40 rounds of 2 epochs, AdamW at 1e-3",
 )  # fmt: skip
