@@ -66,14 +66,8 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
     if not drawn:
         return nothing(artifact, "; ".join(dict.fromkeys(place.why for place in places)) or "no results")
     down, beside = picture.each if isinstance(picture, Filled) else (1, 1)
-    across = max(
-        1,
-        min(
-            picture.across or len(places),
-            len(places),
-            figures.fits(picture.sheet.get("least", figures.LEAST)) // beside,
-        ),
-    )
+    fits = figures.fits(picture.sheet.get("least", figures.LEAST)) // beside
+    across = max(1, min(picture.across or len(places), len(places), fits))
     lines, columns = -(-len(places) // across) * down, across * beside
     width = {"width": ALONE} if columns == 1 else {}
     fig, axes = figures.sheet(lines, columns, **{**width, **picture.sheet})

@@ -405,7 +405,7 @@ def _table(kept: pd.DataFrame, x: str, seeds: np.ndarray) -> pd.DataFrame:
 
 def _beside(fig: Figure, name: str, text: str, size: float, line: float, color: str) -> None:
     """A text of the whole width above or below the panels."""
-    wrapped = textwrap.wrap(text, int(fig.get_figwidth() * 117 / size), break_on_hyphens=False)
+    wrapped = wrap(text, fig.get_figwidth() * 6.9 / size).split("\n")
     look: dict[str, Any] = {"fontsize": size, "color": color, "va": "bottom", "linespacing": 1.15, "gid": name}
     look["parse_math"] = False  # what is said of files may have a dollar sign
     fig.text(0.01, 0, "\n".join(wrapped), **look)
