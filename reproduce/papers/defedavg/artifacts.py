@@ -123,8 +123,9 @@ ARTIFACTS = (
         "Dependence of the times to the target on what the paper leaves open, and on the rates", choices.panels,
         Code("measures:of_choices"),
         Filled(("distribution",), "{distribution}", fill=Code("pictures:choices"), sheet={"height": 3.4, "least": 2.7}),
-        "An arrow: a seed missed the target. Not a figure of the paper.",
+        "An arrow: a seed missed the target.",
         notes=(
+            "Not a figure of the paper.",
             "Below each algorithm of Table I: with the best rates of a grid like Table II's, and with one part "
             "exchanged.",
         ),

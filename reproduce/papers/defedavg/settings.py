@@ -113,7 +113,7 @@ SMOKE = ClockSetting(
     5, replace(FASHION_MNIST, step=10 * FASHION_MNIST.step), FASHION_MNIST, (0.2, 0.2),
     (80.0, 70.0), (10.0, 10.0), (10.0, 10.0), searched=(0.05, 0.3), participants=(3,), rounds=40, few=(2, 3, 6),
     ks=(2, 5, 10), seeds=(0, 1), own=_own((0.5, 0.1), iid_fedavg=(0.5, 0.1)),
-    substitute="10 clients with Gaussian classes and a softmax model, n = 3, K = 5",
+    substitute="10 clients with Gaussian classes and a softmax model: n = 3, K = 5",
 )  # fmt: skip
 SETTINGS: Mapping[str, tuple[ClockSetting, ...]] = {"smoke": (SMOKE,), "reduced": (REDUCED,), "paper": PAPER}
 

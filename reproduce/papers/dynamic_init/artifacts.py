@@ -94,7 +94,7 @@ CURVES = (
     "Tested on the labels of the session's clients.",
     "The paper does not name the settings of its panels; these are from its tables.",
 )
-MIXTURES = "Top: which group trains; numbers: weights of stored models in the initial models of later sessions."
+MIXTURES = "Numbers: weights of stored models."
 
 COPIED8 = (
     Doubt(
@@ -210,7 +210,9 @@ RECOVERY = Filled(
 ARTIFACTS = (
     figure(
         1, "Sessions with changing clients, and the mixture of stored models that each starts from",
-        (Code("measures:mixtures"),), Code("pictures:timeline"), MIXTURES, "Weights below 0.01 are not drawn.",
+        (Code("measures:mixtures"),), Code("pictures:timeline"), MIXTURES, 
+        "Top: which group trains, and what a later session's initial model is mixed of (FedAvg, means over seeds; "
+        "weights below 0.01 are not drawn).",
     ),
     figure(
         2, "Accuracy through the sessions, Dirichlet distribution", (Code("measures:ends"),),

@@ -128,12 +128,12 @@ NEWS = SessionData(
 # With a random start, few rounds at a smaller rate would not yet tell the schemes apart.
 GAUSSIAN = SessionData(
     "gaussian", Softmax(20, 10), 10, (0.02, 0.6), {"scaffold": (0.3, 0.6)}, batch=32,
-    substitute="Gaussian classes in 20 dimensions for images, 10 rounds per session",
+    substitute="Gaussian classes for images: 20 dimensions, 10 rounds per session",
 )  # fmt: skip
 TOPICS = replace(
     NEWS, name="topics", tokenizer="hashed", source=TopicTokens(4, 60, 12, 64, 100, seed=3), model=FastText(60, 8),
     rounds=5, rate=(0.5, 0.2), rates={"scaffold": (0.5, 0.2)}, batch=32,
-    substitute="random words with topics for texts, 5 rounds per session",
+    substitute="random words for texts: with topics, 5 rounds per session",
 )  # fmt: skip
 
 

@@ -176,8 +176,8 @@ TOPICS = replace(
 SCALES = {
     "smoke": SubmodelScale(
         {"image_blobs": IMAGE_BLOBS},
-        "generated 8x8 images of 4 classes and a residual network of two blocks stand in for CIFAR and ResNet-18; "
-        "8 clients, 3 rounds of 2 steps",
+        "generated images and a residual network of two blocks for CIFAR and ResNet-18: 8x8 pixels, 4 classes, 8 "
+        "clients, 3 rounds of 2 steps",
         30.0,
         {"topics": TOPICS},
     ),
