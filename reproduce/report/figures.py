@@ -323,7 +323,8 @@ def titles(fig: Figure, spans: Mapping[Axes, int]) -> None:
     for ax in fig.axes:
         place = ax.get_subplotspec()
         columns = place.get_gridspec().ncols if place else 1
-        room = fig.get_figwidth() / columns * spans.get(ax, 1) - 0.35
+        beside = 0.8 if ax.get_images() else 0.35  # numbers, and the scale of a map
+        room = fig.get_figwidth() / columns * spans.get(ax, 1) - beside
         texts: Any = ax.findobj(Text)
         for text in texts:  # a title keeps its place, which `set_title` would take from it
             if text.get_text() in (ax.get_title("left"), ax.get_title()):
