@@ -1,4 +1,4 @@
-"""The paper's printed numbers in a picture: open marks in the colours of their series (`declare.Printed`)."""
+"""The paper's printed numbers in a picture: open marks with the colours and shapes of their series (`Printed`)."""
 
 from __future__ import annotations
 
@@ -40,26 +40,27 @@ def draw(
         if ax.get_images():
             _outline(ax, mark)
         else:
-            ax.plot(mark.x, [mark.y, mark.y], **_open(styles[mark.series].color, mark), gid="printed")
+            ax.plot(mark.x, [mark.y, mark.y], **_open(styles[mark.series], mark), gid="printed")
     if found and not ax.get_images():
-        ax.plot([], [], label=KEY, **_open(looks.DARK, found[0]))
+        ax.plot([], [], label=KEY, **_open(looks.Look(looks.DARK, "solid", "o"), found[0]))
     return {mark.series: mark for mark in found}
 
 
 def key(ax: Axes, mark: Mark, name: str) -> None:
     """An entry of the legend for a series that was not run, so that no line says what the colour of its marks means."""
-    ax.plot([], [], label=f"{name} (printed)", **_open(looks.of([mark.series])[mark.series].color, mark))
+    ax.plot([], [], label=f"{name} (printed)", **_open(looks.of([mark.series])[mark.series], mark))
 
 
-def _open(color: str, mark: Mark) -> dict[str, Any]:
-    """Keyword arguments for `Axes.plot`: a circle, or an arrow for a lower bound, or a bar; white inside. Bars lie
-    below the lines, which they would hide where they agree with them."""
+def _open(look: looks.Look, mark: Mark) -> dict[str, Any]:
+    """Keyword arguments for `Axes.plot`: the mark of the series, or an arrow for a lower bound, or a bar; white inside.
+    Bars lie below the lines, which they would hide where they agree with them."""
     from matplotlib.patheffects import Normal, Stroke
 
     if mark.x[0] == mark.x[1]:
-        shape = {"marker": ">" if mark.bound else "o", "markersize": 5.5, "markeredgewidth": 1.1, "zorder": 5}
-        return {**shape, "color": color, "markerfacecolor": "white", "linestyle": "none"}
-    edge = [Stroke(linewidth=3.6, foreground=color), Normal()]
+        marker = ">" if mark.bound else look.marker
+        shape = {"marker": marker, "markersize": 5.5, "markeredgewidth": 1.1, "zorder": 5}
+        return {**shape, "color": look.color, "markerfacecolor": "white", "linestyle": "none"}
+    edge = [Stroke(linewidth=3.6, foreground=look.color), Normal()]
     return {"color": "white", "linewidth": 1.6, "solid_capstyle": "butt", "path_effects": edge, "zorder": 1.8}
 
 
