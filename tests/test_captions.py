@@ -99,7 +99,7 @@ MARKED = {
     "pictures:convergence": (), "pictures:path": (), "pictures:rates": (), "pictures:histogram": (),
     "pictures:choices": ("dots",), "pictures:readings": ("dots",), "pictures:over_lambda": ("bars",),
     "pictures:schematic": (), "pictures:clients": (), "pictures:points_in_the_plane": (), "pictures:surrogates": (),
-    "pictures:timelines": (), "pictures:patterns": (),
+    "pictures:timelines": (), "pictures:patterns": (), "fedacs/sensitivity": ("dots", "band"),
 }  # fmt: skip
 """Marks of what is not lines with bands."""
 
@@ -114,9 +114,8 @@ def test_captions_are_short_whatever_is_drawn(found: Artifact, scale: str) -> No
     run = Histories(frame if experiments else frame.iloc[:0], scale, (), tuple(dict.fromkeys(phrases)), (), experiments)
     fig, axes = figures.sheet()
     code = found.draw.fill if isinstance(found.draw, Filled) else found.draw
-    lines = (
-        (found.draw.spread,) if isinstance(found.draw, Curves) else MARKED.get(getattr(code, "where", ""), ("band",))
-    )
+    marks = MARKED.get(found.id, MARKED.get(getattr(code, "where", ""), ("band",)))
+    lines = (found.draw.spread,) if isinstance(found.draw, Curves) else marks
     for gid in lines:
         axes[0, 0].plot([0], [0], gid=gid)
     if isinstance(found.draw, Sheet) and scale == "paper":

@@ -234,9 +234,10 @@ ARTIFACTS = (
     figure(
         "sensitivity", "Dependence of the results on what the paper leaves open", choices.panels,
         (Code("measures:choices"),),
-        Code("pictures:choices"), "Thin vertical lines: the default. Not a figure of the paper.",
+        Code("pictures:choices"), "Vertical lines: the default.",
         drop=("tail",),
         notes=(
+            "Not a figure of the paper.",
             "The default: dynamic system, contiguous classes, T in passes over the data, rates calibrated locally in "
             "every round. What has no dot was not run or cannot differ from the default.",
         ),
