@@ -23,7 +23,7 @@ DRAWN = (
 
 
 COLUMN = 3.3
-WIDE = ("fedacs/fig2", "fedacs/fig7", "fedagrac/fig2", "fedagrac/fig4", "fiarse/fig3", "defedavg/fig1")
+WIDE = ("fedacs/fig2", "fedacs/fig7", "fedagrac/fig2", "fiarse/fig3", "defedavg/fig1")
 """Figures whose axes have another order, or another width, in a column."""
 
 
