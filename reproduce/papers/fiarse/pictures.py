@@ -41,7 +41,7 @@ def histogram(ax: Axes, histories: Histories, found: pd.DataFrame) -> None:
     names = [f"size {size_label(size_key(size))}" for size in sizes]
     colors = looks.ramp(len(sizes))[::-1]  # a size has the colour that it has where the smallest is first
     look: dict[str, Any] = {"color": colors, "edgecolor": "white", "linewidth": 0.3}
-    ax.hist(parts, BINS[least : most + 1].tolist(), stacked=True, label=names, **look)
+    ax.hist(parts, BINS[least : max(least + 1, most) + 1].tolist(), stacked=True, label=names, **look)
     ax.grid(visible=False, axis="x")
     ax.set(xlabel="accuracy (%)", ylabel="clients (number)")
 
