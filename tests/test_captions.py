@@ -9,12 +9,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from reproduce.declare.artifact import Artifact, no_panels
+from reproduce.declare.artifact import Artifact, Curves, Filled, Sheet, no_panels
 from reproduce.declare.experiment import COLUMNS, Experiment, Panel
 from reproduce.papers import artifacts
-from reproduce.papers.fedacs import pictures
 from reproduce.problem import Quadratic
-from reproduce.report import entries, formats, tables
+from reproduce.report import captions, entries, figures, formats, tables
 from reproduce.report.code import function
 from reproduce.report.histories import Histories
 from tests.unplayed import Unplayed
@@ -66,8 +65,13 @@ def histories(scale: str, seeds: int = 2) -> Histories:
     return Histories(frame, scale)
 
 
-def stamp(name: str, scale: str) -> str:
+def artifact(name: str) -> Artifact:
     (found,) = (a for a in artifacts() if a.id == name)
+    return found
+
+
+def stamp(name: str, scale: str) -> str:
+    found = artifact(name)
     stands = list(dict.fromkeys(p.substitute for p in found.panels(scale) if p.substitute))
     line = entries.scale_line(scale, stands, entries.comparable(found, scale))
     if isinstance(found.stamp, str):
@@ -85,13 +89,60 @@ def test_stamps_state_the_settings_of_the_run() -> None:
     assert "rates of K = 10 (the paper gives none); n = 10." in stamp("defedavg/fig7", "reduced")
     assert "rates of K = 50 (the paper gives none); n = 10." in stamp("defedavg/fig7", "paper")
     for number in range(2, 8):
-        assert "Loss on up to 10,000 training samples" in stamp(f"defedavg/fig{number}", "smoke")
+        assert "Loss on up to 10,000 training samples." in artifact(f"defedavg/fig{number}").notes
+    assert "raw curves, which reach it earlier than their trailing means" in " ".join(artifact("fedacs/fig9").notes)
 
 
-def test_lines_that_reach_a_target_later_than_the_tables_say_why() -> None:
-    found = histories("paper", 1)
-    said = pictures.lines_and_bars(replace(found, frame=found.frame.assign(target_accuracy_pct=70.0)))
-    assert "raw curves, which reach it earlier than their trailing mean" in said
+FIGURES = [a for a in artifacts() if a.kind == "figure"]
+MARKED = {
+    "pictures:convergence": (), "pictures:path": (), "pictures:rates": (), "pictures:histogram": (),
+    "pictures:choices": ("dots",), "pictures:readings": ("dots",), "pictures:over_lambda": ("bars",),
+    "pictures:schematic": (), "pictures:clients": (), "pictures:points_in_the_plane": (), "pictures:surrogates": (),
+    "pictures:timelines": (), "pictures:patterns": (), "fedacs/sensitivity": ("dots", "band"),
+}  # fmt: skip
+"""Marks of what is not lines with bands."""
+
+
+@pytest.mark.parametrize("scale", ["smoke", "reduced", "paper"])
+@pytest.mark.parametrize("found", FIGURES, ids=lambda a: str(a.id))
+def test_captions_are_short_whatever_is_drawn(found: Artifact, scale: str) -> None:
+    """With all that can come: half of the panels and series missing, seeds that differ in number, printed numbers."""
+    experiments = tuple(e for p in found.panels(scale) for e in p.experiments)
+    frame = pd.DataFrame({c: [0, 0, 0] for c in COLUMNS}).assign(seed=[0, 0, 1], algorithm=["a", "b", "b"])
+    phrases = (phrase for p in found.panels(scale) for phrase in p.substitute.split("; ") if phrase)
+    run = Histories(frame if experiments else frame.iloc[:0], scale, (), tuple(dict.fromkeys(phrases)), (), experiments)
+    fig, axes = figures.sheet()
+    code = found.draw.fill if isinstance(found.draw, Filled) else found.draw
+    marks = MARKED.get(found.id, MARKED.get(getattr(code, "where", ""), ("band",)))
+    lines = (found.draw.spread,) if isinstance(found.draw, Curves) else marks
+    for gid in lines:
+        axes[0, 0].plot([0], [0], gid=gid)
+    if isinstance(found.draw, Sheet) and scale == "paper":
+        fig.set_label("1 of 4 panels, 1 of 7 series")
+        if found.draw.printed:
+            axes[0, 0].plot([0], [0], "o", gid="printed")
+    said = " ".join([captions.title(found, fig), *captions.caption(found, run, fig)])
+    assert len(said.split()) <= captions.MOST, said
+    assert "older code" not in said
+
+
+def test_what_a_caption_has_no_room_for_is_in_the_note() -> None:
+    made = replace(artifact("fedagrac/fig2"), notes=("A remark.",))
+    run = Histories(histories("reduced").frame, "reduced", (), ("fewer steps: K 25, 60 rounds",))
+    fig, axes = figures.sheet(1, 2)
+    axes[0, 1].set_title("(b)")
+    figures.vacant(axes[:, 1:], "no results")
+    assert captions.caption(made, run, fig)[0] == (
+        "Reduced scale: fewer steps; not comparable with the paper number by number."
+    )
+    assert captions.headline(made, run, fig) == "Reduced scale: fewer steps"
+    assert captions.note(made, run, fig, "all 2 runs of older code") == [
+        "Stand-ins and settings: fewer steps: K 25, 60 rounds.",
+        "A remark.",
+        "(b): not run: no results.",
+        "The paper prints no numbers for this figure.",
+        "Results: all 2 runs of older code.",
+    ]
 
 
 def test_a_substitute_leaves_the_seeds_to_the_stamp() -> None:

@@ -41,11 +41,11 @@ def test_a_box_marks_the_mean_of_some_of_its_seeds() -> None:
     frame = pd.DataFrame({"x": [1, 1, 2, 2], "y": 1, "seed": [0, 1, 0, 1], "value": [3.0, 4.0, 5.0, np.nan]})
     categories.heatmap(ax, frame, x="x", y="y")
     assert [t.get_text() for t in ax.texts] == ["3.5", "5.0†"]
-    assert "†: the mean is without seeds that diverged." in captions.caption(
-        artifact(), Histories(runs(), "paper"), fig
-    )
+    assert captions.diverged(fig)
+    said = captions.caption(artifact(), Histories(runs(), "paper"), fig)
+    assert "Means are without the seeds that diverged." in said
     categories.heatmap(ax := one()[1], frame.dropna(), x="x", y="y")
-    assert not captions.less(ax.figure)
+    assert not captions.diverged(ax.figure)
 
 
 def test_dots() -> None:

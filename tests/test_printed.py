@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from reproduce.declare.artifact import Artifact, Printed, Sheet
 from reproduce.declare.experiment import COLUMNS
 from reproduce.papers import artifacts
-from reproduce.report import captions, categories, figures, looks
+from reproduce.report import captions, categories, drawing, figures, looks
 from reproduce.report import marks as paper
 from reproduce.report.histories import Histories
 
@@ -31,7 +31,7 @@ def marks(name: str, scale: str = "paper", beyond: Mapping[str, Any] | None = No
     made = artifact(name)
     assert isinstance(made.draw, Sheet)
     mine = [e for p in made.panels(scale) for e in p.experiments if labels.items() <= e.labels.items()]
-    return [m for each in made.draw.printed for m in paper.of(each, made, mine, {**labels, **(beyond or {})}, scale)]
+    return [m for each in made.draw.printed for m in paper.of(each, made, mine, {**labels, **(beyond or {})})]
 
 
 def rows(paper: str, table: str, **settings: str) -> list[dict[str, str]]:
@@ -57,17 +57,19 @@ def test_seconds_to_the_target_and_lower_bounds() -> None:
 
 
 def test_means_lie_over_the_rounds_that_they_are_of() -> None:
-    """Table 9, half, MNIST, FedAvg: the first ten rounds of sessions 3, 4, 5 of 20 rounds each, one pilot session."""
-    found = marks("dynamic_init/fig4", label_distribution="half", dataset="mnist", algorithm="fedavg")
-    said = rows("dynamic_init", "table9", label_distribution="half", dataset="mnist", algorithm="fedavg")
-    (experiment, *_) = artifact("dynamic_init/fig4").panels("paper")[0].experiments
-    length = experiment.clock.rounds
-    begin = {"first": 3 * length, "second": 4 * length, "third": 5 * length}
+    """Table 2, AG News, FedACG: the end of the session before and the first four rounds of sessions 3 and 4."""
+    mine = [e for p in artifact("dynamic_init/fig2").panels("paper") for e in p.experiments]
+    labels = next(e.labels for e in mine if e.labels["dataset"] == "ag_news" and e.labels["algorithm"] == "fedacg")
+    kept = {k: labels[k] for k in ("dataset", "label_overlap", "dirichlet_alpha", "algorithm")}
+    found = marks("dynamic_init/fig2", **kept)
+    said = rows("dynamic_init", "table2", **{k: str(v) for k, v in kept.items()})
+    length = next(e.clock.rounds for e in mine if e.labels["dataset"] == "ag_news")
+    begin = {"first": 3 * length, "second": 4 * length}
     expected = {
-        (r["init_scheme"], begin[r["transition"]] + 1.0, begin[r["transition"]] + 10.0, float(r["value"])) for r in said
+        (r["init_scheme"], begin[r["transition"]], begin[r["transition"]] + 4.0, float(r["value"])) for r in said
     }
     assert {(m.series, *m.x, m.y) for m in found} == expected
-    assert len(expected) == 9
+    assert len(expected) == 6
 
 
 def test_numbers_of_submodels_lie_at_their_sizes() -> None:
@@ -93,21 +95,6 @@ def test_the_best_pair_is_outlined_in_the_panels_of_its_model() -> None:
     assert captions.of_marks(made, fig) == "Framed boxes: the paper's numbers (Sec. 6.2, LR)."
 
 
-def test_at_reduced_scale_the_best_pair_is_its_counterpart() -> None:
-    """A tenth of the steps at ten times the rate: the same pair is at 0.05, not at 0.005, which the grid has too."""
-    _, axes = figures.sheet()
-    cells = pd.DataFrame([{"lambda": 1.0, "learning_rate": y, "value": y} for y in (0.005, 0.05)])
-    categories.heatmap(axes[0, 0], cells, x="lambda", y="learning_rate")
-    made = artifact("fedagrac/fig4")
-    mine = tuple(e for p in made.panels("reduced") for e in p.experiments if e.labels["model"] == "lr")
-    here = Histories(pd.DataFrame({c: [] for c in COLUMNS}), "reduced", experiments=mine)
-    assert isinstance(made.draw, Sheet)
-    paper.draw(axes[0, 0], made.draw.printed, made, here, {"model": "lr"})
-    (frame,) = (p for p in axes[0, 0].patches if p.get_gid() == "printed")
-    assert axes[0, 0].get_yticklabels()[round(frame.get_xy()[1] + 0.5)].get_text() == "0.05"
-    assert frame.get_label() == "the paper's best pair, at 10 times the rate"
-
-
 def test_marks_are_open_and_have_the_colour_of_their_series() -> None:
     fig, axes = figures.sheet()
     made = artifact("defedavg/fig5")
@@ -118,19 +105,19 @@ def test_marks_are_open_and_have_the_colour_of_their_series() -> None:
     drawn = {line.get_xdata()[0]: line for line in axes[0, 0].get_lines() if line.get_gid() == "printed"}
     assert drawn[179.83].get_color() == looks.FEDAVG.color
     assert {line.get_markerfacecolor() for line in drawn.values()} == {"white"}
-    assert (drawn[880].get_marker(), drawn[179.83].get_marker()) == (">", "o")
+    assert (drawn[880].get_marker(), drawn[179.83].get_marker()) == (">", looks.FEDAVG.marker)
     assert axes[0, 0].get_legend_handles_labels()[1] == [paper.KEY]
     assert captions.of_marks(made, fig) == "Open marks: the paper's numbers (Table I)."
 
 
 def test_marks_that_are_bars_are_called_so() -> None:
     fig, axes = figures.sheet()
-    made, labels = artifact("dynamic_init/fig4"), {"label_distribution": "half", "dataset": "mnist"}
-    mine = tuple(e for p in made.panels("paper") for e in p.experiments if labels.items() <= e.labels.items())
+    made = artifact("dynamic_init/fig2")
+    mine = tuple(e for p in made.panels("paper") for e in p.experiments if e.labels["dataset"] == "ag_news")
     here = Histories(pd.DataFrame({c: [] for c in COLUMNS}), "paper", experiments=mine)
     assert isinstance(made.draw, Sheet)
-    paper.draw(axes[0, 0], made.draw.printed, made, here, {**labels, "algorithm": "fedavg"})
-    assert captions.of_marks(made, fig) == "Double bars: the paper's numbers (Table 8 and Table 9)."
+    assert paper.draw(axes[0, 0], made.draw.printed, made, here, {"dataset": "ag_news"})
+    assert captions.of_marks(made, fig) == "Double bars: the paper's numbers (Table 1 and Table 2)."
 
 
 DECLARED = [(a.id, each) for a in artifacts() if isinstance(a.draw, Sheet) for each in a.draw.printed]
@@ -142,13 +129,28 @@ def test_every_declared_source_has_marks_at_paper_scale(name: str, each: Printed
     made = artifact(name)
     mine = [e for p in made.panels("paper") for e in p.experiments]
     sizes = ("1/64", "1/16", "0.04", "0.16")
-    assert any([*paper.of(each, made, mine, {"model_size": s, "last": 1}, "paper")] for s in sizes), each
+    assert any([*paper.of(each, made, mine, {"model_size": s, "last": 1})] for s in sizes), each
 
 
-def test_captions_say_where_numbers_are_from_or_that_there_are_none() -> None:
-    def text(name: str) -> str:
-        return captions.of_marks(artifact(name), Figure())
+@pytest.mark.parametrize("name", ["fedacs/fig2", "fedacs/sensitivity", "fedacs/fig6"])
+def test_captions_are_silent_where_nothing_of_the_paper_is_drawn(name: str) -> None:
+    assert captions.of_marks(artifact(name), Figure()) == ""
 
-    assert text("fedacs/fig6") == "The paper's numbers (Table 1) are of other settings than those drawn here."
-    assert text("fedacs/fig2") == "The paper prints no numbers for this figure."
-    assert text("fedacs/sensitivity") == ""
+
+def test_numbers_that_cannot_be_compared_are_not_drawn() -> None:
+    """At reduced scale; and at paper scale those of sessions that nobody knows."""
+    mine = artifact("dynamic_init/fig3").draw, artifact("dynamic_init/fig4").draw
+    assert all(isinstance(draw, Sheet) and not draw.printed for draw in mine)
+    for scale, drawn in (("reduced", 0), ("paper", 2)):
+        assert len(frames(scale)) == drawn, scale
+
+
+def frames(scale: str) -> list[Any]:
+    """The frames in Fig. 4 of FedaGrac, whose best pair of rates the paper names."""
+    made = artifact("fedagrac/fig4")
+    mine = [e for p in made.panels(scale) for e in p.experiments if e.labels["model"] == "lr"]
+    cells = pd.DataFrame([{**e.labels, "seed": 0, "metric": "last10", "value": 50.0} for e in mine])
+    frame = pd.DataFrame({c: [0] * len(mine) for c in COLUMNS}).assign(**{k: cells[k] for k in mine[0].labels})
+    here = Histories(frame, scale, experiments=tuple(e for p in made.panels(scale) for e in p.experiments))
+    fig = drawing.draw(made, here, cells)
+    return [patch for ax in fig.axes for patch in ax.patches if patch.get_gid() == "printed"]

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import SimpleNamespace
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import pandas as pd
@@ -162,14 +163,15 @@ class TestCurves:
         half = 2 * HALF_OF_TWO  # the seeds that are left are 0 and 2
         assert self.band(axes[0, 0], 0) == pytest.approx((2 - half, 21 + half))
         said = captions.caption(artifact(), Histories(frame, "paper"), fig)
-        assert "Means are without the seeds that diverged (CIFAR-10)." in said
+        assert "Means are without the seeds that diverged." in said
+        assert captions.diverged(fig) == ["CIFAR-10"]
 
     def test_nothing_is_drawn_where_all_seeds_diverged(self) -> None:
         fig, ax = one()
         figures.curves(ax, runs(("fedavg",)).assign(status="diverged"))
         (line,) = ax.get_lines()
         assert (line.get_label(), len(line.get_xdata())) == ("FedAvg (diverged)", 0)
-        assert not captions.less(fig), "there is no mean"
+        assert not captions.diverged(fig), "there is no mean"
 
     def test_a_run_that_never_had_a_value_is_named(self) -> None:
         _fig, ax = one()
@@ -196,6 +198,7 @@ def test_what_stands_below_the_panels() -> None:
             lambda f=fig: figures.legend(f),
             lambda f=fig: figures.stamp(f, "W" * 8 + " a long stamp" * 60),
             lambda f=fig: figures.absent(f, {"(d) CNN, equal": "needs svhn", "(e) LR": "needs svhn"}),
+            lambda f=fig: figures.headline(f, "Paper scale"),
         ]
         for step in steps[turn:] + steps[:turn]:
             step()
@@ -204,6 +207,8 @@ def test_what_stands_below_the_panels() -> None:
         boxes = {t.get_gid(): t.get_window_extent() for t in fig.texts}
         legend, stamp, absent = fig.legends[0].get_window_extent(), boxes["stamp"], boxes["absent"]
         panels = min(ax.get_tightbbox().y0 for ax in axes[0])
+        above = max(ax.get_tightbbox().y1 for ax in axes[0])
+        assert above <= boxes["headline"].y0 < boxes["headline"].y1 <= fig.bbox.y1
         assert 0 <= stamp.y0 < stamp.y1 <= legend.y0 + 1 < legend.y1 <= absent.y0 + 1 < absent.y1 <= panels + 1
         assert fig.get_figheight() > before
         assert max(stamp.x1, absent.x1) <= fig.bbox.x1
@@ -233,7 +238,7 @@ def test_render_writes_equal_files_with_embedded_fonts(tmp_path: Path) -> None:
     first, second = (render(artifact(), "reduced", tmp_path / k, [("c", None, "needs svhn")]) for k in "12")
     assert [f.relative_to(tmp_path / "1").as_posix() for f in first] == [
         "results/reduced/cells/p_fig1.csv", "figures/reduced/p_fig1.pdf", "figures/reduced/p_fig1.png",
-        "figures/reduced/p_fig1.txt", "figures/reduced/p_fig1.tex",
+        "figures/reduced/p_fig1.txt", "figures/reduced/p_fig1.tex", "figures/reduced/p_fig1.note.txt",
     ]  # fmt: skip
     for a, b in zip(first, second, strict=True):
         assert a.read_bytes() == b.read_bytes()
@@ -248,7 +253,7 @@ def test_render_writes_equal_files_with_embedded_fonts(tmp_path: Path) -> None:
 
 
 def test_the_caption_is_beside_the_pdf_and_not_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The picture to include has no words about scales; the one to look at has them, and the commit."""
+    """The picture to include has the scale; the one to look at has the caption, too, and where the results are from."""
     saved: dict[str, list[str]] = {}
     save = Figure.savefig
 
@@ -257,28 +262,38 @@ def test_the_caption_is_beside_the_pdf_and_not_in_it(tmp_path: Path, monkeypatch
         save(fig, file, **options)
 
     monkeypatch.setattr(Figure, "savefig", watched)
-    files = render(artifact(stamp="Bands: 5 % & more."), "reduced", tmp_path, [("c", None, "needs svhn")])
-    whole = f"Reduced scale; the same as at paper scale. {captions.MARKS['band']} Bands: 5 % & more."
-    assert saved["pdf"] == ["Not run, needs svhn: c."]
-    assert saved["png"][0] == saved["pdf"][0]
-    assert saved["png"][1].startswith(whole)
-    text, tex = files[3].read_text(), files[4].read_text()
-    assert text.startswith(f"A figure. {whole} The paper prints no numbers for this figure.")
-    assert text.endswith(" Not run, needs svhn: c.\n")
+    made = artifact(stamp="Bands: 5 % & more.", notes=("A remark.",))
+    files = render(made, "reduced", tmp_path, [("c", None, "needs svhn")], "all 3 runs of older code")
+    whole = f"{captions.MARKS['band']} Bands: 5 % & more."
+    assert saved["pdf"] == ["Not run, needs svhn: c.", "Reduced scale, the same as at paper scale"]
+    assert saved["png"][:2] == saved["pdf"]
+    assert saved["png"][2] == f"{whole} Results: all 3 runs of older code."
+    text, tex, note = (file.read_text() for file in files[3:])
+    assert text == f"A figure. Reduced scale; the same as at paper scale. {whole}\n"
     assert r"Bands: 5 \% \& more." in tex
+    assert note.splitlines() == [
+        "A remark.", "Not run, needs svhn: c.", "The paper prints no numbers for this figure.",
+        "Results: all 3 runs of older code.",
+    ]  # fmt: skip
 
 
-def test_the_stamp_names_the_commits() -> None:
-    assert captions.with_commits(["A."], []) == "A."
-    assert captions.with_commits(["A."], ["1a+"]) == "A. Results of commit 1a+."
-    assert captions.with_commits([], ["1", "2", "3", "4", "5"]) == "Results of commits 1, 2, 3 and 2 more."
+def test_the_provenance_names_the_commits() -> None:
+    def said(commits: str, standing: str = "") -> list[str]:
+        return captions.provenance(cast("Any", SimpleNamespace(runs=[run(git) for git in commits.split()])), standing)
+
+    def run(git: str) -> SimpleNamespace:
+        return SimpleNamespace(training={"git": git})
+
+    assert said("") == []
+    assert said("1a+") == ["Results: commit 1a+."]
+    assert said("1 2 3 4 5", "one missing") == ["Results: commits 1, 2, 3 and 2 more; one missing."]
 
 
 def test_a_figure_without_any_results_says_so(tmp_path: Path) -> None:
     panel = Panel("c", (Experiment({}, Nothing(), None, None, Unplayed()),), (0,))
     files = render(artifact(panels=lambda scale: (panel,)), "smoke", tmp_path, [("c", None, "needs svhn")])
     said = files[3].read_text()
-    assert said.count("Not run, needs svhn: A figure.") == 1
+    assert files[5].read_text().count("Not run, needs svhn: A figure.") == 1
     assert "Lines" not in said, "no word of marks where there are none"
     assert "other settings" not in said
     assert files[2].stat().st_size > 1000

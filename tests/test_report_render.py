@@ -170,11 +170,13 @@ class TestRender:
             rows=("algorithm", "dataset"),
             extra=lambda histories, cells: f"{len(histories.frame)} rows, {len(cells)} cell",
         )
-        _, markdown, *_ = render(made, "reduced", tmp_path, [("a", path, ""), ("b", None, "needs svhn")])
+        jobs = [("a", path, ""), ("b", None, "needs svhn")]
+        _, markdown, _, tex, _ = render(made, "reduced", tmp_path, jobs, "1 run of older code")
         text = markdown.read_text()
         assert "Reduced scale: a stands in; b stands in; not comparable" in text
         assert "| FedAvg | MNIST | 20 |" in text
-        assert text.endswith("\n2 rows, 1 cell\n")
+        assert text.endswith("\n2 rows, 1 cell\n\nResults: commit c0ffee; 1 run of older code.\n")
+        assert tex.read_text().startswith("% Results: commit c0ffee; 1 run of older code.\n")
 
     def test_an_artifact_whose_panels_are_all_missing(self, tmp_path: Path) -> None:
         made = artifact(

@@ -94,7 +94,7 @@ class Printed:
     x, y: where a mark is: "value" is the printed number, another text a label of the axes, such as the
     target, a number itself, two numbers from where to where, a Window the rounds of which it is the mean.
     only: label -> value that the rows, or the experiments, must have. series: the column that names the series.
-    scaled: scale -> by what a number y of the text is multiplied there: the factor of the learning rates.
+    They are drawn where they can be compared with ours: at paper scale, and where all scales run the same.
     """
 
     source: str
@@ -104,7 +104,6 @@ class Printed:
     y: str | float = "value"
     only: Mapping[str, Any] = field(default_factory=dict)
     series: str = "algorithm"
-    scaled: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -112,10 +111,10 @@ class Sheet:
     """What a picture of one axes per combination of labels is laid out by.
 
     axes: the labels whose combinations make the axes, from left to right in lines of `across` (0: all in one line), in
-    the order of `only` if it lists the values of all of them, else as declared; those without results are a line of
-    text. title: of an axes, with labels in braces, printed as in tables; {letter} is a, b, ... and puts titles to the
+    the order of `only` if it lists the values of all of them, else as declared; those without results are grey.
+    title: of an axes, with labels in braces, printed as in tables; {letter} is a, b, ... and puts titles to the
     left. only: label -> values that are drawn (None: the experiments without the label). series: the label that tells
-    lines apart; of an axes with results, the line of text names those without. printed: the paper's numbers. legend:
+    lines apart; a line of text names those that an axes lacks. printed: the paper's numbers. legend:
     its columns (0: as many as fit). sheet: options of `figures.sheet`.
     """
 
@@ -157,7 +156,7 @@ class Curves(Sheet):
     metric: str = "accuracy"
     x: str = "round"
     order: tuple[str, ...] = ()
-    spread: Literal["band", "bars"] | None = "band"
+    spread: Literal["band", "bars", "end"] | None = "band"
     smooth: int = 1
     every: int = 1
     xlabel: str = "round"
@@ -198,6 +197,7 @@ class Artifact:
     censored: how a lower bound is printed.
     doubts: printed numbers that are marked and left out of the comparison with ours.
     stamp: what the caption of a figure says of its marks: a text, or a function of the histories that gives it.
+    notes: what stands below a table, or in the note beside a figure, whose caption has at most 60 words.
     """
 
     paper: str

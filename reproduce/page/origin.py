@@ -17,6 +17,7 @@ from reproduce.verdicts.scope import GROUNDS, ground
 KINDS = {
     **{".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".txt": "caption", ".tex": "LaTeX", ".csv": "CSV"},
     ".ours.tex": "LaTeX, our numbers only",
+    ".note.txt": "note",
 }
 CITED = {
     "yes": "", "in part": "what is there; some is missing", "with care": "few seeds, or today's code differs",

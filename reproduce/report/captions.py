@@ -1,11 +1,11 @@
-"""What stands under a figure: a caption to take into a paper, and the stamp of the picture that is looked at here."""
+"""What is said of a figure: one line inside it, a caption of at most `MOST` words, and a note with all the rest."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from reproduce.declare.artifact import Artifact, Printed, Sheet
+from reproduce.declare.artifact import Artifact, Sheet
 from reproduce.report import entries, figures
 from reproduce.report.code import function
 
@@ -15,26 +15,67 @@ if TYPE_CHECKING:
     from reproduce.report.histories import Histories
 
 
+MOST = 60
 MARKS = {
     "dots": "Dots: mean over seeds; bars: its 95 % t-interval; small dots: seeds.",
     "band": "Lines: mean over seeds; bands: its 95 % t-interval.",
     "bars": "Lines: mean over seeds; bars: its 95 % t-interval.",
+    "end": "Lines: mean over seeds; bars: its 95 % t-interval at the end.",
     "diverged": "Cross: from here on a seed has no finite value.",
 }
 """Name (gid) of a mark -> what the caption says of it."""
 
 
+def short(phrases: Sequence[str]) -> list[str]:
+    """What stands in for what, without the settings that follow a colon."""
+    return list(dict.fromkeys(phrase.partition(": ")[0] for phrase in phrases))
+
+
+def headline(artifact: Artifact, histories: Histories, fig: Figure) -> str:
+    """The line inside a figure: scale, stand-ins, and how much of it was run (the figure's label)."""
+    same = histories.scale != "paper" and entries.comparable(artifact, histories.scale)
+    scale = f"{histories.scale.capitalize()} scale{', the same as at paper scale' if same else ''}"
+    stands = "; ".join(short(histories.substitutes))
+    return f"{scale}{': ' if stands else ''}{stands}{'; ' if fig.get_label() else ''}{fig.get_label()}"
+
+
 def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
-    """The sentences of a caption, without the title and the `gaps`: scale and stand-ins, seeds, what the marks mean,
-    what is the paper's. Where nothing is drawn, the first of them."""
-    scale = entries.scale_line(histories.scale, histories.substitutes, entries.comparable(artifact, histories.scale))
+    """The sentences of a caption behind the title: scale and stand-ins, seeds, marks, the paper's numbers. Where
+    nothing is drawn, the first of them."""
+    comparable = entries.comparable(artifact, histories.scale)
+    scale = entries.scale_line(histories.scale, short(histories.substitutes), comparable)
     if not any(ax.get_visible() for ax in fig.axes):
         return [scale]
-    note = artifact.stamp if isinstance(artifact.stamp, str) else function(artifact.paper, artifact.stamp)(histories)
+    remark = artifact.stamp if isinstance(artifact.stamp, str) else function(artifact.paper, artifact.stamp)(histories)
     seeds = f"{seeds_of(histories)}." if histories.seeds else ""
     drawn = {mark.get_gid() for ax in fig.axes for mark in (*ax.lines, *ax.collections)}
     marks = [text for gid, text in MARKS.items() if gid in drawn]
-    return [s for s in (scale, seeds, *marks, less(fig), note, of_marks(artifact, fig)) if s]
+    fewer = "Means are without the seeds that diverged." if diverged(fig) else ""
+    return [s for s in (scale, seeds, *marks, fewer, remark, of_marks(artifact, fig)) if s]
+
+
+def title(artifact: Artifact, fig: Figure) -> str:
+    """The beginning of a caption; of a figure that was run in part it says how much is there."""
+    return f"{artifact.title.rstrip('.')}{f' ({fig.get_label()})' if fig.get_label() else ''}."
+
+
+def note(artifact: Artifact, histories: Histories, fig: Figure, standing: str) -> list[str]:
+    """What a caption has no room for, a line each: settings, remarks, which means lack seeds, what was not run, and
+    where the results are from. standing: what is to be said of the results (`runs.results.stamp`)."""
+    settings = f"Stand-ins and settings: {'; '.join(histories.substitutes)}." if histories.substitutes else ""
+    panels = diverged(fig)
+    without = f"Means without the seeds that diverged: {'; '.join(panels)}." if any(panels) else ""
+    printed = artifact.name.startswith("fig") and not (isinstance(artifact.draw, Sheet) and artifact.draw.printed)
+    none = "The paper prints no numbers for this figure." if printed else ""
+    return [s for s in (settings, *artifact.notes, without, *gaps(fig), none, *provenance(histories, standing)) if s]
+
+
+def provenance(histories: Histories, standing: str) -> list[str]:
+    """Of which commits the results are, and what is to be said of them."""
+    commits = list(dict.fromkeys(str(run.training["git"]) for run in histories.runs))
+    some = ", ".join(commits[:3]) + (f" and {len(commits) - 3} more" if len(commits) > 3 else "")
+    words = [f"commit{'s' * (len(commits) > 1)} {some}"] if commits else []
+    return [f"Results: {'; '.join([*words, *filter(None, [standing])])}."] if words or standing else []
 
 
 def seeds_of(histories: Histories) -> str:
@@ -43,43 +84,33 @@ def seeds_of(histories: Histories) -> str:
     return f"{low} to {high} seeds" if low != high else f"{high} seed{'s' if high != 1 else ''}"
 
 
-def less(fig: Figure) -> str:
-    """What the caption says of means without the seeds that diverged: of boxes with a mark, of curves in which panels;
-    the legend, which has every label once, cannot say it."""
-    if any(text.get_text().endswith(entries.PARTIAL) for ax in fig.axes for text in ax.texts):
-        return f"{entries.PARTIAL}: the mean is without seeds that diverged."
-    panels = []
+def diverged(fig: Figure) -> list[str]:
+    """The titles of the panels with means that lack seeds; the legend, which has every label once, cannot say it."""
+    found = {}
     for ax in fig.axes:
-        found = [figures.DIVERGED.search(text) for text in ax.get_legend_handles_labels()[1]]
-        if any(f and f[1] for f in found):
-            panels.append(ax.get_title("left") or ax.get_title())
-    where = "; ".join(filter(None, dict.fromkeys(panels))) if len(fig.axes) > 1 else ""
-    return f"Means are without the seeds that diverged{f' ({where})' if where else ''}." if panels else ""
+        curves = [figures.DIVERGED.search(text) for text in ax.get_legend_handles_labels()[1]]
+        if any(f and f[1] for f in curves) or any(text.get_text().endswith(entries.PARTIAL) for text in ax.texts):
+            found[" ".join((ax.get_title("left") or ax.get_title()).split())] = True
+    return list(found)
 
 
 def gaps(fig: Figure) -> list[str]:
-    """What was not run, as the picture says it."""
-    return [" ".join(text.split()) for text in figures.texts(fig, "absent")]
+    """What was not run, as the picture says it: lines of text, and grey places with their titles."""
+    below = [" ".join(text.split()) for text in figures.texts(fig, "absent")]
+    places = [(ax, text.get_text()) for ax in fig.axes for text in ax.texts if text.get_gid() == "absent"]
+    titled = [(ax.get_title("left") or ax.get_title(), text) for ax, text in places]
+    return [*below, *(" ".join(f"{name}: {text}.".split()) for name, text in titled if name)]
 
 
 def of_marks(artifact: Artifact, fig: Figure) -> str:
-    """What the caption says of the paper's numbers; "" for a figure that the paper does not have."""
-    wanted: Sequence[Printed] = artifact.draw.printed if isinstance(artifact.draw, Sheet) else ()
-    if not wanted:
-        return "The paper prints no numbers for this figure." if artifact.name.startswith("fig") else ""
-    sources = " and ".join(dict.fromkeys(each.source for each in wanted))
+    """What the caption says of the paper's numbers; "" for a figure without any."""
+    if not isinstance(artifact.draw, Sheet):
+        return ""
     lines = [line for ax in fig.axes for line in ax.get_lines() if line.get_gid() == "printed"]
     frames = [patch for ax in fig.axes for patch in ax.patches if patch.get_gid() == "printed"]
     bars = [line for line in lines if line.get_linestyle() != "None"]
+    sources = " and ".join(dict.fromkeys(each.source for each in artifact.draw.printed))
     for marks, word in ((frames, "Framed boxes"), (bars, "Double bars"), (lines, "Open marks")):
         if marks:
             return f"{word}: the paper's numbers ({sources})."
-    return f"The paper's numbers ({sources}) are of other settings than those drawn here."
-
-
-def with_commits(sentences: Sequence[str], commits: Sequence[str]) -> str:
-    """The stamp of a picture: the caption and the commits of its results."""
-    if not commits:
-        return " ".join(sentences)
-    some = ", ".join(commits[:3]) + (f" and {len(commits) - 3} more" if len(commits) > 3 else "")
-    return " ".join([*sentences, f"Results of commit{'s' * (len(commits) > 1)} {some}."])
+    return ""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reproduce.declare.artifact import Artifact, Curves, Filled, Sheet
-from reproduce.report import captions, figures, marks, metrics
+from reproduce.report import captions, entries, figures, marks, metrics
 from reproduce.report.code import function
 from reproduce.report.names import pretty
 
@@ -26,12 +26,17 @@ ALONE = 4.4
 
 
 def draw(artifact: Artifact, histories: Histories, cells: pd.DataFrame) -> Figure:
-    """The picture of an artifact."""
-    if isinstance(artifact.draw, Sheet):
-        return sheet(artifact.draw, artifact, histories, cells)
-    assert artifact.draw is not None
-    figure: Figure = function(artifact.paper, artifact.draw)(histories, cells)
-    return figure
+    """The picture of an artifact, with a line above that says what it is of."""
+    if artifact.panels(histories.scale) and histories.frame.empty:
+        fig = nothing(artifact, "; ".join(dict.fromkeys(why for _, why in histories.missing)) or "no results")
+    elif isinstance(artifact.draw, Sheet):
+        fig = sheet(artifact.draw, artifact, histories, cells)
+    else:
+        assert artifact.draw is not None
+        fig = function(artifact.paper, artifact.draw)(histories, cells)
+        figures.titles(fig, {})
+    figures.headline(fig, captions.headline(artifact, histories, fig))
+    return fig
 
 
 def nothing(artifact: Artifact, reason: str) -> Figure:
@@ -42,49 +47,62 @@ def nothing(artifact: Artifact, reason: str) -> Figure:
     return fig
 
 
-def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.DataFrame) -> Figure:
-    """One axes, or block of axes, per combination of the labels that was run; a line of text names the others."""
-    drawn: list[tuple[str, dict[str, Any], Histories]] = []
-    reasons, lost = dict[str, str](), list[tuple[str, list[str], str]]()
-    for i, (values, panels) in enumerate(_places(picture, artifact, histories.scale).items()):
-        labels = dict(zip(picture.axes, values, strict=True))
-        shown = {k: pretty(v, artifact.names) for k, v in labels.items()}
-        title = picture.title.format(letter=chr(ord("a") + i), **shown)
-        name, why = title or ", ".join(shown.values()), next(filter(None, map(histories.reason, panels)), "no results")
-        here = _of(histories, labels, picture)
-        if here.frame.empty:
-            reasons[name] = why
-        else:
-            drawn.append((title, labels, here))
-            lost.append((name, _lost(here, picture.series, artifact), why))
-    if not drawn:
-        return nothing(artifact, "; ".join(dict.fromkeys(reasons.values())) or "no results")
+@dataclass(frozen=True, eq=False)
+class Place:
+    """One axes, or block of axes. series: those it is declared to have, and whether they were run; why not."""
 
-    across = min(picture.across or len(drawn), len(drawn))
+    title: str
+    labels: dict[str, Any]
+    here: Histories
+    series: dict[str, bool]
+    why: str
+
+
+def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.DataFrame) -> Figure:
+    """One axes, or block of axes, per combination of the labels: grey where nothing was run. The figure's label says
+    how much was, if not all of it."""
+    places = _places(picture, artifact, histories)
+    drawn = [place for place in places if len(place.here.frame)]
+    if not drawn:
+        return nothing(artifact, "; ".join(dict.fromkeys(place.why for place in places)) or "no results")
     down, beside = picture.each if isinstance(picture, Filled) else (1, 1)
-    lines, columns = -(-len(drawn) // across) * down, across * beside
+    fits = figures.fits(picture.sheet.get("least", figures.LEAST)) // beside
+    across = max(1, min(picture.across or len(places), len(places), fits))
+    lines, columns = -(-len(places) // across) * down, across * beside
     width = {"width": ALONE} if columns == 1 else {}
     fig, axes = figures.sheet(lines, columns, **{**width, **picture.sheet})
     blocks = axes.reshape(-1, down, across, beside).swapaxes(1, 2).reshape(-1, down, beside)
     marked: dict[str, marks.Mark] = {}
-    for block, (title, labels, here) in zip(blocks, drawn, strict=False):
-        if title and histories.seeds_each[0] < histories.seeds_each[1]:
-            title += f", {captions.seeds_of(here)}"
-        block[0, 0].set_title(title, loc="left" if "{letter}" in picture.title else "center")
-        more = _fill(block, picture, artifact, here, labels, cells)
+    for block, place in zip(blocks, places, strict=False):
+        loc: Any = "left" if "{letter}" in picture.title else "center"
+        block[0, 0].set_title(place.title, loc=loc)
+        if place.here.frame.empty:
+            figures.vacant(block, place.why)
+            continue
+        if place.title and histories.seeds_each[0] < histories.seeds_each[1]:
+            block[0, 0].set_title(f"{place.title}, {captions.seeds_of(place.here)}", loc=loc)
+        more = _fill(block, picture, artifact, place.here, place.labels, cells)
         for ax, beyond in zip(block.flat, more, strict=True):
-            if beyond is not None:
-                marked |= marks.draw(ax, picture.printed, artifact, here, {**labels, **beyond})
-    for ax in blocks[len(drawn) :].flat:
+            if beyond is not None and (histories.scale == "paper" or entries.comparable(artifact, histories.scale)):
+                marked |= marks.draw(ax, picture.printed, artifact, place.here, {**place.labels, **beyond})
+    for ax in blocks[len(places) :].flat:
         ax.set_visible(False)
-    _label(axes, picture.ylabel)
+    figures.outer(fig, picture.ylabel)
     named = _named(fig, picture, artifact, marked)
-    for title, names, why in lost:
-        if gone := [name for name in names if name in named or picture.series != "algorithm"]:
-            reasons[f"{title} ({', '.join(gone)})"] = why
+    gone = [[name for name, run in p.series.items() if not run and _shown(name, named, picture)] for p in drawn]
+    reasons = {f"{p.title} ({', '.join(names)})": p.why for p, names in zip(drawn, gone, strict=True) if names}
     figures.absent(fig, reasons)
+    run = {name for p in drawn for name, there in p.series.items() if there}
+    counts = ((len(drawn), len(places), "panels"), (len(run), len(run.union(*gone)), "series"))
+    fig.set_label(", ".join(f"{some} of {every} {what}" for some, every, what in counts if some < every))
     figures.legend(fig, picture.legend or None)
+    figures.titles(fig, {block[0, 0]: beside for block in blocks})
     return fig
+
+
+def _shown(name: str, named: set[str], picture: Sheet) -> bool:
+    """Does the picture draw a series of that name, where it is run?"""
+    return name in named or picture.series != "algorithm"
 
 
 def _named(fig: Figure, picture: Sheet, artifact: Artifact, marked: Mapping[str, marks.Mark]) -> set[str]:
@@ -97,25 +115,34 @@ def _named(fig: Figure, picture: Sheet, artifact: Artifact, marked: Mapping[str,
     return {*drawn, *names, *(pretty(name, artifact.names) for name in ordered)}
 
 
-def _lost(here: Histories, series: str, artifact: Artifact) -> list[str]:
-    """The series of an axes that have no results."""
+def _series(here: Histories, series: str, artifact: Artifact) -> dict[str, bool]:
+    """The series that an axes is declared to have, and whether they have results."""
     declared = dict.fromkeys(str(e.labels[series]) for e in here.experiments if series in e.labels)
     found = set(here.frame[series].astype(str)) if series in here.frame else set(declared)
-    gone = [pretty(name, artifact.names) for name in declared if name not in found]
-    return gone if series == "algorithm" else [f"{series} = {name}" for name in gone]
+    names = {name: pretty(name, artifact.names) if series == "algorithm" else f"{series} = {name}" for name in declared}
+    return {names[name]: name in found for name in declared}
 
 
-def _places(picture: Sheet, artifact: Artifact, scale: str) -> dict[tuple[Any, ...], list[str]]:
-    """Values of the labels that make an axes -> the panels that they come from, in the order of the axes."""
-    places: dict[tuple[Any, ...], list[str]] = {}
-    for panel in artifact.panels(scale):
+def _places(picture: Sheet, artifact: Artifact, histories: Histories) -> list[Place]:
+    """What makes an axes each, in order."""
+    panels: dict[tuple[Any, ...], list[str]] = {}
+    for panel in artifact.panels(histories.scale):
         for e in panel.experiments:
             if _has(e, picture.only):
-                places.setdefault(tuple(e.labels[k] for k in picture.axes), []).append(panel.name)
-    if not set(picture.axes) <= set(picture.only):
-        return places
-    listed = [picture.only[k] for k in picture.axes]
-    return {at: places[at] for at in sorted(places, key=lambda at: [*map(tuple.index, listed, at)])}
+                panels.setdefault(tuple(e.labels[k] for k in picture.axes), []).append(panel.name)
+    order = list(panels)
+    if set(picture.axes) <= set(picture.only):
+        listed = [picture.only[k] for k in picture.axes]
+        order.sort(key=lambda at: [*map(tuple.index, listed, at)])
+    found = []
+    for i, values in enumerate(order):
+        labels = dict(zip(picture.axes, values, strict=True))
+        shown = {k: pretty(v, artifact.names) for k, v in labels.items()}
+        title = picture.title.format(letter=chr(ord("a") + i), **shown)
+        why = next(filter(None, map(histories.reason, panels[values])), "no results")
+        here = _of(histories, labels, picture)
+        found.append(Place(title, labels, here, _series(here, picture.series, artifact), why))
+    return found
 
 
 def _has(e: Experiment, wanted: Mapping[str, tuple[Any, ...]]) -> bool:
@@ -171,12 +198,3 @@ def _lines(ax: Axes, picture: Curves, rows: pd.DataFrame, artifact: Artifact) ->
     ax.set_xlabel(picture.xlabel)
     if picture.also:
         function(artifact.paper, picture.also)(ax, rows)
-
-
-def _label(axes: np.ndarray, ylabel: str) -> None:
-    """Label the y axes of the first column; other columns only where they have another quantity."""
-    for line in axes:
-        line[0].set_ylabel(ylabel or line[0].get_ylabel())
-        for ax in line[1:]:
-            if ax.get_ylabel() == line[0].get_ylabel():
-                ax.set_ylabel("")

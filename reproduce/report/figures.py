@@ -1,14 +1,16 @@
 """Figures for print: one style, intervals over seeds, and what stands below the panels. Looks are in `report.looks`.
 
 A picture makes its axes with `sheet`, fills them with `curves`, or with `dots` or a `heatmap` of `report.categories`,
-names panels that were not run with `absent` and ends with `legend`; `save` writes it, the PDF as it is and the PNG with
-the `stamp`. Sizes are in inches.
+marks what was not run with `vacant` and `absent` and ends with `legend`; `save` writes it, the PDF as it is and the PNG
+with the `stamp`. Sizes are in inches. All of it follows the width that `style` was given: in a column there are fewer
+axes beside each other, and letters keep their size.
 """
 
 from __future__ import annotations
 
 import re
 import textwrap
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -28,10 +30,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Spread: TypeAlias = Literal["band", "bars"] | None
+Spread: TypeAlias = Literal["band", "bars", "end"] | None
 FULL = 7.0
+LEAST = 1.4
+"""The width below which axes do not stand beside each other."""
 STAMPED = "Stamp"
 TEXT = 6.5
+SMALL = 6.0
+"""The size of the smallest letters, in points."""
 DIVERGED = re.compile(r" \((\d+ of \d+ )?diverged\)$")
 """What `curves` adds to the name of a series of which seeds diverged; the group is there if some did not."""
 RANGES: Mapping[str, tuple[float, float]] = {
@@ -50,16 +56,29 @@ RC: Mapping[str, Any] = {
     "xtick.major.pad": 2, "ytick.major.pad": 2, "lines.linewidth": 1.2, "lines.markersize": 3.9,
     "patch.linewidth": 0.5, "hatch.linewidth": 0.5, "legend.frameon": False, "legend.handlelength": 3.4,
     "legend.columnspacing": 1.4, "legend.handletextpad": 0.5, "axes.formatter.useoffset": False,
+    "axes.prop_cycle": f"cycler(color={[looks.BLUE, looks.VERMILLION, looks.GREEN, looks.PURPLE]})",
     "pdf.fonttype": 42, "ps.fonttype": 42, "savefig.dpi": 200, "svg.hashsalt": "reproduce", "image.cmap": "cividis",
 }  # fmt: skip
 
 
-def style() -> AbstractContextManager[None]:
-    """The style of all figures: `with style(): ...` around drawing and saving."""
+def style(width: float = FULL) -> AbstractContextManager[None]:
+    """The style of all figures: `with style(): ...` around drawing and saving. width: of figures, at most."""
     from matplotlib import style as mpl_style
 
     # From matplotlib's defaults, so that a matplotlibrc on the machine does not show in the figures.
-    return mpl_style.context(["default", dict(RC)])
+    return mpl_style.context(["default", {**RC, "figure.figsize": (width, width)}])
+
+
+def page() -> float:
+    """The width that the style was given."""
+    from matplotlib import rcParams
+
+    return float(rcParams["figure.figsize"][0])
+
+
+def fits(least: float = LEAST) -> int:
+    """How many axes that are so wide at least stand beside each other."""
+    return max(1, int(page() / least))
 
 
 def sheet(
@@ -70,17 +89,42 @@ def sheet(
     height: float | None = None,
     sharex: bool | str = False,
     sharey: bool | str = False,
+    least: float = LEAST,
 ) -> tuple[Figure, np.ndarray]:
-    """A figure and its axes, shape (rows, columns); `height` of one row of panels (default: from its width)."""
+    """A figure and its axes, shape (rows, columns); a row with more axes than fit goes on in the next line.
+
+    height: of one row of axes (default: from its width). least: the width of an axes.
+    """
+    lines = -(-columns // fits(least))
+    across = -(-columns // lines)
+    fig = _figure(width, rows * lines * (height or min(2.3, max(1.5, 0.8 * width / across))))
+    more: dict[str, Any] = {"sharex": sharex, "sharey": sharey, "squeeze": False}
+    axes = fig.subplots(rows * lines, across, **more).reshape(rows, lines * across)
+    for ax in axes[:, columns:].flat:
+        ax.set_visible(False)
+    return fig, axes[:, :columns]
+
+
+def beside(heights: Sequence[float]) -> tuple[Figure, list[Axes]]:
+    """A figure and axes of these heights: the first at the left, the others below one another at its right; all below
+    one another where two would be narrow."""
+    first, *others = heights
+    wide = fits() > 2
+    fig = _figure(FULL, max(first, sum(others)) if wide else sum(heights))
+    grid = fig.add_gridspec(len(heights) - wide, 1 + wide, height_ratios=others if wide else heights)
+    right = [grid[i, 1] for i in range(len(others))] if wide else [grid[i + 1, 0] for i in range(len(others))]
+    places: Any = [grid[:, 0] if wide else grid[0, 0], *right]
+    return fig, [fig.add_subplot(place.subgridspec(1, 1)[0]) for place in places]  # each with margins of its own
+
+
+def _figure(width: float, height: float) -> Figure:
+    """A figure as wide as the style allows."""
     from matplotlib.figure import Figure
 
-    each = height or min(2.3, max(1.5, 0.8 * width / columns))
-    with style():
-        fig = Figure(figsize=(width, each * rows), layout="constrained")
-        engine: Any = fig.get_layout_engine()
-        engine.set(w_pad=0.04, h_pad=0.04, wspace=0.03, hspace=0.04)
-        axes = fig.subplots(rows, columns, sharex=sharex, sharey=sharey, squeeze=False)  # type: ignore[arg-type]
-    return fig, axes
+    fig = Figure(figsize=(min(width, page()), height), layout="constrained")
+    engine: Any = fig.get_layout_engine()
+    engine.set(w_pad=0.04, h_pad=0.04, wspace=0.03, hspace=0.04)
+    return fig
 
 
 def curves(
@@ -98,9 +142,10 @@ def curves(
 ) -> None:
     """One line per value of `series`: the mean over seeds, and its 95 % t-interval, which one seed has none of.
 
-    spread: the interval as a "band", as ten "bars" per line, or None. start: the least `x` that is drawn; what lies
-    before it still says which seeds diverged. Needs the columns `series`, `seed`, `metric`, `value` and `x`; seeds that
-    were evaluated at different times are put on a common grid by linear interpolation.
+    spread: the interval as a "band", as ten "bars" per line, as one bar beyond the "end" of each line, or None. start:
+    the least `x` that is drawn; what lies before it still says which seeds diverged. Needs the columns `series`,
+    `seed`, `metric`, `value` and `x`; seeds that were evaluated at different times are put on a common grid by linear
+    interpolation.
 
     A seed that diverged, early or late, is left out from the first round on: results say it of the whole run, and a
     line that seeds leave one by one would jump. Cells keep what such a seed has from before: the value of a round, the
@@ -126,11 +171,19 @@ def curves(
         rows = line.melt(ignore_index=False).assign(metric=mine["metric"].iloc[0])
         marked = _marks(ax, line.index.to_numpy(float), markers, shift)
         label = pretty(name, names) + _lost(mine, kept)
-        mean(ax, rows.index, rows, spread=spread, shift=shift, label=label, markevery=marked, **look.plot)
+        along = None if spread == "end" else spread
+        mean(ax, rows.index, rows, spread=along, shift=shift, label=label, markevery=marked, **look.plot)
+        if spread == "end" and line.shape[1] > 1:
+            final, at = line.iloc[-1], line.index[-1] + (k + 1) * 0.022 * np.ptp(frame[x])
+            low, high = interval(rows)(final)
+            ax.plot([at, at], [low, high], color=look.color, linewidth=1.0, zorder=2.4, gid="end")
+            ax.plot(at, final.mean(), **{**look.plot, "linestyle": "none", "markersize": 3.2})
         if len(line) < len(table):
             cross: dict[str, Any] = {"marker": "x", "markersize": 6, "markeredgewidth": 1.4}
             ax.plot(line.index[-1:], line[-1:].mean(axis=1), color=look.color, zorder=4, gid="diverged", **cross)
     ax.margins(x=0.02)
+    if spread == "end":
+        ax.set_xticks([tick for tick in ax.get_xticks() if 0 <= tick <= frame[x].max()])
 
 
 def mean(ax: Axes, x: Iterable[float], rows: pd.DataFrame, *, spread: Spread, shift: float = 0.0, **look: Any) -> None:
@@ -209,6 +262,34 @@ def plain_log(ax: Axes, which: Literal["x", "y"]) -> None:
     axis.set_major_formatter(text)
 
 
+def vacant(block: np.ndarray, why: str) -> None:
+    """Grey places instead of axes that were not run; the first says why."""
+    from matplotlib.patches import Rectangle
+
+    for ax in block.flat:
+        ax.set_axis_off()
+        ax.add_patch(Rectangle((0, 0), 1, 1, transform=ax.transAxes, facecolor="#ececec", edgecolor="none"))
+    at: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": TEXT, "color": looks.DARK, "gid": "absent"}
+    first = block.flat[0]
+    first.text(0.5, 0.5, textwrap.fill(f"not run: {why}", 20), transform=first.transAxes, **at)
+
+
+def named(ax: Axes, places: Mapping[str, float]) -> None:
+    """Names at the right of horizontal lines at these values: as near as they can be without lying on one another, and
+    thin leaders to the lines."""
+    low, high = ax.yaxis.get_transform().transform(np.array(ax.get_ylim()))
+    at = {text: float(ax.yaxis.get_transform().transform([y])[0] - low) / (high - low) for text, y in places.items()}
+    inches = ax.bbox.height / ax.figure.dpi
+    free = -1.0
+    for text in sorted(at, key=lambda text: at[text]):
+        half = (text.count("\n") + 1) * 0.1 / inches / 2
+        middle = free = max(at[text], free + half)
+        free += half
+        look: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction", "annotation_clip": False}
+        look |= {"arrowprops": {"arrowstyle": "-", "color": GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0}}
+        ax.annotate(text, (1.0, at[text]), (1.05, middle), va="center", fontsize=SMALL, color=looks.DARK, **look)
+
+
 def absent(fig: Figure, reasons: Mapping[str, str]) -> None:
     """A line of text below the panels for those that were not run: title -> reason."""
     if reasons:
@@ -216,26 +297,78 @@ def absent(fig: Figure, reasons: Mapping[str, str]) -> None:
         for title, why in reasons.items():
             together.setdefault(why, []).append(title)
         text = " ".join(f"Not run, {why}: {'; '.join(titles)}." for why, titles in together.items())
-        _below(fig, "absent", text, 7.0, 0.125, GREY)
+        _beside(fig, "absent", text, 7.0, 0.125, "#606060")
+
+
+def headline(fig: Figure, text: str) -> None:
+    """A line above the panels."""
+    _beside(fig, "headline", text, TEXT, 0.112, looks.DARK)
+
+
+def stamp(fig: Figure, text: str) -> None:
+    """Small text at the very bottom."""
+    _beside(fig, "stamp", text, TEXT, 0.112, "#505050")
+
+
+def wrap(text: str, inches: float) -> str:
+    """A title or label with its lines broken where they are longer, but not beside an equals sign."""
+    text, most = text.replace(" = ", "\xa0=\xa0"), max(12, int(17 * inches))
+    return "\n".join(textwrap.fill(line, most, break_on_hyphens=False) for line in text.split("\n"))
+
+
+def titles(fig: Figure, spans: Mapping[Axes, int]) -> None:
+    """Break the titles that are longer than their axes are wide; spans: how many axes one has room over."""
+    from matplotlib.text import Text
+
+    for ax in fig.axes:
+        place = ax.get_subplotspec()
+        columns = place.get_gridspec().ncols if place else 1
+        beside = 0.8 if ax.get_images() else 0.35  # numbers, and the scale of a map
+        room = fig.get_figwidth() / columns * spans.get(ax, 1) - beside
+        texts: Any = ax.findobj(Text)
+        for text in texts:  # a title keeps its place, which `set_title` would take from it
+            if text.get_text() in (ax.get_title("left"), ax.get_title()):
+                text.set_text(wrap(text.get_text(), room))
+
+
+def outer(fig: Figure, ylabel: str = "") -> None:
+    """Label the y axes at the left of each line, others only where they have another quantity; and give those axes
+    numbers that have no other below, or none at their left."""
+    drawn = {place: ax for ax in fig.axes if ax.axison and ax.get_visible() and (place := ax.get_subplotspec())}
+    lines: dict[int, list[Axes]] = defaultdict(list)
+    columns: dict[int, Axes] = {}
+    for place, ax in sorted(drawn.items(), key=lambda found: (found[0].rowspan.start, found[0].colspan.start)):
+        lines[place.rowspan.start].append(ax)
+        columns[place.colspan.start] = ax
+    for first, *others in lines.values():
+        first.set_ylabel(ylabel or first.get_ylabel())
+        first.tick_params(labelleft=True)
+        for ax in others:
+            if ax.get_ylabel() == first.get_ylabel():
+                ax.set_ylabel("")
+    for lowest in columns.values():
+        lowest.tick_params(labelbottom=True)
+        lowest.xaxis.label.set_visible(True)
 
 
 def legend(fig: Figure, columns: int | None = None) -> None:
-    """One legend below all panels, every label once, as many columns as the width holds."""
+    """One legend below all panels, every label once, as many columns as the width holds, `columns` at most."""
     entries: dict[str, Any] = {}
     for ax in fig.axes:
         for handle, text in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(text, handle)
     if entries:
-        widest = max(map(len, entries))
-        fits = max(1, int(fig.get_figwidth() / (0.055 * widest + 0.55)))
-        ncols = columns or -(-len(entries) // -(-len(entries) // fits))  # rows of equal length
-        fig.legend(entries.values(), entries.keys(), loc="lower center", ncols=ncols, borderaxespad=0.1)
-        _reserve(fig, "legend", -(-len(entries) // ncols) * 0.155 + 0.1)
-
-
-def stamp(fig: Figure, text: str) -> None:
-    """Small text at the very bottom."""
-    _below(fig, "stamp", text, TEXT, 0.112, "#505050")
+        width = fig.get_figwidth()
+        small: dict[str, Any] = {"fontsize": TEXT, "handlelength": 2.6, "columnspacing": 1.0} if width < 4 else {}
+        each = width / 2 if len(entries) > 4 else width
+        names = [wrap(text, each - 0.45) for text in entries]
+        widest = max(len(line) for text in names for line in text.split("\n"))
+        fits = max(1, int(width / (0.05 * widest + 0.42 if small else 0.055 * widest + 0.55)))
+        even = -(-len(names) // -(-len(names) // fits))  # rows of equal length
+        ncols = columns if columns and columns <= fits else even
+        fig.legend(entries.values(), names, loc="lower center", ncols=ncols, borderaxespad=0.1, **small)
+        lines = -(-len(names) // ncols) + max(sum(text.count("\n") for text in names[i::ncols]) for i in range(ncols))
+        _reserve(fig, "legend", lines * 0.155 + 0.1)
 
 
 def save(fig: Figure, path: Path, text: str = "") -> list[Path]:
@@ -271,9 +404,9 @@ def _table(kept: pd.DataFrame, x: str, seeds: np.ndarray) -> pd.DataFrame:
     return (table.interpolate("index", limit_area="inside") if x == "time" else table).dropna()
 
 
-def _below(fig: Figure, name: str, text: str, size: float, line: float, color: str) -> None:
-    """A text of the whole width below the panels."""
-    wrapped = textwrap.wrap(text, int(fig.get_figwidth() * 117 / size), break_on_hyphens=False)
+def _beside(fig: Figure, name: str, text: str, size: float, line: float, color: str) -> None:
+    """A text of the whole width above or below the panels."""
+    wrapped = wrap(text, fig.get_figwidth() * 6.9 / size).split("\n")
     look: dict[str, Any] = {"fontsize": size, "color": color, "va": "bottom", "linespacing": 1.15, "gid": name}
     look["parse_math"] = False  # what is said of files may have a dollar sign
     fig.text(0.01, 0, "\n".join(wrapped), **look)
@@ -281,20 +414,21 @@ def _below(fig: Figure, name: str, text: str, size: float, line: float, color: s
 
 
 def _reserve(fig: Figure, name: str, inches: float) -> None:
-    """Reserve `inches` at the bottom: the figure grows, panels keep their size. From above: absent, legend, stamp."""
+    """Reserve `inches`: the figure grows, panels keep their size. From above: headline, panels, absent, legend,
+    stamp."""
     engine: Any = fig.get_layout_engine()
     parts: dict[str, float] = getattr(fig, "_reserved", {})
-    total = fig.get_figheight() - sum(parts.values())
+    total = fig.get_figheight() + inches
     parts = {**parts, name: parts.get(name, 0.0) + inches}
     fig._reserved = parts  # type: ignore[attr-defined]
-    below = sum(parts.values())
-    total += below
+    above = parts.get("headline", 0.0)
+    below = sum(parts.values()) - above
     fig.set_figheight(total)
-    at = {"stamp": 0.03, "legend": parts.get("stamp", 0.0)}
+    at = {"stamp": 0.03, "legend": parts.get("stamp", 0.0), "headline": total - above + 0.04}
     at["absent"] = at["legend"] + parts.get("legend", 0.0) + 0.02
     for text in fig.texts:
         if text.get_gid() in at:
             text.set_y(at[str(text.get_gid())] / total)
     for box in fig.legends:
         box.set_bbox_to_anchor((0.0, at["legend"] / total, 1.0, 1.0), transform=fig.transFigure)
-    engine.set(rect=(0, below / total, 1, 1 - below / total))
+    engine.set(rect=(0, below / total, 1, 1 - (above + below) / total))

@@ -25,6 +25,8 @@ DASHES: Mapping[str, Any] = {
     "solid": "-", "dashed": (0, (5, 1.6)), "dotted": (0, (1, 1.3)), "dashdot": (0, (5, 1.4, 1, 1.4)),
     "long": (0, (8, 2.4)), "dashdotdot": (0, (4, 1.3, 1, 1.3, 1, 1.3)),
 }  # fmt: skip
+LIGHTEST = 0.62
+"""The end of the map (0 to 1) for what is in order."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d")
 
 
@@ -100,11 +102,12 @@ def _spare(choices: Sequence[str], taken: Sequence[str]) -> str:
 
 
 def ramp(count: int) -> list[str]:
-    """`count` colours in order, dark to light, that are in order in greyscale and for colour-blind eyes, too."""
+    """`count` colours in order, dark to light, that are in order in greyscale and for colour-blind eyes, too, and can
+    be seen on white: the last has a contrast of 3."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
-    places = [0.45] if count == 1 else [0.9 * i / (count - 1) for i in range(count)]
+    places = [0.3] if count == 1 else [LIGHTEST * i / (count - 1) for i in range(count)]
     return [to_hex(colormaps["cividis"](place)) for place in places]
 
 

@@ -1,4 +1,4 @@
-"""The paper's printed numbers in a picture: open marks in the colours of their series (`declare.Printed`)."""
+"""The paper's printed numbers in a picture: open marks with the colours and shapes of their series (`Printed`)."""
 
 from __future__ import annotations
 
@@ -22,58 +22,56 @@ KEY = "printed in the paper"
 
 @dataclass(frozen=True)
 class Mark:
-    """One printed number: its series, from where to where on the x axis, at which height; `bound`: a lower bound;
-    `factor`: by what the height is multiplied at this scale."""
+    """One printed number: its series, from where to where on the x axis, at which height; `bound`: a lower bound."""
 
     series: str
     x: tuple[float, float]
     y: float
     bound: bool = False
-    factor: float = 1.0
 
 
 def draw(
     ax: Axes, all_: Iterable[Printed], artifact: Artifact, here: Histories, labels: Mapping[str, Any]
 ) -> dict[str, Mark]:
     """Put the paper's numbers that belong to these labels into the axes; returns a mark of each series with some."""
-    found = [mark for each in all_ for mark in of(each, artifact, here.experiments, labels, here.scale)]
+    found = [mark for each in all_ for mark in of(each, artifact, here.experiments, labels)]
     styles = looks.of([*(m.series for m in found)])
     for mark in found:
         if ax.get_images():
             _outline(ax, mark)
         else:
-            ax.plot(mark.x, [mark.y, mark.y], **_open(styles[mark.series].color, mark), gid="printed")
+            ax.plot(mark.x, [mark.y, mark.y], **_open(styles[mark.series], mark), gid="printed")
     if found and not ax.get_images():
-        ax.plot([], [], label=KEY, **_open(looks.DARK, found[0]))
+        ax.plot([], [], label=KEY, **_open(looks.Look(looks.DARK, "solid", "o"), found[0]))
     return {mark.series: mark for mark in found}
 
 
 def key(ax: Axes, mark: Mark, name: str) -> None:
     """An entry of the legend for a series that was not run, so that no line says what the colour of its marks means."""
-    ax.plot([], [], label=f"{name} (printed)", **_open(looks.of([mark.series])[mark.series].color, mark))
+    ax.plot([], [], label=f"{name} (printed)", **_open(looks.of([mark.series])[mark.series], mark))
 
 
-def _open(color: str, mark: Mark) -> dict[str, Any]:
-    """Keyword arguments for `Axes.plot`: a circle, or an arrow for a lower bound, or a bar; white inside. Bars lie
-    below the lines, which they would hide where they agree with them."""
+def _open(look: looks.Look, mark: Mark) -> dict[str, Any]:
+    """Keyword arguments for `Axes.plot`: the mark of the series, or an arrow for a lower bound, or a bar; white inside.
+    Bars lie below the lines, which they would hide where they agree with them."""
     from matplotlib.patheffects import Normal, Stroke
 
     if mark.x[0] == mark.x[1]:
-        shape = {"marker": ">" if mark.bound else "o", "markersize": 5.5, "markeredgewidth": 1.1, "zorder": 5}
-        return {**shape, "color": color, "markerfacecolor": "white", "linestyle": "none"}
-    edge = [Stroke(linewidth=3.6, foreground=color), Normal()]
+        marker = ">" if mark.bound else look.marker
+        shape = {"marker": marker, "markersize": 5.5, "markeredgewidth": 1.1, "zorder": 5}
+        return {**shape, "color": look.color, "markerfacecolor": "white", "linestyle": "none"}
+    edge = [Stroke(linewidth=3.6, foreground=look.color), Normal()]
     return {"color": "white", "linewidth": 1.6, "solid_capstyle": "butt", "path_effects": edge, "zorder": 1.8}
 
 
 def of(
-    each: Printed, artifact: Artifact, experiments: Sequence[Experiment], labels: Mapping[str, Any], scale: str
+    each: Printed, artifact: Artifact, experiments: Sequence[Experiment], labels: Mapping[str, Any]
 ) -> Iterator[Mark]:
     """The marks of `each` in axes with these labels and experiments."""
     known = [{**e.labels, **labels} for e in experiments]
     if not each.table:
         if any(_agree(own, each.only) for own in known):
-            factor = each.scaled.get(scale, 1.0)
-            yield Mark("", _span(each.x, {}, known[0], None), factor * _place(each.y, {}, known[0]), factor=factor)
+            yield Mark("", _span(each.x, {}, known[0], None), _place(each.y, {}, known[0]))
         return
     rows = reported(artifact.paper, each.table)
     assert rows is not None, f"{artifact.id}: the paper's {each.table} has no reported numbers"
@@ -118,7 +116,4 @@ def _outline(ax: Axes, mark: Mark) -> None:
     if canonical(mark.x[0]) in columns and canonical(mark.y) in rows:
         j, i = columns.index(canonical(mark.x[0])), rows.index(canonical(mark.y))
         frame: dict[str, Any] = {"fill": False, "edgecolor": looks.VERMILLION, "linewidth": 1.8, "gid": "printed"}
-        name = "best pair in the paper"
-        if mark.factor != 1:
-            name = f"the paper's best pair, at {mark.factor:g} times the rate"
-        ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, label=name, zorder=4, **frame))
+        ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, label="best pair in the paper", zorder=4, **frame))

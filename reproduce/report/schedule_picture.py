@@ -41,7 +41,7 @@ def draw(schedule: Schedule, seed: int, numbers: Summary, title: str) -> Figure:
         axes["lanes"].set_title(title, loc="left", pad=16)  # above the legend
         for name, found in numbers.histograms().items():
             xlabel, ylabel, whole = PANELS[name]
-            axes[name].stairs(found.shares, found.edges, fill=True)
+            axes[name].stairs(found.shares, found.edges, fill=True, color=looks.DARK)
             axes[name].set(xlabel=xlabel, ylabel=ylabel)
             axes[name].xaxis.set_major_locator(MaxNLocator(3, integer=whole))
     return fig
@@ -88,4 +88,5 @@ def lanes(ax: Axes, begin: Timeline, schedule: Schedule, seconds: float) -> None
         Patch(facecolor=REST, label="waits or downloads"),
         Line2D([], [], markersize=5, label="aggregation", **tick),
     ]
-    ax.legend(handles=marks, loc="lower left", bbox_to_anchor=(0, 0.98), ncols=len(marks), fontsize=6, frameon=False)
+    above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 0.98), "ncols": len(marks)}
+    ax.legend(handles=marks, fontsize=figures.SMALL, frameon=False, **above)

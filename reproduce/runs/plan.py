@@ -170,7 +170,7 @@ def _split(scale: str, panel: Panel) -> dict[str, tuple[Experiment, ...]]:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-ENDINGS = {"figure": (".pdf", ".png", ".txt", ".tex"), "table": (".md", ".csv", ".tex", ".ours.tex")}
+ENDINGS = {"figure": (".pdf", ".png", ".txt", ".tex", ".note.txt"), "table": (".md", ".csv", ".tex", ".ours.tex")}
 """What is made of an artifact of each kind."""
 
 

@@ -23,7 +23,7 @@ NAMES = {
     "rounds_to_target": "Aggregations to target",
     "idle_fraction": "Idle share",
 }
-LOSS = f"Loss on up to {int(settings.LOSS_VIEW[6:]):,} training samples"
+LOSS = f"Loss on up to {int(settings.LOSS_VIEW[6:]):,} training samples."
 LAYOUT = "Layout and range are ours."
 AGGREGATIONS, BEGIN = 300, 1
 
@@ -83,41 +83,52 @@ def _over_time(number: int, n: int) -> Artifact:
     return artifact(
         f"fig{number}", f"Training loss and test accuracy over virtual time, n = {n}", partial(runs.times_panels, n=n),
         Code("measures:at_target_times"), _stacked(Code("pictures:over_time", {"begin": BEGIN}), printed),
-        f"{LOSS}. Layout, range and the logarithmic axis, from {BEGIN} s on, are ours.",
+        notes=(LOSS, f"Layout, range and the logarithmic axis, from {BEGIN} s on, are ours."),
     )  # fmt: skip
 
 
 ARTIFACTS = (
     artifact(
         "fig1", "Timelines of three clients", no_panels, Code("measures:idle"), Code("pictures:timelines"),
-        "Simulated: jobs of 2.0, 3.3 and 5.1 units, no time for transfers, n = 2; FedAvg and DeFedAvg-nIID "
-        "select clients {1,3}, {1,2}, {2,3} in turn. Numbers in bars: version that the job started from; dashed lines: "
-        "aggregations with the new version; dots: the server has the update; hatched: jobs not, or not yet, uploaded.",
+        "Numbers in bars: version that the job started from; dashed lines: aggregations with the new version; dots: "
+        "the server has the update; hatched: jobs not, or not yet, uploaded.",
+        notes=(
+            "Simulated: jobs of 2.0, 3.3 and 5.1 units, no time for transfers, n = 2; FedAvg and DeFedAvg-nIID select "
+            "clients {1,3}, {1,2}, {2,3} in turn.",
+        ),
     ),
     *(_over_time(number, n) for number, n in zip((2, 3, 4, 5), settings.PARTICIPANTS, strict=True)),
     artifact(
         "fig6", "DeFedAvg over aggregations for different n", runs.participants_panels,
         Code("measures:of_participants", {"at": 300, "first": 200, "last": 1000}), _over_rounds("n"),
-        f"{LOSS}. {LAYOUT} At paper scale the rates are those of Table II, which change with n (IID, "
-        "and on CIFAR-10 non-IID too); runs with (0.1, 0.05) throughout are in the cells as '(0.1, 0.05)'.",
+        notes=(
+            LOSS, LAYOUT,
+            "At paper scale the rates are those of Table II, which change with n (IID, and on CIFAR-10 non-IID too); "
+            "runs with (0.1, 0.05) throughout are in the cells as '(0.1, 0.05)'.",
+        ),
     ),
     artifact(
         "fig7", "DeFedAvg over aggregations for different K", runs.steps_panels, Code("measures:of_steps"),
-        _over_rounds("K"), Code("measures:same_rates", {"before": f"{LOSS}. {LAYOUT}"}),
+        _over_rounds("K"), Code("measures:same_rates"), notes=(LOSS, LAYOUT),
     ),
     artifact(
         "setup", "Virtual seconds per aggregation under the paper's clock", no_panels,
         Code("measures:seconds", {"aggregations": AGGREGATIONS}), Code("pictures:seconds"),
-        f"From the simulated schedules: {AGGREGATIONS} aggregations, K = 50 (AsySG 1), {len(settings.SEEDS)} draws "
-        "of the clients' speeds. The paper does not print these numbers; its Table I implies them.",
+        f"Simulated: {AGGREGATIONS} aggregations, K = 50 (AsySG 1), {len(settings.SEEDS)} draws of the clients' "
+        "speeds.",
+        notes=("The paper does not print these numbers; its Table I implies them.",),
     ),
     artifact(
         "sensitivity",
         "Dependence of the times to the target on what the paper leaves open, and on the rates", choices.panels,
         Code("measures:of_choices"),
-        Filled(("distribution",), "{distribution}", fill=Code("pictures:choices"), sheet={"height": 3.4}),
-        "An arrow: a seed missed the target by the horizon. Below each algorithm of Table I: with the best rates of a "
-        "grid like Table II's, and with one part exchanged. Not a figure of the paper.",
+        Filled(("distribution",), "{distribution}", fill=Code("pictures:choices"), sheet={"height": 3.4, "least": 2.7}),
+        "An arrow: a seed missed the target.",
+        notes=(
+            "Not a figure of the paper.",
+            "Below each algorithm of Table I: with the best rates of a grid like Table II's, and with one part "
+            "exchanged.",
+        ),
         names={
             **NAMES,
             **choices.TEXTS,

@@ -144,10 +144,10 @@ def of_steps(histories: Histories) -> pd.DataFrame:
     return pd.concat([rounds_to_target(histories), final], ignore_index=True).drop(columns="target_accuracy_pct")
 
 
-def same_rates(histories: Histories, before: str) -> str:
+def same_rates(histories: Histories) -> str:
     """The caption of Fig. 7: all K have the rates of the usual one."""
     setting = settings.SETTINGS[histories.scale][0]
-    return f"{before} All K with the rates of K = {setting.steps} (the paper gives none); n = {setting.middle}."
+    return f"All K with the rates of K = {setting.steps} (the paper gives none); n = {setting.middle}."
 
 
 # --- without training -------------------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ def timelines(histories: Histories, cells: pd.DataFrame) -> Figure:
         _versions(ax, drawn)
         count = len(drawn.aggregations)
         ax.set_title(
-            f"{pretty(name, NAMES)}: {count} aggregations, clients idle {100 * drawn.idle:.1f} % of the time",
+            f"{pretty(name, NAMES)}: {count} aggregations, {100 * drawn.idle:.1f} % idle",
             loc="left",
             pad=11,
         )

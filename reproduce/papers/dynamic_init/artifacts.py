@@ -89,14 +89,12 @@ READINGS = (
     "exchanged at a time; all rows of a data set (MOON, with another network, by itself) have the same partition, "
     "initial model and batches. With control variates SCAFFOLD has FedAvg's learning rate."
 )
+BEGINS = "Dotted lines: a session begins."
 CURVES = (
-    "Tested on the labels of the session's clients. Dotted lines: a session begins. The paper does not name the "
-    "settings of its panels; these are from its tables."
+    "Tested on the labels of the session's clients.",
+    "The paper does not name the settings of its panels; these are from its tables.",
 )
-MIXTURES = (
-    "Top: which group trains, and the weight of each stored model in the initial model of a later session (FedAvg, "
-    "mean over seeds; weights below 0.01 are not drawn)."
-)
+MIXTURES = "Numbers: weights of stored models."
 
 COPIED8 = (
     Doubt(
@@ -175,9 +173,11 @@ def windows(m: Measure, *numbers: int) -> tuple[Printed, ...]:
     return tuple(Printed(f"Table {n}", f"table{n}", m.name, x=m, series="init_scheme") for n in numbers)
 
 
-def figure(number: int, title: str, cells: tuple[Measure, ...], draw: Code | Filled, stamp: str) -> Artifact:
+def figure(
+    number: int, title: str, cells: tuple[Measure, ...], draw: Code | Filled, stamp: str, *notes: str
+) -> Artifact:
     name = f"fig{number}"
-    return Artifact("dynamic_init", name, title, partial(panels, (name,)), cells, draw, stamp=stamp)
+    return Artifact("dynamic_init", name, title, partial(panels, (name,)), cells, draw, stamp=stamp, notes=notes)
 
 
 NAMES = {"accuracy_first10_rounds_pct": "Accuracy (%), first 10 rounds"}
@@ -202,9 +202,9 @@ LAST = (
     Window("accuracy", 1, 5, {"last": 5}, "accuracy_first5_rounds_pct"),
 )
 TENS = (
-    f"{CURVES} The paper's numbers are means of a session's first ten rounds. Its schedule is not known, and the "
-    "columns of its tables are different sessions for different algorithms: the order of the schemes can be compared, "
-    "not the numbers."
+    *CURVES,
+    "The paper's numbers (Tables 8 and 9) are not drawn: its schedule is not known, and the columns of its tables are "
+    "different sessions for different algorithms, so that the order of the schemes can be compared, not the numbers.",
 )
 TITLE = "Accuracy (%) after a session transition with {} clients per session, {}"
 TENTH = "Accuracy (%) over the first ten rounds"
@@ -216,7 +216,9 @@ RECOVERY = Filled(
 ARTIFACTS = (
     figure(
         1, "Sessions with changing clients, and the mixture of stored models that each starts from",
-        (Code("measures:mixtures"),), Code("pictures:timeline"), MIXTURES,
+        (Code("measures:mixtures"),), Code("pictures:timeline"), MIXTURES, 
+        "Top: which group trains, and what a later session's initial model is mixed of (FedAvg, means over seeds; "
+        "weights below 0.01 are not drawn).",
     ),
     figure(
         2, "Accuracy through the sessions, Dirichlet distribution", (Code("measures:ends"),),
@@ -224,15 +226,13 @@ ARTIFACTS = (
             RECOVERY, axes=ROWS, title="{dataset}, {algorithm}, overlap {label_overlap}, α = {dirichlet_alpha}",
             printed=windows(main(*TWO)[0], 1, 2),
         ),
-        CURVES,
+        BEGINS, *CURVES,
     ),
     figure(
-        3, "Accuracy through the sessions, two shards and partial overlap", YOUNG10,
-        replace(RECOVERY, printed=windows(YOUNG10[0], 8)), TENS,
+        3, "Accuracy through the sessions, two shards and partial overlap", YOUNG10, RECOVERY, BEGINS, *TENS,
     ),
     figure(
-        4, "Accuracy through the sessions, four label distributions", YOUNG10,
-        replace(RECOVERY, printed=windows(YOUNG10[0], 8, 9)), TENS,
+        4, "Accuracy through the sessions, four label distributions", YOUNG10, RECOVERY, BEGINS, *TENS,
     ),
     table(
         1, TITLE.format(20, "CIFAR-10 and CIFAR-100"), main(*TWO), GROUPS,

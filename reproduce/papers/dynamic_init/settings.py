@@ -128,12 +128,12 @@ NEWS = SessionData(
 # With a random start, few rounds at a smaller rate would not yet tell the schemes apart.
 GAUSSIAN = SessionData(
     "gaussian", Softmax(20, 10), 10, (0.02, 0.6), {"scaffold": (0.3, 0.6)}, batch=32,
-    substitute="Gaussian classes in 20 dimensions for images, 10 rounds per session",
+    substitute="Gaussian classes for images: 20 dimensions, 10 rounds per session",
 )  # fmt: skip
 TOPICS = replace(
     NEWS, name="topics", tokenizer="hashed", source=TopicTokens(4, 60, 12, 64, 100, seed=3), model=FastText(60, 8),
     rounds=3, rate=(0.5, 0.2), rates={"scaffold": (0.5, 0.2)}, batch=32,
-    substitute="random words with topics for texts, 3 rounds per session",
+    substitute="random words for texts: with topics, 3 rounds per session",
 )  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def linear(data: SessionData) -> SessionData:
     """The linear model at reduced scale: larger steps, fewer rounds."""
     return replace(
         data, rounds=20, rate=(0.0025, 0.6), rates={"scaffold": (0.05, 0.9)}, older_seeds=(),
-        substitute="MNIST and Fashion-MNIST: 20 rounds per session, rate 0.0025 (SCAFFOLD 0.05)",
+        substitute="shorter sessions: on MNIST and Fashion-MNIST 20 rounds, rate 0.0025 (SCAFFOLD 0.05)",
     )  # fmt: skip
 
 
@@ -156,8 +156,8 @@ def small(data: SessionData, scaffold: float, stands_for: str = "") -> SessionDa
         data, model=ConvNet(3, 32, (8, 16), (32,), classes=data.classes, kernel=3, padding=1), networks={}, kind="cnn",
         rounds=10, rate=(0.05, 0.5), rates={"scaffold": (scaffold, 0.9)}, batch=32, augment="none", test_samples=2000,
         older_R=10.0, seeds=(),
-        substitute=f"{stands_for}images in colour: two convolutions from a random start, 10 rounds of batches of 32 "
-        f"per session, rate 0.05 (SCAFFOLD {scaffold:g}), no augmentation, 2,000 test images",
+        substitute=f"{stands_for}two convolutions from a random start for the ResNets: on images in colour, 10 rounds "
+        f"of batches of 32 per session, rate 0.05 (SCAFFOLD {scaffold:g}), no augmentation, 2,000 test images",
     )  # fmt: skip
 
 
@@ -166,8 +166,8 @@ SMALL_NEWS = replace(
     # At a rate of 0.5 no word moves within 20 rounds. SCAFFOLD's rate is its server's step as well, and FedProx,
     # its weight being 1, diverges from a rate of 2 on.
     rate=(5.0, 0.2), rates={"scaffold": (1.0, 0.2), "fedprox": (1.0, 0.2)},
-    substitute="AG News: 15,171 of the 120,000 news, 2,000 test texts, token ids by a hash of lower-case words, "
-    "vectors of 32, 20 rounds per session, rate 5 (FedProx and SCAFFOLD 1)", seeds=THREE,
+    substitute="a part of AG News, hashed words: 15,171 of the 120,000 news, 2,000 test texts, token ids by a hash of "
+    "lower-case words, vectors of 32, 20 rounds per session, rate 5 (FedProx and SCAFFOLD 1)", seeds=THREE,
 )  # fmt: skip
 SETS = ("mnist", "fashion_mnist", "svhn", "cifar10", "cifar100", "tiny_imagenet")
 FEW, MANY = (0.85, 0.01), (0.5, 0.1)

@@ -22,25 +22,11 @@ from reproduce.report.names import pretty
 from reproduce.systems import System
 
 GROUPS = {
-    "fedacs": "FedACS", "fedavg": "FedAvg, OS", "ca_fedavg": "CA-FedAvg, FedVARP, FedAU", "fednova": "FedNova",
+    "fedacs": "FedACS", "fedavg": "FedAvg, OS", "ca_fedavg": "CA-FedAvg,\nFedVARP,\nFedAU", "fednova": "FedNova",
 }  # fmt: skip
 """One algorithm of each group that shares its limit on quadratics, and the group."""
 DISTANCE = r"distance to the optimum $\|X_r - X^*\|$"
 CALIBRATED = {False: "common rate 0.002", True: "calibrated rates"}
-
-
-# ---- accuracy curves (Figs. 6, 9, 10)
-
-
-def lines_and_bars(histories: Histories) -> str:
-    """What lines are, and why they cross the target late."""
-    said = "Accuracies are trailing means over 10 rounds (the paper's bars: variance of raw data)."
-    if "target_accuracy_pct" in histories.frame:
-        said += (
-            " Dotted: the target of the paper's tables. Our rounds to it are those of raw curves, which reach it "
-            "earlier than their trailing mean; the paper does not say of which its own are (the rings)."
-        )
-    return said
 
 
 # ---- quadratics (Figs. 4 and 7)
@@ -73,13 +59,12 @@ def convergence(axes: np.ndarray, histories: Histories, cells: pd.DataFrame, ord
         figures.curves(ax, here, order=order, spread=None)
         figures.plain_log(ax, "y")
         ax.set(ylim=(0.004, 0.8), xlabel="round" if ax is axes.flat[-1] else "", ylabel=DISTANCE)
+        limits = {}
         for name, text in GROUPS.items():
             e: Any = histories.declared(system=system, algorithm=name)
-            distance = float(np.linalg.norm(theory.limit(e, calibrated) - e.problem.optimum()))
-            figures.reference(ax, distance, "limit in closed form", "dashed")
-            va = {"fedavg": "bottom", "ca_fedavg": "top"}.get(name, "center")
-            where: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False, "va": va}
-            ax.annotate(text.replace(", ", ",\n", 1), (1.01, distance), fontsize=5.8, color=looks.DARK, **where)
+            limits[text] = float(np.linalg.norm(theory.limit(e, calibrated) - e.problem.optimum()))
+            figures.reference(ax, limits[text], "limit in closed form", "dashed")
+        figures.named(ax, limits)
 
 
 # ---- systems (Fig. 1) and the plane (Figs. 2, 3, 5, 8)
@@ -113,9 +98,9 @@ def schematic(
 ) -> Figure:
     """Figs. 2, 3, 5: paths (algorithm, label) in the plane; the arrows are those of the first. sampling: a text says
     how FedACS draws the clients (eq. 15)."""
-    fig, axes = figures.sheet(1, 1, width=4.6, height=3.5)
+    fig, axes = figures.sheet(1, 1, width=4.6, height=0.76 * min(4.6, figures.page()))
     ax = axes[0, 0]
-    ground(ax, histories.experiments[0])
+    ground(ax, histories.experiments[0], short=figures.page() < 4.6)
     styles = looks.of(algorithm for algorithm, _ in paths)
     for algorithm, label in paths:
         _path(ax, histories, algorithm, label, styles[algorithm].color)
@@ -132,7 +117,7 @@ def schematic(
 
 def ground(ax: Axes, e: Any, short: bool = False) -> None:
     """The clients' minimisers with what is unequal about them, the start and the true optimum; `short`: small."""
-    size = 5.5 if short else 6.5
+    size = figures.SMALL if short else figures.TEXT
     steps, success = theory.draws(e.system, 3)
     for m, point in enumerate(e.problem.minima()):
         ax.plot(*point, marker="s", color=looks.GREY, markersize=5, linestyle="none", zorder=3)
@@ -181,7 +166,7 @@ def _pulls(ax: Axes, e: Experiment, color: str) -> None:
 def points_in_the_plane(histories: Histories, cells: pd.DataFrame, algorithms: tuple[str, ...]) -> Figure:
     """Fig. 8: where algorithms that correct nothing, one heterogeneity or both end. Left: the clients and the part that
     is on the right; right: closed forms, and simulated runs as small marks."""
-    fig, axes = figures.sheet(1, 2, height=3.0)
+    fig, axes = figures.sheet(1, 2, height=3.0, least=2.7)
     left, right = axes[0]
     ground(left, histories.experiments[0], short=True)
     left.set(xlim=(-0.7, 5.0), ylim=(-0.9, 3.9))
@@ -227,37 +212,47 @@ def _ends(ax: Axes, histories: Histories) -> None:
 # ---- what the paper does not have
 
 
-def choices(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
-    """Sensitivity: a line of the plot per choice on one data set, a dot per algorithm; or the decaying rates."""
-    problem: Any = histories.experiments[0].problem
-    if isinstance(problem, Quadratic):
-        return _decays(ax, histories)
-    rows = cells.assign(choice=cells["question"] + ": " + cells["answer"])
+def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
+    """Sensitivity: a line of dots per choice that was run, an axes per data set, as high as its lines need; below the
+    shorter ones the decaying rates."""
     asked = {f"{c.question}: {c.answer}": c.question for c in CHOICES}
-    place, default = ax.get_subplotspec(), next(iter(asked))
-    texts = dict.fromkeys(asked, "")
-    if place is None or place.is_first_col():
-        texts = {c: c.removeprefix("default: ").replace(" x", " ×") for c in asked}
+    rows = cells.assign(choice=cells["question"] + ": " + cells["answer"])
+    run = {name: list(dict.fromkeys(mine["choice"])) for name, mine in rows.groupby("dataset", sort=False)}
+    sets = {name: [c for c in asked if c in run[name]] for name in run if set(asked) & set(run[name])}
+    fig, axes = figures.beside([0.175 * len(lines) + 0.6 for lines in sets.values()] + [1.9])
+    for ax, (name, lines) in zip(axes, sets.items(), strict=False):
+        _dots(ax, rows[rows["dataset"] == name], {line: asked[line] for line in lines})
+        e: Any = histories.declared(dataset=name)
+        kind = "LR" if type(e.problem.model).__name__ == "Softmax" else "CNN"
+        seeds = rows.loc[rows["dataset"] == name, "seed"].nunique()
+        ax.set(xlabel="final accuracy (%)")
+        ax.set_title(f"{pretty(name)}, {kind}, {seeds} seeds", loc="right")
+    _decays(axes[-1], histories)
+    figures.legend(fig)
+    return fig
+
+
+def _dots(ax: Axes, rows: pd.DataFrame, asked: Mapping[str, str]) -> None:
+    """The choices of one data set, and a thin line at what each algorithm has by default."""
+    texts = {c: c.removeprefix("default: ").replace(" x", " ×") for c in asked}
     order = tuple(GROUPS)
     categories.dots(ax, rows, row="choice", rows=list(asked), order=order, texts=texts, groups=asked)
-    means = rows[rows["choice"] == default].groupby("algorithm")["value"].mean()
+    means = rows[rows["choice"] == next(iter(asked))].groupby("algorithm")["value"].mean()
     for name, look in looks.of(order).items():
         if name in means:
             ax.axvline(means[name], color=look.color, linewidth=0.6, alpha=0.6, zorder=1)
-    kind = "LR" if type(problem.model).__name__ == "Softmax" else "CNN"
-    title = f"{pretty(histories.experiments[0].labels['dataset'])}, {kind}, {rows['seed'].nunique()} seeds"
-    ax.set(xlabel="final accuracy (%)", title=title)
 
 
 def _decays(ax: Axes, histories: Histories) -> None:
     """Distances with the readings of a decaying rate; the legend is the axes' own, they are all FedAvg's."""
     rows = histories.frame[(histories.frame["metric"] == "distance") & (histories.frame["round"] % 10 == 0)]
-    names = {str(e.labels["algorithm"]): str(e.labels["answer"]) for e in histories.experiments}
+    decaying = [e for e in histories.experiments if isinstance(e.problem, Quadratic)]
+    names = {str(e.labels["algorithm"]): str(e.labels["answer"]) for e in decaying}
     figures.curves(ax, rows, order=tuple(names), names=names)
     log_distance(ax, rows)
-    ax.set(xlabel="round", ylabel=DISTANCE, title=f"Fig. 4: decay of FedAvg's rate,\n{rows['seed'].nunique()} seeds")
+    ax.set(xlabel="round", ylabel=DISTANCE, title=f"decay of FedAvg's rate (Fig. 4), {rows['seed'].nunique()} seeds")
     handles, labels = ax.get_legend_handles_labels()
-    ax.legend(handles, labels, loc="upper right", fontsize=6, handlelength=2.6)
+    ax.legend(handles, labels, loc="upper right", fontsize=figures.SMALL, handlelength=2.6)
     for handle in handles:
         handle.set_label("_" + str(handle.get_label()))
 
@@ -294,7 +289,7 @@ def traded(histories: Histories, cells: pd.DataFrame) -> Figure:
 
 def surrogates(histories: Histories, cells: pd.DataFrame, system: System) -> Figure:
     """The weights of the surrogate objectives, and how far simulated aggregates are from those of all clients."""
-    fig, axes = figures.sheet(1, 2, height=2.3)
+    fig, axes = figures.sheet(1, 2, height=2.3, least=2.7)
     left, right = axes[0]
     steps, success = (values[0] for values in theory.draws(system, 20))
     for name, look in looks.of(GROUPS).items():

@@ -113,8 +113,8 @@ CINIC10 = NetworkSetting(
     alpha=0.1, targets={0.1: 35.0},
 )  # fmt: skip
 FEW_IMAGES = (
-    "3,000 training and 2,000 test images, batches of 32, 60 rounds, rate 0.005; final accuracy of the last 15 rounds, "
-    "the target 0.9 times FedAvg's best"
+    "fewer images and rounds: 3,000 for training and 2,000 for tests, batches of 32, 60 rounds, rate 0.005, final "
+    "accuracy of the last 15 rounds, the target 0.9 times FedAvg's best"
 )
 SMALL_MNIST = replace(
     MNIST, targets={}, rate=0.005, batch=32, rounds=60, tail=15, train_samples=3000, test_samples=2000,
@@ -132,7 +132,7 @@ SMALL_CIFAR10 = replace(
 )  # fmt: skip
 LONGER_MNIST = replace(
     SMALL_MNIST, rounds=200, seeds=(0, 1),
-    substitute="MNIST: 3,000 training images, batches of 32, 200 rounds, rate 0.005",
+    substitute="MNIST; fewer images: 3,000 for training, batches of 32, 200 rounds, rate 0.005",
 )  # fmt: skip
 """For the sensitivity: the network needs more than the 60 rounds of the other reduced panels."""
 BLOBS = NetworkSetting(

@@ -10,6 +10,8 @@ from reproduce.problem import Classification
 
 LAST10 = Last("accuracy", 10, name="last10")
 STEPS = {"0": "equal", "1": "unequal"}
+SMOOTH = {"paper": 10, "reduced": 5, "smoke": 1}
+"""Evaluations of the trailing means of Fig. 3."""
 READINGS = {
     "fedagrac": "FedaGrac, published code",
     "fedagrac_single": "first gradient: one mini-batch",
@@ -42,8 +44,11 @@ ARTIFACTS = (
             only={"algorithm": ("fedavg", "fednova", "fedprox", "fedlin", "scaffold", "fedagrac")}, across=3,
             ylabel="parameter b", sheet={"sharex": True, "sharey": True, "height": 2.1}, fill=Code("pictures:path"),
         ),
-        stamp="Server models of 15 rounds, local paths of the first 3. Data, steps and rates are ours: the paper's "
-        "schematic gives none. Without noise SCAFFOLD reaches the minimiser too; what differs is the way there.",
+        stamp="Server models of 15 rounds, local paths of the first 3.",
+        notes=(
+            "Data, steps and rates are ours: the paper's schematic gives none.",
+            "Without noise SCAFFOLD reaches the minimiser too; what differs is the way there.",
+        ),
     ),
     Artifact(
         "fedagrac", "fig2", "Accuracy against the calibration rate, small CNN on Fashion-MNIST", runs.fig2,
@@ -53,8 +58,8 @@ ARTIFACTS = (
             fill=Code("pictures:over_lambda"),
         ),
         names=STEPS,
-        stamp="'increase': λ 0.1 in the first quarter of the "
-        "rounds, 1 in the last, 0.5 between. The paper's values of λ are in an image.",
+        stamp="'increase': λ 0.1 in the first quarter of the rounds, 1 in the last, 0.5 between.",
+        notes=("The paper's values of λ are in an image.",),
     ),
     Artifact(
         "fedagrac", "fig3", "Reference orientation from first and from mean gradients, Fashion-MNIST", runs.fig3,
@@ -62,24 +67,31 @@ ARTIFACTS = (
         Filled(
             ("model", "step_async"), "({letter}) {model}, {step_async} numbers of local steps",
             only={"model": ("lr", "cnn2")}, across=2, ylabel="accuracy (%)", sheet={"height": 1.8},
-            fill=Code("pictures:schemes", {"smooth": {"paper": 10, "reduced": 5, "smoke": 1}}),
+            fill=Code("pictures:schemes", {"smooth": SMOOTH}),
         ),
         names=STEPS,
-        stamp="Thick lines: of the trailing mean (paper scale: 10 rounds, reduced: 5); thin lines: without it. λ = 1 "
-        "for LR (0.1 for the CNN; reduced: 0.3). With equal steps nobody is fast: FedaGrac is FedaGrac-avg and "
-        "FedaGrac-reverse is FedaGrac-first, so that two lines lie on the others. The first-gradient estimate is that "
-        "of the published code; the cells also have the single mini-batch gradient of Algorithm 1.",
+        stamp=f"Trailing means of {SMOOTH['paper']} rounds (reduced: {SMOOTH['reduced']}). With equal steps "
+        "two schemes coincide with the others.",
+        notes=(
+            "λ = 1 for LR (0.1 for the CNN; reduced: 0.3).",
+            "With equal steps nobody is fast: FedaGrac is FedaGrac-avg and FedaGrac-reverse is FedaGrac-first.",
+            "The first-gradient estimate is that of the published code; the cells also have the single mini-batch "
+            "gradient of Algorithm 1.",
+        ),
     ),
     Artifact(
         "fedagrac", "fig4", "Accuracy of FedaGrac over learning rate and calibration rate", runs.fig4, (LAST10,),
         Filled(
             ("model", "step_async"), "({letter}) {model}, {step_async} numbers of local steps", across=2,
-            sheet={"height": 1.9}, fill=Code("pictures:rates"), alike=("model",),
-            printed=(Printed("Sec. 6.2, LR", x=1.0, y=0.005, only={"model": "lr"}, scaled={"reduced": 10.0}),),
+            sheet={"height": 1.9, "least": 2.7}, fill=Code("pictures:rates"), alike=("model",),
+            printed=(Printed("Sec. 6.2, LR", x=1.0, y=0.005, only={"model": "lr"}),),
         ),
         names=STEPS,
-        stamp="Mean accuracy of the last ten rounds and over seeds; one scale of colours per model. The axes of the "
-        "paper are in an image: the grid is ours and at paper scale contains the values that the text names.",
+        stamp="Mean accuracy of the last ten rounds and over seeds; one scale of colours per model.",
+        notes=(
+            "The axes of the paper are in an image: the grid is ours and at paper scale contains the values that the "
+            "text names.",
+        ),
     ),
     Artifact(
         "fedagrac", "fig5", "Test accuracy over training time, step counts from a Gaussian with large variance",
@@ -89,9 +101,13 @@ ARTIFACTS = (
             "({letter}) {model}, {dataset}, {partition}, mean K {k_mean}", only={"point": (None,)}, across=2,
             ylabel="accuracy (%)", sheet={"height": 1.75}, each=(1, 2), fill=Code("pictures:over_time"),
         ),
-        stamp="Time is simulated (slowest client's steps plus transfer), since the paper's cluster is gone: that "
-        "FedProx takes longer than FedAvg is built into the model. Mean step counts and λ are ours; one rate for all, "
-        "where the paper tunes each: at paper scale the best rates of LR's grid are in the cells (last10_tuned).",
+        stamp="Time is simulated; one rate for all, where the paper tunes each.",
+        notes=(
+            "Time: the slowest client's steps plus transfer, since the paper's cluster is gone; that FedProx takes "
+            "longer than FedAvg is built into this model.",
+            "Mean step counts and λ are ours. At paper scale the best rates of LR's grid are in the cells "
+            "(last10_tuned).",
+        ),
     ),
     Artifact(
         "fedagrac", "table1",
@@ -155,7 +171,7 @@ ARTIFACTS = (
         "fedagrac", "sensitivity", "Dependence of the small network on the first gradient and the calibration rate",
         runs.sensitivity, (LAST10,),
         Filled(
-            ("local_steps",), "{local_steps}", legend=2, sheet={"height": 2.3},
+            ("local_steps",), "{local_steps}", legend=2, sheet={"height": 2.3, "least": 2.7},
             fill=Code("pictures:readings", {"names": READINGS, "levels": ("fedavg", "fednova")}),
         ),
         names={
@@ -163,7 +179,10 @@ ARTIFACTS = (
             "uniform_part": f"{100 * settings.SHARE:.0f} % of the data: passes per round as in the paper",
             "uniform_drawn": "all data, a split per seed",
         },
-        stamp="Published code: the first gradient is the mean until the client's pass over its data ends within the "
-        "round, and fast clients keep their mean gradient. Not a figure of the paper.",
+        stamp="Not a figure of the paper.",
+        notes=(
+            "Published code: the first gradient is the mean until the client's pass over its data ends within the "
+            "round, and fast clients keep their mean gradient.",
+        ),
     ),
 )  # fmt: skip

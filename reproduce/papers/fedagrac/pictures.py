@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import MultipleLocator
 
 from reproduce.papers.fedagrac.measures import server_path, timed
 from reproduce.papers.fedagrac.theory import FAST, SLOW, local_paths
@@ -59,11 +58,15 @@ def _landscape(ax: Axes, problem: Quadratic) -> None:
 
 
 def over_lambda(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
-    """Fig. 2: accuracy after the last round over λ; constant ones on a line, `increase` beside them, in even steps."""
+    """Fig. 2: accuracy after the last round over λ; constant ones on a line, the one that increases beside it."""
     rows = cells[cells["metric"] == "accuracy_at_last_round"]
     names = [str(name) for name in dict.fromkeys(rows["lambda"])]
-    even = "increase" in names
-    places = {name: i if even else float(name) for i, name in enumerate(names)}
+    places = {name: float(name) for name in names if name != "increase"}
+    ticks = list(np.arange(0, max(places.values()) + 0.1, 0.5))
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    if "increase" in names:
+        places["increase"] = 1.3 * max(places.values())
+        ax.set_xticks([*ticks, places["increase"]], [*(f"{tick:g}" for tick in ticks), "\nincrease"])
     at = rows["lambda"].astype(str).map(places)
     line, rising = looks.of(["fedagrac", "fedagrac_increase"]).values()
     for label, part, look in (
@@ -72,10 +75,6 @@ def over_lambda(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
     ):
         if part.any():
             figures.mean(ax, at[part], rows[part], spread="bars", label=label, **look)
-    if even:
-        ax.set_xticks(list(places.values()), names)
-    else:
-        ax.xaxis.set_major_locator(MultipleLocator(0.5))
     groups = rows.groupby(at)["value"]
     lost = groups.size() - groups.count()
     if lost.any():  # a line of text below the lowest bar
@@ -90,15 +89,8 @@ def over_lambda(ax: Axes, histories: Histories, cells: pd.DataFrame) -> None:
 
 
 def schemes(ax: Axes, histories: Histories, cells: pd.DataFrame, smooth: Mapping[str, int]) -> None:
-    """Fig. 3: accuracy over the rounds, a line per scheme: trailing means, and faint the accuracies themselves.
-
-    smooth: evaluations of a trailing mean per scale.
-    """
+    """Fig. 3: accuracy over the rounds, a line per scheme. smooth: evaluations of a trailing mean per scale."""
     rows = histories.frame[(histories.frame["metric"] == "accuracy") & histories.frame["algorithm"].isin(SCHEMES)]
-    for name, look in looks.of(SCHEMES).items():
-        kept = figures.lasting(rows[rows["algorithm"] == name])
-        kept = kept[kept["round"] > 0]
-        figures.mean(ax, kept["round"], kept, spread=None, color=look.color, linewidth=0.4, alpha=0.4, zorder=1.4)
     # The random initial model is in no trailing mean; its row stays, as the only one of a run that diverged at once.
     trained = rows.assign(value=rows["value"].where(rows["round"] > 0))
     smoothed = metrics.smooth(trained, smooth[histories.scale])

@@ -96,7 +96,7 @@ FIG2 = {
     ),
     "reduced": Sweep(
         (0.0, 0.05, 0.2, 0.5, 1.0, 1.5), (0.0, 0.1, 0.5, 1.0), 60,
-        "K uniform in 10 to 40 and constant 25 for 100 to 400 and 100, 60 rounds", TEN, TEN,
+        "fewer steps and rounds: K uniform in 10 to 40 and constant 25 for 100 to 400 and 100, 60 rounds", TEN, TEN,
     ),
     "smoke": Sweep((0.0, 1.0), (0.0, 1.0), 5),
 }  # fmt: skip
@@ -125,11 +125,11 @@ FIG3 = {
     "reduced": (
         Orientation(
             "lr", fashion(LR, Head(DRAWN, 0.1)), 0.003, 1.0, True, (("lr_eta0001", 0.001, 1.0),), 60,
-            "LR on a tenth of Fashion-MNIST, rate 0.003, K 25 and 10 to 40, 60 rounds", TEN,
+            "LR on a tenth of Fashion-MNIST: rate 0.003, K 25 and 10 to 40, 60 rounds", TEN,
         ),
         Orientation(
             "cnn2", fashion(CNN2), 0.03, 0.3, False, (), 40,
-            "CNN with K 25 and 10 to 40, λ 0.3, 40 rounds", SIX,
+            "fewer steps and rounds: CNN with K 25 and 10 to 40, λ 0.3, 40 rounds", SIX,
         ),
     ),
     "smoke": (
@@ -228,7 +228,7 @@ SENSITIVITY = {
     "paper": Questions({"uniform": EVERYTHING, "uniform_drawn": SPLITS}, 200),
     "reduced": Questions(
         {"uniform": EVERYTHING, "uniform_part": TENTH, "uniform_drawn": SPLITS._replace(seeds=TEN)}, 60,
-        "K uniform in 10 to 40 for 100 to 400, 60 rounds",
+        "fewer steps and rounds: K uniform in 10 to 40 for 100 to 400, 60 rounds",
     ),
     "smoke": Questions({"uniform": EVERYTHING, "uniform_part": TENTH, "uniform_drawn": SPLITS}, 4),
 }  # fmt: skip
@@ -276,7 +276,7 @@ class StepRows(NamedTuple):
     tuned: bool = False
 
 
-PHRASE = "small CNN on Fashion-MNIST, 10 clients, mean K 25, V 0, 1, 25 for AlexNet on CIFAR-10, 65 % within 80 rounds"
+PHRASE = "small CNN on Fashion-MNIST for AlexNet on CIFAR-10: 10 clients, mean K 25, V 0, 1, 25, 65 % within 80 rounds"
 TABLE6 = {
     "paper": StepRows(
         (
@@ -329,8 +329,8 @@ FIG5 = {
         ),
         Comparison(
             "lr", "dp1", A9A, (0.05, 1.0, 0.1), 100,
-            substitute="logistic regression with mean K 10 and 50 for 100 and 500, ten times the learning rate, "
-            "100 rounds", seeds=TEN,
+            substitute="fewer steps and rounds: logistic regression with mean K 10 and 50 for 100 and 500, ten times "
+            "the learning rate, 100 rounds", seeds=TEN,
         ),
         (10, 50), 100,
     ),
@@ -373,7 +373,7 @@ FIG4 = {
         ),
         Map(
             "lr", A9A, (0.05, 0.01, 0.005, 0.001), (0.01, 0.1, 0.5, 1.0, 2.0), 50, 100, 100,
-            "LR with mean K 50 for 500, V 100 for 10,000, ten times the learning rate", TEN,
+            "fewer steps: LR with mean K 50 for 500, V 100 for 10,000, ten times the learning rate", TEN,
         ),
     ),
     "smoke": (

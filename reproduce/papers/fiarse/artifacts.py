@@ -25,16 +25,15 @@ TEXT = (
     "units, so that a size is met on the encoder and exceeded on the embeddings; FIARSE's sizes are met on both."
 )
 LINES = (
-    f"Batch statistics in evaluation, as in training. FedRolex is evaluated in the window of its last round. {COUNTED}"
+    "Batch statistics in evaluation, as in training. FedRolex is evaluated in the window of its last round.",
+    COUNTED,
 )
-HISTOGRAMS = (
-    "Histograms: seed 0, 15 bins from the least to the greatest accuracy of a method; the statistics in the cells are "
-    f"of all seeds. {COUNTED}"
-)
+HISTOGRAM_OF = "Drawn: seed 0."
+HISTOGRAMS = ("The statistics in the cells are of all seeds.", COUNTED)
 SETS = (
-    "The paper does not define what it plots; here: of "
-    "all weights that can be left out, the share that a submodel of the size had in any round so far; of the submodel, "
-    f"the share that the one of the round before did not have. {COUNTED}"
+    "The paper does not define what it plots; here: of all weights that can be left out, the share that a submodel of "
+    "the size had in any round so far; of the submodel, the share that the one of the round before did not have.",
+    COUNTED,
 )
 
 ACCURACY, GLOBAL = "test_accuracy_percent", {"eval_scope": "global"}
@@ -46,12 +45,16 @@ HISTOGRAM = Filled(
 EXPLORATION = Filled(("dataset",), "", fill=Code("pictures:exploration"), each=(1, 2), sheet={"height": 2.1})
 
 
-def figure(number: int, title: str, cells: Code, draw: Any, stamp: str, *columns: str) -> Artifact:
+def figure(
+    number: int, title: str, cells: Code, draw: Any, stamp: str, notes: tuple[str, ...], *columns: str
+) -> Artifact:
     labels = ("target_accuracy",) if cells.where == "measures:curves" else ()
     columns = columns or ("metric",)
     name = f"fig{number}"
     read = partial(runs.panels, name)
-    return Artifact("fiarse", name, title, read, (cells,), draw, columns=columns, labels=labels, stamp=stamp)
+    return Artifact(
+        "fiarse", name, title, read, (cells,), draw, columns=columns, labels=labels, stamp=stamp, notes=notes
+    )  # fmt: skip
 
 
 def per_size(algorithms: tuple[str, ...], sizes: int, table: int) -> Filled:
@@ -79,16 +82,16 @@ FIGURES = (
     figure(
         1, "Which weights a client holds in two rounds", Code("measures:patterns"),
         Code("pictures:patterns"),
-        "A network of 4, 4, 4 and 2 units; the client's size is 1/4. Solid: held, as wide as the weight is "
-        f"large; dashed: not held. {COUNTED}",
+        "Solid: held by the client of size 1/4, as wide as the weight is large; dashed: not held.",
+        ("A network of 4, 4, 4 and 2 units.", COUNTED),
     ),
     figure(
         2, "Accuracies of the clients on their own test sets", Code("measures:clients"), HISTOGRAM,
-        HISTOGRAMS,
+        HISTOGRAM_OF, HISTOGRAMS,
     ),
     figure(
         3, "Global test accuracy of the submodels over the rounds",
-        Code("measures:curves", {"algorithms": SHOWN}), per_size(SHOWN, 4, 6), LINES, *SIZE,
+        Code("measures:curves", {"algorithms": SHOWN}), per_size(SHOWN, 4, 6), "", LINES, *SIZE,
     ),
     figure(
         4, "Submodels of trained and of unseen sizes",
@@ -98,26 +101,30 @@ FIGURES = (
             printed=(Printed("Table 1, mean of the trained sizes", "table1", ACCURACY, x=(1 / 64, 1.0), only=AVERAGE),),
             sheet={"width": 4.9, "height": 2.7}, fill=Code("pictures:sweep", {"algorithms": SHOWN}),
         ),
-        "19 sizes; markers: the four that were trained. Slices keep ceil(sqrt(size) c) of c channels; ScaleFL "
-        f"has the exit of the next larger trained size. {COUNTED}",
+        "Markers: the four sizes that were trained.",
+        (
+            "19 sizes. Slices keep ceil(sqrt(size) c) of c channels; ScaleFL has the exit of the next larger trained "
+            "size.",
+            COUNTED,
+        ),
         "model_size",
     ),
     figure(
         5, "Accuracies of the clients on their own test sets, five sizes", Code("measures:clients"),
-        HISTOGRAM, HISTOGRAMS,
+        HISTOGRAM, HISTOGRAM_OF, HISTOGRAMS,
     ),
     figure(
         6, "Global test accuracy of the submodels over the rounds, five sizes",
         Code("measures:accuracy", {"scopes": ("global",), "algorithms": runs.COMPARED, "average": False}),
-        per_size(runs.COMPARED, 5, 7), LINES, *SIZE,
+        per_size(runs.COMPARED, 5, 7), "", LINES, *SIZE,
     ),
     figure(
         7, "What the submodels of FIARSE reach, four sizes", Code("measures:exploration"),
-        EXPLORATION, SETS, "model_size", "metric",
+        EXPLORATION, "", SETS, "model_size", "metric",
     ),
     figure(
         8, "What the submodels of FIARSE reach if nobody holds the whole model",
-        Code("measures:untrained"), EXPLORATION, SETS,
+        Code("measures:untrained"), EXPLORATION, "", SETS,
     ),
 )  # fmt: skip
 

@@ -16,7 +16,8 @@ from reproduce.report import figures, looks
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
 
-SEED, BINS = 0, 15
+SEED, BINS = 0, np.arange(0, 101, 5)
+"""Of the histograms: the seed, and the ends of the bins, the same in all of them."""
 HELD: dict[str, Any] = {"color": looks.DARK}
 LEFT_OUT: dict[str, Any] = {"color": "#b0b0b0", "linewidth": 0.4, "linestyle": "--"}
 TICKS = ("1/256", "1/64", "1/16", "1/4", "1.0")
@@ -34,12 +35,13 @@ def histogram(ax: Axes, histories: Histories, found: pd.DataFrame) -> None:
     first: Any = histories.experiments[0]
     capacities = first.system.capacity.capacities(first.problem.clients)
     values = rows.set_index(rows["key"].astype(int))["value"].sort_index().to_numpy(float)
-    edges = np.linspace(values.min(), max(values.max(), values.min() + 1), BINS + 1).tolist()
+    least, most = np.searchsorted(BINS, values.min(), "right") - 1, np.searchsorted(BINS, values.max())
     sizes = sizes_of(histories)
     parts = [values[capacities == size] for size in sizes]
     names = [f"size {size_label(size_key(size))}" for size in sizes]
     colors = looks.ramp(len(sizes))[::-1]  # a size has the colour that it has where the smallest is first
-    ax.hist(parts, edges, stacked=True, color=colors, label=names, edgecolor="white", linewidth=0.3)
+    look: dict[str, Any] = {"color": colors, "edgecolor": "white", "linewidth": 0.3}
+    ax.hist(parts, BINS[least : max(least + 1, most) + 1].tolist(), stacked=True, label=names, **look)
     ax.grid(visible=False, axis="x")
     ax.set(xlabel="accuracy (%)", ylabel="clients (number)")
 
@@ -92,11 +94,10 @@ def patterns(histories: Histories, found: pd.DataFrame) -> Figure:
     """The network and the small client's part of it, method by method, in two consecutive rounds."""
     model: Any = histories.experiments[0].problem.model  # type: ignore[attr-defined]
     algorithms = [str(e.labels["algorithm"]) for e in histories.experiments]
-    fig, axes = figures.sheet(1, 2 * len(algorithms), height=1.5)
-    for i, algorithm in enumerate(algorithms):
+    fig, axes = figures.sheet(len(algorithms), 2, width=4.4, height=1.3)
+    for beside, algorithm in zip(axes, algorithms, strict=True):
         weights = np.abs(coordinates(histories, algorithm, "weight"))
-        for t, mask in enumerate(masks(histories, algorithm)):
-            ax = axes[0, 2 * i + t]
+        for t, (ax, mask) in enumerate(zip(beside, masks(histories, algorithm), strict=True)):
             ax.set_title(f"{pretty(algorithm)}, round {t}")
             ax.axis("off")
             _edges(ax, model, mask, weights[t] / weights[t].max())

@@ -115,8 +115,8 @@ SMALL_CIFAR10 = replace(
         "cifar10", replace(RESNET10N, channels=3), 40, 20, mean=MEAN, std=STD, train_samples=8000, test_samples=2000,
         evaluation_batch=10,
     ),
-    substitute="8,000 training and 2,000 test images of CIFAR-10, and a residual network of four blocks (308,826 "
-    "parameters) in place of ResNet-18; 40 clients, 60 rounds of 2 epochs, no augmentation",
+    substitute="a residual network of four blocks for ResNet-18, fewer images of CIFAR-10: 308,826 parameters, 8,000 "
+    "training and 2,000 test images; fewer clients and rounds: 40 clients, 60 rounds of 2 epochs, no augmentation",
 )  # fmt: skip
 
 
@@ -155,9 +155,10 @@ SMALL_NEWS = replace(
     ),
     participants=8, clock=Rounds(40, 5), exits=(1, 2), rate=1e-3,
     levels=text_levels(2, {1 / 64: 1, 1 / 16: 1, 1 / 4: 2, 1.0: 2, 0.04: 1, 0.16: 1, 0.36: 2, 0.64: 2}),
-    substitute="6,000 training and 2,000 test texts of AG News, cut to 64 byte pairs of a vocabulary of 4,000 made "
-    "from the texts, and an encoder of two layers of 64 features (331,780 parameters), not pretrained, in place of "
-    "roberta-base; 40 clients, 40 rounds of 2 epochs, AdamW at 1e-3",
+    substitute="an encoder of two layers, not pretrained, for roberta-base, fewer texts of AG News: 64 features "
+    "(331,780 parameters), 6,000 training and 2,000 test texts, cut to 64 byte pairs of a vocabulary of 4,000 made of "
+    "them; "
+    "fewer clients and rounds: 40 clients, 40 rounds of 2 epochs, AdamW at 1e-3",
 )  # fmt: skip
 TOPICS = replace(
     SMALL_NEWS,
@@ -175,15 +176,15 @@ TOPICS = replace(
 SCALES = {
     "smoke": SubmodelScale(
         {"image_blobs": IMAGE_BLOBS},
-        "generated 8x8 images of 4 classes and a residual network of two blocks stand in for CIFAR and ResNet-18; "
-        "8 clients, 3 rounds of 2 steps",
+        "generated images and a residual network of two blocks for CIFAR and ResNet-18: 8x8 pixels, 4 classes, 8 "
+        "clients, 3 rounds of 2 steps",
         30.0,
         {"topics": TOPICS},
     ),
     "reduced": SubmodelScale(
         {"fashion_mnist": FASHION_MNIST},
-        "Fashion-MNIST (6,000 training and 2,000 test images) and a residual network of four blocks (308,538 "
-        "parameters) stand in for CIFAR and ResNet-18; 40 clients, 60 rounds of 2 epochs, no augmentation",
+        "Fashion-MNIST and a residual network of four blocks for CIFAR and ResNet-18: 6,000 training and 2,000 test "
+        "images, 308,538 parameters; fewer clients and rounds: 40 clients, 60 rounds of 2 epochs, no augmentation",
         60.0,
         {"ag_news": SMALL_NEWS},
         {"cifar10": SMALL_CIFAR10},
