@@ -122,12 +122,13 @@ def table1(scale: str) -> tuple[Panel, ...]:
     found = []
     for race in settings.TABLE1[scale]:
         clock = Rounds(race.rounds, until=("accuracy", race.target))
+        splits = ShuffledBlocks(race.problem.partition.data_seed), race.problem.partition  # type: ignore[attr-defined]
         runs = (
             ({"model": model, "step_async": step_async, "non_iid": non_iid, "target_accuracy": race.target,
               "algorithm": "fedavg"},
              replace(race.problem, partition=partition), work, FedAvg(rate), clock)
             for model, rate in race.rates.items()
-            for non_iid, partition in enumerate((ShuffledBlocks(data_seed=None), settings.DRAWN))
+            for non_iid, partition in enumerate(splits)
             for step_async, work in enumerate((Steps(race.steps), Uniform(race.steps, race.most)))
         )  # fmt: skip
         found.append(panel(f"table1-{next(iter(race.rates))}", scale, runs, race.substitute, race.seeds))
