@@ -11,7 +11,9 @@ import yaml
 
 from reproduce.errors import UserError
 from reproduce.findings import short
+from reproduce.page.origin import citing
 from reproduce.papers import PAPERS
+from reproduce.runs import plan
 from reproduce.verdicts.scoreboard import Verdict, scoreboard
 
 ROOT = Path(__file__).parent.parent
@@ -123,3 +125,20 @@ def test_every_paper_says_what_it_is(paper: str) -> None:
 
 def test_readme_has_the_answers(boards: dict[str, list[Verdict]]) -> None:
     assert short.first_table(boards) in Path("README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "scale", "words"),
+    [
+        ("dynamic_init/table3", "paper", {"in part"}),
+        ("fedacs/fig7", "paper", {"yes"}),
+        ("fiarse/fig3", "reduced", {"no"}),
+        ("fedagrac/table3", "paper", {"yes"}),
+        ("fiarse/fig3", "paper", {""}),
+    ],
+)
+def test_numbers_are_cited_by_what_they_rest_on(name: str, scale: str, words: set[str]) -> None:
+    """Of the paper's own setting, all or in part; a definition; stand-in data; and what was not run."""
+    word, why = citing(plan.artifact(name), scale)
+    assert word in words
+    assert ("stand-in" in why) == (word == "no")

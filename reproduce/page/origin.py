@@ -12,7 +12,7 @@ from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import PACKAGE
 from reproduce.runs import plan, results
 from reproduce.text import duration, short
-from reproduce.verdicts.scope import GROUNDS, ground
+from reproduce.verdicts.scope import GROUNDS, STAND_IN, ground
 
 KINDS = {
     **{".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".txt": "caption", ".tex": "LaTeX", ".csv": "CSV"},
@@ -24,7 +24,7 @@ CITED = {
     "no": "stand-in data",
 }  # fmt: skip
 """May numbers be cited? -> why not all of them, in short."""
-STAND_IN, FEW = GROUNDS[3], 3
+FEW = 3
 CODE = {"runs": "configuration", "artifacts": "declaration", "measures": "measures", "pictures": "picture"}
 
 

@@ -25,7 +25,8 @@ GROUNDS = (
 )
 """What the verdict on a claim can rest on, the least first. Stand-in: other data, another network or fewer steps than
 the paper's. The last two are what training shows."""
-EMPIRICAL = GROUNDS[-2:]
+_, QUADRATICS, STAND_IN, GENUINE = GROUNDS
+EMPIRICAL = STAND_IN, GENUINE
 
 
 def declared(panels: Iterable[Panel]) -> pd.DataFrame:
@@ -102,8 +103,8 @@ def read(check: Check, artifacts: Iterable[Artifact], scale: str) -> list[tuple[
 def ground(panel: Panel, problem: Any) -> str:
     """What a run of a panel rests on, one of the last three of `GROUNDS`."""
     if isinstance(problem, Quadratic):
-        return GROUNDS[1]
-    return GROUNDS[3] if problem.requires and not panel.substitute else GROUNDS[2]
+        return QUADRATICS
+    return GENUINE if problem.requires and not panel.substitute else STAND_IN
 
 
 def _tuples(frame: pd.DataFrame, columns: list[str]) -> dict[tuple[str, ...], None]:
