@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import torch
 
 from reproduce.algorithms.base import Env, Names, Now, Participants, State, Tensor
 from reproduce.algorithms.submodels import Submodels, partial_average
@@ -102,6 +101,8 @@ def maskable(env: Env) -> dict[str, slice]:
 
 def thresholds(env: Env, x: Tensor, sizes: Sequence[float], scope: Scope = "model") -> Tensor:
     """theta [len(sizes), parameter tensors] of submodels of x [P]; 0 where all is held (size 1, normalisation)."""
+    import torch
+
     table = env.zeros(len(sizes), len(env.blocks))
     column = {name: i for i, name in enumerate(env.blocks)}
     groups: dict[str, list[str]] = {}
