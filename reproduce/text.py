@@ -93,11 +93,15 @@ def paint(text: str, colour: str) -> str:
     return text if plain else f"\033[{COLOURS[colour]}m{text}\033[0m"
 
 
+def running() -> int:
+    """The columns of running text: `WIDTH`, or those of the terminal if it has fewer."""
+    return min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
+
+
 def fill(text: str, indent: str = "") -> str:
-    """`text` in lines of `WIDTH` columns, or those of the terminal if it has fewer, each after `indent`."""
-    width = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
+    """`text` in lines of `running` columns, each after `indent`."""
     return textwrap.fill(
-        text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        text, running(), initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
 
 

@@ -95,7 +95,7 @@ def train_job(panel, experiments, scale, paper, job, digest, output, alone=False
     "reproduce/report/render.py": """
 from reproduce.runs import plan
 
-def render(artifact, scale, root, sources, standing, seeds, width=0.0):
+def render(artifact, scale, root, sources, standing, seeds, width):
     for name in plan.outputs(scale, artifact.id)[:-1]:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(f"{sources} {standing}")

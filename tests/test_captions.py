@@ -97,8 +97,9 @@ FIGURES = [a for a in artifacts() if a.kind == "figure"]
 MARKED = {
     "pictures:convergence": (), "pictures:path": (), "pictures:rates": (), "pictures:histogram": (),
     "pictures:choices": ("dots",), "pictures:readings": ("dots",), "pictures:over_lambda": ("bars",),
-    "pictures:schematic": (), "pictures:clients": (), "pictures:points_in_the_plane": (), "pictures:surrogates": (),
-    "pictures:timelines": (), "pictures:patterns": (), "fedacs/sensitivity": ("dots", "band"),
+    "pictures:traded": ("bars",), "pictures:schematic": (), "pictures:clients": (), "pictures:points_in_the_plane": (),
+    "pictures:surrogates": (), "pictures:timelines": (), "pictures:patterns": (),
+    "fedacs/sensitivity": ("dots", "band"),
 }  # fmt: skip
 """Marks of what is not lines with bands."""
 

@@ -301,6 +301,8 @@ def complete(cells_of: Contents, rng: np.random.Generator) -> pd.DataFrame:
     names = [*cells_of.columns, "algorithm", "metric"]
     values = [*cells_of.columns.values(), cells_of.algorithms, cells_of.metrics]
     frame = pd.DataFrame(list(product(*values, (0, 1, 2))), columns=[*names, "seed"])
+    if {"k_mode", "k_variance"} <= set(frame):  # without variance there is no mode, and with one there is
+        frame = frame[(frame["k_mode"] == "none") == (frame["k_variance"] == "0")]
     point = frame["metric"].isin(cells_of.points)
     frame = frame[~point | (frame["seed"] == 0)].copy()
     frame.loc[frame["metric"].isin(cells_of.points), "seed"] = -1

@@ -53,8 +53,9 @@ def test_list_for_programs(project: Path) -> None:
 
 
 def test_list_for_people_is_aligned(project: Path) -> None:
-    coverage, empty, *lines = reproduce(project, "list").stdout.splitlines()
+    coverage, scale, empty, *lines = reproduce(project, "list").stdout.splitlines()
     assert coverage.startswith("5 of 70 figures and tables")
+    assert scale == "At paper scale (another one: --scale):"
     assert not empty
     assert lines[0].split() == ["ARTIFACT", "PANELS", "RUNS", "MADE", "TITLE"]
     assert {line.index("Title of") for line in lines[1:]} == {lines[0].index("TITLE")}
@@ -64,9 +65,10 @@ def test_list_of_a_paper_says_what_is_made(tmp_path: Path) -> None:
     project = miniature.build(tmp_path)
     (project / "figures/smoke").mkdir(parents=True)
     (project / "figures/smoke/fedacs_fig2.pdf").touch()
-    lines = reproduce(project, "list", "fedacs", "--scale", "smoke").stdout.splitlines()
-    assert [line.split()[0] for line in lines[1:]] == ["fedacs/fig2", "fedacs/fig10", "fedacs/fig11", "fedacs/table1"]
-    assert [line.split()[3] for line in lines[1:]] == ["yes", "no", "no", "no"]
+    scale, empty, _, *lines = reproduce(project, "list", "fedacs", "--scale", "smoke").stdout.splitlines()
+    assert (scale, empty) == ("At smoke scale (another one: --scale):", "")
+    assert [line.split()[0] for line in lines] == ["fedacs/fig2", "fedacs/fig10", "fedacs/fig11", "fedacs/table1"]
+    assert [line.split()[3] for line in lines] == ["yes", "no", "no", "no"]
 
 
 def test_a_new_artifact_is_found_by_its_declaration(tmp_path: Path) -> None:
@@ -110,6 +112,7 @@ def test_train_and_render_write_where_the_workflow_expects_it(tmp_path: Path) ->
     others = "fedacs/fig10 at scale paper: panel shared not run: its results are not used: all 3 runs missing\n"
     assert run.stdout == others + "fedacs/fig10 at scale paper: panel needs not run: needs svhn\n"
     run = reproduce(project, "render", "paper", "fedacs/fig10", REPRODUCE_SEEDS="5")
+    assert run.returncode == 0, run.stderr
     assert run.stdout == "fedacs/fig10 at scale paper: panel needs not run: needs svhn\n"
     assert (project / "figures/paper/fedacs_fig10.png").exists()
 
@@ -219,8 +222,9 @@ def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.M
     heads = [line for line in lines if re.match(r"\S.*: \d+$", line)]
     assert heads == ["contradicted: 1", "reproduced: 1", "not run: 2", "not asked: 1"]
     assert max(map(len, lines)) <= 80
-    head, *rows = (line.split() for line in lines[:4])
+    head, wrapped, *rows = (line.split() for line in lines[:5])
     assert head[:4] == ["PAPER", "CLAIMS", "CONTRADICTED", "DEPENDS"]
+    assert wrapped == ["WHERE", "RUN"], "the longest verdict takes two lines"
     assert rows == [["fedacs", "3", "1", "1", "1"], ["fiarse", "1", "1"], ["all", "4", "1", "1", "2"]]
     assert "  fedacs/a  S." in lines
     text = " ".join(" ".join(lines).split())
@@ -289,9 +293,9 @@ def test_nothing_is_cut_in_a_narrow_terminal() -> None:
     assert max(map(len, lines)) <= 64
     assert lines[1] == "fedacs-dynamic  fedacs/fashion-mnist-dynamic      1 s  two words"
     assert lines[2].split() == ["of", "text"]
-    narrow = table(head, rows, ("SECONDS",), 46, ("BENCHMARK",))
-    assert max(map(len, narrow)) <= 46
+    narrow = table(head, rows, ("SECONDS",), 47, ("BENCHMARK",))
+    assert max(map(len, narrow)) <= 47
     assert narrow[1].startswith("fedacs-dynamic  fedacs/fashion-  ")
-    columns = [*zip(*(re.split(r"  +", line.ljust(46)) for line in narrow[1:]), strict=False)]
+    columns = [*zip(*(re.split(r"  +", line.ljust(47)) for line in narrow[1:]), strict=False)]
     assert "".join(line[16:33].strip() for line in narrow[1:]) == "fedacs/fashion-mnist-dynamic", columns
     assert table(head, rows)[1].endswith("two words of text"), "no width, as in a pipe: one line"

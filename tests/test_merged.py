@@ -56,6 +56,10 @@ def of(frame: pd.DataFrame, labels: Any, *seeds: int) -> pd.DataFrame:
     return mine.reset_index(drop=True)
 
 
+def draw(artifact: str) -> None:
+    render.run(Namespace(scale="smoke", artifact=[artifact], width=0.0, debug=True))
+
+
 def held() -> list[int]:
     return sorted({run.seed for run in results.stored(FILE)})
 
@@ -140,7 +144,7 @@ def test_what_nobody_asks_for_stays_and_is_not_read(source: str, monkeypatch: py
     assert held() == [0, 1, 7]
     equal(after[after["seed"] == 7].reset_index(drop=True), before)
     monkeypatch.setenv("REPRODUCE_SEEDS", "1")
-    render.run(Namespace(scale="smoke", artifact="fedagrac/fig4"))
+    draw("fedagrac/fig4")
     assert set(pd.read_csv(plan.cells_file("smoke", "fedagrac/fig4"))["seed"]) == {1}
     one = due.made_from("smoke", "fedagrac/fig4")
     monkeypatch.setenv("REPRODUCE_SEEDS", "0,1")
@@ -270,7 +274,7 @@ def test_seeds_that_nobody_asks_for_cost_nothing_in_tables(monkeypatch: pytest.M
         training.train(seeded(job, *((0, 9, 1) if i % 2 else (1, 0))))
         written.edit(job.output, lambda run: replace(run, seconds=run.seed + 1.0))
     monkeypatch.setenv("REPRODUCE_SEEDS", "0,1")
-    render.run(Namespace(scale="smoke", artifact=artifact))
+    draw(artifact)
     cells = pd.read_csv(plan.cells_file("smoke", artifact))
     assert set(cells["seed"]) == {0, 1}
     spent = cells[cells["metric"] == "cpu_time_seconds"].groupby("seed")["value"].apply(list)
@@ -299,8 +303,8 @@ def test_a_result_that_comes_while_a_figure_is_drawn_makes_it_stale(monkeypatch:
 
     monkeypatch.setattr(report, "render", slow)
     record = Path(plan.outputs("smoke", "fedagrac/fig4")[-1])
-    render.run(Namespace(scale="smoke", artifact="fedagrac/fig4"))
+    draw("fedagrac/fig4")
     assert json.loads(record.read_text()) != due.made_from("smoke", "fedagrac/fig4")
     monkeypatch.setattr(report, "render", real)
-    render.run(Namespace(scale="smoke", artifact="fedagrac/fig4"))
+    draw("fedagrac/fig4")
     assert json.loads(record.read_text()) == due.made_from("smoke", "fedagrac/fig4")

@@ -130,6 +130,7 @@ def _few_artifacts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         for name, draw in (("fig1", Code("pictures:draw")), ("fig2", Code("pictures:draw")), ("table1", None))
     )
     monkeypatch.setattr(plan, "artifacts", lambda: found)
+    monkeypatch.setattr(plan, "_jobs", plan._jobs.__wrapped__)  # whatever other tests have planned
     monkeypatch.setattr(papers, "artifacts", lambda: found)
     monkeypatch.chdir(tmp_path)
 

@@ -55,6 +55,12 @@ def artifact(picture: Any) -> Artifact:
     return Artifact("fedagrac", "fig99", "", lambda scale: PANELS, (), picture, names=names)
 
 
+def vacant(fig: Any) -> dict[str, str]:
+    """What the grey places say: title -> why nothing was run."""
+    said = ((ax.get_title("left") or ax.get_title(), text) for ax in fig.axes for text in ax.texts)
+    return {title: " ".join(t.get_text().split()) for title, t in said if t.get_gid() == "absent"}
+
+
 def test_every_combination_of_labels_has_its_axes_its_title_and_its_rows() -> None:
     told: list[tuple[str, Histories, pd.DataFrame]] = []
     fill: Any = lambda ax, histories, cells: told.append((ax.get_title("left"), histories, cells))  # noqa: E731
@@ -63,9 +69,10 @@ def test_every_combination_of_labels_has_its_axes_its_title_and_its_rows() -> No
     found = histories("cnn-0")
     cells = found.frame[found.frame["round"] == 5]
     fig = drawing.draw(artifact(picture), found, cells)
-    assert [ax.get_title("left") for ax in fig.axes if ax.get_visible()] == [t for t, _, _ in told]
+    assert [ax.get_title("left") for ax in fig.axes if ax.axison] == [t for t, _, _ in told]
     assert [title for title, _, _ in told] == ["(a) LR, equal", "(b) LR, unequal", "(d) CNN, unequal"]
-    assert figures.texts(fig, "absent") == ["Not run, needs a9a: (c) CNN, equal."]
+    assert vacant(fig) == {"(c) CNN, equal": "not run: needs a9a"}
+    assert (fig.get_label(), figures.texts(fig, "absent")) == ("3 of 4 panels", [])
     for (_, here, row), (model, kind) in zip(told, (("lr", 0), ("lr", 1), ("cnn", 1)), strict=True):
         assert {(m, k) for m, k in zip(here.frame["model"], here.frame["step_async"], strict=True)} == {(model, kind)}
         assert here.frame["point"].isna().all(), "without the runs of the grid"
@@ -101,9 +108,9 @@ def test_an_axes_that_lacks_a_series_says_so(monkeypatch: pytest.MonkeyPatch) ->
     partial = replace(found, frame=both, experiments=every, missing=(("lr-1", "no results yet"), ("lr-0", "later")))
     picture = Curves(("model", "step_async"), "{model}, {step_async}", only={"point": (None,)})
     fig = drawing.draw(replace(artifact(picture), panels=lambda scale: others), partial, pd.DataFrame())
-    assert figures.texts(fig, "absent") == [
-        "Not run, later: LR, equal. Not run, no results yet: LR, unequal (FedNova)."
-    ]
+    assert vacant(fig) == {"LR, equal": "not run: later"}
+    assert figures.texts(fig, "absent") == ["Not run, no results yet: LR, unequal (FedNova)."]
+    assert fig.get_label() == "3 of 4 panels"
     fig = drawing.draw(artifact(replace(picture, order=("fedavg",))), found, pd.DataFrame())
     assert not figures.texts(fig, "absent")
     nobody = replace(found, experiments=every, missing=(("cnn-0", "needs a9a"),))
@@ -123,13 +130,14 @@ def test_lines_that_no_legend_has_are_named_by_their_label() -> None:
     """Where the lines are no algorithms, all that are declared belong to the picture."""
     picture = Curves(("model",), "{model}", only={"point": (None,)}, series="step_async")
     fig = drawing.draw(artifact(picture), histories("lr-1"), pd.DataFrame())
-    assert figures.texts(fig, "absent") == ["Not run, needs a9a: LR (step_async = unequal)."]
+    (said,) = figures.texts(fig, "absent")
+    assert said.replace("\N{NO-BREAK SPACE}", " ") == "Not run, needs a9a: LR (step_async = unequal)."
 
 
 def test_a_combination_may_have_several_axes() -> None:
     blocks: list[Any] = []
     fill: Any = lambda axes, histories, cells: blocks.append(axes)  # noqa: E731
-    picture = Filled(("model", "step_async"), "{model}", fill=fill, each=(2, 3), across=2)
+    picture = Filled(("model", "step_async"), "{model}", fill=fill, each=(2, 3), across=2, sheet={"least": 1.0})
     fig = drawing.draw(artifact(picture), histories(), pd.DataFrame({"model": ["lr"], "step_async": [0]}))
     places = [[ax.get_subplotspec() for ax in axes.flat] for axes in blocks]  # a sheet of 4 x 6
     rows, columns = ([[(s.rowspan.start, s.colspan.start)[k] for s in p] for p in places] for k in (0, 1))

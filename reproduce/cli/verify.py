@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reproduce.text import fill, paint, print_table
+from reproduce.text import fill, paint, print_table, running, table
 
 if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Verdict
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> None:
     else:
         whole = bool(args.target or args.only or args.verbose)
         asked = [v for v in claims(board) if not v.unasked]
-        print_table(*tally(asked), right=("CLAIMS", *map(str.upper, COLOURS)))
+        print("\n".join(table(*tally(asked), ("CLAIMS", *map(str.upper, COLOURS)), running())))
         print()
         lines = [line for verdict in COLOURS for line in group(verdict, asked, whole, args.only == "not run")]
         print("\n".join([*lines, *listed_checks(board), *not_asked(board)]))
@@ -163,7 +163,7 @@ def short(v: Verdict) -> str:
     said = " ".join(v.statement.split())
     room = shutil.get_terminal_size().columns - len(v.id) - 4
     cut = sys.stdout.isatty() and len(said) > room
-    return f"  {paint(v.id, 'bold')}  {said[: max(room - 1, 0)] + '…' if cut else said}"
+    return f"  {paint(v.id, 'bold')}  {said[: max(room - 1, 0)].rstrip() + '…' if cut else said}"
 
 
 def entry(v: Verdict) -> list[str]:

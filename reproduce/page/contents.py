@@ -207,7 +207,7 @@ def small(file: Path) -> bytes:
         size = round(SHRUNK * picture.width), round(SHRUNK * drawn)
         shrunk = picture.convert("RGB").resize(size, Image.Resampling.LANCZOS, box=(0, 0, picture.width, drawn))
     packed = io.BytesIO()
-    shrunk.save(packed, "WEBP")
+    shrunk.save(packed, "WEBP", method=6)
     return packed.getvalue()
 
 

@@ -119,8 +119,8 @@ def _series(here: Histories, series: str, artifact: Artifact) -> dict[str, bool]
     """The series that an axes is declared to have, and whether they have results."""
     declared = dict.fromkeys(str(e.labels[series]) for e in here.experiments if series in e.labels)
     found = set(here.frame[series].astype(str)) if series in here.frame else set(declared)
-    names = {name: pretty(name, artifact.names) if series == "algorithm" else f"{series} = {name}" for name in declared}
-    return {names[name]: name in found for name in declared}
+    of = "" if series == "algorithm" else f"{series} = "
+    return {f"{of}{pretty(name, artifact.names)}": name in found for name in declared}
 
 
 def _places(picture: Sheet, artifact: Artifact, histories: Histories) -> list[Place]:

@@ -109,7 +109,7 @@ def beside(heights: Sequence[float]) -> tuple[Figure, list[Axes]]:
     """A figure and axes of these heights: the first at the left, the others below one another at its right; all below
     one another where two would be narrow."""
     first, *others = heights
-    wide = fits() > 2
+    wide = bool(others) and fits() > 2
     fig = _figure(FULL, max(first, sum(others)) if wide else sum(heights))
     grid = fig.add_gridspec(len(heights) - wide, 1 + wide, height_ratios=others if wide else heights)
     right = [grid[i, 1] for i in range(len(others))] if wide else [grid[i + 1, 0] for i in range(len(others))]

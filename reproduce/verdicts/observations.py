@@ -152,6 +152,9 @@ def compare(
     keys = [c for c in settings if c not in set(unpaired)]
     right = right[[*keys, "seed", *ENDS]].rename(columns={"low": "low_", "high": "high_"})
     both = left.merge(right, on=[*keys, "seed"])
+    twice = both.loc[both.duplicated([*settings, "seed"]), settings]
+    if len(twice):
+        raise NotRun(f"two partners in one seed for {name_unit(settings, tuple(twice.iloc[0]), set(settings))}")
     if both.empty and not left.empty and not right.empty and set(left["seed"]).isdisjoint(right["seed"]):
         raise NotRun("the two sides of the comparison have no seed in common")
     partners = set(map(tuple, both[settings].to_numpy()))

@@ -132,8 +132,8 @@ GAUSSIAN = SessionData(
 )  # fmt: skip
 TOPICS = replace(
     NEWS, name="topics", tokenizer="hashed", source=TopicTokens(4, 60, 12, 64, 100, seed=3), model=FastText(60, 8),
-    rounds=3, rate=(0.5, 0.2), rates={"scaffold": (0.5, 0.2)}, batch=32,
-    substitute="random words for texts: with topics, 3 rounds per session",
+    rounds=5, rate=(0.5, 0.2), rates={"scaffold": (0.5, 0.2)}, batch=32,
+    substitute="random words for texts: with topics, 5 rounds per session",
 )  # fmt: skip
 
 

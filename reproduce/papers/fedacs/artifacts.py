@@ -245,10 +245,13 @@ ARTIFACTS = (
     figure(
         "classes", "What FedACS gains and loses, class by class", choices.traded, (Code("measures:traded"),),
         Code("pictures:traded"),
-        "FedACS minus FedAvg, means over seeds with 95 % t-intervals, paired by seed. Middle and right: on the classes "
-        "that the slow, badly linked clients own, and on the others. Where both own half of every class there is no "
-        "such difference. Not a figure of the paper.",
+        "FedACS minus FedAvg, paired by seed.",
         drop=("tail",),
+        notes=(
+            "Not a figure of the paper.",
+            "Middle and right: on the classes that the slow, badly linked clients own, and on the others. Where both "
+            "own half of every class there is no such difference.",
+        ),
     ),
     figure(
         "theory", "One surrogate objective for all schemes of participation", no_panels,
