@@ -330,7 +330,7 @@ def test_the_committed_matrix_is_that_of_the_committed_results(matrix: Match) ->
 
 @pytest.mark.slow
 def test_every_committed_play_is_of_the_matrix(matrix: Match) -> None:
-    """Rates were tried where the matrix says that they were chosen: on the held-out part, or, before, on the test set."""
+    """Rates were tried on what the matrix says that they were chosen on: the held-out part or, before, the test set."""
     matrix.take()
     tried = [j for e in matrix.entries for j in matrix.grid(e, e.chosen_on or HELD_OUT)]
     known = [j for j in [*tried, *filter(None, map(matrix.reported, matrix.entries))]]
