@@ -84,8 +84,7 @@ def apply(workflow: Any, config: dict[str, Any]) -> str:
     for check in (settings, seeds, budget, _check_folders):
         check()
     variables |= {"REPRODUCE_WORKFLOW": str(os.getpid())}
-    strict = "set -euo pipefail; "  # Snakemake's own, which any prefix replaces: jobs write to their logs by a pipe
-    return strict + "".join(f"export {name}={shlex.quote(value)}; " for name, value in variables.items())
+    return "".join(f"export {name}={shlex.quote(value)}; " for name, value in variables.items())
 
 
 def environment(config: Mapping[str, Any]) -> dict[str, str]:
