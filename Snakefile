@@ -92,6 +92,7 @@ for kind, endings in plan.ENDINGS.items():
             paper=questions.PAPER[kind],
         localrule: True
         shell:
+            "set -o pipefail; "
             "{PYTHON:q} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
 
 

@@ -49,7 +49,6 @@ from benchmarks import (
     modules,
     planned,
     precision,
-    rules,
     schedules,
     smoke,
     start,
@@ -108,6 +107,13 @@ def plays() -> None:
     plays.plays()
 
 
+def rules() -> None:
+    """`benchmarks.rules`, which needs pandas and scipy."""
+    from benchmarks import rules
+
+    rules.rules()
+
+
 COMMANDS: dict[str, Callable[..., object]] = {
     "works": works,
     "seeds": cohorts.seeds,
@@ -131,7 +137,7 @@ COMMANDS: dict[str, Callable[..., object]] = {
     "schedules": schedules.schedules,
     "events": schedules.events,
     "roberta": texts.texts,
-    "rules": rules.rules,
+    "rules": rules,
 }
 DEFAULT = ("works", "seeds", "sweep", "width", "overhead", "memory", "throughput")
 

@@ -112,7 +112,8 @@ class Asked:
 
     def end(self) -> None:
         """After the last job, below Snakemake's own last line: what was asked for and lies there now."""
-        made = [self.aliases().get(name, name) for name in self.workflow.dag_settings.targets or ["all"]]
+        named = [self.aliases().get(name, name) for name in self.workflow.dag_settings.targets or ["all"]]
+        made = [entry(None) if callable(entry) else entry for entry in named]  # Snakemake calls it with wildcards
         files = [entry if isinstance(entry, str) else entry[-1] for entry in made]
         more = f" and {len(files) - 4} more" if len(files) > 4 else ""
         atexit.register(print, f"Written: {', '.join(files[:4])}{more}", file=sys.stderr)

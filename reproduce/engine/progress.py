@@ -6,8 +6,6 @@ import sys
 from collections.abc import Sequence
 from threading import Event, Thread
 
-from tqdm import tqdm
-
 from reproduce.engine.cohort import Run
 
 
@@ -19,6 +17,8 @@ class Progress:
     """
 
     def __init__(self, title: str, runs: Sequence[Run]) -> None:
+        from tqdm import tqdm  # the benchmark of a GPU runs where only torch and numpy are
+
         self.title, self.runs = title, runs
         self.aims = [(r, *aim) for r in runs if (aim := _aim(r))]
         self.total = sum(r.experiment.clock.length(r.experiment) for r in runs)
