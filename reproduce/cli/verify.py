@@ -94,7 +94,8 @@ def print_power(scale: str, wanted: Iterable[str]) -> None:
     from reproduce.verdicts.power import HALF, MOST
     from reproduce.verdicts.units import LEVEL
 
-    found, rows = forecasts(scale, {c.id for f in claims_files() for c in f.claims if c.artifact in wanted}), []
+    asked = {c.id for f in claims_files() for c in f.claims if c.artifact in wanted and not c.construction}
+    found, rows = forecasts(scale, asked), []
     for f in found:
         low = f.chance is not None and f.chance < HALF
         more = "" if not low else f"{f.wanted}" if f.wanted else f">{MOST}"

@@ -2,7 +2,7 @@
 
 Drawn are the mean and the variance of each setting, normal and chi-squared; where runs collapse or answers are yes or
 no, how many of the runs are for the claim. Settings are drawn independently of each other. Streams are keyed by the
-number of seeds, so that numbers repeat themselves. `tests/test_power.py` holds the decisions to those of `verdict`.
+number of seeds, so that numbers repeat themselves. `tests/test_prospects.py` holds the decisions to those of `verdict`.
 """
 
 from __future__ import annotations
