@@ -55,6 +55,17 @@ def test_together_is_made_what_is_due_alone(project: Path) -> None:
     assert (project / "results/smoke/fedacs/shared.parquet").read_bytes() == before[1]
 
 
+def test_what_fails_over_files_of_before_ends_in_an_error(project: Path) -> None:
+    asked = ("smoke_fedacs", "-c2", "--config", "budget=1")
+    assert snakemake(project, *asked).returncode == 0
+    rendering = project / "reproduce/report/render.py"
+    rendering.write_text(rendering.read_text() + "\n\ndef render(*given):\n    raise ValueError('no ink')\n")
+    run = snakemake(project, *asked)
+    assert "no ink" in text(run)
+    assert "error: not all was made of fedacs: see logs/smoke/PAPER.log" in text(run)
+    assert run.returncode != 0
+
+
 def test_a_single_artifact_of_such_a_scale_is_made_alone(project: Path) -> None:
     run = text(snakemake(project, FIG2, "-n"))
     assert "rule figure" in run

@@ -10,12 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from pathlib import Path
 from typing import Any, TypeVar
 
 from reproduce.cli import plays
 from reproduce.cli.configuration import check_writable, one_line
 from reproduce.cli.watch import Watch
 from reproduce.declare.experiment import SCALES
+from reproduce.errors import UserError
 from reproduce.papers import PAPERS, artifacts
 from reproduce.runs import due, plan
 from reproduce.runs.plan import Job
@@ -56,6 +58,7 @@ class Asked:
     def __init__(self, workflow: Any, config: dict[str, Any]) -> None:
         self.workflow, self.config = workflow, config
         self.to_train: set[Job] = set()
+        self.together: list[tuple[str, str]] = []  # scales and papers that this run makes in one process each
 
     def aliases(self) -> dict[str, Any]:
         """Targets that have no files of their own -> what they stand for."""
@@ -90,17 +93,23 @@ class Asked:
         return [file for a in plan.select(paper) for file in due.render_marker(scale, a.id, allowed)]
 
     def _commands(self, scale: str, paper: str, wildcards: Any) -> str:
-        """Train what is due of a paper and draw what is not of today; what fails ends neither."""
+        """Train what is due of a paper and draw what is not of today; what fails ends neither, and leaves a mark.
+
+        The rule succeeds all the same, because Snakemake would delete what was drawn; `end` finds the mark.
+        """
         allowed = due.budget(self.workflow.dag_settings.targets)
         every = [a.id for a in plan.select(paper)]
         names = [name for name in every if not due.fresh(scale, name, allowed)] or every  # none where it is forced
         jobs = dict.fromkeys(job.name for name in names for job in due.training(scale, name, allowed)[0])
-        train = f"{_command('train', scale, paper, *jobs)} || failed=1; " if jobs else ""
-        return f'failed=; {train}{_command("render", scale, *names)} || failed=1; test -z "$failed"'
+        mark = shlex.quote(str(_failed(scale, paper)))
+        train = f"{_command('train', scale, paper, *jobs)} || touch {mark}; " if jobs else ""
+        return f"rm -f {mark}; {train}{_command('render', scale, *names)} || touch {mark}"
 
     def begin(self) -> None:
         """Before the first job: could all be written in the end, what is trained, and for how long?"""
         jobs = list(self.workflow.dag.needrun_jobs())
+        rules = {job.rule.name for job in jobs}
+        self.together = [each for each in product(TOGETHER, PAPERS) if "_".join(each) in rules]
         check_writable(f for job in jobs for f in [*job.output, *job.log])
         if self.to_train:
             print("To train:", due.total(self.to_train), file=sys.stderr)
@@ -110,8 +119,12 @@ class Asked:
             parallel = limits.nodes or max(1, (limits.cores or 1) // self.config["threads"])
             logger.addHandler(Watch(self.to_train, parallel))
 
+    @one_line()
     def end(self) -> None:
-        """After the last job, below Snakemake's own last line: what was asked for and lies there now."""
+        """After the last job, below Snakemake's own last line: what was asked for and lies there now. UserError if a
+        command of a paper failed although files of before are in its place."""
+        if failed := [paper for scale, paper in self.together if _failed(scale, paper).exists()]:
+            raise UserError(f"not all was made of {', '.join(failed)}: see logs/{self.together[0][0]}/PAPER.log")
         named = [self.aliases().get(name, name) for name in self.workflow.dag_settings.targets or ["all"]]
         made = [entry(None) if callable(entry) else entry for entry in named]  # Snakemake calls it with wildcards
         files = [entry if isinstance(entry, str) else entry[-1] for entry in made]
@@ -159,6 +172,10 @@ class Asked:
 
 def _always(answer: T) -> Callable[[Any], T]:
     return lambda wildcards: answer
+
+
+def _failed(scale: str, paper: str) -> Path:
+    return Path(f"logs/{scale}/{paper}.failed")
 
 
 def _command(*words: str) -> str:
