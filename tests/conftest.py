@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import miniature
 import pytest
 
 import benchmarks  # noqa: F401  (the strategy `reference`)
@@ -32,6 +33,12 @@ def _own_store(tmp_path_factory: pytest.TempPathFactory) -> None:
 def place(tmp_path: Path) -> Settings:
     """An empty data folder and an empty store."""
     return Settings(tmp_path / "data", tmp_path / "store", "cpu", 1)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project in miniature, with the real Snakefile."""
+    return miniature.build(tmp_path)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -201,7 +201,13 @@ def snakemake(folder: Path, *arguments: str, **more: str) -> subprocess.Complete
 
 def trains(folder: Path, *arguments: str) -> str:
     """What a dry run says it would train; those that are trained together in the form of the others."""
-    run = snakemake(folder, *arguments, "-n", "-p")
-    said = run.stdout + run.stderr
+    said = text(snakemake(folder, *arguments, "-n", "-p"))
     together = re.findall(r"-m reproduce train (?:smoke|reduced) ([a-z_]+) (.*?) \|\|", said)
     return said + "".join(f"{paper}/{job}.parquet\n" for paper, jobs in together for job in jobs.split())
+
+
+FIG2 = "figures/smoke/fedacs_fig2.png"
+
+
+def text(run: subprocess.CompletedProcess[str]) -> str:
+    return run.stdout + run.stderr

@@ -11,21 +11,10 @@ from pathlib import Path
 
 import miniature
 import pytest
-from miniature import snakemake
+from miniature import FIG2, snakemake, text
 
 from reproduce.cli.questions import PAPER
 from reproduce.runs import plan
-
-FIG2 = "figures/smoke/fedacs_fig2.png"
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    return miniature.build(tmp_path)
-
-
-def text(run: subprocess.CompletedProcess[str]) -> str:
-    return run.stdout + run.stderr
 
 
 def test_a_figure_is_a_target_and_nothing_more_is_made(project: Path) -> None:

@@ -11,18 +11,7 @@ from pathlib import Path
 import miniature
 import pytest
 import written
-from miniature import snakemake, trains
-
-FIG2 = "figures/smoke/fedacs_fig2.png"
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    return miniature.build(tmp_path)
-
-
-def text(run: subprocess.CompletedProcess[str]) -> str:
-    return run.stdout + run.stderr
+from miniature import FIG2, snakemake, text, trains
 
 
 def clone(project: Path, backwards: bool = True) -> Path:

@@ -9,20 +9,8 @@ import time
 from pathlib import Path
 
 import miniature
-import pytest
 import written
-from miniature import snakemake
-
-FIG2 = "figures/smoke/fedacs_fig2.png"
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    return miniature.build(tmp_path)
-
-
-def text(run: subprocess.CompletedProcess[str]) -> str:
-    return run.stdout + run.stderr
+from miniature import FIG2, snakemake, text
 
 
 def test_a_whole_scale_is_trained_and_drawn_together(project: Path) -> None:

@@ -18,6 +18,7 @@ from reproduce.data.sample import Sample
 from reproduce.data.sources import find_source
 from reproduce.declare.values import Indices, Labels
 from reproduce.errors import UserError
+from reproduce.partitions.subset import Over
 from reproduce.settings import settings
 from reproduce.streams import rng
 
@@ -89,24 +90,14 @@ def _taken(texts: Sequence[str] | None, places: Indices) -> list[str] | None:
 
 
 @dataclass(frozen=True)
-class Rest:
+class Rest(Over):
     """A partition that names samples by their places in the data, without those that `data` holds out.
 
     A client that loses all has none. Where test samples are split too, a client is judged by what it lost.
     """
 
-    partition: Any
     data: HeldOut
     leaves_empty = True
-
-    @property
-    def shares_samples(self) -> bool:
-        return bool(getattr(self.partition, "shares_samples", False))
-
-    @property
-    def data_seed(self) -> int | None:
-        seed: int | None = getattr(self.partition, "data_seed", None)
-        return seed
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         return self._parts(0, len(labels), clients, seed)

@@ -1,4 +1,4 @@
-"""A partition of which every client keeps a part only."""
+"""Partitions made of another, and one of which every client keeps a part only."""
 
 from __future__ import annotations
 
@@ -11,17 +11,10 @@ from reproduce.errors import UserError
 
 
 @dataclass(frozen=True)
-class Head:
-    """The first `share` of every client's list of another partition, at least one sample: the same proportions of
-    clients and classes, up to chance, on less data (fedagrac, reduced scale)."""
+class Over:
+    """A partition made of another, whose properties it has."""
 
     partition: Any
-    share: float
-
-    def __post_init__(self) -> None:
-        positive("the share of each client's list", self.share)
-        if self.share > 1:
-            raise UserError(f"the share of each client's list is at most 1, not {self.share}")
 
     @property
     def shares_samples(self) -> bool:
@@ -33,9 +26,22 @@ class Head:
 
     @property
     def data_seed(self) -> int | None:
-        """That of the other partition: with one the split is the same for all seeds of runs."""
+        """With one the split is the same for all seeds of runs."""
         seed: int | None = getattr(self.partition, "data_seed", None)
         return seed
+
+
+@dataclass(frozen=True)
+class Head(Over):
+    """The first `share` of every client's list of another partition, at least one sample: the same proportions of
+    clients and classes, up to chance, on less data (fedagrac, reduced scale)."""
+
+    share: float
+
+    def __post_init__(self) -> None:
+        positive("the share of each client's list", self.share)
+        if self.share > 1:
+            raise UserError(f"the share of each client's list is at most 1, not {self.share}")
 
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         parts = self.partition.split(labels, clients, seed)
