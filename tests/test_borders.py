@@ -14,7 +14,7 @@ from reproduce.report import around, entries, figures, formats
 from reproduce.report.entries import OURS, PAPER, Text
 from reproduce.report.latex import latex, tex
 from reproduce.verdicts import markdown
-from tests.test_report_tables import whole
+from tests.table_cells import whole
 
 NASTY = (
     *(
