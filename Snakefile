@@ -6,8 +6,7 @@ configfile: configuration.file(workflow)
 
 
 shell.prefix(configuration.apply(workflow, config))
-PYTHON = questions.PYTHON
-asked = questions.Asked(workflow, config)
+PYTHON, asked = questions.PYTHON, questions.Asked(workflow, config)
 
 
 onstart:
@@ -23,6 +22,8 @@ wildcard_constraints:
     paper="[a-z_]+",
     name="[a-z0-9]+",
     job="[a-z0-9-]+",
+    benchmark="[a-z0-9_/-]+",
+    misnamed=questions.MISNAMED,
 
 
 ruleorder: figure > table > misnamed
@@ -61,9 +62,8 @@ for each, made in asked.made().items():
 rule train:
     input:
         asked.again,
-    # Seeds may be added to what is there; if the training fails, it stays.
     output:
-        update("results/{scale}/{paper}/{job}.parquet"),
+        update("results/{scale}/{paper}/{job}.parquet"),  # if the training fails, what is there stays
     log:
         "logs/{scale}/{paper}/{job}.log",
     threads: config["threads"]
@@ -103,16 +103,13 @@ rule play:
         multiext("play/{scale}/{benchmark}", ".md", ".csv", ".png", ".pdf"),
     log:
         "logs/play/{scale}/{benchmark}.log",
-    wildcard_constraints:
-        benchmark="[a-z0-9_/-]+",
     threads: config["threads"]
     resources:
         gpu=costs.gpus(),
     params:
         asked=asked.play_words,
     shell:
-        "{PYTHON:q} -m reproduce play {params.asked} --scale {wildcards.scale}"
-        " -o play/{wildcards.scale}/{wildcards.benchmark} > {log} 2>&1"
+        "{PYTHON:q} -m reproduce play {params.asked} > {log} 2>&1"
 
 
 rule misnamed:
@@ -120,6 +117,4 @@ rule misnamed:
         lambda w: configuration.check(w.misnamed),
     output:
         "{misnamed}",
-    wildcard_constraints:
-        misnamed=questions.MISNAMED,
     localrule: True

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import stats
 
 from reproduce.declare.experiment import PACKAGE
-from reproduce.verdicts.judging import Region, judge
+from reproduce.verdicts.judging import Region, Unit
 from reproduce.verdicts.spreads import of_settings
 
 ABOVE = Region(0.0)
@@ -25,9 +25,9 @@ def wrong(draws: np.ndarray, alone: bool = False) -> tuple[float, float]:
     for leads in draws:
         prior = None if alone else of_settings(leads)
         seeds = [[(v, v) for v in row] for row in leads.tolist()]
-        inside += sum(judge(each, ABOVE, prior=prior).says == "for" for each in seeds)
+        inside += sum(Unit(each, ABOVE, prior=prior).judged.says == "for" for each in seeds)
         level = 1 - 0.05 / settings
-        against += any(judge(each, ABOVE, prior=prior, level=level).says == "against" for each in seeds)
+        against += any(Unit(each, ABOVE, prior=prior).at(level).says == "against" for each in seeds)
     return inside / (len(draws) * settings), against / len(draws)
 
 

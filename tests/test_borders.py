@@ -10,11 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reproduce.page.tables import to_html
-from reproduce.report import entries, figures, formats
+from reproduce.report import around, entries, figures, formats
 from reproduce.report.entries import OURS, PAPER, Text
 from reproduce.report.latex import latex, tex
 from reproduce.verdicts import markdown
-from tests.test_report_tables import whole
+from tests.table_cells import whole
 
 NASTY = (
     *(
@@ -113,6 +113,6 @@ def test_what_stands_under_a_picture_is_text(text: str) -> None:
     """A dollar sign of a reason is no formula: matplotlib ends at half of one."""
     fig, _ = figures.sheet()
     clean = text.encode("utf-8", "replace").decode()
-    figures.absent(fig, {f"panel {clean}": f"its results are not used ('${clean}{{')"})
-    figures.stamp(fig, entries.scale_line("reduced", [f"local steps in ${clean}"]))
+    around.absent(fig, {f"panel {clean}": f"its results are not used ('${clean}{{')"})
+    around.stamp(fig, entries.scale_line("reduced", [f"local steps in ${clean}"]))
     fig.draw_without_rendering()

@@ -198,8 +198,8 @@ def test_colour_is_for_terminals_that_have_it(monkeypatch: pytest.MonkeyPatch) -
 
 
 def claim(name: str, verdict: str, **more: Any) -> Verdict:
-    given = {"effect": None, "unit": "", "interval": None, "n": 0, "reason": "no cells of a/b", "paper_numbers": "na"}
-    return Verdict(**(given | {"id": name, "artifact": "fedacs/fig1", "statement": "S.", "verdict": verdict} | more))
+    given = {"id": name, "artifact": "fedacs/fig1", "statement": "S.", "reason": "no cells of a/b"}
+    return Verdict(verdict, **(given | more))
 
 
 def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

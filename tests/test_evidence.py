@@ -13,7 +13,7 @@ from scipy import stats
 from verdict_cells import cells, one_sided, outcome, runs, verdict
 
 from reproduce.verdicts.checks import canon
-from reproduce.verdicts.judging import INF, NO_INFORMATION, Region, judge, median_interval, t_interval
+from reproduce.verdicts.judging import INF, NO_INFORMATION, Region, Unit, median_interval, t_interval
 
 AHEAD = Region(0.0, INF, strict=True)
 
@@ -59,10 +59,10 @@ def test_the_interval_of_the_median_covers_what_it_says() -> None:
 
 
 def test_two_seeds_that_agree_by_chance_decide_nothing() -> None:
-    assert judge([(3.0, 3.0)] * 2, AHEAD).says == "open"
-    assert judge([(3.0, 3.0)] * 5, AHEAD).says == "open"
-    assert judge([(3.0, 3.0)] * 6, AHEAD).says == "for"
-    assert judge([(-3.0, -3.0)] * 3, AHEAD).says == "open"
+    assert Unit([(3.0, 3.0)] * 2, AHEAD).judged.says == "open"
+    assert Unit([(3.0, 3.0)] * 5, AHEAD).judged.says == "open"
+    assert Unit([(3.0, 3.0)] * 6, AHEAD).judged.says == "for"
+    assert Unit([(-3.0, -3.0)] * 3, AHEAD).judged.says == "open"
 
 
 def test_agreement_on_a_grid_gives_the_smallest_spread_of_the_grid() -> None:
@@ -70,8 +70,8 @@ def test_agreement_on_a_grid_gives_the_smallest_spread_of_the_grid() -> None:
     same = t_interval([10.0, 10.0, 10.0], step=1.0)
     assert same[1] - same[0] == pytest.approx(off[1] - off[0])
     assert t_interval([10.0, 10.0, 11.0], step=1.0) == off
-    assert judge([(1.0, 1.0)] * 3, AHEAD, step=1.0).says == "open"
-    assert judge([(2.0, 2.0)] * 3, AHEAD, step=1.0).says == "for"
+    assert Unit([(1.0, 1.0)] * 3, AHEAD, step=1.0).judged.says == "open"
+    assert Unit([(2.0, 2.0)] * 3, AHEAD, step=1.0).judged.says == "for"
 
 
 def test_the_grid_is_read_off_the_other_settings(tmp_path: Path) -> None:
@@ -201,9 +201,9 @@ def test_any_needs_one_that_is_not_chance(tmp_path: Path) -> None:
 
 
 def test_nothing_is_said_by_bounds_on_both_sides() -> None:
-    assert judge([NO_INFORMATION] * 30, AHEAD).says == "open"
-    assert judge([(1.0, INF), (-INF, 2.0), (1.0, 1.0)], AHEAD).says == "open"
-    assert math.isnan(judge([NO_INFORMATION] * 3, AHEAD).value)
+    assert Unit([NO_INFORMATION] * 30, AHEAD).judged.says == "open"
+    assert Unit([(1.0, INF), (-INF, 2.0), (1.0, 1.0)], AHEAD).judged.says == "open"
+    assert math.isnan(Unit([NO_INFORMATION] * 3, AHEAD).judged.value)
 
 
 # --- what cells may hold ----------------------------------------------------------------------------------------------

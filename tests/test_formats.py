@@ -8,7 +8,7 @@ import pandas as pd
 
 from reproduce.report import formats, tables
 from reproduce.report.latex import latex
-from tests.test_report_tables import TABLE3, artifact, printed, said, table, whole
+from tests.table_cells import TABLE3, artifact, printed, said, table, whole
 
 
 def test_ours_alone() -> None:

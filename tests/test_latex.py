@@ -14,7 +14,7 @@ from reproduce.papers import artifacts
 from reproduce.report import formats
 from reproduce.report.entries import GAP, OURS, Text
 from reproduce.report.latex import latex, tex
-from tests.test_report_tables import LAYOUTS, whole
+from tests.table_cells import LAYOUTS, whole
 
 
 def test_latex_escapes() -> None:

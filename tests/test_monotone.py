@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from verdict_cells import outcome, runs, verdict
 
-from reproduce.verdicts.judging import INF, Observation, Region, judge, share_interval
+from reproduce.verdicts.judging import INF, Observation, Region, Unit, share_interval
 from reproduce.verdicts.spreads import of_settings
 
 SAYS = ("against", "open", "for")
@@ -21,7 +21,7 @@ MOST_SEEDS = Region(0.5, strict=True)
 
 def strength(seeds: list[Observation], region: Region = ABOVE, step: float = 0.0, share: bool = False) -> int:
     """0, 1, 2: against, open, for."""
-    return SAYS.index(judge(seeds, region, step=step, share=share).says)
+    return SAYS.index(Unit(seeds, region, step=step, share=share).judged.says)
 
 
 def plain(values: list[float]) -> list[Observation]:
@@ -87,7 +87,7 @@ def test_another_seed_of_the_same_value_never_weakens(n: int, step: float, value
 def test_the_two_rules_together_err_in_one_case_of_twenty(n: int) -> None:
     """The truth lies on the end of the region."""
     draws = np.random.default_rng(n).standard_normal((4000, n))
-    wrong = np.mean([judge(plain(row.tolist()), ABOVE).says != "open" for row in draws])
+    wrong = np.mean([Unit(plain(row.tolist()), ABOVE).judged.says != "open" for row in draws])
     assert wrong <= 0.0505 + 3 * np.sqrt(0.05 * 0.95 / len(draws))
 
 
@@ -101,7 +101,7 @@ def test_settings_that_lie_further_inside_never_weaken_each_other(seed: int, shi
     further = leads + shift * np.random.default_rng(seed + 2).random((6, 1))
     for less, more in zip(leads.tolist(), further.tolist(), strict=True):
         one, other = (
-            SAYS.index(judge(plain(each), ABOVE, prior=of_settings(all_of_them)).says)
+            SAYS.index(Unit(plain(each), ABOVE, prior=of_settings(all_of_them)).judged.says)
             for each, all_of_them in ((less, leads), (more, further))
         )
         assert other >= one
@@ -120,7 +120,7 @@ def test_one_more_seed_at_the_end_of_the_scale_never_weakens(n: int, before: int
 
 
 def strength_within(seeds: list[Observation], region: Region, within: Observation) -> int:
-    return SAYS.index(judge(seeds, region, within=within).says)
+    return SAYS.index(Unit(seeds, region, within=within).judged.says)
 
 
 # --- ties -------------------------------------------------------------------------------------------------------------

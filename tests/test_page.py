@@ -136,8 +136,8 @@ def _few_artifacts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def verdict(name: str, verdict: str, effect: float | None = None, **more: Any) -> Verdict:
-    fields = {"unit": "percent", "interval": None, "n": 0, "reason": "", "paper_numbers": "na"} | more
-    return Verdict(f"fedacs/{name}_{verdict}", f"fedacs/{name}", f"A < B in {name}", verdict, effect, **fields)
+    given = {"id": f"fedacs/{name}_{verdict}", "artifact": f"fedacs/{name}", "statement": f"A < B in {name}"}
+    return Verdict(verdict, effect, **(given | {"unit": "percent"} | more))
 
 
 def lead(value: float, **change: Any) -> Measured:

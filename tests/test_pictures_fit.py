@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from reproduce.report import captions, drawing, figures, metrics
+from reproduce.report import around, captions, drawing, figures, looks, metrics
 from reproduce.report.histories import load
 from reproduce.runs import due, plan
 
@@ -34,7 +34,7 @@ def drawn(name: str, scale: str = "reduced", width: float = figures.FULL) -> Fig
     histories = load(due.sources(scale, name), scale, (), experiments)
     with figures.style(width):
         fig = drawing.draw(artifact, histories, metrics.cells(artifact, histories))
-        figures.stamp(fig, " ".join(captions.caption(artifact, histories, fig)))
+        around.stamp(fig, " ".join(captions.caption(artifact, histories, fig)))
         FigureCanvasAgg(fig).draw()
     return fig
 
@@ -59,7 +59,7 @@ def test_nothing_is_cut_off_and_no_text_lies_on_another(name: str, wide: float) 
     written = boxes(fig)
     assert len(written) > 10
     assert fig.get_figwidth() <= wide
-    assert min(t.get_fontsize() for t in fig.findobj(Text) if t.get_text()) >= figures.SMALL
+    assert min(t.get_fontsize() for t in fig.findobj(Text) if t.get_text()) >= looks.SMALL
     width, height = fig.canvas.get_width_height()
     for text, box in written:
         inside = box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1

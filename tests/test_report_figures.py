@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from reproduce.declare.artifact import Artifact, no_panels
 from reproduce.declare.experiment import Experiment, Panel
-from reproduce.report import captions, figures
+from reproduce.report import around, captions, figures
 from reproduce.report.histories import Histories
 from reproduce.report.names import heading, pretty
 from reproduce.report.render import render
@@ -195,10 +195,10 @@ def test_what_stands_below_the_panels() -> None:
         for ax in axes[0]:
             figures.curves(ax, runs(SEVEN))
         steps = [
-            lambda f=fig: figures.legend(f),
-            lambda f=fig: figures.stamp(f, "W" * 8 + " a long stamp" * 60),
-            lambda f=fig: figures.absent(f, {"(d) CNN, equal": "needs svhn", "(e) LR": "needs svhn"}),
-            lambda f=fig: figures.headline(f, "Paper scale"),
+            lambda f=fig: around.legend(f),
+            lambda f=fig: around.stamp(f, "W" * 8 + " a long stamp" * 60),
+            lambda f=fig: around.absent(f, {"(d) CNN, equal": "needs svhn", "(e) LR": "needs svhn"}),
+            lambda f=fig: around.headline(f, "Paper scale"),
         ]
         for step in steps[turn:] + steps[:turn]:
             step()
@@ -212,7 +212,7 @@ def test_what_stands_below_the_panels() -> None:
         assert 0 <= stamp.y0 < stamp.y1 <= legend.y0 + 1 < legend.y1 <= absent.y0 + 1 < absent.y1 <= panels + 1
         assert fig.get_figheight() > before
         assert max(stamp.x1, absent.x1) <= fig.bbox.x1
-        assert figures.texts(fig, "absent") == ["Not run, needs svhn: (d) CNN, equal; (e) LR."]
+        assert around.texts(fig, "absent") == ["Not run, needs svhn: (d) CNN, equal; (e) LR."]
 
 
 def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
@@ -220,8 +220,8 @@ def draw(histories: Histories, cells: pd.DataFrame) -> Figure:
     for ax in axes[0]:
         figures.curves(ax, runs(SEVEN))
         ax.set(xlabel="Round", ylabel="Accuracy (%)", title="α = 0.1")
-    figures.absent(fig, {"c": histories.reason("c") or ""})
-    figures.legend(fig)
+    around.absent(fig, {"c": histories.reason("c") or ""})
+    around.legend(fig)
     return fig
 
 

@@ -154,7 +154,7 @@ def test_smoke_never_rests_on_the_papers_data() -> None:
 
 
 def verdict(name: str, said: str, rests_on: str) -> Verdict:
-    return Verdict(f"toy/{name}", "toy/table1", "", said, None, "", None, 3, "", "na", rests_on=rests_on)
+    return Verdict(said, n=3, id=f"toy/{name}", artifact="toy/table1", rests_on=rests_on)
 
 
 def test_the_headline_counts_coverage_first_and_training_only() -> None:

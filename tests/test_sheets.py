@@ -14,7 +14,7 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.declare.artifact import Artifact, Curves, Filled, Printed, Reach
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.problem import Quadratic
-from reproduce.report import drawing, figures, looks, metrics
+from reproduce.report import around, drawing, looks, metrics
 from reproduce.report import marks as paper
 from reproduce.report.histories import Histories
 from reproduce.systems import System
@@ -72,7 +72,7 @@ def test_every_combination_of_labels_has_its_axes_its_title_and_its_rows() -> No
     assert [ax.get_title("left") for ax in fig.axes if ax.axison] == [t for t, _, _ in told]
     assert [title for title, _, _ in told] == ["(a) LR, equal", "(b) LR, unequal", "(d) CNN, unequal"]
     assert vacant(fig) == {"(c) CNN, equal": "not run: needs a9a"}
-    assert (fig.get_label(), figures.texts(fig, "absent")) == ("3 of 4 panels", [])
+    assert (fig.get_label(), around.texts(fig, "absent")) == ("3 of 4 panels", [])
     for (_, here, row), (model, kind) in zip(told, (("lr", 0), ("lr", 1), ("cnn", 1)), strict=True):
         assert {(m, k) for m, k in zip(here.frame["model"], here.frame["step_async"], strict=True)} == {(model, kind)}
         assert here.frame["point"].isna().all(), "without the runs of the grid"
@@ -109,17 +109,17 @@ def test_an_axes_that_lacks_a_series_says_so(monkeypatch: pytest.MonkeyPatch) ->
     picture = Curves(("model", "step_async"), "{model}, {step_async}", only={"point": (None,)})
     fig = drawing.draw(replace(artifact(picture), panels=lambda scale: others), partial, pd.DataFrame())
     assert vacant(fig) == {"LR, equal": "not run: later"}
-    assert figures.texts(fig, "absent") == ["Not run, no results yet: LR, unequal (FedNova)."]
+    assert around.texts(fig, "absent") == ["Not run, no results yet: LR, unequal (FedNova)."]
     assert fig.get_label() == "3 of 4 panels"
     fig = drawing.draw(artifact(replace(picture, order=("fedavg",))), found, pd.DataFrame())
-    assert not figures.texts(fig, "absent")
+    assert not around.texts(fig, "absent")
     nobody = replace(found, experiments=every, missing=(("cnn-0", "needs a9a"),))
     made = replace(artifact(picture), panels=lambda scale: others)
-    assert not figures.texts(drawing.draw(made, nobody, pd.DataFrame()), "absent")
+    assert not around.texts(drawing.draw(made, nobody, pd.DataFrame()), "absent")
     marks = iter([paper.Mark("fednova", (1.0, 1.0), 1.0)])
     monkeypatch.setattr(paper, "of", lambda *_: marks)
     fig = drawing.draw(replace(made, draw=replace(picture, printed=(Printed("Table 1"),))), nobody, pd.DataFrame())
-    assert "CNN, equal (FedNova)" in " ".join(figures.texts(fig, "absent")[0].split())
+    assert "CNN, equal (FedNova)" in " ".join(around.texts(fig, "absent")[0].split())
     entries = dict(zip([t.get_text() for t in fig.legends[0].get_texts()], fig.legends[0].legend_handles, strict=True))
     assert list(entries) == ["FedAvg", paper.KEY, "FedNova (printed)"]
     ring: Any = entries["FedNova (printed)"]
@@ -130,7 +130,7 @@ def test_lines_that_no_legend_has_are_named_by_their_label() -> None:
     """Where the lines are no algorithms, all that are declared belong to the picture."""
     picture = Curves(("model",), "{model}", only={"point": (None,)}, series="step_async")
     fig = drawing.draw(artifact(picture), histories("lr-1"), pd.DataFrame())
-    (said,) = figures.texts(fig, "absent")
+    (said,) = around.texts(fig, "absent")
     assert said.replace("\N{NO-BREAK SPACE}", " ") == "Not run, needs a9a: LR (step_async = unequal)."
 
 

@@ -32,7 +32,7 @@ def boards() -> dict[str, list[Verdict]]:
 
 def verdict(says: str, ground: str = "quadratics", name: str = "a") -> Verdict:
     rests = ground if says != "not run" else ""
-    return Verdict(f"fedacs/{name}", "fedacs/fig1", "", says, None, "", None, 0, "", "na", rests_on=rests)
+    return Verdict(says, id=f"fedacs/{name}", artifact="fedacs/fig1", rests_on=rests)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from scipy import stats
 from verdict_cells import moderated_t
 
 from benchmarks.rules import KINDS, noise, residuals, wrong
-from reproduce.verdicts.judging import Region, collapses, judge
+from reproduce.verdicts.judging import Region, Unit, collapses
 from reproduce.verdicts.spreads import LEAST, of_settings
 
 ABOVE = Region(0.0)
@@ -26,7 +26,7 @@ def test_intervals_are_those_of_an_independent_computation(
     prior = of_settings(leads)
     expected, freedom = moderated_t(leads)
     for row, t in zip(leads, expected, strict=True):
-        found = judge([(v, v) for v in row.tolist()], ABOVE, prior=prior)
+        found = Unit([(v, v) for v in row.tolist()], ABOVE, prior=prior).judged
         assert found.low is not None
         assert found.low == pytest.approx(row.mean() * (1 - stats.t.ppf(0.975, freedom) / t), rel=1e-6)
 
@@ -72,7 +72,7 @@ def test_a_run_that_collapses_leaves_the_median(sign: int) -> None:
     assert not collapses(usual)
     assert not collapses([1.0, 1.1, 60.0]), "of three runs none is far off"
     assert not collapses([100.0] * 6 + [95.0], step=5.0), "one step of a coarse grid is not far"
-    found = judge([(v, v) for v in far], ABOVE)
+    found = Unit([(v, v) for v in far], ABOVE).judged
     assert found.says == ("for" if sign > 0 else "against")
     assert found.why == "1 of 8 runs far off, median"
 

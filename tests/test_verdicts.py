@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from verdict_cells import cells, outcome, runs, verdict
 
-from reproduce.verdicts.judging import INF, Region, judge, t_interval
+from reproduce.verdicts.judging import INF, Region, Unit, t_interval
 from reproduce.verdicts.verdict import Outcome
 
 
@@ -44,7 +44,7 @@ def test_slack_is_the_distance_to_the_nearest_end() -> None:
 def test_strict_regions_leave_their_ends_out() -> None:
     assert Region(low=1.0).holds(1.0)
     assert not Region(low=1.0, strict=True).holds(1.0)
-    assert judge([(1.0, 1.0)], Region(low=1.0, strict=True), point=True).says == "against"
+    assert Unit([(1.0, 1.0)], Region(low=1.0, strict=True), point=True).judged.says == "against"
 
 
 # --- forms ------------------------------------------------------------------------------------------------------------

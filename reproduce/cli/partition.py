@@ -120,12 +120,12 @@ def _said(benchmark: Benchmark, about: dict[str, Any], total: int) -> list[str]:
 
 def _draw(output: Path, counts: Any, about: dict[str, Any]) -> None:
     """The picture, with a line that says which partition it is of."""
-    from reproduce.report import figures, partition
+    from reproduce.report import around, figures, partition
 
     seed = f"seed {about['seed']}" if about["depends_on_seed"] else "any seed"
     data = f"data SHA-256 {about['data_sha256'][:12]}"
     which = f"{about['panel']}, {about['scale']} scale, {seed}; {data}; checksum {about['checksum'][:12]}"
     with figures.style():
         picture = partition.draw(counts, f"{about['data']}: {about['partition']}")
-        figures.stamp(picture, which)
+        around.stamp(picture, which)
         files.write(output, partial(picture.savefig, format=output.suffix[1:]))

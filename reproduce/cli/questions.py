@@ -167,7 +167,8 @@ class Asked:
             if wildcards.benchmark == "across"
             else [wildcards.benchmark]
         )
-        return f"{plays.words(self.config)} --on {shlex.join(on)}"
+        place = f"--scale {wildcards.scale} -o play/{wildcards.scale}/{wildcards.benchmark}"
+        return f"{plays.words(self.config)} --on {shlex.join(on)} {place}"
 
 
 def _always(answer: T) -> Callable[[Any], T]:

@@ -79,7 +79,7 @@ def tally(board: Iterable[Verdict]) -> tuple[list[str], list[list[str]]]:
     """Papers by verdicts: the header and the lines of a table."""
     papers: dict[str, Counter[str]] = {}
     for v in board:
-        papers.setdefault(v.id.split("/")[0], Counter())[v.verdict] += 1
+        papers.setdefault(v.paper, Counter())[v.verdict] += 1
     papers |= {"all": sum(papers.values(), Counter())} if len(papers) > 1 else {}
     rows = [
         [p, str(counts.total()), *(str(counts[verdict] or "") for verdict in COLOURS)] for p, counts in papers.items()
@@ -91,8 +91,8 @@ def print_power(scale: str, wanted: Iterable[str]) -> None:
     """A line a claim, then what could not be decided."""
     from reproduce.verdicts.claims import claims_files
     from reproduce.verdicts.forecast import forecasts
+    from reproduce.verdicts.judging import LEVEL
     from reproduce.verdicts.power import HALF, MOST
-    from reproduce.verdicts.units import LEVEL
 
     asked = {c.id for f in claims_files() for c in f.claims if c.artifact in wanted and not c.construction}
     found, rows = forecasts(scale, asked), []
@@ -169,17 +169,14 @@ def short(v: Verdict) -> str:
 
 def entry(v: Verdict) -> list[str]:
     """One claim in full: its name, what it rests on and says, the deciding number beside what is required, reasons."""
-    from reproduce.papers import artifacts
     from reproduce.verdicts import words
 
-    names = {a.id: a.names for a in artifacts()}.get(v.artifact, {})
     lines = [f"  {paint(v.id, 'bold')} ({'; '.join(filter(None, [v.rests_on, words.basis(v)]))})"]
     texts = [f'"{v.statement}"']
     if v.measured:
-        setting = f"{words.named(v.measured.setting, names)}: " if v.measured.setting else ""
-        texts.append(f"{setting}{words.measured(v.measured)}; required: {words.demanded(v) or 'no bound'}")
-    texts.append(words.named("; ".join(filter(None, [v.covers, v.reason])), names))
-    texts += [words.named(f"would decide it: {v.decides}", names)] if v.decides else []
+        texts.append(f"{words.deciding(v.measured, v.names)}; required: {words.demanded(v) or 'no bound'}")
+    texts.append(words.named("; ".join(filter(None, [v.covers, v.reason])), v.names))
+    texts += [words.named(f"would decide it: {v.decides}", v.names)] if v.decides else []
     paper = {"holds": "holds on the numbers that the paper prints", "fails": "fails on the paper's own numbers"}
-    texts += [paper.get(v.paper_numbers, ""), words.named(v.note, names)]
+    texts += [paper.get(v.paper_numbers, ""), words.named(v.note, v.names)]
     return lines + [fill(text, "    ") for text in texts if text]

@@ -27,7 +27,7 @@ from reproduce.runs import plan
 from reproduce.store import reading
 from reproduce.verdicts import words
 from reproduce.verdicts.scoreboard import Tally, Verdict, claims
-from reproduce.verdicts.verdict import VERDICTS, Measured
+from reproduce.verdicts.verdict import VERDICTS
 
 SHRUNK = 0.7
 """Of a figure's width on the page, which with all its figures is to stay under three megabytes."""
@@ -52,11 +52,11 @@ class Judged:
     def numbers(self) -> dict[str, str]:
         """Ours, what is required, the slack, the paper's number."""
         v, m = self.verdict, self.verdict.measured
-        found = {"ours": self._said(m), "required": words.demanded(v)} if m else {}
+        found = {"ours": words.deciding(m, self.names), "required": words.demanded(v)} if m else {}
         if m and v.effect is not None:
             ends = words.slack_interval(v) or "no interval"
             found["slack"] = f"{words.slack(v)} ({'exact' if m.exact else ends})"
-        return {**found, "paper": self._said(v.printed)} if v.printed else found
+        return {**found, "paper": words.deciding(v.printed, self.names)} if v.printed else found
 
     @property
     def why(self) -> list[str]:
@@ -67,9 +67,6 @@ class Judged:
         own = {"holds": "Holds on the numbers that the paper prints.", "fails": "Fails on the paper's own numbers."}
         evidence = words.named("; ".join(filter(None, [words.basis(v), v.covers, reason])), self.names)
         return [s for s in (evidence, own.get(v.paper_numbers, ""), words.named(v.note, self.names)) if s]
-
-    def _said(self, m: Measured) -> str:
-        return (f"{words.named(m.setting, self.names)}: " if m.setting else "") + words.measured(m)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from reproduce.play import across, carried
 from reproduce.play.match import Match
 from reproduce.play.scores import summary
 from reproduce.play.written import number, span, table
-from reproduce.report import captions, figures
+from reproduce.report import around, captions, figures
 from reproduce.report.entries import scale_line
 from reproduce.runs.results import stamp, standing
 
@@ -148,5 +148,5 @@ def _curves(match: Match) -> Figure:
     figures.curves(ax, frame, x="time" if timed else "round", names=labels(frame))
     ax.set(xlabel="virtual seconds" if timed else "round", ylabel=f"{metric}{f' ({unit})' * bool(unit)}")
     ax.set_title(benchmark.name)
-    figures.legend(fig)
+    around.legend(fig)
     return fig

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reproduce.declare.artifact import Artifact, Sheet
-from reproduce.report import entries, figures
+from reproduce.report import around, entries, figures
 from reproduce.report.code import function
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def diverged(fig: Figure) -> list[str]:
 
 def gaps(fig: Figure) -> list[str]:
     """What was not run, as the picture says it: lines of text, and grey places with their titles."""
-    below = [" ".join(text.split()) for text in figures.texts(fig, "absent")]
+    below = [" ".join(text.split()) for text in around.texts(fig, "absent")]
     places = [(ax, text.get_text()) for ax in fig.axes for text in ax.texts if text.get_gid() == "absent"]
     titled = [(ax.get_title("left") or ax.get_title(), text) for ax, text in places]
     return [*below, *(" ".join(f"{name}: {text}.".split()) for name, text in titled if name)]

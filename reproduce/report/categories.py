@@ -91,7 +91,7 @@ def _beside(ax: Axes, mine: pd.DataFrame, mark: Mapping[str, Any], missed: bool)
         ax.plot(numbers.mean(), at, **{**mark, "marker": ">"})
     if len(numbers) < len(mine):
         text, right = f"{len(mine) - len(numbers)} of {len(mine)} diverged", (numbers.max(), at)
-        ax.annotate(text, right, (4, 0), textcoords="offset points", va="center", fontsize=figures.SMALL)
+        ax.annotate(text, right, (4, 0), textcoords="offset points", va="center", fontsize=looks.SMALL)
 
 
 def heatmap(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.declare.artifact import Artifact, Curves, Filled, Sheet
-from reproduce.report import captions, entries, figures, marks, metrics
+from reproduce.report import around, captions, entries, figures, marks, metrics
 from reproduce.report.code import function
 from reproduce.report.names import pretty
 
@@ -34,8 +34,8 @@ def draw(artifact: Artifact, histories: Histories, cells: pd.DataFrame) -> Figur
     else:
         assert artifact.draw is not None
         fig = function(artifact.paper, artifact.draw)(histories, cells)
-        figures.titles(fig, {})
-    figures.headline(fig, captions.headline(artifact, histories, fig))
+        around.titles(fig, {})
+    around.headline(fig, captions.headline(artifact, histories, fig))
     return fig
 
 
@@ -43,7 +43,7 @@ def nothing(artifact: Artifact, reason: str) -> Figure:
     """The picture of an artifact without any results: a line that says so."""
     fig, axes = figures.sheet(width=ALONE, height=0.15)
     axes[0, 0].set_visible(False)
-    figures.absent(fig, {artifact.title: reason})
+    around.absent(fig, {artifact.title: reason})
     return fig
 
 
@@ -87,16 +87,16 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
                 marked |= marks.draw(ax, picture.printed, artifact, place.here, {**place.labels, **beyond})
     for ax in blocks[len(places) :].flat:
         ax.set_visible(False)
-    figures.outer(fig, picture.ylabel)
+    around.outer(fig, picture.ylabel)
     named = _named(fig, picture, artifact, marked)
     gone = [[name for name, run in p.series.items() if not run and _shown(name, named, picture)] for p in drawn]
     reasons = {f"{p.title} ({', '.join(names)})": p.why for p, names in zip(drawn, gone, strict=True) if names}
-    figures.absent(fig, reasons)
+    around.absent(fig, reasons)
     run = {name for p in drawn for name, there in p.series.items() if there}
     counts = ((len(drawn), len(places), "panels"), (len(run), len(run.union(*gone)), "series"))
     fig.set_label(", ".join(f"{some} of {every} {what}" for some, every, what in counts if some < every))
-    figures.legend(fig, picture.legend or None)
-    figures.titles(fig, {block[0, 0]: beside for block in blocks})
+    around.legend(fig, picture.legend or None)
+    around.titles(fig, {block[0, 0]: beside for block in blocks})
     return fig
 
 

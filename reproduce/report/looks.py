@@ -25,6 +25,8 @@ DASHES: Mapping[str, Any] = {
     "solid": "-", "dashed": (0, (5, 1.6)), "dotted": (0, (1, 1.3)), "dashdot": (0, (5, 1.4, 1, 1.4)),
     "long": (0, (8, 2.4)), "dashdotdot": (0, (4, 1.3, 1, 1.3, 1, 1.3)),
 }  # fmt: skip
+TEXT, SMALL = 6.5, 6.0
+"""The size of small letters, and of the smallest, in points."""
 LIGHTEST = 0.62
 """The end of the map (0 to 1) for what is in order."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d")

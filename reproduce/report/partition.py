@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reproduce.declare.values import Labels
 from reproduce.partitions.split import Split
-from reproduce.report import figures, looks
+from reproduce.report import around, figures, looks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,7 +99,7 @@ def draw(counts: Counts, title: str) -> Figure:
                 ax.set_xlim(first - 0.6, first + step - 0.4)
                 ax.xaxis.set_major_locator(MaxNLocator(12, **ROUND))
         axes[0, 0].set_title(title, loc="left")
-        figures.legend(fig)
+        around.legend(fig)
     return fig
 
 

@@ -89,4 +89,4 @@ def lanes(ax: Axes, begin: Timeline, schedule: Schedule, seconds: float) -> None
         Line2D([], [], markersize=5, label="aggregation", **tick),
     ]
     above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 0.98), "ncols": len(marks)}
-    ax.legend(handles=marks, fontsize=figures.SMALL, frameon=False, **above)
+    ax.legend(handles=marks, fontsize=looks.SMALL, frameon=False, **above)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from statistics import median
+from typing import TypeAlias
 
 from reproduce.verdicts import power
 from reproduce.verdicts.checks import listed, parts
 from reproduce.verdicts.claims import PRINTED, Claim, ClaimsFile, claims_files
+from reproduce.verdicts.judging import Unit
 from reproduce.verdicts.power import Design, Setting
 from reproduce.verdicts.scoreboard import Shelf, declared_seeds
-from reproduce.verdicts.units import Unit
+
+Usual: TypeAlias = Callable[[str], float | None]
+"""The spread that is usual for numbers of a unit."""
 
 
 @dataclass(frozen=True)
@@ -49,20 +53,16 @@ def forecasts(
         shelf, other = (Shelf(file, results / s / "cells") for s in (scale, second))
         ours = {c.id: shelf.designs(c, scale) for c in file.claims if scale in c.scales}
         there = [c for c in file.claims if second in c.scales]
-        usual = _Usual(ours.values(), (other.designs(c, second) for c in there))
+        usual = _usual(ours.values(), (other.designs(c, second) for c in there))
         mine = [c for c in file.claims if c.id in claims and scale in c.scales]
         found += [_forecast(c, scale, shelf, ours[c.id], usual) for c in mine]
     return found
 
 
-class _Usual:
+def _usual(here: Iterable[Sequence[Design | None]], elsewhere: Iterable[Sequence[Design | None]]) -> Usual:
     """The median spread of a paper's numbers by their unit: at this scale, else at another (read when it is needed)."""
-
-    def __init__(self, here: Iterable[Sequence[Design | None]], elsewhere: Iterable[Sequence[Design | None]]) -> None:
-        self.here, self.elsewhere = _medians(here), cache(lambda: _medians(elsewhere))
-
-    def __call__(self, unit: str) -> float | None:
-        return self.here[unit] if unit in self.here else self.elsewhere().get(unit)
+    mine, others = _medians(here), cache(lambda: _medians(elsewhere))
+    return lambda unit: mine[unit] if unit in mine else others().get(unit)
 
 
 def _medians(designs: Iterable[Sequence[Design | None]]) -> dict[str, float]:
@@ -73,7 +73,7 @@ def _medians(designs: Iterable[Sequence[Design | None]]) -> dict[str, float]:
     return {unit: median(spreads) for unit, spreads in seen.items() if spreads}
 
 
-def _forecast(claim: Claim, scale: str, shelf: Shelf, ours: Sequence[Design | None], usual: _Usual) -> Forecast:
+def _forecast(claim: Claim, scale: str, shelf: Shelf, ours: Sequence[Design | None], usual: Usual) -> Forecast:
     seeds, printed = declared_seeds(claim, scale), shelf.designs(claim, PRINTED)
     judged = [design for design in ours if design]
     points = shelf.file.artifacts[claim.artifact.split("/")[1]].points
@@ -109,18 +109,18 @@ def _forecast(claim: Claim, scale: str, shelf: Shelf, ours: Sequence[Design | No
 def _planned(printed: Design, seeds: int, point: bool) -> Design:
     """The printed settings as runs of ours, of which nothing is known."""
     units = [replace(s.unit, point=point, seeds=s.unit.seeds * max(seeds, 1)) for s in printed.settings]
-    return replace(printed, settings=tuple(Setting(u, u.says.value, None, u.says.n) for u in units))
+    return replace(printed, settings=tuple(Setting(u, u.judged.value, None, u.judged.n) for u in units))
 
 
 def _if_right(settings: Sequence[Setting], printed: Sequence[Unit]) -> tuple[list[Setting], str]:
     """The settings with the paper's numbers: of the same name, else as far inside as the paper's median one, else
     (nothing is printed) as far as ours are in or out."""
-    sizes = [abs(u.region.slack(u.says.value)) for u in printed or [s.unit for s in settings]]
+    sizes = [abs(u.region.slack(u.judged.value)) for u in printed or [s.unit for s in settings]]
     usual = median(sizes) if sizes else 0.0
     found, same = [], True
     for s in settings:
         mine = set(s.unit.name.split(", "))
-        alike = [u.says.value for u in printed if mine <= set(u.name.split(", "))]
+        alike = [u.judged.value for u in printed if mine <= set(u.name.split(", "))]
         same = same and bool(alike)
         found.append(replace(s, mean=median(alike) if alike else power.inside(s.unit.region, usual)))
     return found, "printed" if same else "printed lead" if printed else "lead of our size"

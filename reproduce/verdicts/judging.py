@@ -11,9 +11,10 @@ side, enough of them decide by their number, whatever their spread: more evidenc
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from statistics import fmean, median, variance
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from reproduce.verdicts.spreads import Prior
 
 INF = math.inf
+LEVEL = 0.95
 EPS = 1e-9
 """Slack within which a bound counts as met: decimal fractions of the tables are not binary ones."""
 
@@ -74,22 +76,18 @@ class Judgement:
     """What the seeds say about one setting.
 
     `says` is `for`, `against` or `open`. `value` is the mean (or median) over seeds of the number itself, `low` and
-    `high` its interval (None: unknown, too few seeds); `slack` is the distance to the region's end, positive inside,
-    `slack_low` and `slack_high` its interval. `n` counts seeds; 0 means that the number needs none.
+    `high` its interval (None: unknown, too few seeds). `n` counts seeds; 0 means that the number needs none.
     """
 
     says: str
     value: float
     low: float | None
     high: float | None
-    slack: float
-    slack_low: float | None
-    slack_high: float | None
     n: int
     why: str = ""
 
 
-def median_interval(values: Sequence[float], level: float = 0.95) -> Observation:
+def median_interval(values: Sequence[float], level: float = LEVEL) -> Observation:
     """The interval of the median between two order statistics: the inversion of the sign test, exact for every
     distribution, infinite values included. Unbounded if the values are too few (fewer than six at 95 %)."""
     rank = _rank(level, len(values))
@@ -97,7 +95,7 @@ def median_interval(values: Sequence[float], level: float = 0.95) -> Observation
     return (ordered[rank - 1], ordered[-rank]) if rank else NO_INFORMATION
 
 
-def share_interval(values: Sequence[float], level: float = 0.95) -> Observation:
+def share_interval(values: Sequence[float], level: float = LEVEL) -> Observation:
     """The interval of Clopper and Pearson for a share, of answers yes (1) and no (0). It excludes one half where the
     sign test rejects."""
     from scipy.stats import beta
@@ -107,48 +105,77 @@ def share_interval(values: Sequence[float], level: float = 0.95) -> Observation:
     return low, float(beta.ppf(1 - tail, yes + 1, n - yes)) if yes < n else 1.0
 
 
-def judge(
-    seeds: Sequence[Observation],
-    region: Region,
-    *,
-    point: bool = False,
-    exact: bool = False,
-    level: float = 0.95,
-    step: float = 0.0,
-    share: bool = False,
-    prior: Prior | None = None,
-    within: Observation = NO_INFORMATION,
-) -> Judgement:
-    """What the observations of one setting, one per seed, say about `region`.
+@dataclass(eq=False)
+class Unit:
+    """One setting: its observations, one per seed, and the region where they must lie.
 
     point: the number is the same for every seed (a closed form, a count): it decides without an interval.
     exact: the statement must hold for every seed by itself (an identity), so one seed can refute or support it.
-    level: confidence of the interval. step: what the numbers are multiples of; 0: unknown. share: they are yes or no.
-    prior: what other settings say of the spread. within: where the end of a scale keeps the number, whatever the noise.
+    step: what the numbers are multiples of; 0: unknown. share: they are yes or no. prior: what other settings say of
+    the spread. within: where the end of a scale keeps the number, whatever the noise.
     """
-    if not seeds:
-        raise ValueError("a judgement needs at least one seed")
-    n = 0 if point else len(seeds)
-    if point or exact:
-        return _seed_by_seed(seeds, region, n)
-    if n == 1:
-        value = _centre(*seeds[0])
-        return Judgement("open", value, None, None, _slack(region, value), None, None, n, "one seed")
-    if share:
-        answers = [low for low, _ in seeds]
-        value, (low, high), why = _mean(answers), share_interval(answers, level), ""
-    else:
-        value, (low, high), why = _interval(seeds, level, step, prior)
-    if within != NO_INFORMATION:
-        low, high, why = max(low, within[0]), min(high, within[1]), ""
-    says = _says(region, low, high)
-    if says == "open" and _alike(seeds, region) and _many(n, level) and not share:
-        value, (low, high) = _median(seeds, level)
-        says, why = _says(region, low, high), "all on one side, median"
-    if (low, high) == NO_INFORMATION:
-        return Judgement("open", value, None, None, _slack(region, value), None, None, n, why)
-    worst, best = region.slack_range(low, high)
-    return Judgement(says, value, low, high, _slack(region, value), worst, best, n, why)
+
+    seeds: list[Observation]
+    region: Region
+    name: str = ""
+    point: bool = False
+    exact: bool = False
+    step: float = 0.0
+    share: bool = False
+    prior: Prior | None = None
+    within: Observation = NO_INFORMATION
+
+    @property
+    def random(self) -> bool:
+        return not self.point and not self.exact
+
+    @cached_property
+    def judged(self) -> Judgement:
+        return self.at(LEVEL)
+
+    @property
+    def slack(self) -> float:
+        """How far its value is inside the region; negative outside, NaN if nothing is known of it."""
+        return math.nan if math.isnan(self.judged.value) else self.region.slack(self.judged.value)
+
+    @property
+    def slacks(self) -> Observation | None:
+        """The interval of the slack; None if there is none."""
+        low, high = self.judged.low, self.judged.high
+        return None if low is None or high is None else self.region.slack_range(low, high)
+
+    def error(self, side: str, level: float, most: int) -> float:
+        """The smallest error of an interval that lies on a side: a part of `level`'s, of `most` at most; 1 for none."""
+        if self.judged.says != side or not self.random:
+            return float(self.judged.says != side)
+        errors = [(1 - level) / parts for parts in range(most, 0, -1)]
+        first = bisect_left(errors, True, key=lambda error: self.at(1 - error).says == side)
+        return [*errors, 1 - LEVEL][first]
+
+    def at(self, level: float) -> Judgement:
+        """What its observations say, by the interval of that level."""
+        seeds, region = self.seeds, self.region
+        if not seeds:
+            raise ValueError("a judgement needs at least one seed")
+        n = 0 if self.point else len(seeds)
+        if not self.random:
+            return _seed_by_seed(seeds, region, n)
+        if n == 1:
+            return Judgement("open", _centre(*seeds[0]), None, None, n, "one seed")
+        if self.share:
+            answers = [low for low, _ in seeds]
+            value, (low, high), why = _mean(answers), share_interval(answers, level), ""
+        else:
+            value, (low, high), why = _interval(seeds, level, self.step, self.prior)
+        if self.within != NO_INFORMATION:
+            low, high, why = max(low, self.within[0]), min(high, self.within[1]), ""
+        says = _says(region, low, high)
+        if says == "open" and _alike(seeds, region) and _many(n, level) and not self.share:
+            value, (low, high) = _median(seeds, level)
+            says, why = _says(region, low, high), "all on one side, median"
+        if (low, high) == NO_INFORMATION:
+            return Judgement("open", value, None, None, n, why)
+        return Judgement(says, value, low, high, n, why)
 
 
 def _interval(
@@ -183,7 +210,7 @@ def _t(values: Sequence[float], level: float, step: float, prior: Prior | None) 
 
 def collapses(values: Sequence[float], step: float = 0.0) -> int:
     """How many of the runs are far off the others, of as many as the interval of a median needs."""
-    if not _rank(0.95, len(values)):
+    if not _rank(LEVEL, len(values)):
         return 0
     middle = median(values)
     apart = [abs(v - middle) for v in values]
@@ -215,14 +242,11 @@ def _many(n: int, level: float) -> bool:
 def _seed_by_seed(seeds: Sequence[Observation], region: Region, n: int) -> Judgement:
     """Two bounds (both runs censored) say nothing about an identity: such seeds are left out if others speak."""
     seeds = [s for s in seeds if s != NO_INFORMATION] or seeds
-    ranges = [region.slack_range(*s) for s in seeds]
-    worst = min(range(len(seeds)), key=lambda i: ranges[i])
-    low, high = seeds[worst]
+    low, high = min(seeds, key=lambda s: region.slack_range(*s))
     says = "for" if all(region.contains(*s) for s in seeds) else "open"
     if any(region.excludes(*s) for s in seeds):
         says = "against"
-    value = _centre(low, high)
-    return Judgement(says, value, low, high, _slack(region, value), *ranges[worst], n)
+    return Judgement(says, _centre(low, high), low, high, n)
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -234,10 +258,6 @@ def _centre(low: float, high: float) -> float:
     if math.isinf(low) and math.isinf(high):
         return low if low == high else math.nan
     return high if math.isinf(low) else low if math.isinf(high) else (low + high) / 2
-
-
-def _slack(region: Region, value: float) -> float:
-    return math.nan if math.isnan(value) else region.slack(value)
 
 
 @cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from reproduce.papers import artifacts
 from reproduce.report.formats import md
 from reproduce.text import markdown as table
 from reproduce.verdicts import words
@@ -23,7 +22,7 @@ def scoreboard(scale: str, verdicts: Iterable[Verdict], found: Sequence[Tally] =
     the checks, which are no claims."""
     by_paper: dict[str, list[Verdict]] = {}
     for v in (verdicts := list(verdicts)):
-        by_paper.setdefault(v.id.split("/")[0], []).append(v)
+        by_paper.setdefault(v.paper, []).append(v)
     tallies = {c.paper: (str(c.has), str(c.made), str(c.run)) for c in found}
     totals = []
     for paper, mine in by_paper.items():
@@ -43,26 +42,20 @@ def scoreboard(scale: str, verdicts: Iterable[Verdict], found: Sequence[Tally] =
         idle: dict[str, list[str]] = {}
         for v in (v for v in claims(mine) if v.verdict == "not run"):
             why = f"Not {'asked' if v.unasked else 'run'}, {md(v.reason)}"
-            idle.setdefault(why, []).append(f"`{v.id.split('/', 1)[1]}`")
+            idle.setdefault(why, []).append(f"`{v.name}`")
         lines += [f"- {why}: {', '.join(names)}" for why, names in idle.items()]
         if own := checks(mine):
-            said = [(HOLDS[v.verdict], f"{v.statement} `{v.id.split('/', 1)[1]}`", md(v.note)) for v in own]
+            said = [(HOLDS[v.verdict], f"{v.statement} `{v.name}`", md(v.note)) for v in own]
             lines += ["", f"{checked(own)}.", "", table(("check", "statement", "remarks"), said)]
     return "\n".join(lines) + "\n"
 
 
 def row(v: Verdict) -> tuple[str, ...]:
     """A judged claim as cells of a table."""
-    names = {a.id: a.names for a in artifacts()}.get(v.artifact, {})
-
-    def of_setting(setting: str, text: str) -> str:
-        return md(f"{words.named(setting, names)}: {text}" if setting else text)
-
-    ours = of_setting(v.measured.setting, words.measured(v.measured)) if v.measured else ""
-    printed = of_setting(v.printed.setting, words.measured(v.printed)) if v.printed else ""
+    ours, printed = (md(words.deciding(m, v.names)) for m in (v.measured, v.printed))
     own = {"fails": "fails on the paper's own numbers"}.get(v.paper_numbers, "")
     said = f"{v.covers}; {v.reason}".strip("; ") + f"; would decide it: {v.decides}" * bool(v.decides)
-    remarks = "; ".join(filter(None, [words.named(said, names), own]))
-    claim = f"{v.statement} `{v.id.split('/', 1)[1]}`"
+    remarks = "; ".join(filter(None, [words.named(said, v.names), own]))
+    claim = f"{v.statement} `{v.name}`"
     verdict = "<br>".join(filter(None, [f"{SIGNS[v.verdict]} {v.verdict}", v.rests_on, words.basis(v)]))
     return (verdict, claim, ours, md(words.demanded(v)), printed, md(remarks))

@@ -1,8 +1,8 @@
-"""The chance that a claim is decided: its settings are drawn again and again, and judged by the rules of `verdict`.
+"""The chance that a claim is decided: its settings are drawn again and again; and how many settings decide together.
 
 Drawn are the mean and the variance of each setting, normal and chi-squared; where runs collapse or answers are yes or
 no, how many of the runs are for the claim. Settings are drawn independently of each other. Streams are keyed by the
-number of seeds, so that numbers repeat themselves. `tests/test_prospects.py` holds the decisions to those of `verdict`.
+number of seeds, so that numbers repeat themselves. `decide` is the rule of verdicts too.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from statistics import median, stdev
 import numpy as np
 
 from reproduce.streams import rng
-from reproduce.verdicts.judging import NO_INFORMATION, Region, collapses
+from reproduce.verdicts.judging import LEVEL, NO_INFORMATION, Region, Unit, collapses
 from reproduce.verdicts.spreads import LEAST, fit
-from reproduce.verdicts.units import LEVEL, Unit
 
 DRAWS = 200
 MOST = 100
@@ -40,7 +39,7 @@ class Setting:
     def kind(self) -> str:
         """sure: every run says the same; votes: runs are counted; normal."""
         u = self.unit
-        if not u.random or (u.within != NO_INFORMATION and u.says.says != "open"):
+        if not u.random or (u.within != NO_INFORMATION and u.judged.says != "open"):
             return "sure"
         odd = u.share or not math.isfinite(self.mean) or not any(self.known)
         far = all(self.known) and collapses([low for low, _ in u.seeds], u.step)
@@ -49,7 +48,7 @@ class Setting:
     @property
     def known(self) -> tuple[bool, bool]:
         """Are the low ends of all seeds known, and the high ones? Those of bounds are not."""
-        if self.mean != self.unit.says.value:
+        if self.mean != self.unit.judged.value:
             return True, True
         low, high = (all(map(math.isfinite, ends)) for ends in zip(*self.unit.seeds, strict=True))
         return low, high
@@ -69,7 +68,7 @@ class Design:
 def as_measured(u: Unit) -> Setting:
     """What its own seeds say of a unit."""
     sides = (side for side in zip(*u.seeds, strict=True) if len(side) > 1 and all(map(math.isfinite, side)))
-    return Setting(u, u.says.value, next(map(stdev, sides), None), u.says.n)
+    return Setting(u, u.judged.value, next(map(stdev, sides), None), u.judged.n)
 
 
 def chance(designs: Sequence[Design], seeds: int = 0) -> tuple[float, float]:
@@ -108,24 +107,30 @@ def possible(designs: Sequence[Design]) -> tuple[bool, bool]:
 
 
 def decide(design: Design, inside: np.ndarray, outside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Is a part of a claim decided for, and against? As `verdict` decides, of many draws at once.
+    """Is a part of a claim decided for, and against? Of many draws at once.
 
-    inside, outside [draw, setting]: 1 - the highest level at which a setting's interval lies inside its region, and
-    outside.
+    One setting that decides for all must do so at the family-wise level (Holm), because one of many falls out by
+    chance. One counterexample to `all`, or one example of `any`, needs no other settings; else what is missing may turn
+    what is against the claim. inside, outside [draw, setting]: the smallest error of a setting's interval that lies
+    inside its region, and outside.
     """
-    name, least, most = design.quantifier
-    random = np.array([s.unit.random for s in design.settings])
-    n, whole = len(random), np.array(not design.partly)
+    name, whole = design.quantifier[0], np.array(not design.partly)
     if name in ("fraction", "count"):
-        scale = n if name == "fraction" else 1
-        few, many = math.ceil(least * scale - 1e-9), math.floor(min(most * scale, n) + 1e-9)
-        shown = _shown(inside, random, (few, many + 1), design.level)
-        gone = _shown(outside, random, (n - many, n - few + 1), design.level)
-        return (shown >= few) & ((many >= n) | (gone >= n - many)), ((gone > n - few) | (shown > many)) & whole
+        n, (few, many, here, gone) = len(design.settings), counts(design, inside, outside)
+        return (here >= few) & ((many >= n) | (gone >= n - many)), ((gone > n - few) | (here > many)) & whole
     if name == "any":
-        return _shown(inside, random, (1,), design.level) > 0, (outside <= 1 - LEVEL).all(axis=1) & whole
-    against = _shown(outside, random, (1,), design.level) > 0
+        return shown(design, inside) > 0, (outside <= 1 - LEVEL).all(axis=1) & whole
+    against = shown(design, outside) > 0
     return np.asarray((inside <= 1 - LEVEL).all(axis=1)), against & whole if name == "mean" else against
+
+
+def counts(design: Design, inside: np.ndarray, outside: np.ndarray) -> tuple[int, int, np.ndarray, np.ndarray]:
+    """The fewest and the most settings that a number or share asks for, and how many are shown inside, and outside."""
+    name, least, most = design.quantifier
+    n = len(design.settings)
+    scale = n if name == "fraction" else 1
+    few, many = math.ceil(least * scale - 1e-9), math.floor(min(most * scale, n) + 1e-9)
+    return few, many, shown(design, inside, (few, many + 1)), shown(design, outside, (n - many, n - few + 1))
 
 
 def inside(region: Region, slack: float) -> float:
@@ -135,11 +140,14 @@ def inside(region: Region, slack: float) -> float:
     return region.low + slack if math.isfinite(region.low) else region.high - slack
 
 
-def _shown(p: np.ndarray, random: np.ndarray, asked: Sequence[int], level: float) -> np.ndarray:
-    """How many settings are shown to be on a side: by Holm, and of the numbers `asked` for by partial conjunction."""
+def shown(design: Design, p: np.ndarray, asked: Sequence[int] = ()) -> np.ndarray:
+    """How many settings are shown to be on a side, by their errors `p`: by Holm's step-down procedure, and of the
+    numbers `asked` for by the partial conjunction of Benjamini and Heller (2008) with Bonferroni's bound: each by
+    itself for all of them, as `all` asks; Holm's first step for one, as `any` does."""
+    random = np.array([s.unit.random for s in design.settings])
     sure = int((p[0, ~random] < HALF).sum())
     ordered, k = np.sort(p[:, random], axis=1), int(random.sum())
-    bounds = (1 - level) / np.arange(k, 0, -1)
+    bounds = (1 - design.level) / np.arange(k, 0, -1)
     found = sure + np.cumprod(ordered <= bounds, axis=1).sum(axis=1)
     for number in asked:
         if 0 < number - sure <= k:
@@ -206,7 +214,7 @@ def _normal(settings: Sequence[Setting], seeds: int, stream: np.random.Generator
 def _shares(s: Setting) -> tuple[float, float]:
     """The shares of runs that are for the claim, and against it: of its own seeds, if they have its mean."""
     u = s.unit
-    if s.mean != u.says.value and not math.isnan(s.mean):
+    if s.mean != u.judged.value and not math.isnan(s.mean):
         return float(u.region.holds(s.mean)), float(not u.region.holds(s.mean))
     sides = [sum(side(*ends) for ends in u.seeds) / len(u.seeds) for side in (u.region.contains, u.region.excludes)]
     return sides[0], sides[1]

@@ -27,47 +27,49 @@ from reproduce.verdicts.claims import PRINTED, Claim, ClaimsFile, claims_files
 from reproduce.verdicts.observations import observed, read_cells
 from reproduce.verdicts.power import Design
 from reproduce.verdicts.scope import CHECK, EMPIRICAL, GROUNDS
-from reproduce.verdicts.verdict import JUDGED, Measured, Outcome, Prospect, designs, evaluate, under_readings
+from reproduce.verdicts.verdict import JUDGED, Measured, Outcome, designs, evaluate, under_readings
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, kw_only=True)
+class Verdict(Outcome):
     """What the runs of one scale say about one claim.
 
-    effect, interval, unit, n: see `verdicts.Outcome`. rests_on: one of `scope.GROUNDS`, "" if not run, or `scope.CHECK`
-    for what is no claim. ours: the numbers that it requires and that are not the statement's, in words. unasked: it is
-    not asked at this scale, for the reason given. covers: of how many of the paper's settings it speaks. paper_numbers:
-    whether the claim holds on the paper's own printed numbers: holds, fails, or na (nothing printed that the check
-    could read). measured, printed: the deciding number of our runs, and that of the numbers that the paper prints.
-    prospect, decides, open_because, settings, seeds: see `Outcome`.
+    rests_on: one of `scope.GROUNDS`, "" if not run, or `scope.CHECK` for what is no claim. ours: the numbers that it
+    requires and that are not the statement's, in words. unasked: it is not asked at this scale, for the reason given.
+    covers: of how many of the paper's settings it speaks. paper_numbers: whether the claim holds on the paper's own
+    printed numbers: holds, fails, or na (nothing printed that the check could read). printed: the deciding one of these
+    numbers, as `measured` is that of our runs.
     """
 
     id: str
     artifact: str
-    statement: str
-    verdict: str
-    effect: float | None
-    unit: str
-    interval: tuple[float, float] | None
-    n: int
-    reason: str
-    paper_numbers: str
+    statement: str = ""
+    paper_numbers: str = "na"
     expected: str = ""
     note: str = ""
     rests_on: str = ""
     ours: str = ""
     unasked: bool = False
     covers: str = ""
-    measured: Measured | None = None
     printed: Measured | None = None
-    prospect: Prospect | None = None
-    open_because: str = ""
-    settings: int = 0
-    seeds: tuple[int, int] = (0, 0)
-    decides: str = ""
+
+    @property
+    def paper(self) -> str:
+        return self.id.split("/")[0]
+
+    @property
+    def name(self) -> str:
+        """That of the claim in its paper."""
+        return self.id.split("/", 1)[1]
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """What settings and algorithms are called in the artifact."""
+        found = _artifacts().get(self.artifact)
+        return found.names if found else {}
 
 
 HOLDS: Mapping[str, str] = {
@@ -162,7 +164,7 @@ def reads(claim: Claim, scale: str) -> tuple[set[str], list[Experiment]]:
 
 def to_json(verdicts: Iterable[Verdict]) -> str:
     """A JSON list of objects; null for what is unknown, and for an end of an interval that is not bounded."""
-    return json.dumps([_finite(asdict(v)) for v in verdicts], indent=2, allow_nan=False)
+    return json.dumps([_finite({"id": v.id, **asdict(v)}) for v in verdicts], indent=2, allow_nan=False)
 
 
 def _finite(value: Any) -> Any:
@@ -275,13 +277,13 @@ def _read(claim: Claim, check: Check) -> list[Artifact]:
     return [_artifacts()[i] for i in ids if i in _artifacts()]
 
 
-def _rests_on(claim: Claim, scale: str) -> str:
-    return scope.rests_on(claim.checks[scale], _read(claim, claim.checks[scale]), scale)
-
-
 def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
-    outcome, printed = shelf.outcome(claim, scale), shelf.outcome(claim, PRINTED)
-    judged = outcome.verdict != "not run"
+    outcome, printed, rests_on, covers = shelf.outcome(claim, scale), shelf.outcome(claim, PRINTED), "", ""
+    if claim.construction:
+        rests_on = CHECK
+    elif outcome.verdict != "not run":
+        check = claim.checks[scale]
+        rests_on, covers = scope.rests_on(check, _read(claim, check), scale), shelf.covers(claim, scale)
     return Verdict(
         id=claim.id,
         artifact=claim.artifact,
@@ -289,10 +291,10 @@ def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
         paper_numbers={"reproduced": "holds", "contradicted": "fails"}.get(printed.verdict, "na"),
         expected=claim.expected,
         note=claim.note,
-        rests_on=CHECK if claim.construction else _rests_on(claim, scale) if judged else "",
+        rests_on=rests_on,
         ours=claim.ours.get(scale, ""),
         unasked=scale not in claim.checks,
-        covers=shelf.covers(claim, scale) if judged and not claim.construction else "",
+        covers=covers,
         printed=printed.measured,
         **vars(outcome),
     )

@@ -1,56 +1,16 @@
-"""The settings of a comparison: their observations, the region where they must lie, and what else decides."""
+"""The settings of a comparison, with what else decides: resolution, spreads of other settings, ends of a scale."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from reproduce.verdicts.forms import Evidence
-from reproduce.verdicts.judging import INF, NO_INFORMATION, Judgement, Observation, Region, judge
+from reproduce.verdicts.judging import INF, NO_INFORMATION, Unit
 from reproduce.verdicts.observations import ENDS, SURE, resolution
 from reproduce.verdicts.spreads import Prior, of_settings
 
 if TYPE_CHECKING:
     import pandas as pd
-
-LEVEL = 0.95
-
-
-@dataclass(eq=False)
-class Unit:
-    """One setting: the observations of its seeds, the region where they must lie, and their resolution."""
-
-    name: str
-    seeds: list[Observation]
-    region: Region
-    point: bool
-    exact: bool
-    step: float
-    share: bool = False
-    prior: Prior | None = None
-    within: Observation = NO_INFORMATION
-
-    @property
-    def random(self) -> bool:
-        return not self.point and not self.exact
-
-    @cached_property
-    def says(self) -> Judgement:
-        return self.at(LEVEL)
-
-    def at(self, level: float) -> Judgement:
-        return judge(
-            self.seeds,
-            self.region,
-            point=self.point,
-            exact=self.exact,
-            level=level,
-            step=self.step,
-            share=self.share,
-            prior=self.prior,
-            within=self.within,
-        )
 
 
 def units_of(found: Evidence, rows: pd.DataFrame, exact: bool) -> list[Unit]:
@@ -74,6 +34,6 @@ def units_of(found: Evidence, rows: pd.DataFrame, exact: bool) -> list[Unit]:
         ends = list(mine[ENDS].itertuples(index=False, name=None))
         point, key = not (mine["seed"] != -1).any(), str(name)
         found_units.append(
-            Unit(key, ends, found.region, point, exact, steps.get(key, 0.0), share, priors.get(key), sure)
+            Unit(ends, found.region, key, point, exact, steps.get(key, 0.0), share, priors.get(key), sure)
         )
     return found_units

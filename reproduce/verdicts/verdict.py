@@ -12,14 +12,16 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from reproduce.verdicts import power
 from reproduce.verdicts.checks import Check, parts, quantifier
 from reproduce.verdicts.claims import Metric
 from reproduce.verdicts.forms import Evidence, evidence
-from reproduce.verdicts.judging import INF, Judgement, Region
+from reproduce.verdicts.judging import INF, LEVEL, Judgement, Region, Unit
 from reproduce.verdicts.observations import NotRun, average
 from reproduce.verdicts.scope import lacking
-from reproduce.verdicts.units import LEVEL, Unit, units_of
+from reproduce.verdicts.units import units_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +31,8 @@ JUDGED = ("reproduced", "supported where run", "contradicted", "depends", "undec
 for the claim, and it speaks of more. One counterexample contradicts, whatever else is missing."""
 VERDICTS = (*JUDGED, "not run")
 SUPPORTED = JUDGED[1]
+COUNTS = {"fraction": "fraction", "count": "settings"}
+"""Quantifiers that count settings, and their units."""
 
 
 @dataclass(frozen=True)
@@ -199,41 +203,41 @@ def _part(
         units = units_of(found, rows, bool(check.get("exact")))
         settings = tuple(map(power.as_measured, units))
         design = power.Design(settings, quantifier(check), level, bool(found.missing), found.unit)
-        return _decide(found, units, quantifier(check), level), design
+        return _decide(found, units, design), design
     except NotRun as reason:
         return Outcome("not run", reason=str(reason)), None
 
 
-def _decide(found: Evidence, each: Sequence[Unit], asked: tuple[str, float, float], level: float) -> Outcome:
-    """Judge the units under the quantifier of the check. One setting that decides for all must do so at the
-    family-wise `level` (Holm), because one of many falls out by chance."""
-    (name, low, high), units, judged = asked, found.rows["unit"].nunique(), each
-    if counted := name in ("fraction", "count"):
-        tally = f"{units} settings, {name} asked for: {low:g} {'or more' if high == INF else f'to {high:g}'}"
-        tally += f" ({_sides(judged)})"
-        judged = [_counted(judged, name, low, high, level)]
-    says = [u.says.says for u in judged]
+def _decide(found: Evidence, each: Sequence[Unit], design: power.Design) -> Outcome:
+    """Judge the units under the quantifier of the check."""
+    (name, low, high), units, random = design.quantifier, found.rows["unit"].nunique(), sum(u.random for u in each)
     alone, together = ("for", "against") if name == "any" else ("against", "for")
-    holds_out = _holm(judged, alone, level)
-    verdict = alone if holds_out else together if set(says) == {together} else "open"
-    # One counterexample to `all`, or one example of `any`, needs no other settings.
-    partly = bool(found.missing) and (name, verdict) not in (("all", "against"), ("any", "for"))
-    verdict = "open" if partly and verdict == "against" else verdict
+    errors = {side: np.array([[u.error(side, design.level, random) for u in each]]) for side in ("for", "against")}
+    yes, no = power.decide(design, *errors.values())
+    verdict = "for" if yes[0] else "against" if no[0] else "open"
+    partly = design.partly and (name, verdict) not in (("all", "against"), ("any", "for"))
+    if counted := name in COUNTS:
+        tally = f"{units} settings, {name} asked for: {low:g} {'or more' if high == INF else f'to {high:g}'}"
+        tally += f" ({_sides(each)})"
+        judged, by_holm = [_counted(each, design, verdict, *errors.values())], list[Unit]()
+    else:
+        first = np.argsort(errors[alone][0], kind="stable")[: int(power.shown(design, errors[alone])[0])]
+        judged, by_holm = list(each), [each[i] for i in sorted(first)]
+    leaning = [u for u in judged if u.judged.says == alone]
     if not counted:
-        tally = _tally(name, units, judged, f"; {len(holds_out)} {alone} by Holm" if alone in says else "")
-    against_it = [u for u in judged if u.says.says != together]
-    deciding = _deciding(holds_out if verdict == alone else against_it or judged, best=name == "any")
-    j = deciding.says
-    interval = None if j.slack_low is None or j.slack_high is None else (j.slack_low, j.slack_high)
+        tally = _tally(name, units, each, f"; {len(by_holm)} {alone} by Holm" if leaning else "")
+    against_it = by_holm if verdict == alone else [u for u in judged if u.judged.says != together]
+    deciding = _deciding(against_it or judged, best=name == "any")
+    slack, interval, j = deciding.slack, deciding.slacks, deciding.judged
     missing, measured = _lacking(found.missing), _measured(deciding, found, name)
-    clear = interval and not interval[0] <= 0 <= interval[1] and alone in says and not holds_out and units > 1
+    clear = interval and not interval[0] <= 0 <= interval[1] and leaning and not by_holm and units > 1
     not_holm = f"not among all {units} settings by Holm" if clear else ""
-    still, seeds = verdict == "open", [u.says.n for u in each if u.says.n]
+    still, seeds = verdict == "open", [u.judged.n for u in each if u.judged.n]
     said = {"for": SUPPORTED if partly else "reproduced", "against": "contradicted", "open": "undecided"}
     return Outcome(
         said[verdict],
-        None if math.isnan(j.slack) else j.slack,
-        {"fraction": "fraction", "count": "settings"}.get(name, found.unit),
+        None if math.isnan(slack) else slack,
+        COUNTS.get(name, found.unit),
         interval,
         j.n,
         "; ".join(filter(None, [missing, tally, _words(measured, j.why)])),
@@ -248,31 +252,18 @@ def _decide(found: Evidence, each: Sequence[Unit], asked: tuple[str, float, floa
 
 def _measured(u: Unit, found: Evidence, name: str) -> Measured:
     """The number of a setting, NaN if nothing is known of it; ratios from their logarithms."""
-    j, counted = u.says, name in ("fraction", "count")
-
-    def back(value: float) -> float:
-        return _exp(value) if found.log and not counted else value
-
+    j, back = u.judged, exp if found.log and name not in COUNTS else float
     low, high = (None if end is None else back(end) for end in (j.low, j.high))
-    unit = {"fraction": "fraction", "count": "settings"}.get(name, "" if found.log else found.unit)
+    unit = COUNTS.get(name, "" if found.log else found.unit)
     exact = u.exact or not j.n  # a number of settings has an interval where one of them has seeds
     region = (back(u.region.low), back(u.region.high))
-    what = name if counted else found.what
+    what = name if name in COUNTS else found.what
     return Measured(what, unit, u.name, back(j.value), low, high, region, u.region.strict, exact, j.n)
 
 
-def _exp(value: float) -> float:
+def exp(value: float) -> float:
+    """A ratio from its logarithm."""
     return math.exp(value) if value < 700 else INF
-
-
-def _holm(units: Sequence[Unit], side: str, level: float) -> list[Unit]:
-    """The units on one side when all are judged together: Holm's step-down procedure for those that have intervals."""
-    found = [u for u in units if not u.random and u.says.says == side]
-    left = [u for u in units if u.random]
-    while new := [u for u in left if u.at(1 - (1 - level) / len(left)).says == side]:
-        found += new
-        left = [u for u in left if u not in new]
-    return [u for u in units if u in found]
 
 
 def _lacking(missing: list[str]) -> str:
@@ -289,7 +280,7 @@ def _tally(name: str, units: int, judged: Sequence[Unit], corrected: str) -> str
 
 def _sides(judged: Sequence[Unit]) -> str:
     """ "8 for, 1 against, 23 open"."""
-    says = [u.says.says for u in judged]
+    says = [u.judged.says for u in judged]
     return ", ".join(f"{says.count(s)} {s}" for s in ("for", "against", "open"))
 
 
@@ -303,49 +294,30 @@ def _mean_per_seed(found: Evidence) -> pd.DataFrame:
     return means.fillna({"low": -INF, "high": INF})
 
 
-def _counted(units: Sequence[Unit], name: str, least: float, most: float, level: float) -> Unit:
-    """The number (or fraction) of units inside their regions, of which the claim wants `least` to `most`: at least so
-    many as are shown to be inside, at most those that are not shown to be outside; between them, how many means are.
+def _counted(units: Sequence[Unit], design: power.Design, says: str, inside: np.ndarray, outside: np.ndarray) -> Unit:
+    """The number (or share) of units inside their regions, of which the claim wants `least` to `most`: at least so many
+    as are shown to be inside, at most those that are not shown to be outside; between them, how many means are.
 
-    Shown are what Holm finds, and the number that the claim itself asks for where `_at_least` does. Not the share of
-    each seed: noise draws that towards one half, whatever is true.
+    Not the share of each seed: noise draws that towards one half, whatever is true.
     """
-    n = len(units)
-    scale = n if name == "fraction" else 1
-    few, many = math.ceil(least * scale - 1e-9), math.floor(min(most * scale, n) + 1e-9)
-    asked = {"for": (few, many + 1), "against": (n - many, n - few + 1)}
-    inside, outside = (
-        max(len(_holm(units, side, level)), *(k for k in numbers if k <= n and _at_least(units, k, side, level)), 0)
-        for side, numbers in asked.items()
-    )
-    likely = sum(u.region.holds(u.says.value) for u in units)
-    low, high, value = (k / scale for k in (inside, n - outside, likely))
+    name, least, most = design.quantifier
+    scale = len(units) if name == "fraction" else 1
+    *_, here, gone = power.counts(design, inside, outside)
+    likely = sum(u.region.holds(u.judged.value) for u in units)
+    low, high, value = (k / scale for k in (int(here[0]), len(units) - int(gone[0]), likely))
     # None and all are no bounds: whoever wants at most three of eight is not near an end with none.
-    region = Region(least or -INF, most if most < n / scale else INF)
-    says = "for" if region.contains(low, high) else "against" if region.excludes(low, high) else "open"
-    random = [u.says.n for u in units if u.random]
-    slack = region.slack(value), *region.slack_range(low, high)
-    found = Unit("", [(low, high)], region, point=True, exact=False, step=0.0)  # its ends are those of an interval
-    found.says = Judgement(says, value, low, high, *slack, min(random, default=0))
+    region = Region(least or -INF, most if most < len(units) / scale else INF)
+    found = Unit([(low, high)], region, point=True)  # its ends are those of an interval
+    found.judged = Judgement(says, value, low, high, min((u.judged.n for u in units if u.random), default=0))
     return found
-
-
-def _at_least(units: Sequence[Unit], k: int, side: str, level: float) -> bool:
-    """Are `k` units, or more, on one side? The partial conjunction of Benjamini and Heller (2008) with Bonferroni's
-    bound: each by itself for all of them, as `all` asks; Holm's first step for one, as `any` does."""
-    left = [u for u in units if u.random]
-    k -= sum(not u.random and u.says.says == side for u in units)
-    if not 0 < k <= len(left):
-        return k <= 0
-    return sum(u.at(1 - (1 - level) / (len(left) - k + 1)).says == side for u in left) >= k
 
 
 def _deciding(units: Sequence[Unit], best: bool) -> Unit:
     """The unit that is farthest from fulfilling the claim (nearest, under `any`)."""
-    known = [u for u in units if not math.isnan(u.says.slack)] or units
+    known = [u for u in units if not math.isnan(u.slack)] or units
 
     def farther(a: Unit, b: Unit) -> Unit:
-        return a if (a.says.slack <= b.says.slack) != best else b
+        return a if (a.slack <= b.slack) != best else b
 
     return reduce(farther, known)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from reproduce.report.names import NAMES, pretty
 from reproduce.verdicts.scoreboard import Verdict
-from reproduce.verdicts.verdict import Measured
+from reproduce.verdicts.verdict import Measured, exp
 
 _WORD = re.compile(r"(?<![\w/.])[a-zA-Z][a-zA-Z0-9]*(?:_[a-zA-Z0-9]+)*(?![\w/])")
 
@@ -32,7 +32,7 @@ def slack(v: Verdict) -> str:
     if v.effect is None:
         return ""
     if v.unit == "log ratio":
-        return f"×{number(_factor(v.effect))}"
+        return f"×{number(exp(v.effect))}"
     return ("+" if v.effect > 0 else "") + amount(v.effect, v.unit)
 
 
@@ -40,7 +40,7 @@ def slack_interval(v: Verdict) -> str:
     """The interval of `slack`, without the unit."""
     if v.interval is None:
         return ""
-    ends = [f"×{number(_factor(end))}" if v.unit == "log ratio" else number(end) for end in v.interval]
+    ends = [f"×{number(exp(end))}" if v.unit == "log ratio" else number(end) for end in v.interval]
     return f"{ends[0]} to {ends[1]}"
 
 
@@ -52,6 +52,11 @@ def measured(m: Measured) -> str:
     elif m.low != m.high or not (m.exact or math.isinf(m.low)):
         said += f" ({number(m.low)} to {number(m.high)})"
     return said + (f", {m.n} seed{'s' * (m.n > 1)}" if m.n else "")
+
+
+def deciding(m: Measured | None, names: Mapping[str, str]) -> str:
+    """The number with its setting, if there are several: "FedACS ahead of FedAvg: lead 2.03 points ..."."""
+    return f"{named(m.setting, names)}: " * bool(m.setting) + measured(m) if m else ""
 
 
 def required(m: Measured) -> str:
@@ -98,7 +103,3 @@ def _name(token: str, names: Mapping[str, str]) -> str:
     if text == token.replace("_", " "):
         text = " ".join(NAMES.get(part, part) for part in token.split("_"))
     return text[:1].lower() + text[1:] if token not in names and re.fullmatch(r"[A-Z][a-z]+( [a-z]+)*", text) else text
-
-
-def _factor(log: float) -> float:
-    return math.exp(log) if log < 700 else math.inf

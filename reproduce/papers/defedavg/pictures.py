@@ -13,7 +13,7 @@ from reproduce.papers.defedavg import runs
 from reproduce.papers.defedavg.artifacts import NAMES
 from reproduce.papers.defedavg.choices import TEXTS
 from reproduce.papers.defedavg.settings import EXAMPLES
-from reproduce.report import categories, figures, looks
+from reproduce.report import around, categories, figures, looks
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
 from reproduce.systems.schedule import ClientJob, Timeline
@@ -71,7 +71,7 @@ def seconds(histories: Histories, cells: pd.DataFrame) -> Figure:
         ax.minorticks_off()
         ax.set_yticks([0.03, 0.1, 0.3, 1, 3, 10], ["0.03", "0.1", "0.3", "1", "3", "10"])
     axes[0, 0].set_ylabel("virtual seconds per aggregation")
-    figures.legend(fig)
+    around.legend(fig)
     return fig
 
 

@@ -15,7 +15,7 @@ from reproduce.declare.experiment import Experiment
 from reproduce.papers.fedacs import measures, theory
 from reproduce.papers.fedacs.choices import ASSIGNED, CHOICES, RATES
 from reproduce.problem import Quadratic
-from reproduce.report import categories, figures, looks
+from reproduce.report import around, categories, figures, looks
 from reproduce.report.histories import Histories
 from reproduce.report.looks import Look
 from reproduce.report.names import pretty
@@ -111,13 +111,13 @@ def schematic(
         p = 1 / (success[0] * steps[0])
         text = f"FedACS draws the clients\nwith p = ({', '.join(f'{q:.3f}' for q in p / p.sum())})"
         ax.text(4.75, 1.3, text, ha="right", va="center", fontsize=6.5, color=styles["fedacs"].color)
-    figures.legend(fig)
+    around.legend(fig)
     return fig
 
 
 def ground(ax: Axes, e: Any, short: bool = False) -> None:
     """The clients' minimisers with what is unequal about them, the start and the true optimum; `short`: small."""
-    size = figures.SMALL if short else figures.TEXT
+    size = looks.SMALL if short else looks.TEXT
     steps, success = theory.draws(e.system, 3)
     for m, point in enumerate(e.problem.minima()):
         ax.plot(*point, marker="s", color=looks.GREY, markersize=5, linestyle="none", zorder=3)
@@ -182,7 +182,7 @@ def points_in_the_plane(histories: Histories, cells: pd.DataFrame, algorithms: t
                 linestyle="none", zorder=4, label=pretty(name), **mark,
             )  # fmt: skip
     _ends(right, histories)
-    figures.legend(fig)
+    around.legend(fig)
     return fig
 
 
@@ -228,7 +228,7 @@ def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
         ax.set(xlabel="final accuracy (%)")
         ax.set_title(f"{pretty(name)}, {kind}, {seeds} seeds", loc="right")
     _decays(axes[-1], histories)
-    figures.legend(fig)
+    around.legend(fig)
     return fig
 
 
@@ -252,7 +252,7 @@ def _decays(ax: Axes, histories: Histories) -> None:
     log_distance(ax, rows)
     ax.set(xlabel="round", ylabel=DISTANCE, title=f"decay of FedAvg's rate (Fig. 4), {rows['seed'].nunique()} seeds")
     handles, labels = ax.get_legend_handles_labels()
-    ax.legend(handles, labels, loc="upper right", fontsize=figures.SMALL, handlelength=2.6)
+    ax.legend(handles, labels, loc="upper right", fontsize=looks.SMALL, handlelength=2.6)
     for handle in handles:
         handle.set_label("_" + str(handle.get_label()))
 
@@ -283,7 +283,7 @@ def traded(histories: Histories, cells: pd.DataFrame) -> Figure:
         ax.set_xticks([], minor=True)
         ax.set(title=title, xlabel="rate, times the default")
     axes[0, 0].set_ylabel("FedACS minus FedAvg (points)")
-    figures.legend(fig)
+    around.legend(fig)
     return fig
 
 
@@ -306,5 +306,5 @@ def surrogates(histories: Histories, cells: pd.DataFrame, system: System) -> Fig
     right.annotate("tolerance of the claim", (2.4, 0.0204), ha="right", fontsize=6.5, color=looks.DARK)
     right.set_xticks(range(3), [f"{theory.SCHEMES[s]}\nsampling" for s in theory.SIMULATED])
     right.set(ylabel="relative deviation from\nfull participation", xlim=(-0.5, 2.5), ylim=(0, 0.023))
-    figures.legend(fig)
+    around.legend(fig)
     return fig

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from reproduce.algorithms.submodels import size_key
 from reproduce.papers.fiarse.measures import coordinates, masks, of, size_label
-from reproduce.report import figures, looks
+from reproduce.report import around, figures, looks
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
 
@@ -103,7 +103,7 @@ def patterns(histories: Histories, found: pd.DataFrame) -> Figure:
             _edges(ax, model, mask, weights[t] / weights[t].max())
     axes[0, 0].plot([], [], label="weight that the client holds", **HELD, linewidth=1.5)
     axes[0, 0].plot([], [], label="weight that it does not hold", **LEFT_OUT)
-    figures.legend(fig)
+    around.legend(fig)
     return fig
 
 
