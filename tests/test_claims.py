@@ -371,7 +371,7 @@ def test_verdicts_as_markdown(tmp_path: Path) -> None:
     one, two, three = toy_board(tmp_path)
     rerun = replace(one, rests_on="stand-in data", settings=4, seeds=(3, 10))
     boards = {"paper": [one, two, three], "reduced": [rerun, replace(two, rests_on=CHECK), three]}
-    title, _, head, rule, *lines = markdown.verdicts(boards).splitlines()
+    title, _, head, _, *lines = markdown.verdicts(boards).splitlines()
     assert (title, head) == ("### toy", "| claim | paper scale | reduced scale |")
     said = f"{one.statement} `one` (closed form or simulation)"
     first = "✓ reproduced<br>1 setting, no seeds"

@@ -130,7 +130,7 @@ def test_readme_has_the_answers(boards: dict[str, list[Verdict]]) -> None:
     sides = [cell for row in table.splitlines()[2:] for cell in row.split(" | ")[1:4]]
     assert len(sides) == 3 * len(PAPERS)
     assert all(len(side.split()) <= 20 for side in sides), "a short sentence each, without its numbers"
-    assert [re.sub(r"Table \d+", "", side) for side in sides if re.search(r"\d", re.sub(r"Table \d+|MNIST", "", side))] == []
+    assert not re.search(r"\d", re.sub(r"Table \d+", "", " ".join(sides)))
 
 
 @pytest.mark.parametrize(

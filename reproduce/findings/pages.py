@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Verdict
 
 TEMPLATES = Path("docs/findings/templates")
-"""That of README.md is for what stands there between `<!-- results -->` and `<!-- end of results -->`; what else is made
-there, and the verdicts, stand between like lines."""
+"""That of README.md is for what stands there between `<!-- results -->` and `<!-- end of results -->`; what else is
+made there, and the verdicts, stand between like lines."""
 
 
 def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
