@@ -93,7 +93,7 @@ def claims_table(boards: Mapping[str, Sequence[Verdict]]) -> str:
 
     rows = [(scale, *row) for scale, board in boards.items() for row in by_ground(board) if row[1] != "0"]
     total = " and ".join(f"{counted(board)} at {scale} scale" for scale, board in boards.items())
-    apart = [f"Checks at {scale} scale: {checked(board)}." for scale, board in boards.items()]
+    apart = [f"At {scale} scale {checked(board)}." for scale, board in boards.items()]
     table = grid(("scale", "verdicts rest on", "judged", *JUDGED), rows, "::-" + "-" * len(JUDGED))
     return "\n".join([f"Claims of the papers that are judged: {total}.", "", table, "", *apart])
 
