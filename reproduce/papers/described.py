@@ -17,10 +17,10 @@ SHOWN = 10
 """More values than this are given by their number and ends."""
 
 
-def settings_table(found: Iterable[Artifact], scale: str) -> str:
+def settings_table(chosen: Iterable[Artifact], scale: str) -> str:
     """Markdown: one row per data set, model and length of run; artifacts with the same settings share rows."""
     groups: dict[tuple[str, ...], tuple[list[str], tuple[Panel, ...]]] = {}
-    for artifact in found:
+    for artifact in chosen:
         panels = artifact.panels(scale)
         groups.setdefault(tuple(p.name for p in panels), ([], panels))[0].append(artifact.name)
     untrained, _ = groups.pop((), ([], ()))

@@ -21,7 +21,8 @@ def verdicts(boards: Mapping[str, Sequence[Verdict]]) -> str:
     papers: dict[str, list[tuple[Verdict, ...]]] = {}
     for row in zip(*boards.values(), strict=True):
         papers.setdefault(row[0].id.split("/")[0], []).append(row)
-    head, lines = ["claim", *(f"{scale} scale" for scale in boards)], []
+    head = ("claim", *(f"{scale} scale" for scale in boards))
+    lines: list[str] = []
     for paper, rows in papers.items():
         rows.sort(key=lambda row: CHECK in {v.rests_on for v in row})
         lines += [f"### {paper}", "", table(head, map(line, rows)), ""]
