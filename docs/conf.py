@@ -63,9 +63,11 @@ def setup(app: Any) -> None:
 
 def read(app: Any, document: str, source: list[str]) -> None:
     """Put texts of the repository in the places of `<!-- text of FILE -->`, figures in those of `<!-- figures of SCALE
-    -->`, and let links to files that became documents lead there."""
+    -->`, settings in those of `<!-- settings of PAPER at SCALE -->`, and let links to files that became documents lead
+    there."""
     here = Path("docs", document).parent
     text = re.sub(r"<!-- text of (\S+) -->", lambda match: moved(Path(match[1]), here), source[0])
+    text = re.sub(r"<!-- settings of (\w+) at (\w+) -->", lambda match: settings(*match.groups()), text)
     text = re.sub(r"<!-- figures of (\w+) -->", lambda match: gallery(match[1], Path(app.outdir)), text)
     for file, name in DOCUMENTS.items():
         text = text.replace(f"]({os.path.relpath(file, here)})", f"]({os.path.relpath(name, here)})")
@@ -76,6 +78,14 @@ def moved(file: Path, folder: Path) -> str:
     """The text of a file below its title, with its links as they are from another folder."""
     _, _, text = (ROOT / file).read_text(encoding="utf-8").partition("\n")
     return LINK.sub(lambda match: os.path.relpath(file.parent / match[0], folder), text)
+
+
+def settings(paper: str, scale: str) -> str:
+    """The table that `list PAPER --settings` prints."""
+    from reproduce.papers.described import settings_table
+    from reproduce.runs.plan import select
+
+    return settings_table(select(paper), scale)
 
 
 def gallery(scale: str, folder: Path) -> str:

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,8 @@ from reproduce.papers import artifacts
 from reproduce.verdicts import markdown
 from reproduce.verdicts.checks import canon, merged
 from reproduce.verdicts.claims import ClaimsFile, Contents, claims_files, load_claims
-from reproduce.verdicts.scoreboard import Tally, scoreboard, to_json
-from reproduce.verdicts.verdict import VERDICTS
+from reproduce.verdicts.scope import CHECK
+from reproduce.verdicts.scoreboard import scoreboard, to_json
 
 # --- the grammar ------------------------------------------------------------------------------------------------------
 
@@ -366,17 +367,14 @@ def test_scoreboard_as_data(tmp_path: Path) -> None:
     assert (three["verdict"], three["interval"], three["reason"]) == ("not run", None, "says two")
 
 
-def test_scoreboard_as_markdown(tmp_path: Path) -> None:
-    lines = markdown.scoreboard("paper", toy_board(tmp_path), [Tally("toy", 7, 1, 1)]).splitlines()
-    assert lines[0] == "# Verdicts at paper scale"
-    assert "1 of the papers' 7 tables and figures are part of this package; 1 have numbers at this scale." in lines
-    assert f"| paper | figures and tables | made | with numbers | claims | {' | '.join(VERDICTS)} |" in lines
-    assert "| toy | 7 | 1 | 1 | 3 | 1 | 0 | 1 | 0 | 0 | 1 |" in lines
-    assert "| closed form or simulation | 2 | 1 | 0 | 1 | 0 | 0 |" in lines
-    row = next(line for line in lines if "`one`" in line).split(" | ")
-    assert row[0] == "| ✓ reproduced<br>closed form or simulation<br>1 setting, no seeds"
-    assert row[2:5] == ["a ahead of b: lead 4 points", "more than 0 points", "a ahead of b: lead −1 points"]
-    assert row[5].endswith("fails on the paper's own numbers |")
-    assert "- Not asked, says two: `three`" in lines
-    tables = [line for line in lines if line.startswith("|")]
-    assert {line.replace("\\|", "").count("|") for line in tables} == {12, 8, 7}, "cells of a table match its head"
+def test_verdicts_as_markdown(tmp_path: Path) -> None:
+    one, two, three = toy_board(tmp_path)
+    rerun = replace(one, rests_on="stand-in data", settings=4, seeds=(3, 10))
+    boards = {"paper": [one, two, three], "reduced": [rerun, replace(two, rests_on=CHECK), three]}
+    title, _, head, _, *lines = markdown.verdicts(boards).splitlines()
+    assert (title, head) == ("### toy", "| claim | paper scale | reduced scale |")
+    said = f"{one.statement} `one` (closed form or simulation)"
+    first = "✓ reproduced<br>1 setting, no seeds"
+    assert lines[0] == f"| {said} | {first} | ✓ reproduced<br>4 settings, 3 to 10 seeds |"
+    assert lines[1].startswith(f"| {three.statement} `three` | – | – |")
+    assert lines[2].endswith("| ✗ contradicted<br>1 setting, no seeds | ✗ fail |"), "checks come last"

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from reproduce.declare.experiment import SCALES
-from reproduce.papers import artifacts
+from reproduce.papers import PAPERS, artifacts
+from reproduce.papers.described import settings_table
+from reproduce.runs.plan import select
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -68,6 +70,14 @@ def test_links_of_a_text_lead_from_its_place_in_the_site(document: str, conf: di
     assert "play/reduced/across.md" not in "".join(conf["LINK"].findall(text))
     targets = [(DOCS / document).parent / link.partition("#")[0] for link in conf["LINK"].findall(text)]
     assert [str(t) for t in targets if not t.exists()] == []
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_settings_stand_on_the_page_of_their_paper(paper: str, conf: dict[str, Any], tmp_path: Path) -> None:
+    text = read(conf, f"papers/{paper}", tmp_path)
+    for scale in ("paper", "reduced"):
+        assert settings_table(select(paper), scale) in text
+    assert "<!-- settings of" not in text
 
 
 def test_the_gallery_has_every_figure_and_leads_to_the_page(conf: dict[str, Any], tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from reproduce.papers import PAPERS, artifacts
 from reproduce.papers.coverage import COUNTS, coverage, coverage_table, total
 from reproduce.papers.described import settings_table, short
 from reproduce.partitions.named import CappedDirichlet, Head
+from reproduce.runs import plan
 from reproduce.verdicts import scoreboard
 
 ROOT = Path(__file__).parent.parent
@@ -84,11 +85,8 @@ def test_a_page_of_damaged_cells_is_named_and_the_others_are_written(
     (templates / "fine.md").write_text("fine\n")
     (templates / "odd.md").write_text("{{ cells('paper/fedacs_fig1').mean() }}\n")
     (templates / "lost.md").write_text("{{ verdict('paper/fedacs/c99') }}\n")
-    (tmp_path / "docs/papers").mkdir(parents=True)
-    for paper in PAPERS:
-        blocks = (f"<!-- settings {s} -->\n<!-- end of settings -->" for s in ("paper", "reduced"))
-        (tmp_path / f"docs/papers/{paper}.md").write_text("\n".join(blocks))
-    (tmp_path / "docs/claims.md").write_text("<!-- cells -->\n<!-- end of cells -->")
+    (tmp_path / "docs/verdicts").mkdir()
+    (tmp_path / "docs/verdicts/index.md").write_text("<!-- verdicts -->\n<!-- end of verdicts -->")
     monkeypatch.setattr(scoreboard, "claims_files", list)
     assert main(["findings"]) == 2
     assert (tmp_path / "docs/findings/fine.md").read_text() == "fine\n"
@@ -247,7 +245,7 @@ def test_every_paper_has_a_page_with_the_same_parts(paper: str) -> None:
 
 
 def test_settings_are_those_of_the_declarations() -> None:
-    table = settings_table("fedacs", "reduced")
+    table = settings_table(plan.select("fedacs"), "reduced")
     assert "| fig6, table1 | fashion_mnist, 3,000 samples | Softmax, 7,850 |" in table
     assert "| 20 | 32 | Halves, Halves | 0.005; 0.0001 | 60 | 5 |" in table
     assert "Without training: fig1, table2, table3, theory." in table
@@ -257,7 +255,7 @@ def test_settings_are_those_of_the_declarations() -> None:
 @pytest.mark.parametrize("paper", PAPERS)
 @pytest.mark.parametrize("scale", ["paper", "reduced"])
 def test_every_artifact_is_in_the_settings(paper: str, scale: str) -> None:
-    first = [line.removeprefix("| ").split(" | ")[0] for line in settings_table(paper, scale).splitlines()]
+    first = [line.removeprefix("| ").split(" | ")[0] for line in settings_table(plan.select(paper), scale).splitlines()]
     named = {name for text in first for name in text.removeprefix("Without training: ").removesuffix(".").split(", ")}
     assert {a.name for a in artifacts() if a.paper == paper} <= named
 

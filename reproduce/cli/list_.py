@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from itertools import groupby
 from pathlib import Path
 
 from reproduce.text import fill, print_json, print_table
@@ -13,14 +14,21 @@ NAME = "list"
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", help="a paper (fedacs) or an artifact (fedacs/fig6); default: all")
     parser.add_argument("--scale", default="paper", help="of the panels, runs and files (default: paper)")
-    parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print a JSON list of objects")
+    form.add_argument("--settings", action="store_true", help="print the settings that are run, as a table of Markdown")
 
 
 def run(args: argparse.Namespace) -> None:
     from reproduce.papers.coverage import total
+    from reproduce.papers.described import settings_table
     from reproduce.runs import plan
 
     scale = plan.check_scale(args.scale)
+    if args.settings:
+        for paper, chosen in groupby(plan.select(args.target), key=lambda a: a.paper):
+            print(f"{paper}, {scale} scale:\n\n{settings_table(chosen, scale)}\n")
+        return
     found = []
     for a in plan.select(args.target):
         panels = a.panels(scale)

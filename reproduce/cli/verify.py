@@ -39,7 +39,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print a JSON list of objects")
     form.add_argument("--power", action="store_true", help="print the chance that each claim can be decided")
-    form.add_argument("--markdown", action="store_true", help="print Markdown, as in docs/verdicts")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -54,7 +53,6 @@ def run(args: argparse.Namespace) -> None:
     if args.power:
         print_power(scale, wanted)
         return
-    from reproduce.verdicts import markdown
     from reproduce.verdicts.scoreboard import claims, coverage, headline, scoreboard, to_json
 
     found = [c for c in coverage(scale) if any(name.startswith(f"{c.paper}/") for name in wanted)]
@@ -62,8 +60,6 @@ def run(args: argparse.Namespace) -> None:
     board = [v for v in of_target if args.only in (None, v.verdict)]
     if args.json:
         print(to_json(board))
-    elif args.markdown:
-        print(markdown.scoreboard(scale, board, found), end="")
     else:
         whole = bool(args.target or args.only or args.verbose)
         asked = [v for v in claims(board) if not v.unasked]

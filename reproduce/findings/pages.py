@@ -20,15 +20,14 @@ from reproduce.findings.quotes import FUNCTIONS, filled
 from reproduce.findings.short import first_table, short
 from reproduce.papers import PAPERS
 from reproduce.papers.coverage import coverage, coverage_table
-from reproduce.papers.described import settings_table
 from reproduce.text import markdown as grid
 
 if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Verdict
 
 TEMPLATES = Path("docs/findings/templates")
-"""That of README.md is for what stands there between `<!-- results -->` and `<!-- end of results -->`; its coverage,
-and the settings in docs/papers, stand between like lines."""
+"""That of README.md is for what stands there between `<!-- results -->` and `<!-- end of results -->`; what else is
+made there, and the verdicts, stand between like lines."""
 
 
 def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
@@ -37,10 +36,8 @@ def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
 
     results = root / "results"
     boards = {scale: scoreboard.scoreboard(scale, results) for scale in ("paper", "reduced")}
-    found = {
-        root / f"docs/verdicts/{scale}.md": markdown.scoreboard(scale, board, scoreboard.coverage(scale, results))
-        for scale, board in boards.items()
-    }
+    page = root / "docs/verdicts/index.md"
+    found = {page: _between(page, {"verdicts": markdown.verdicts(boards)})}
     failed: list[str] = []
     said = {f"{scale}/{v.id}": v.verdict for scale, board in boards.items() for v in board}
 
@@ -55,7 +52,7 @@ def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
     for template in sorted((root / TEMPLATES).glob("*.md")):
         try:
             text = rendered(template, short=in_short, verdict=verdict)
-            first = first_table(boards) if template.name == "README.md" else ""
+            first = first_table(boards["paper"]) if template.name == "README.md" else ""
         except UserError as error:
             failed.append(f"{TEMPLATES / template.name}: {error}")
             continue
@@ -67,8 +64,6 @@ def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
             found[root / "docs/findings" / template.name] = text
     registers = []
     for paper in PAPERS:
-        page = root / f"docs/papers/{paper}.md"
-        found[page] = _between(page, {f"settings {s}": settings_table(paper, s) for s in ("paper", "reduced")})
         try:
             registers.append(choices.register(paper))
         except UserError as error:
@@ -96,20 +91,18 @@ def claims_table(boards: Mapping[str, Sequence[Verdict]]) -> str:
     from reproduce.verdicts.scoreboard import by_ground, checked, counted
     from reproduce.verdicts.verdict import JUDGED
 
-    head = ("verdicts rest on", *(f"{scale} scale: {v}" for scale in boards for v in JUDGED))
-    rows = zip(*(by_ground(board) for board in boards.values()), strict=True)
-    judged = [(ground[0][0], *(count for _, _, *counts in ground for count in counts)) for ground in rows]
+    rows = [(scale, *row) for scale, board in boards.items() for row in by_ground(board) if row[1] != "0"]
     total = " and ".join(f"{counted(board)} at {scale} scale" for scale, board in boards.items())
-    apart = [f"At {scale} scale besides: {checked(board)}." for scale, board in boards.items()]
-    said = [f"Claims of the papers that are judged: {total}.", "", grid(head, judged, ":" + "-" * (len(head) - 1)), ""]
-    return "\n".join([*said, *apart])
+    apart = [f"At {scale} scale {checked(board)}." for scale, board in boards.items()]
+    table = grid(("scale", "verdicts rest on", "judged", *JUDGED), rows, "::-" + "-" * len(JUDGED))
+    return "\n".join([f"Claims of the papers that are judged: {total}.", "", table, "", *apart])
 
 
 def _between(page: Path, blocks: Mapping[str, str]) -> str:
-    """The page with new text after each line `<!-- NAME ... -->`, up to `<!-- end of NAME's first word -->`."""
+    """The page with new text after each line `<!-- NAME -->`, up to `<!-- end of NAME -->`."""
     text = read_text(page)
     for name, block in blocks.items():
-        begin, end = f"<!-- {name} -->", f"<!-- end of {name.split()[0]} -->"
+        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
         before, opened, rest = text.partition(begin)
         _, closed, after = rest.partition(end)
         if not (opened and closed):

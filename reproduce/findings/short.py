@@ -73,7 +73,7 @@ def register() -> dict[str, Any]:
     if not FILE.is_file():
         raise UserError(f"{FILE} is not there: restore it")
     found = read_yaml(FILE)
-    needed = {"claims", "question", "answered_by", "look", "paper", "reduced"}
+    needed = {"question", "answered_by", "look", "paper", "reduced"}
     for paper in PAPERS:
         if not isinstance(found, dict) or not isinstance(found.get(paper), dict) or set(found[paper]) != needed:
             raise UserError(f"{FILE}: {paper} must have {', '.join(sorted(needed))}, and nothing else")
@@ -133,12 +133,12 @@ def _word(claims: Sequence[Verdict]) -> str:
     return ("yes" if holds else "no") + (f", where {' and '.join(partly)}" if partly else "")
 
 
-def first_table(boards: Mapping[str, Sequence[Verdict]]) -> str:
-    """Markdown: README's first table, a line for each paper, with the answers at the scales of `boards`."""
-    head, rows = ["paper", "its claim, and the question", *(f"{scale} scale" for scale in boards), "look at"], []
+def first_table(board: Iterable[Verdict]) -> str:
+    """Markdown: README's first table, a line for each paper at paper scale: the first sentence of each side."""
+    rows, board = [], list(board)
     for paper, entry in register().items():
-        a, found = about(paper), [short(paper, scale, board) for scale, board in boards.items()]
+        a, found = about(paper), short(paper, "paper", board)
         name = f"[{a.name}](docs/findings/{paper}.md): {a.authors}, [*{a.title}*]({a.link}), {a.where}"
-        claim = f"{entry['claims'][:1].upper()}{entry['claims'][1:]}. *{entry['question']}*"
-        rows.append([name, claim, *(s.answer for s in found), f"`{entry['look']}`"])
-    return markdown(head, rows)
+        sides = (text.partition(". ")[0].removesuffix(".") for text in found.sentences.values())
+        rows.append([name, *sides, f"`{entry['look']}`"])
+    return markdown(["paper", *SIDES, "look at"], rows)

@@ -1,4 +1,4 @@
-"""The settings of every artifact of a paper as a table, read from the declarations (for `docs/papers`)."""
+"""The settings of artifacts as a table, read from the declarations (for `list --settings`, and the site)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
+from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import Experiment, Panel, is_default
-from reproduce.papers import artifacts
 from reproduce.text import markdown
 
 COLUMNS = ("artifacts", "data", "model", "split", "clients", "batch", "local work, link", "rates", "length", "seeds")
@@ -17,10 +17,10 @@ SHOWN = 10
 """More values than this are given by their number and ends."""
 
 
-def settings_table(paper: str, scale: str) -> str:
+def settings_table(chosen: Iterable[Artifact], scale: str) -> str:
     """Markdown: one row per data set, model and length of run; artifacts with the same settings share rows."""
     groups: dict[tuple[str, ...], tuple[list[str], tuple[Panel, ...]]] = {}
-    for artifact in (a for a in artifacts() if a.paper == paper):
+    for artifact in chosen:
         panels = artifact.panels(scale)
         groups.setdefault(tuple(p.name for p in panels), ([], panels))[0].append(artifact.name)
     untrained, _ = groups.pop((), ([], ()))
