@@ -12,7 +12,9 @@ import fcntl
 import os
 import re
 import secrets
+import socket
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -160,6 +162,39 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(held)
+
+
+@contextlib.contextmanager
+def sole(path: Path, what: str) -> Iterator[None]:
+    """While this goes on, no other process gets here for the same `path`, beside which the lock lies.
+
+    Raises UserError, which names the other one. The lock is the operating system's: it ends with its process, however
+    that ends. Where the file system has no locks, a line says so.
+    """
+    lock = path.with_name(f"{path.name}.lock")
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        file = lock.open("a+")
+    except OSError as error:
+        raise unwritable(lock, error) from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.fstat(file.fileno()).st_nlink:  # the other one has just ended, and took the file along
+                raise BlockingIOError
+        except BlockingIOError as error:
+            file.seek(0)
+            other = file.read() or "another process"
+            raise UserError(f"{what} is being trained by {other}: wait for it, or end it, and start again") from error
+        except OSError as error:
+            print(f"{lock.parent} has no locks ({error.strerror}): train {what} once at a time", file=sys.stderr)
+        with contextlib.suppress(OSError):  # a full disk, which the training finds itself
+            file.truncate(0)
+            print(f"process {os.getpid()} on {socket.gethostname()}", end="", file=file, flush=True)
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
 
 
 def sweep(folder: Path, name: str = "") -> None:

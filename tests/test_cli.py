@@ -286,6 +286,16 @@ def test_list_of_the_real_papers() -> None:
     assert {f["paper"] for f in json.loads(run.stdout)} == {"fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg"}
 
 
+@pytest.mark.parametrize("words", ["play --list --scale smoke", "play --list", "networks", "schedule fedbuff"])
+def test_tables_fit_80_columns(words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(words.split()) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "--list" not in words or any(line.startswith("sessions-proposed ") for line in lines)
+
+
 def test_nothing_is_cut_in_a_narrow_terminal() -> None:
     rows = [["fedacs-dynamic", "fedacs/fashion-mnist-dynamic", "1 s", "two words of text"]]
     head = ["BENCHMARK", "PANEL", "SECONDS", "STATE"]

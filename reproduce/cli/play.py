@@ -170,14 +170,14 @@ def _list(benchmarks: list[Benchmark], json: bool) -> None:
     if json:
         print_json(found)
         return
-    names = ("benchmark", "clock", "data", "model", "clients", "reference", "seconds", "panel")
-    told = [f | {"clock": f["clock"].lower(), "seconds": duration(f["seconds"])} for f in found]
+    names = ("benchmark", "clock", "data", "model", "clients", "reference", "time")
+    told = [f | {"clock": f["clock"].lower(), "time": duration(f["seconds"])} for f in found]
     rows = [[str(f[name]) for name in names] for f in told]
     header = [name.upper() for name in names]
-    print_table(header, rows, right=("CLIENTS", "SECONDS"), whole=("BENCHMARK", "DATA"))
+    print_table(header, rows, right=("CLIENTS", "TIME"), whole=("BENCHMARK", "DATA"))
     note = (
-        "Seconds are of one run of the reference on one core; `--json` also has parameters, learning rate, samples and "
-        "FLOPs. Any declared panel is a benchmark too, as PAPER/PANEL; `play --panels PAPER` lists them."
+        "The time is of one run of the reference on one core; `--json` also has panel, parameters, learning rate, "
+        "samples and FLOPs. Any declared panel is a benchmark too, as PAPER/PANEL; `play --panels PAPER` lists them."
     )
     print(f"\n{fill(note)}")
 
@@ -244,7 +244,7 @@ def _shown(match: Match, args: argparse.Namespace) -> None:
         one = len(match.benchmarks) == 1
         rows = [r[one:] for r in shown.rows(found)]
         print_table(shown.HEADER[one:], rows, right=shown.RIGHT, whole=("BENCHMARK", "ALGORITHM"))
-        print("\n" + "\n".join(shown.notes(match)))
+        print("", *map(fill, shown.notes(match)), sep="\n")
     if args.output:
         written = shown.write(match, frame, args.output)
         if ".png" not in written:

@@ -4,10 +4,10 @@ The schedule is that of the declared runs of an artifact (`schedule defedavg/fig
 your own (`schedule defedavg_iid --clients 1000 --n 50 --step 0.01`). A policy's further options are given by name:
 `defedavg_niid --option variant=hold`. Times are virtual seconds.
 
-Columns. AGGREGATIONS, UPDATES, SECONDS: how many, by when; PER SECOND: aggregations. STALENESS, MAX: mean and largest
-number of aggregations between the model that an update was trained from and the one it goes into. IDLE: share of the
-time in which a client does not train (it may wait, download or upload), mean of all clients. AT WORK: clients that
-train at a time, in the mean. SILENT: clients of which no update was used. All are of the whole time, start-up included.
+Columns. AGGREGATIONS, UPDATES, SECONDS: how many, by when. STALENESS, MAX: mean and largest number of aggregations
+between the model that an update was trained from and the one it goes into. IDLE: share of the time in which a client
+does not train (it may wait, download or upload), mean of all clients. AT WORK: clients that train at a time, in the
+mean. SILENT: clients of which no update was used. All are of the whole time, start-up included.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 NAME = "schedule"
 COLUMNS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "aggregations": ("AGGREGATIONS", short), "updates": ("UPDATES", short), "seconds": ("SECONDS", "{:.6g}".format),
-    "aggregations_per_second": ("PER SECOND", "{:.4g}".format), "staleness_mean": ("STALENESS", "{:.3g}".format),
-    "staleness_max": ("MAX", "{:.0f}".format), "idle_mean": ("IDLE", "{:.1%}".format),
-    "concurrency_mean": ("AT WORK", "{:.4g}".format), "clients_never_heard": ("SILENT", "{:.0f}".format),
+    "staleness_mean": ("STALENESS", "{:.3g}".format), "staleness_max": ("MAX", "{:.0f}".format),
+    "idle_mean": ("IDLE", "{:.1%}".format), "concurrency_mean": ("AT WORK", "{:.4g}".format),
+    "clients_never_heard": ("SILENT", "{:.0f}".format),
 }  # fmt: skip
 
 KNOWN = (

@@ -21,6 +21,7 @@ import pandas as pd
 
 from reproduce.declare.experiment import Experiment, Panel, canonical, own_files
 from reproduce.errors import OwnCodeError, UserError
+from reproduce.files import sole
 from reproduce.partitions.heldout import validated
 from reproduce.play import scores
 from reproduce.play.benchmarks import Benchmark, Refused
@@ -334,13 +335,14 @@ def guarded(entry: Entry, jobs: Sequence[Job]) -> None:
 
     whole = joined(jobs)
     aside = settings().store / "checkpoints" / f"{whole.name}-{plan.digest_of(whole, settings().precision)}.parquet"
-    try:
-        for step in (lambda: training.train(whole, aside), lambda: repeated(entry, jobs, aside)):
-            with unpatched():
-                step()
-        adopt(Path(whole.output), aside)
-    finally:
-        aside.unlink(missing_ok=True)
+    with sole(aside, f"{entry.spec.text} on {entry.benchmark.name}"):
+        try:
+            for step in (lambda: training.train(whole, aside), lambda: repeated(entry, jobs, aside)):
+                with unpatched():
+                    step()
+            adopt(Path(whole.output), aside)
+        finally:
+            aside.unlink(missing_ok=True)
 
 
 def repeated(entry: Entry, jobs: Sequence[Job], results: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from reproduce.errors import MissingData
-from reproduce.files import check_writable, sweep
+from reproduce.files import check_writable, sole, sweep
 from reproduce.runs import plan, results
 from reproduce.settings import settings
 
@@ -40,7 +40,7 @@ def train(job: plan.Job, output: Path | None = None) -> None:
 
     Where the workflow expects the results file, the runs that are due are trained and put into it; if none is, all are.
     With another `output` that file gets all runs, and nothing else. With `to_target` (`settings`) runs that have a
-    target end there; nothing changes before it.
+    target end there; nothing changes before it. UserError if another process trains the same runs.
     """
     path = output or Path(job.output)
     check(job, path)
@@ -58,7 +58,9 @@ def _train(job: plan.Job, path: Path, alone: bool) -> None:
     if settings().to_target:
         job = replace(job, experiments=tuple(e.to_target for e in job.experiments))
     digest = plan.digest_of(job, settings().precision)
-    train_job(job.panel, job.experiments, job.scale, job.paper, job.name, digest, path, alone)
+    place = settings().store / "checkpoints" / f"{job.scale}-{job.paper}-{job.name}-{digest}"
+    with sole(place, f"{job.scale}/{job.paper}/{job.name}"):
+        train_job(job.panel, job.experiments, job.scale, job.paper, job.name, digest, path, alone)
 
 
 def _runs(part: plan.Job) -> str:
