@@ -126,3 +126,10 @@ def test_normalised_network_equals_torch_modules() -> None:
     x = torch.randn(7, 3, 8, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
     ops = One()
     torch.testing.assert_close(model.forward(ops, layout.named(flat), ops.images(x)), network(x), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("history", [0, 1])
+def test_fingerprints_of_sessions_whose_models_were_dropped_do_not_count(history: int) -> None:
+    start, distances = Proposed(R=1.0, history=history, trigger="every_time"), np.array([0.0, 5.0, 0.2, 0.7])
+    np.testing.assert_array_equal(start.weights(2, distances), start.weights(2, distances[-2:]))
+    assert start.weights(2, distances).argmax() == history

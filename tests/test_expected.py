@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,6 +33,32 @@ def test_there_is_a_number_for_each_metric_of_each_declared_experiment() -> None
         j: {n} for j, n in counts.items()
     }
     assert all(metrics and any(None not in values for values in metrics.values()) for metrics in numbers.values())
+
+
+def kinds(value: object) -> Iterator[str]:
+    """The records that are in a record, and their words and flags."""
+    if dataclasses.is_dataclass(value):
+        yield type(value).__name__
+        for f in dataclasses.fields(value):
+            inner = getattr(value, f.name)
+            yield from [f"{type(value).__name__}.{f.name} = {inner}"] if isinstance(inner, str | bool) else kinds(inner)
+    elif isinstance(value, tuple):
+        yield from itertools.chain.from_iterable(map(kinds, value))
+
+
+def test_every_kind_of_algorithm_clock_and_system_has_a_number() -> None:
+    """Nothing of them that a larger scale declares, no option either, goes without a run that is compared."""
+    found = {
+        scale: {
+            kind
+            for job in plan.jobs(scale)
+            for e in job.experiments
+            for kind in itertools.chain(kinds(e.algorithm), kinds(e.clock), kinds(e.system))
+        }
+        for scale in ("smoke", "reduced", "paper")
+    }
+    assert len(found["smoke"]) > 100
+    assert not (found["reduced"] | found["paper"]) - found["smoke"]
 
 
 OLD: expected.Numbers = {"p/j": {"loss": [1.0] * 15, "time": [200.0] * 5}, "p/k": {"loss": [2.0, 0.001]}}

@@ -10,7 +10,7 @@ import pytest
 import torch
 from runs import run as play_all
 
-from reproduce.algorithms.base import FedAvg, WeightedDraws
+from reproduce.algorithms.base import DistinctClients, FedAvg, WeightedDraws
 from reproduce.algorithms.ca_fedavg import CAFedAvg
 from reproduce.algorithms.calibration import Calibration
 from reproduce.algorithms.fedacs import FedACS
@@ -22,6 +22,7 @@ from reproduce.algorithms.os_sampling import OptimalSampling, OptimalSamplingOri
 from reproduce.algorithms.solvers import DecayFedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
+from reproduce.engine.objectives import Objectives, QuadraticTask
 from reproduce.problem import Quadratic
 from reproduce.streams import rng
 from reproduce.systems import System, link, work
@@ -30,8 +31,21 @@ M, D, K, ETA, ROUNDS, SEED = 6, 3, 4, 0.03, 25, 7
 POINTS = np.random.default_rng(1).normal(size=(M, D))
 PROBLEM = Quadratic(M, D, minimisers=tuple(map(tuple, POINTS.tolist())))
 SYSTEM = System(work.Halves((1, 3), (4, 7), "steps"), link.Halves((0.3, 0.6), (0.1, 0.2)))
-W = np.full(M, 1 / M)
+W = np.array([0.25, 0.05, 0.15, 0.1, 0.3, 0.15])
+"""Not equal, so that a share that is forgotten, or that of another client, shows."""
 DRAWS = WeightedDraws(K)
+
+
+@pytest.fixture(autouse=True)
+def shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clients' shares in the objective are W; a quadratic by itself has equal ones."""
+    plain = QuadraticTask.__init__
+
+    def unequal(self: QuadraticTask, arena: Objectives, seed: int) -> None:
+        plain(self, arena, seed)
+        self.weights = W
+
+    monkeypatch.setattr(QuadraticTask, "__init__", unequal)
 
 
 def simulate(algorithm: FedAvg, system: System = SYSTEM, rounds: int = ROUNDS) -> np.ndarray:
@@ -55,6 +69,10 @@ class World:
         """n_m, how often each client is drawn."""
         drawn = rng("sampling", SEED, self.r).choice(M, size=K, p=p)
         return np.array([(drawn == m).sum() for m in range(M)])
+
+    def distinct(self) -> np.ndarray:
+        """Which K clients are drawn without replacement."""
+        return np.isin(np.arange(M), rng("sampling", SEED, self.r).choice(M, size=K, replace=False))
 
     def update(self, m: int, eta: float) -> np.ndarray:
         y = self.x.copy()
@@ -149,13 +167,14 @@ def test_ca_fedavg(calibrated: bool) -> None:
     check(CAFedAvg(ETA, DRAWS, calibration=Calibration() if calibrated else None), step)
 
 
+@pytest.mark.parametrize("participation", [DRAWS, DistinctClients(K)])
 @pytest.mark.parametrize("calibrated", [False, True])
-def test_fedvarp_of_the_paper(calibrated: bool) -> None:
+def test_fedvarp_of_the_paper(calibrated: bool, participation: WeightedDraws | DistinctClients) -> None:
     memory: dict[int, np.ndarray] = {}
 
     def step(w: World) -> np.ndarray:
         eta = ETA * w.length / (W * w.t).sum() if calibrated else ETA
-        n, g, new = w.draw(W), np.zeros(D), {}
+        n, g, new = w.draw(W) if participation is DRAWS else M * W * w.distinct(), np.zeros(D), {}
         for m in range(M):
             if n[m] and w.z[m]:
                 new[m] = w.update(m, eta)
@@ -165,7 +184,7 @@ def test_fedvarp_of_the_paper(calibrated: bool) -> None:
         memory.update(new)
         return g
 
-    check(FedVARP(ETA, DRAWS, calibration=Calibration() if calibrated else None), step)
+    check(FedVARP(ETA, participation, calibration=Calibration() if calibrated else None), step)
 
 
 def test_fedvarp_as_published() -> None:
@@ -204,7 +223,7 @@ def test_fednova_with_everybody_is_the_same_for_both_counts() -> None:
     np.testing.assert_allclose(a, b, atol=1e-14)
     x, t = np.zeros(D), np.array([1, 2, 3, 4, 5, 9])
     for _ in range(5):
-        x = x + sum(t.mean() / M * (1 - (1 - ETA) ** t[m]) / t[m] * (POINTS[m] - x) for m in range(M))
+        x = x + sum(W @ t * W[m] * (1 - (1 - ETA) ** t[m]) / t[m] * (POINTS[m] - x) for m in range(M))
     np.testing.assert_allclose(a[-1], x, atol=1e-13)
 
 

@@ -87,6 +87,17 @@ def test_a_mask_keeps_at_least_one_weight(tasks: Tasks) -> None:
     assert x[mask & weight].abs() == x[weight].abs().max()
 
 
+def test_a_share_of_a_whole_number_of_weights_keeps_as_many(tasks: Tasks) -> None:
+    """Also where the product of share and weights is rounded to a little less."""
+    env = finished(tasks, FIARSE(0.1, DistinctClients(4)), FOUR, rounds=0).env
+    weight = torch.cat([torch.full((w.stop - w.start,), not normalises(n)) for n, w in env.blocks.items()])
+    d = int(weight.sum())
+    below = [k for k in range(1, d) if int(k / d * d) < k]
+    assert below
+    for k, theta in zip(below[:20], thresholds(env, env.initial(), [k / d for k in below[:20]]), strict=True):
+        assert (held(env, env.initial(), theta) & weight).sum() == k
+
+
 def test_amplification_factor(tasks: Tasks) -> None:
     """Eq. 3: between 1 and 1.5, 1.5 at the threshold, 1 far above it and without threshold."""
     masks = object.__new__(Masks)

@@ -40,6 +40,11 @@ def sizes(parts: list[np.ndarray]) -> list[int]:
     return [len(p) for p in parts]
 
 
+def counts(labels: np.ndarray, parts: list[np.ndarray]) -> np.ndarray:
+    """How many samples of each class the parts have [parts, classes]."""
+    return np.array([np.bincount(labels[p], minlength=labels.max() + 1) for p in parts])
+
+
 CIFAR, FASHION, A9A = balanced(10, 5000), balanced(10, 6000), np.repeat([0, 1], [24720, 7841])
 MNIST_COUNTS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
 
@@ -62,6 +67,14 @@ def test_capped_dirichlet_golden_sizes(labels: np.ndarray, clients: int, alpha: 
     parts = CappedDirichlet(alpha).split(labels, clients, seed=5)
     assert any(np.any(np.diff(labels[p]) < 0) for p in parts)  # the clients' lists are shuffled, not sorted by class
     assert sizes(parts) == [int(n) for n in golden.split()]
+
+
+def test_a_client_of_capped_dirichlet_that_holds_its_share_gets_nothing_of_later_classes() -> None:
+    labels = balanced(2, 4)
+    held = np.concatenate([counts(labels, CappedDirichlet(0.1, None).split(labels, 2, seed)) for seed in range(30)])
+    full = held[:, 0] == len(labels) / 2
+    assert full.sum() > 5
+    assert not held[full, 1].any()
 
 
 def test_sharding_golden_sizes_and_holders() -> None:
@@ -265,7 +278,7 @@ def test_balanced_dirichlet_sizes_priors_and_matched_test_sets(
 
 
 def histograms(labels: np.ndarray, parts: list[np.ndarray]) -> np.ndarray:
-    return np.array([np.bincount(labels[p], minlength=labels.max() + 1) / len(p) for p in parts])
+    return counts(labels, parts) / np.array(sizes(parts))[:, None]
 
 
 @pytest.mark.parametrize("partition", [BalancedDirichlet(0.3), CappedDirichlet(1.0, 0)], ids=["balanced", "capped"])
@@ -285,6 +298,8 @@ def test_capped_dirichlet_of_ag_news_tiles_the_test_split() -> None:
     assert min(sizes(parts)) >= 4
     assert min(sizes(local)) >= 1
     assert np.array_equal(np.sort(np.concatenate(local)), np.arange(7_600))
+    shares = counts(train, parts) / 30_000
+    assert np.abs(counts(test, local) - 1_900 * shares).max() < 2, "but for a sample that the empty ones get"
 
 
 def test_balanced_dirichlet_takes_the_samples_of_a_class_in_order() -> None:

@@ -299,3 +299,17 @@ def test_what_lies_in_the_place_of_cells_is_named(
     spoil()
     named_by_all(capsys)
     due.render_marker("smoke", TABLE, due.Budget())
+
+
+def test_a_checksum_changes_with_every_value_name_and_gap() -> None:
+    def table(numbers: list[float | None], words: list[str]) -> pa.Table:
+        return pa.table({"a": pa.array(numbers, pa.float64()), "b": words})
+
+    plain = table([1.0, 0.0], ["x", "y"])
+    others = [
+        plain.rename_columns(["c", "b"]), plain.select(["b", "a"]), plain.slice(0, 1),
+        table([1.0, -0.0], ["x", "y"]), table([1.0, None], ["x", "y"]), table([1.0, 0.0], ["y", "x"]),
+        table([1.0, 0.0], ["x", "z"]), table([0.0, None], ["x", "y"]), table([None, 0.0], ["x", "y"]),
+    ]  # fmt: skip
+    assert len({seal.of_table(t) for t in (plain, *others)}) == 1 + len(others)
+    assert seal.of_table(pa.concat_tables([plain.slice(0, 1), plain.slice(1, 1)])) == seal.of_table(plain), "in pieces"

@@ -14,7 +14,7 @@ from reproduce.declare.experiment import canonical, check_values
 from reproduce.streams import per_client, rng
 from reproduce.systems import FullCapacity, Reliable, System, fedacs, link, work
 from reproduce.systems.capacity import SplitCapacity
-from reproduce.systems.membership import Alternating
+from reproduce.systems.membership import Alternating, Rotation
 
 # FedaGrac: step counts of the published code, clients 1..20, computed from its rule with the legacy generator.
 GAUSSIAN = {
@@ -75,6 +75,7 @@ def test_uniform_steps_are_those_of_the_published_code() -> None:
     assert work.Uniform(100, 400).amounts(9, 9, 10).tolist() == expected
     assert work.Uniform(100, 400, "random").amounts(9, 0, 10).tolist() == expected
     assert work.Uniform(100, 400, "random").amounts(9, 1, 10).tolist() != expected
+    assert set(work.Uniform(2, 3).amounts(9, 9, 40)) == {2, 3}, "both ends"
 
 
 def test_gaussian_without_variance_is_the_mean() -> None:
@@ -86,6 +87,8 @@ def test_device_classes_speed_up_the_last_client() -> None:
     assert work.DeviceClasses(10, rho["rpi4"], 0.25).amounts(0, 0, 4).tolist() == [10, 10, 10, 250]
     assert work.DeviceClasses(10, rho["gtx2080ti"], 0.05).amounts(0, 0, 2).tolist() == [10, 1]
     assert work.DeviceClasses(1, 1.0, 0.01).amounts(0, 0, 2).tolist() == [1, 1]
+    halves = [work.DeviceClasses(10, 2.5, u).amounts(0, 0, 2)[1] for u in (0.1, 0.3, 0.5)]
+    assert halves == [3, 8, 13], "2.5, 7.5 and 12.5"
 
 
 def test_static_system_of_fedacs() -> None:
@@ -153,6 +156,13 @@ def test_losses_are_common_to_systems_and_independent_of_qualities() -> None:
         assert (lossy.arrived(2, 8, 6) == (u >= lossy.failure(2, 8, 6))).all()
     arrivals = np.array([link.Same(0.5).arrived(0, r, 2) for r in range(4000)])
     assert np.corrcoef(arrivals.T)[0, 1] == pytest.approx(0, abs=0.05)
+    any_link = link.Halves((0.0, 1.0), (0.0, 1.0))
+    assert np.mean([any_link.arrived(0, r, 2) for r in range(4000)]) == pytest.approx(0.5, abs=0.03)
+
+
+def test_with_an_odd_number_of_clients_the_second_half_is_the_larger() -> None:
+    assert link.Halves((1.0, 1.0), (0.0, 0.0)).failure(0, 0, 5).tolist() == [1, 1, 0, 0, 0]
+    assert work.Halves((1, 1), (2, 2)).amounts(0, 0, 5).tolist() == [1, 1, 2, 2, 2]
 
 
 @given(seed=st.integers(0, 2**32 - 1), round=st.integers(0, 50), which=st.sampled_from(WORKS))
@@ -190,6 +200,7 @@ def test_groups_alternate() -> None:
     groups = Alternating(groups=2, clients_per_group=3)
     assert [groups.members(s).tolist() for s in range(3)] == [[0, 1, 2], [3, 4, 5], [0, 1, 2]]
     assert groups.clients == 6
+    assert [Rotation((1, 3, 2)).members(s).tolist() for s in range(4)] == [[0], [1, 2, 3], [4, 5], [0]]
     with pytest.raises(ValueError, match="session"):
         groups.members(-1)
 
