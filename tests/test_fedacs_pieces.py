@@ -102,7 +102,7 @@ def test_draws_are_among_the_members_by_their_share_of_the_objective() -> None:
     here, there = env(), np.array([1, 3, 4])
     here.task.weights = np.array([0.1, 0.2, 0.1, 0.3, 0.1, 0.2])
     norm, success = np.array([0.0, 2.0, 0.0, 1.0, 4.0, 0.0]), np.array([1.0, 0.5, 0.0, 1.0, 1.0, 1.0])
-    zeros, totals = np.zeros(M, dtype=np.int64), {name: np.zeros(M) for name in ("w", "fedacs", "os")}
+    zeros, totals = np.zeros(M, dtype=np.int64), {name: np.zeros(M) for name in ("w", "us", "full", "fedacs", "os")}
     gradients = torch.tensor([[3.0, 4.0, 0.0], [0.0, 1.0, 0.0], [2.0, 0.0, 0.0]], dtype=torch.float64)
     rounds = 4000
     for r in range(rounds):
@@ -114,6 +114,8 @@ def test_draws_are_among_the_members_by_their_share_of_the_objective() -> None:
             asking.send(gradients)
         for name, cohort in (
             ("w", DRAWS.draw(here, now)),
+            ("us", DistinctClients(2).draw(here, now)),
+            ("full", Full().draw(here, now)),
             ("fedacs", FedACS(0.1, DRAWS).choose(here, now, None)),
             ("os", probing.choose(here, now, told.value.value)),
         ):
@@ -121,7 +123,7 @@ def test_draws_are_among_the_members_by_their_share_of_the_objective() -> None:
             totals[name][cohort.ids] += cohort.weight / rounds
     w = np.array([0.2, 0.3, 0.1]) / 0.6
     p = w / (norm * success)[there]
-    for name, expected in {"w": w, "fedacs": p / p.sum(), "os": w}.items():
+    for name, expected in {"w": w, "us": w, "full": w, "fedacs": p / p.sum(), "os": w}.items():
         np.testing.assert_allclose(totals[name][there], expected, atol=0.02)
 
 

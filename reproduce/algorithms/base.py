@@ -123,7 +123,7 @@ class DistinctClients:
         drawn = rng("sampling", env.seed, now.round).choice(now.members, size=self.k, replace=False)
         ids = np.sort(drawn)
         # 1 / k, or w_m N / k: then the sum is w-weighted in expectation
-        weight = np.full(self.k, 1 / self.k) if self.average else env.weights[ids] * len(now.members) / self.k
+        weight = np.full(self.k, 1 / self.k) if self.average else objective(env, now)[ids] * len(now.members) / self.k
         return Participants(ids, weight)
 
 
