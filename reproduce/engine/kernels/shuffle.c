@@ -2,6 +2,7 @@
 #include <stdint.h>
 
 typedef unsigned __int128 wide;
+typedef uint32_t draw __attribute__((may_alias));
 typedef struct {
     wide state, step;
     uint64_t drawn[8];
@@ -50,14 +51,14 @@ void permutations(const uint32_t *words, int64_t length, const int64_t *values, 
                   int32_t *place, int64_t *out) {
     Stream stream;
     seed(&stream, words, length);
-    const uint32_t *end = (uint32_t *)(stream.drawn + 8), *draws = end;
+    const draw *end = (draw *)(stream.drawn + 8), *draws = end;
     for (; count > 0; count--, out += n) {
         for (uint32_t i = n - 1; i > 0;) {
             const uint32_t below = 1u << (31 - __builtin_clz(i)), mask = 2 * below - 1;
             while (i >= below) {
                 if (draws == end) {
                     for (int d = 0; d < 8; d++) stream.drawn[d] = next(&stream);
-                    draws = (uint32_t *)stream.drawn;
+                    draws = (draw *)stream.drawn;
                 }
                 const uint32_t drawn = *draws++ & mask;
                 place[i] = drawn;
