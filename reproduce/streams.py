@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 WORD = 2**32
+Key = tuple[int | str, ...]
 
 
 def rng(*key: int | str) -> np.random.Generator:
@@ -29,10 +30,15 @@ def rng(*key: int | str) -> np.random.Generator:
     Strings enter by their CRC-32, which is the same in every process. Integers must lie in [0, 2**32), or ValueError is
     raised. The length of the key enters too: NumPy pads short seeds with zeros and takes (1,) and (1, 0) for the same.
     """
+    return np.random.default_rng(words(*key))
+
+
+def words(*key: int | str) -> np.ndarray:
+    """What the generator of a stream is seeded with [1 + parts of the key]."""
     if not key:
         raise ValueError("a random stream needs a key: its purpose, and seed, round, client, ... as far as they matter")
-    words = [len(key), *(_word(part) for part in key)]
-    return np.random.default_rng(np.array(words, dtype=np.uint32))  # an array: half the time of a list
+    # an array: half the time of a list
+    return np.array([len(key), *(_word(part) for part in key)], dtype=np.uint32)
 
 
 def per_client(clients: int, *key: int | str) -> np.ndarray:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ import pytest
 from reproduce.data.batches import Shuffled, Walk, permutations
 from reproduce.engine.kernels import library, shuffle
 from reproduce.engine.kernels.shuffle import permuted
-from reproduce.streams import rng
+from reproduce.streams import Key
 
 SIZES = (1, 2, 3, 16, 17, 255, 256, 257, 500, 513, 4097, 70_001)
 """Around powers of two the rejection is the least and the most frequent."""
@@ -39,27 +37,13 @@ int main(void) {
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_permutations_are_those_of_numpy(n: int) -> None:
+@pytest.mark.parametrize("key", [("test",), ("test", 7), ("test", 2**32 - 1, 0, 5), tuple(range(9))])
+def test_permutations_are_those_of_numpy(n: int, key: Key) -> None:
+    """Keys of two words, which are padded, to ten, which are mixed in behind the first four."""
     values = np.arange(n)[::-1] * 3
-    ours, theirs = (draw(rng("test", n), values, 3) for draw in (permuted, permutations))
+    ours, theirs = (draw(key, values, 3) for draw in (permuted, permutations))
     assert ours.dtype == theirs.dtype == np.int64
     assert np.array_equal(ours, theirs)
-
-
-def test_more_is_drawn_where_the_first_draws_do_not_suffice() -> None:
-    """That never happens by chance: the generator gives a tenth of what it is asked for."""
-    source, asked = np.random.PCG64(5), []
-
-    def random_raw(n: int) -> np.ndarray:
-        asked.append(n)
-        return source.random_raw(n // 10)  # type: ignore[no-any-return]
-
-    stream: Any = SimpleNamespace(bit_generator=SimpleNamespace(random_raw=random_raw))
-    if library.compiler() is None:
-        pytest.skip("no C compiler")
-    ours = permuted(stream, np.arange(300), 4)
-    assert len(asked) > 1
-    assert np.array_equal(ours, permutations(np.random.default_rng(5), np.arange(300), 4))
 
 
 @pytest.mark.parametrize("batches", [Shuffled(20), Walk(7)])

@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 
 from reproduce.declare.values import calling, whole
 from reproduce.errors import UserError
-from reproduce.streams import rng
+from reproduce.streams import Key, rng
 
 Indices = NDArray[np.int64]
-Draw = Callable[[np.random.Generator, Indices, int], Indices]
+Draw = Callable[[Key, Indices, int], Indices]
 
 
-def permutations(stream: np.random.Generator, values: Indices, count: int) -> Indices:
-    """`count` permutations of `values`, [count, n]."""
+def permutations(key: Key, values: Indices, count: int) -> Indices:
+    """`count` permutations of `values` from the stream `key`, [count, n]."""
+    stream = rng(*key)
     return np.array([stream.permutation(values) for _ in range(count)], dtype=np.int64).reshape(count, len(values))
 
 
@@ -76,7 +77,7 @@ class Shuffled(Batches):
     ) -> Indices:
         n, rows = len(indices), self.per_pass(len(indices))
         count = math.ceil(steps / rows)
-        passes = draw(rng("batches", seed, round, client), indices, count)  # [passes, n]
+        passes = draw(("batches", seed, round, client), indices, count)  # [passes, n]
         if n < rows * self.size:
             passes = np.concatenate([passes, np.full((count, rows * self.size - n), -1)], axis=1)
         return passes.reshape(-1, self.size)[:steps]

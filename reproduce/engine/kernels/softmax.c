@@ -5,6 +5,7 @@
  * the same, so its bits depend on nothing else. Rows (samples and weights) are padded to whole vectors.
  */
 #include "vectors.h"
+#include <stdlib.h>
 
 /* The samples of a step, as all its slots see them: rows x[j] [width], labels y[j]. */
 typedef struct {
@@ -88,19 +89,21 @@ static void take(Batch *s, const REAL *x, const int64_t *labels, const int64_t *
 
 /* For every slot a: out[a] <- the end point of its local run from out[a].
  *
- * x [n][width] with a column of ones for the bias and zeros up to whole vectors; plan [..][steps][batch], -1 behind a
- * short batch; slots with the same plan stand together and take equally many steps. out [slots][classes][width].
- * Scratch: z [classes][batch up to whole vectors], aligned, g [classes][width], and of [batch] rows, y, share. */
-void softmax_runs(const REAL *x, int64_t width, const int64_t *labels, const int64_t *plan, int64_t longest,
-                  int64_t batch, const int64_t *plan_of, const int64_t *steps, int64_t slots, int64_t classes,
-                  REAL *out, const Descent *runs, REAL *z, REAL *g, const REAL **rows, int64_t *y, REAL *share) {
-    Batch samples = {rows, y, share, 0, width, (batch + LANES - 1) / LANES * LANES};
-    memset(z, 0, classes * samples.padded * sizeof(REAL));
+ * x [n][width] with a column of ones for the bias and zeros up to whole vectors; plans[a] [steps][batch], -1 behind a
+ * short batch; slots with the same plan stand together and take equally many steps. out [slots][classes][width]. */
+void softmax_runs(const REAL *x, int64_t width, const int64_t *labels, const int64_t *const *plans, int64_t batch,
+                  const int64_t *steps, int64_t slots, int64_t classes, REAL *out, const Descent *runs) {
+    const int64_t padded = (batch + LANES - 1) / LANES * LANES;
+    REAL *g = aligned_alloc(WIDTH, (classes * (width + padded) + padded) * sizeof(REAL)); /* [classes][width] */
+    REAL *z = g + classes * width, *share = z + classes * padded; /* [classes][padded], [padded] */
+    const REAL **rows = malloc(batch * (sizeof *rows + sizeof(int64_t)));
+    int64_t *y = (int64_t *)(rows + batch);
+    Batch samples = {rows, y, share, 0, width, padded};
+    memset(z, 0, classes * padded * sizeof(REAL));
     for (int64_t begin = 0, end; begin < slots; begin = end) {
-        for (end = begin + 1; end < slots && plan_of[end] == plan_of[begin];) end++;
+        for (end = begin + 1; end < slots && plans[end] == plans[begin];) end++;
         for (int64_t k = 0; k < steps[begin]; k++) {
-            const int64_t *index = plan + (plan_of[begin] * longest + k) * batch;
-            take(&samples, x, labels, index, batch, k + 1 < steps[begin], y, share);
+            take(&samples, x, labels, plans[begin] + k * batch, batch, k + 1 < steps[begin], y, share);
             for (int64_t a = begin; a < end; a++) {
                 REAL *w = out + a * classes * width;
                 slope(w, &samples, classes, z, g);
@@ -108,4 +111,6 @@ void softmax_runs(const REAL *x, int64_t width, const int64_t *labels, const int
             }
         }
     }
+    free(rows);
+    free(g);
 }
