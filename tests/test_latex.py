@@ -12,8 +12,8 @@ import pytest
 
 from reproduce.papers import artifacts
 from reproduce.report import formats
-from reproduce.report.entries import GAP, OURS, Text
-from reproduce.report.latex import latex, tex
+from reproduce.report.entries import DASH, GAP, OURS, PAPER, Text
+from reproduce.report.latex import BETWEEN, MOST, latex, tex
 from tests.table_cells import LAYOUTS, whole
 
 
@@ -44,7 +44,7 @@ def test_latex_is_a_float_over_one_column_or_two_in_parts(paper: str, name: str)
     assert text.count(f" of {parts}") >= parts if parts > 1 else not re.search(r"\(part \d", text)
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}")
     assert text.count("{") == text.count("}")
-    for width, body in re.findall(r"\\begin\{tabular\}\{@\{\}(l+r+)@\{\}\}\n(.*?)\\end\{tabular\}", text, re.S):
+    for width, body in re.findall(r"\\begin\{tabular\}\{@\{\}(l[lr]+)@\{\}\}\n(.*?)\\end\{tabular\}", text, re.S):
         lines = [line for line in body.splitlines() if line.endswith(r" \\") and "multicolumn" not in line]
         assert {line.count("&") for line in lines} == {len(width) - 1}
     assert "`" not in text
@@ -53,7 +53,7 @@ def test_latex_is_a_float_over_one_column_or_two_in_parts(paper: str, name: str)
 def test_a_row_has_a_line_of_ours_and_one_of_the_paper() -> None:
     """Labels are said where they change, and again at the beginning of a part."""
     text = latex(whole("fedagrac", "table1"))
-    rows = [row.split(" & ")[:4] for row in text.split(r"\midrule")[1].splitlines()[1:7]]
+    rows = [row.split(" & ")[:4] for row in text.split(r"\midrule")[1].splitlines()[1:8] if row != BETWEEN]
     assert [row[:3] for row in rows] == [
         ["no", "no", "ours"], ["", "", "paper"], ["", "", "ours $-$ paper"],
         ["", "yes", "ours"], ["", "", "paper"], ["", "", "ours $-$ paper"],
@@ -84,6 +84,38 @@ def test_headings_over_columns_have_a_rule_below_them() -> None:
     names = (rf"\multicolumn{{4}}{{c}}{{{name}}}" for name in ("MNIST", "CIFAR-10", "CINIC-10"))
     assert line == r"\multicolumn{2}{c}{} & " + " & ".join(names) + r" \\"
     assert text.count(line + "\n" + r"\cmidrule(lr){3-6}\cmidrule(lr){7-10}\cmidrule(lr){11-14}" + "\n") == 1
+
+
+def test_what_has_no_number_of_ours_is_left_out_and_counted() -> None:
+    table = whole("fedacs", "table1")
+    of = {at: "MNIST" if at[0].upper() == "MNIST" else "others" for at in table.columns}
+    gap = dict(table.body)
+    for (i, j), entry in table.body.items():
+        if of[table.columns[j]] == "others":
+            gap[i, j] = {OURS: Text(DASH)} | {k: entry[k] for k in (PAPER,) if k in entry}
+    lost = replace(table, body=gap, signs=((DASH, "not run: needs CINIC-10."),))
+    text = latex(lost)
+    assert "MNIST" in text
+    assert "multicolumn{4}{c}{CIFAR-10}" not in text
+    count = sum(PAPER in entry for at, entry in gap.items() if of[table.columns[at[1]]] == "others")
+    assert f"Left out: {count} of the paper's numbers without any of ours (needs CINIC-10)." in text
+    nothing = {place: {OURS: Text(DASH)} for place in table.body}
+    assert "Left out" not in latex(replace(lost, body=nothing)), "all of it, where nothing was run"
+
+
+def test_notes_beyond_a_few_words_are_comments() -> None:
+    notes = ("One note here.", "word " * (MOST - 3), "Too much.", "And more.")
+    text = latex(replace(whole("fedacs", "table1"), notes=notes, agreement=(), signs=()))
+    assert "One note here. word word" in text
+    assert text.endswith("\\end{sidewaystable*}\n% Too much.\n% And more.\n")
+
+
+def test_words_stand_at_the_left_and_numbers_at_the_right() -> None:
+    table = whole("fedacs", "table1")
+    worded = {at: {OURS: Text("some \\(x\\)")} if at[1] == 0 else entry for at, entry in table.body.items()}
+    layout = re.search(r"\\begin\{tabular\}\{@\{\}(\w+)@", latex(replace(table, body=worded)))
+    assert layout
+    assert layout[1] == "ll" + "l" + "r" * (len(table.columns) - 1)
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")

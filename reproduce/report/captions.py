@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reproduce.declare.artifact import Artifact, Sheet
@@ -26,16 +25,11 @@ MARKS = {
 """Name (gid) of a mark -> what the caption says of it."""
 
 
-def short(phrases: Sequence[str]) -> list[str]:
-    """What stands in for what, without the settings that follow a colon."""
-    return list(dict.fromkeys(phrase.partition(": ")[0] for phrase in phrases))
-
-
 def headline(artifact: Artifact, histories: Histories, fig: Figure) -> str:
     """The line inside a figure: scale, stand-ins, and how much of it was run (the figure's label)."""
     same = histories.scale != "paper" and entries.comparable(artifact, histories.scale)
     scale = f"{histories.scale.capitalize()} scale{', the same as at paper scale' if same else ''}"
-    stands = "; ".join(short(histories.substitutes))
+    stands = "; ".join(entries.short(histories.substitutes))
     return f"{scale}{': ' if stands else ''}{stands}{'; ' if fig.get_label() else ''}{fig.get_label()}"
 
 
@@ -43,7 +37,7 @@ def caption(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
     """The sentences of a caption behind the title: scale and stand-ins, seeds, marks, the paper's numbers. Where
     nothing is drawn, the first of them."""
     comparable = entries.comparable(artifact, histories.scale)
-    scale = entries.scale_line(histories.scale, short(histories.substitutes), comparable)
+    scale = entries.scale_line(histories.scale, entries.short(histories.substitutes), comparable)
     if not any(ax.get_visible() for ax in fig.axes):
         return [scale]
     remark = artifact.stamp if isinstance(artifact.stamp, str) else function(artifact.paper, artifact.stamp)(histories)
@@ -62,12 +56,12 @@ def title(artifact: Artifact, fig: Figure) -> str:
 def note(artifact: Artifact, histories: Histories, fig: Figure, standing: str) -> list[str]:
     """What a caption has no room for, a line each: settings, remarks, which means lack seeds, what was not run, and
     where the results are from. standing: what is to be said of the results (`runs.results.stamp`)."""
-    settings = f"Stand-ins and settings: {'; '.join(histories.substitutes)}." if histories.substitutes else ""
     panels = diverged(fig)
     without = f"Means without the seeds that diverged: {'; '.join(panels)}." if any(panels) else ""
     printed = artifact.name.startswith("fig") and not (isinstance(artifact.draw, Sheet) and artifact.draw.printed)
     none = "The paper prints no numbers for this figure." if printed else ""
-    return [s for s in (settings, *artifact.notes, without, *gaps(fig), none, *provenance(histories, standing)) if s]
+    settings = entries.settings(histories.substitutes)
+    return [s for s in (*settings, *artifact.notes, without, *gaps(fig), none, *provenance(histories, standing)) if s]
 
 
 def provenance(histories: Histories, standing: str) -> list[str]:

@@ -43,7 +43,7 @@ def nothing(artifact: Artifact, reason: str) -> Figure:
     """The picture of an artifact without any results: a line that says so."""
     fig, axes = figures.sheet(width=ALONE, height=0.15)
     axes[0, 0].set_visible(False)
-    around.absent(fig, {artifact.title: reason})
+    around.absent(fig, {artifact.title: entries.named(reason)})
     return fig
 
 
@@ -80,7 +80,8 @@ def sheet(picture: Sheet, artifact: Artifact, histories: Histories, cells: pd.Da
             figures.vacant(block, place.why)
             continue
         if place.title and histories.seeds_each[0] < histories.seeds_each[1]:
-            block[0, 0].set_title(f"{place.title}, {captions.seeds_of(place.here)}", loc=loc)
+            seeds = captions.seeds_of(place.here).replace(" ", "\xa0")  # a line has them whole
+            block[0, 0].set_title(f"{place.title}, {seeds}", loc=loc)
         more = _fill(block, picture, artifact, place.here, place.labels, cells)
         for ax, beyond in zip(block.flat, more, strict=True):
             if beyond is not None and (histories.scale == "paper" or entries.comparable(artifact, histories.scale)):
@@ -139,7 +140,7 @@ def _places(picture: Sheet, artifact: Artifact, histories: Histories) -> list[Pl
         labels = dict(zip(picture.axes, values, strict=True))
         shown = {k: pretty(v, artifact.names) for k, v in labels.items()}
         title = picture.title.format(letter=chr(ord("a") + i), **shown)
-        why = next(filter(None, map(histories.reason, panels[values])), "no results")
+        why = entries.named(next(filter(None, map(histories.reason, panels[values])), "no results"))
         here = _of(histories, labels, picture)
         found.append(Place(title, labels, here, _series(here, picture.series, artifact), why))
     return found

@@ -25,7 +25,7 @@ OURS, PAPER, GAP, BOTH = "ours", "paper", f"ours {MINUS} paper", "ours = paper"
 """The lines of a row. `BOTH` where all that the paper prints there is what we have, which is then printed once."""
 EQUAL = "All that the paper prints here is equal to ours."
 BOLD = "Bold: the best mean of those compared, ours and the paper's each."
-TINTS = "Grey, in LaTeX and on the page: differences beyond one (light) or two standard deviations over seeds."
+TINTS = "Grey, where it can be shown: differences beyond one (light) or two standard deviations over seeds."
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,13 @@ class Style:
     names: Mapping[str, str]
 
     @classmethod
-    def of(cls, artifact: Artifact, shown: pd.DataFrame) -> Style:
-        """The style of `artifact` for the cells `shown`."""
+    def of(cls, artifact: Artifact, shown: pd.DataFrame, known: pd.DataFrame) -> Style:
+        """The style of `artifact` for the cells `shown`; those `known` have the paper's numbers, which say how many
+        decimals there are, also where they are not printed."""
         gaps = list(dict.fromkeys(s for s in shown["status"] if s.startswith("not run")))
         # A single reason needs no mark; reasons beyond the alphabet share the last one.
         marks = {gap: MARKS[min(i, len(MARKS) - 1)] if len(gaps) > 1 else "" for i, gap in enumerate(gaps)}
-        decimals = {str(m): _decimals(artifact, str(m), rows) for m, rows in shown.groupby("metric", sort=False)}
+        decimals = {str(m): _decimals(artifact, str(m), rows) for m, rows in known.groupby("metric", sort=False)}
         return cls(decimals, artifact.censored, marks, artifact.names)
 
     def entry(self, cell: Mapping[str, Any]) -> Entry:
@@ -185,7 +186,7 @@ def comparable(artifact: Artifact, scale: str) -> bool:
 
 def caption(scale: str, substitutes: Sequence[str], shown: pd.DataFrame, same: bool) -> list[str]:
     """The sentences above a table: what the numbers are and how far they may be compared with the paper's."""
-    said = [scale_line(scale, substitutes, same)]
+    said = [scale_line(scale, short(substitutes), same)]
     ran = shown[(shown["runs"] > 0) & (shown["text"] == "") & ~shown["point"]]
     if len(ran):
         low, high = int(ran["runs"].min()), int(ran["runs"].max())
@@ -193,6 +194,16 @@ def caption(scale: str, substitutes: Sequence[str], shown: pd.DataFrame, same: b
         seeds = f"{low} to {high} seeds" if low != high else f"{high} seed{'s' if high > 1 else ''}"
         said.append(f"{spread} {seeds}.")
     return said + [BOLD] * bool(shown["best"].any() or shown["best_printed"].any())
+
+
+def short(substitutes: Sequence[str]) -> list[str]:
+    """What stands in for what, without the settings that follow a colon."""
+    return list(dict.fromkeys(phrase.partition(": ")[0] for phrase in substitutes))
+
+
+def settings(substitutes: Sequence[str]) -> list[str]:
+    """The note with all that `short` leaves out of a caption."""
+    return [f"Stand-ins and settings: {'; '.join(substitutes)}."] if short(substitutes) != list(substitutes) else []
 
 
 def scale_line(scale: str, substitutes: Sequence[str], same: bool = False) -> str:
@@ -216,7 +227,7 @@ AGREEMENT = ("result", "compared", "RMSE", "mean absolute difference")
 def agreement(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> tuple[list[tuple[str, ...]], list[str]]:
     """Ours against the paper's: the lines of a table under `AGREEMENT`, one for each metric and data set, and what is
     equal, in words."""
-    lines, equal, left = list[tuple[str, ...]](), list[str](), list[str]()
+    lines, equal, nothing, left = list[tuple[str, ...]](), list[str](), list[str](), list[str]()
     only_words = (shown["text"] != "") & shown["mean"].isna()
     for metric, rows in shown[shown["paper"].notna() & ~only_words].groupby("metric", sort=False):
         name = heading(str(metric), names)
@@ -224,7 +235,10 @@ def agreement(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> tu
         if len(difference) == len(rows) and (difference.abs() < 1e-9).all():
             equal.append(name)
             continue
-        lines.append((name, f"{len(difference)} of {len(rows)}", *_distance(difference)))
+        if len(difference):
+            lines.append((name, f"{len(difference)} of {len(rows)}", *_distance(difference)))
+        else:
+            nothing.append(name)
         data = rows["dataset"] if "dataset" in rows else rows["metric"]
         parts = [(d, part) for d, part in difference.groupby(data, sort=False)]
         for d, part in parts if len(parts) > 1 else ():
@@ -233,6 +247,7 @@ def agreement(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> tu
         for count, what in ((bounds, "with a lower bound"), (rows["doubted"].sum(), "doubtful")):
             left += [f"{name}: {count} {what} {'are' if count > 1 else 'is'} not compared."] if count else []
     said = [f"Equal to the paper's in every number: {', '.join(equal)}."] if equal else []
+    said += [f"Nothing to compare: {', '.join(dict.fromkeys(nothing))}."] if nothing else []
     words = shown[only_words & (shown["paper_text"] != "")]
     if len(words):
         same = int((words["text"] == words["paper_text"]).sum())
@@ -241,9 +256,9 @@ def agreement(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> tu
 
 
 def _distance(difference: pd.Series[float]) -> tuple[str, str]:
-    if difference.empty:
-        return "", ""
-    return f"{math.sqrt((difference**2).mean()):.3g}", f"{difference.abs().mean():.3g}"
+    sizes = math.sqrt((difference**2).mean()), difference.abs().mean()
+    root, mean = (f"{size:,.0f}" if size >= 100 else f"{size:.3g}" for size in sizes)
+    return root, mean
 
 
 def _decimals(artifact: Artifact, metric: str, rows: pd.DataFrame) -> int:

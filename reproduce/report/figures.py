@@ -282,7 +282,9 @@ def named(ax: Axes, places: Mapping[str, float]) -> None:
         middle = free = max(at[text], free + half)
         free += half
         look: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction", "annotation_clip": False}
-        look |= {"arrowprops": {"arrowstyle": "-", "color": GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0}}
+        # A leader ends where its name begins, not in the middle of it, where it would cross the one below.
+        thin = {"color": GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
+        look["arrowprops"] = {"arrowstyle": "-", **thin}
         ax.annotate(text, (1.0, at[text]), (1.05, middle), va="center", fontsize=looks.SMALL, color=looks.DARK, **look)
 
 

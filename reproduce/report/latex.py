@@ -1,8 +1,9 @@
 r"""A `Table` as LaTeX to `\input`, in documents of one column or of two, set by pandas.
 
 A table is a float over both columns, or over one where it fits; one that is wide lies on its side, and one that is long
-has several parts. What is still wider than the page is shrunk to it. Needs the packages booktabs, graphicx and
-rotating; with colortbl, or xcolor and its option table, far differences are grey.
+has several parts. What is still wider than the page is shrunk to it. Rows and columns without any number of ours are
+left out, and notes beyond `MOST` words are comments of the file. Needs the packages booktabs, graphicx and rotating;
+with colortbl, or xcolor and its option table, far differences are grey.
 """
 
 from __future__ import annotations
@@ -11,16 +12,21 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Sequence
-from itertools import groupby
+from dataclasses import replace
+from itertools import accumulate, groupby
 
-from reproduce.report.entries import AGREEMENT, Text
+from reproduce.report.entries import AGREEMENT, DASH, OURS, PAPER, Text
 from reproduce.report.formats import FORMULA, line, plain
 from reproduce.report.names import heading
 from reproduce.report.tables import Table, column_heading, label
 
 # Headings of columns are broken at this many characters.
 NARROW = 17
-FLOATS = (("table", 72, 56, 56), ("table*", 150, 58, 118), ("sidewaystable*", 10**6, 38, 175))
+MOST = 60
+"""Words of the notes that are set below a table."""
+BETWEEN = r"\addlinespace[2pt]"
+"""Between groups of rows, or rows of several lines."""
+FLOATS = (("table", 72, 52, 56), ("table*", 150, 54, 118), ("sidewaystable*", 10**6, 36, 175))
 """Environments: how many characters of a table fit beside each other, lines below each other, and characters into a
 line of its notes. A table takes the first that is wide enough, shrunk by a quarter at the most."""
 
@@ -64,11 +70,13 @@ def _letter(sign: str) -> str:
 def latex(table: Table) -> str:
     """The table with its caption and notes; a comment if there is nothing in it."""
     first = f"% {table.id}, {table.scale} scale; needs booktabs, graphicx and rotating"
+    table = _ran(table)
     if not table.body:
         return f"{first}\n% no numbers\n"
     rows = [_lines(table, i) for i in range(len(table.rows))]
     wide = _width(table, [line for row in rows for line in row])
-    notes = [*table.caption[1:], *(f"{sign}: {meaning}" for sign, meaning in table.signs), *table.notes]
+    short, more = _short(table.notes)
+    notes = [*table.caption[1:], *(f"{sign}: {meaning}" for sign, meaning in table.signs), *short]
     size = sum(map(len, (*notes, table.caption[0])))
     name, _, most, across = next(f for f in FLOATS if wide <= f[1] and (f[0] != "table" or size < 1200))
     below = -(-size // across) + len(table.agreement)
@@ -81,13 +89,44 @@ def latex(table: Table) -> str:
         last = [rf"\par\smallskip\raggedright {_notes(table, notes)}"] if number == len(parts) else []
         made += [
             rf"\begin{{{name}}}[tp]",
-            r"\footnotesize\centering\setlength{\tabcolsep}{3pt}\providecommand{\cellcolor}[2][]{}",
+            r"\footnotesize\centering\setlength{\tabcolsep}{3pt}\setlength{\belowcaptionskip}{5pt}",
+            r"\providecommand{\cellcolor}[2][]{}",
             rf"\caption{{{caption}{of}}}{labelled}",
             *([_fitted(_tabular(table, [rows[i] for i in part]))] if part else []),
             *last,
             rf"\end{{{name}}}",
         ]
-    return "\n".join(made) + "\n"
+    return "\n".join([*made, *(f"% {line(note)}" for note in more)]) + "\n"
+
+
+def _ran(table: Table) -> Table:
+    """`table` without the rows and columns that have no number of ours, and a note on what they have; as it is where
+    none has one."""
+    here = {at for at, entry in table.body.items() if OURS in entry and not entry[OURS].text.startswith(DASH)}
+    gaps = [(sign, meaning) for sign, meaning in table.signs if sign.startswith(DASH)]
+    rows, columns = (sorted({at[side] for at in here}) for side in (0, 1))
+    left = [entry for (i, j), entry in table.body.items() if i not in rows or j not in columns]
+    if not (gaps and here and left):
+        return table
+    body = {(rows.index(i), columns.index(j)): table.body[i, j] for i in rows for j in columns if (i, j) in table.body}
+    there = {entry[OURS].text for entry in body.values()}
+    why = "; ".join(meaning.removeprefix("not run: ").rstrip(".") for _, meaning in gaps)
+    said = f"Left out: {sum(PAPER in entry for entry in left)} of the paper's numbers without any of ours ({why})."
+    return replace(
+        table,
+        rows=tuple(table.rows[i] for i in rows),
+        columns=tuple(table.columns[j] for j in columns),
+        body=body,
+        signs=tuple(sign for sign in table.signs if sign not in gaps or sign[0] in there),
+        notes=(said, *table.notes),
+    )
+
+
+def _short(notes: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The first of the `notes`, of `MOST` words together, and the others."""
+    words = accumulate(len(note.split()) for note in notes)
+    many = sum(count <= MOST for count in words)
+    return list(notes[:many]), list(notes[many:])
 
 
 def _lines(table: Table, i: int) -> list[list[Text]]:
@@ -137,9 +176,11 @@ def _tabular(table: Table, rows: Sequence[Sequence[Sequence[Text]]]) -> str:
 
     last = len(table.row_names) - 1
     before: list[Text] = []
-    body = []
+    body, apart = list[list[str]](), list[int]()
     for labelled, *more in rows:
         same = next((d for d in range(last) if labelled[: d + 1] != before[: d + 1]), last)
+        if body and (table.kinds or (last and same == 0)):
+            apart.append(len(body))
         body += [[""] * same + [_set(text) for text in labelled[same:]], *([*map(_set, line)] for line in more)]
         before = list(labelled)
     first = [*(heading(name, table.names) for name in table.row_names), *[""] * table.kinds]
@@ -150,8 +191,23 @@ def _tabular(table: Table, rows: Sequence[Sequence[Sequence[Text]]]) -> str:
     names = [column_heading(at[-1], table.column_names[-1], table) for at in table.columns]
     heads.append([_heading(text) for text in (*first, *names)])
     style = pd.DataFrame(body, columns=heads if len(heads) > 1 else heads[0]).style.hide(axis="index")
-    layout = f"@{{}}{'l' * len(first)}{'r' * len(table.columns)}@{{}}"
-    return _ruled(style.to_latex(column_format=layout, hrules=True, multicol_align="c").strip(), table)
+    sides = ("l" if _words(texts) else "r" for texts in _columns(rows, len(first)))
+    layout = f"@{{}}{'l' * len(first)}{''.join(sides)}@{{}}"
+    made = style.to_latex(column_format=layout, hrules=True, multicol_align="c").strip().split("\n")
+    for at in reversed(apart):
+        made.insert(made.index(r"\midrule") + 1 + at, BETWEEN)
+    return _ruled("\n".join(made), table)
+
+
+def _columns(rows: Sequence[Sequence[Sequence[Text]]], first: int) -> list[tuple[str, ...]]:
+    """What stands in each column but the `first`."""
+    return list(zip(*([text.text for text in line[first:]] for row in rows for line in row), strict=True))
+
+
+def _words(texts: Sequence[str]) -> bool:
+    """Are all `texts` words, which stand at the left? Numbers have no letters."""
+    said = [text for text in texts if text and text[0] != DASH]
+    return bool(said) and all(re.search(r"[A-Za-z]{2}|\\", text) for text in said)
 
 
 def _set(text: Text) -> str:

@@ -146,7 +146,7 @@ def build(
     frame["difference"] = frame["difference"].mask(frame["doubted"] | (not same))
     shown = _to_print(artifact, frame, paper)
     rows, columns = _labels(artifact.rows, shown), _labels(artifact.columns, shown)
-    beside = same and not ours
+    beside, known = same and not ours, shown
     notes = differing if beside else []
     if not beside:
         notes = [] if ours else _without(shown)
@@ -158,7 +158,7 @@ def build(
     shown = shown.assign(best=best, best_printed=best_printed)
     places = _places(artifact, shown, rows, columns)
     printed = pd.DataFrame(list(places.values()), columns=shown.columns) if places else shown.iloc[:0]
-    style = entries.Style.of(artifact, printed)
+    style = entries.Style.of(artifact, printed, known)
     body = {place: style.entry(cell) for place, cell in places.items()}
     agreement: list[tuple[str, ...]] = []
     if beside:
@@ -183,7 +183,7 @@ def build(
         tuple(entries.caption(scale, substitutes, printed, same)),
         tuple(style.signs(list(places.values()))),
         tuple(agreement),
-        (*notes, *artifact.notes),
+        (*notes, *artifact.notes, *entries.settings(substitutes)),
         style.names,
     )
     equal = not made.kinds and any(entries.PAPER in entry for entry in body.values())

@@ -109,7 +109,7 @@ def departed(row: Row, data: SessionData, here: SessionScale) -> list[str]:
     found = [f"{n} clients {where} for {told}"] if n != int(told) else []
     paper = SCALES["paper"].data[row["dataset"]]
     if not main_table and "similarity_scale" not in row and paper.older_R != data.older_R:
-        found.append(f"another R: {data.older_R:g} for {paper.older_R:g} ({pretty(paper.name)})")
+        found.append(f"another similarity scale R: {data.older_R:g} for {paper.older_R:g} ({pretty(paper.name)})")
     return found
 
 

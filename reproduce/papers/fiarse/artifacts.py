@@ -43,6 +43,7 @@ HISTOGRAM = Filled(
     sheet={"sharex": True, "sharey": True, "height": 1.9},
 )  # fmt: skip
 EXPLORATION = Filled(("dataset",), "", fill=Code("pictures:exploration"), each=(1, 2), sheet={"height": 2.1})
+TRAILING = "Replaced: trailing means of ten rounds."
 
 
 def figure(
@@ -120,11 +121,11 @@ FIGURES = (
     ),
     figure(
         7, "What the submodels of FIARSE reach, four sizes", Code("measures:exploration"),
-        EXPLORATION, "", SETS, "model_size", "metric",
+        EXPLORATION, TRAILING, SETS, "model_size", "metric",
     ),
     figure(
         8, "What the submodels of FIARSE reach if nobody holds the whole model",
-        Code("measures:untrained"), EXPLORATION, "", SETS,
+        Code("measures:untrained"), EXPLORATION, TRAILING, SETS,
     ),
 )  # fmt: skip
 
@@ -155,7 +156,7 @@ TABLES = (
         ),
     ),
     Artifact(
-        "fiarse", "table3", "Hyper-parameters of the paper scale", no_panels, (Code("measures:configuration"),),
+        "fiarse", "table3", "Hyper-parameters", no_panels, (Code("measures:configuration"),),
         rows=("metric",), columns=("dataset", "option"), decimals=0,
         names={
             "log10_learning_rate_grid": "log10 of the learning rate grid", "sgd_momentum_grid": "SGD momentum grid",

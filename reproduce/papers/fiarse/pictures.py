@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from reproduce.algorithms.submodels import size_key
 from reproduce.papers.fiarse.measures import coordinates, masks, of, size_label
-from reproduce.report import around, figures, looks
+from reproduce.report import around, figures, looks, metrics
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
 
@@ -75,7 +75,8 @@ def sweep(ax: Axes, histories: Histories, found: pd.DataFrame, algorithms: Seque
 
 
 def exploration(axes: np.ndarray, histories: Histories, found: pd.DataFrame) -> None:
-    """What submodels have reached, and the share of them that is replaced, over the rounds; one line per size."""
+    """What submodels have reached, and the share of them that is replaced, over the rounds; one line per size. That
+    share is noise from round to round: trailing means of ten rounds show its course."""
     rows = of(histories, trained=False)
     shown = {"explored": "share of the weights", "replaced": "share of the submodel"}
     titles = ("reached so far", "replaced since the round before")
@@ -86,7 +87,10 @@ def exploration(axes: np.ndarray, histories: Histories, found: pd.DataFrame) -> 
         if metric == "explored":
             held = rows[rows["metric"] == "untrained"].groupby("round")["value"].mean()
             ax.plot(held.index, 1 - held, color=looks.GREY, linewidth=1.6, label="held by a participant", zorder=1.4)
-        figures.curves(ax, here, series="key", order=keys, styles=looks.ordered(keys), names=names)
+        spread: figures.Spread = "band"
+        if metric == "replaced":
+            here, spread = metrics.smooth(here, 10), "end"
+        figures.curves(ax, here, series="key", order=keys, spread=spread, styles=looks.ordered(keys), names=names)
         ax.set(title=title, xlabel="round", ylabel=ylabel)
 
 
