@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 
 from reproduce.declare.experiment import Experiment
 from reproduce.papers.fedacs import measures, theory
-from reproduce.papers.fedacs.choices import ASSIGNED, CHOICES, MORE, RATES
+from reproduce.papers.fedacs.choices import ASSIGNED, BESIDE, CHOICES, MORE, RATES
 from reproduce.report import categories, figures, looks
 from reproduce.report.histories import Histories
 from reproduce.report.looks import Look
@@ -234,7 +234,7 @@ def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
 def _dots(ax: Axes, rows: pd.DataFrame, asked: Mapping[str, str]) -> None:
     """The choices of one data set, and a thin line at what each algorithm has by default."""
     texts = {c: c.removeprefix("default: ").replace(" x", " ×") for c in asked}
-    order = tuple(GROUPS)
+    order = (*GROUPS, *BESIDE)
     categories.dots(ax, rows, row="choice", rows=list(asked), order=order, texts=texts, groups=asked)
     means = rows[rows["choice"] == next(iter(asked))].groupby("algorithm")["value"].mean()
     for name, look in looks.of(order).items():
