@@ -12,6 +12,7 @@ import yaml
 from reproduce.__main__ import main
 from reproduce.errors import UserError
 from reproduce.findings.choices import QUESTIONS, Register, page, register
+from reproduce.findings.multiverse import reread
 from reproduce.findings.quotes import cells, lead
 from reproduce.papers import PAPERS
 
@@ -114,6 +115,36 @@ def test_equal_diverged_and_unfinished_runs_are_said_in_words(
     assert said in made.choices[0].effects()[0][1]
 
 
+def test_a_selection_may_be_of_another_reading_of_the_curves(tmp_path: Path) -> None:
+    fig2 = {"cells": "reduced/fedagrac_fig2", "where": {"step_async": 1, "lambda": 0.2, "metric": "last10"}}
+    best = {**EFFECT, **fig2, "a": {"read": {"best": True}}, "b": {}}
+    made = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": [best]}})
+    others, declared = (reread("reduced/fedagrac_fig2", ROOT, **how)(**fig2["where"]) for how in ({"best": True}, {}))
+    assert made.choices[0].effects()[0][1] == f"FedACS minus FedAvg: {lead(others, declared)} points (reduced)"
+    assert not others.seeds.equals(declared.seeds)
+
+
+def test_one_number_for_all_seeds_has_no_interval(tmp_path: Path) -> None:
+    where = {"model_size": "1.0", "algorithm": "fiarse", "metric": "rounds_to_target", "dataset": "fashion_mnist"}
+    pooled = {
+        "cells": "reduced/fiarse_fig3",
+        "where": where,
+        "a": {"read": {"pooled": True}},
+        "b": {},
+        "unit": "rounds",
+    }
+    made = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": [{**EFFECT, **pooled}]}})
+    said = made.choices[0].effects()[0][1]
+    assert said.endswith("rounds, of one curve and so without an interval (reduced)")
+
+
+def test_what_is_known_without_a_run_is_said_and_not_counted_as_measured(tmp_path: Path) -> None:
+    made = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": {"known": "No number changes."}}})
+    assert made.choices[0].effects() == [("other", "No number changes.")]
+    assert (made.measured, made.known) == (0, 1)
+    assert "of 1 more it is known" in page([made])
+
+
 NO_ROWS = "option 'other', effect 'FedACS minus FedAvg': results/reduced/cells/fedacs_sensitivity.csv has no"
 
 
@@ -124,8 +155,10 @@ NO_ROWS = "option 'other', effect 'FedACS minus FedAvg': results/reduced/cells/f
         ({"why": None}, "why must be a text"),
         ({"run": "fourth"}, "unknown option 'fourth'; "),
         ({"options": {"one": "as run"}}, "options must be a mapping with two options at least"),
-        ({"options": {"one": "as run", "other": "small"}}, "option 'other' must be 'not run' or a list of effects"),
-        ({"options": {"one": "not run", "other": "not run"}}, "option 'one' must be 'as run' or a list of effects"),
+        ({"options": {"one": "as run", "other": "small"}}, "option 'other' must be 'not run', a list of effects or"),
+        ({"options": {"one": "not run", "other": "not run"}}, "option 'one' must be 'as run', a list of effects or"),
+        ({"options": {"one": "as run", "other": {"knwn": "x"}}}, "unknown field 'knwn'; did you mean known?"),
+        ({"options": {"one": "as run", "other": {"known": ""}}}, "option 'other', known must be a text"),
     ],
 )
 def test_a_choice_that_is_not_as_it_should_be_is_a_line_that_names_it(
@@ -145,6 +178,7 @@ def test_a_choice_that_is_not_as_it_should_be_is_a_line_that_names_it(
         ({"a": {"algo": "fedacs"}}, f"{NO_ROWS} column 'algo'"),
         ({"where": {}}, "rows are of more than one setting"),
         ({"a": "fedacs"}, "a must be a mapping"),
+        ({"a": {"read": {"bets": True}}}, "a, read: unknown field 'bets'; did you mean best"),
         ({"cells": "reduced/nothing"}, "results/reduced/cells/nothing.csv is not there"),
         ({"units": "s"}, "unknown field 'units'; did you mean unit"),
         ({"digits": "1"}, "digits must be a whole number"),

@@ -322,7 +322,7 @@ def test_rates_are_chosen_from_a_whole_grid_only(smoke: dict[str, Path]) -> None
 def test_every_variant_differs_from_its_algorithm_in_what_it_says() -> None:
     """And is one of the options that the gaps name: each of them changes the schedule or the rule."""
     for panel in choices.panels("reduced"):
-        if panel.name.startswith("sensitivity"):
+        if panel.name.startswith(("sensitivity", "more")):
             given = {e.labels["algorithm"]: e for e in choices.panels("reduced")[0].experiments}
             given |= {e.labels["algorithm"]: e for e in choices.panels("reduced")[1].experiments}
             for e in panel.experiments:
@@ -330,6 +330,7 @@ def test_every_variant_differs_from_its_algorithm_in_what_it_says() -> None:
                     next(v.algorithm for g in choices.CHOICES.values() for v in g if v.name == e.labels["algorithm"])
                 ]
                 parts = [(e.system, base.system), (e.algorithm, base.algorithm), (e.clock.policy, base.clock.policy)]
+                parts.append((e.problem, base.problem))
                 assert any(ours != theirs for ours, theirs in parts), e.labels
 
 

@@ -10,7 +10,7 @@ from runs import run
 from reproduce.algorithms.moon import Moon
 from reproduce.algorithms.scaffold import Scaffold, ScaffoldAsReleased
 from reproduce.papers.dynamic_init import runs
-from reproduce.papers.dynamic_init.choices import AS_RUN, CHOICES, MOON, TWICE, sensitivity
+from reproduce.papers.dynamic_init.choices import AS_RUN, CHOICES, FEWER, MOON, MORE, TWICE, sensitivity
 
 SCALES = ("smoke", "reduced", "paper")
 
@@ -20,7 +20,8 @@ def test_no_choice_is_asked_twice(scale: str) -> None:
     for panel in sensitivity(scale):
         unlabelled = {replace(e, labels={}) for e in panel.experiments}
         assert len(unlabelled) == len(panel.experiments)
-        assert len(panel.experiments) == len(MOON if panel.name.startswith("moon") else CHOICES)
+        kinds = {"moon": MOON, "more": MORE, "sensitivity": CHOICES}
+        assert len(panel.experiments) == len(kinds[panel.name.partition("-")[0]])
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -52,6 +53,28 @@ def test_one_thing_is_exchanged() -> None:
         assert len(standard) == len(released) == 3
 
 
+def test_one_thing_of_the_experiment_is_exchanged() -> None:
+    """Beside the same scheme as in the tables: the rate, the steps, the link, or who there is."""
+    known = {p.name: p for p in sensitivity("reduced")}
+    base = {e.labels["init_scheme"]: e for e in known["sensitivity-mnist"].experiments[:3]}
+    for e in known["more-mnist"].experiments:
+        text, plain = e.labels["choice"], base[e.labels["init_scheme"]]
+        if text == FEWER:
+            assert (e.problem.clients, plain.problem.clients) == (10, 20)
+            assert e.clock.membership.sizes == (5, 5)
+            assert replace(e.problem, clients=20) == plain.problem
+            continue
+        assert (e.problem, e.clock) == (plain.problem, plain.clock)
+        if str(text).endswith("rate"):
+            assert e.algorithm.lr / plain.algorithm.lr == pytest.approx(3 if text == "three times the rate" else 1 / 3)
+            assert replace(e.algorithm, lr=plain.algorithm.lr) == plain.algorithm
+        elif text == "an epoch for five steps":
+            assert [e.problem.batches.steps(1, e.system.work.unit, n) for n in (128, 3000)] == [1, 24]
+        else:
+            assert (e.system.link.failure(0, 0, 20) == 0.2).all()
+            assert replace(e.system, link=plain.system.link) == plain.system
+
+
 @pytest.mark.parametrize("scale", ["smoke", "reduced"])
 def test_the_readings_of_moon_differ_in_the_second_pass_and_only_with_running_statistics(scale: str) -> None:
     *_, panel = sensitivity(scale)
@@ -77,7 +100,7 @@ def test_no_reduced_table_has_a_network_on_which_a_second_pass_tells() -> None:
 
 def test_what_the_printed_lines_come_to() -> None:
     """V rounds less one of one are none: all fingerprints are zero, all models weigh the same, as in Average."""
-    panel, _ = sensitivity("smoke")
+    panel, *_ = sensitivity("smoke")
     chosen = {(e.labels["init_scheme"], e.labels["choice"]): e for e in panel.experiments[:8]}
     index = next(e for (_, text), e in chosen.items() if text.startswith("eq. (4)"))
     average = chosen["average", AS_RUN]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,45 @@ def test_the_other_rate_is_named_as_it_is() -> None:
         assert NAMES[f"{name}_other_rate"].endswith(f"rate {rates.copy().pop()}")
 
 
+def test_the_algorithms_that_are_asked_alone() -> None:
+    """Each beside its own default, from which it differs in one field."""
+    panel = next(p for p in choices.panels("reduced") if p.name == "sensitivity-fashion-mnist-more")
+    default = {e.labels["algorithm"]: e for e in panel.experiments if e.labels["answer"] == choices.DEFAULT}
+    asked = [e for e in panel.experiments if e.labels["answer"] != choices.DEFAULT]
+    changed = {}
+    for e in asked:
+        name = str(e.labels["algorithm"])
+        base = default.get(name) or next(x for x in FASHION.experiments if x.labels["algorithm"] == name)
+        assert replace(e, labels={}, algorithm=base.algorithm) == replace(base, labels={})
+        ours, theirs = vars(e.algorithm), vars(base.algorithm)
+        changed[name] = {k: (theirs[k], ours[k]) for k in ours if ours[k] != theirs[k]}
+    slow = {"lr": (0.005, pytest.approx(0.0005)), "momentum": (0.0, 0.9)}
+    assert changed == {
+        "fedvarp": {"variant": ("paper", "original")}, "fedau": {"cutoff": (50, 100_000)},
+        "os": {"probe_batch": (32, 0)}, "fedacs": slow, "fedavg": slow,
+    }  # fmt: skip
+
+
+def test_quadratics_are_laid_out_at_random_in_the_ranges_of_the_caption() -> None:
+    panel = choices.quadratics("reduced")
+    given, drawn = (panel.experiments[i].system for i in (0, 2))
+    amounts, lost = (
+        (s.work.amounts(0, 0, 30) for s in (given, drawn)),
+        (s.link.failure(0, 0, 30) for s in (given, drawn)),
+    )
+    (ordered, steps), (falling, failure) = amounts, lost
+    assert (np.diff(ordered) > 0).all()
+    assert (np.diff(falling) < 0).all()
+    assert (steps.min(), steps.max()) >= (1, 20)
+    assert steps.max() <= 30
+    assert 0 <= failure.min() < failure.max() <= 0.3
+    assert abs(np.corrcoef(steps, failure)[0, 1]) < 0.5
+    rounds = {str(e.labels["answer"]): e.clock.rounds for e in panel.experiments}
+    assert rounds["twice the rounds"] == 2 * rounds["as in Fig. 4"]
+    starts = {str(e.labels["answer"]): e.problem.start for e in panel.experiments}
+    assert [a for a, start in starts.items() if start is not None] == ["another start"]
+
+
 def test_a_fading_rate() -> None:
     """One client with the minimiser (1, 1), two steps per round: the error shrinks by (1 - 0.1 * 0.8^r)^2."""
     problem = Quadratic(1, 2, minimisers=((1.0, 1.0),))
@@ -120,7 +160,9 @@ def test_smoke_scale_from_training_to_the_figure(tmp_path: Path, monkeypatch: py
     assert (tmp_path / "figures/smoke/fedacs_sensitivity.png").stat().st_size > 10_000
     cells = pd.read_csv(tmp_path / plan.cells_file("smoke", artifact.id))
     assert set(cells["metric"]) == {"final_accuracy", "distance_plateau"}
-    assert set(cells.loc[cells["metric"] == "final_accuracy", "question"]) == {c.question for c in choices.CHOICES}
+    assert set(cells.loc[cells["metric"] == "final_accuracy", "question"]) == {
+        c.question for c in (*choices.CHOICES, *choices.MORE)
+    }
 
 
 def test_classes_are_told_apart_by_who_owns_them() -> None:

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from reproduce.algorithms.fedagrac import Constant, FedaGrac
+from reproduce.data.batches import Cyclic
 from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel
 from reproduce.papers.fedagrac import measures, pictures, runs, settings, theory
 from reproduce.partitions.named import CappedDirichlet, Head
@@ -129,12 +130,31 @@ def test_sweeps_contain_what_the_text_names(scale: str) -> None:
 @pytest.mark.parametrize("scale", SCALES)
 def test_sensitivity_asks_every_reading_at_every_rate(scale: str) -> None:
     asked = panels("sensitivity", scale)
-    for question, p in zip(settings.SENSITIVITY[scale].asked.values(), asked, strict=True):
+    questions = settings.SENSITIVITY[scale]
+    means = [p.experiments[0].labels["k_mean"] for p in asked[len(questions.asked) :]]
+    assert tuple(means) == questions.means
+    assert not set(means) & set(settings.FIG5[scale].means)
+    for question, p in zip(questions.asked.values(), asked, strict=False):
         found = {(e.labels["algorithm"], e.labels["lambda"]) for e in p.experiments}
         rated = {(a, lam) for a in question.readings for lam in question.lambdas}
-        assert found == rated | {("fedavg", 0.0), ("fednova", 0.0)}
+        assert found == rated | {(name, 0.0) for name in question.plain}
     digests = [e.digest for p in asked for e in p.experiments]
     assert len(set(digests)) == len(digests)  # no two are the same run
+
+
+def test_the_further_questions_exchange_one_thing_each() -> None:
+    known = {p.name: p for p in panels("sensitivity", "reduced")}
+    base = {
+        e.labels["algorithm"]: e for e in known["sensitivity-uniform"].experiments if e.labels["lambda"] in (0, 0.3)
+    }
+    for name in settings.OTHERWISE:
+        for e in known[f"sensitivity-{name}".replace("_", "-")].experiments:
+            plain = base[e.labels["algorithm"]]
+            parts = [(e.problem, plain.problem), (e.system, plain.system), (e.algorithm, plain.algorithm)]
+            assert [ours != theirs for ours, theirs in parts].count(True) == 1, name
+    anew = known["sensitivity-uniform-anew"].experiments[0].system.work
+    assert any(anew.amounts(0, 0, 10) != anew.amounts(0, 1, 10))
+    assert known["sensitivity-uniform-batch25"].experiments[0].problem.batches == Cyclic(25)
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -153,7 +173,7 @@ def test_seeds_draw_splits_of_their_own_where_the_settings_say_so(scale: str, na
 
 def test_the_part_of_the_data_keeps_the_steps_per_pass() -> None:
     """A tenth of the steps on a tenth of the data is as many passes as in the paper."""
-    (_, part, _), (whole, _) = (panels("sensitivity", scale) for scale in ("reduced", "paper"))
+    (_, part, *_), (whole, _) = (panels("sensitivity", scale) for scale in ("reduced", "paper"))
     few, many = (p.experiments[0].system.work for p in (part, whole))
     share = part.experiments[0].problem.partition.share
     assert (few.low / share, few.high / share) == pytest.approx((many.low, many.high))

@@ -7,9 +7,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from reproduce.declare.artifact import Window
+from reproduce.errors import UserError
 from reproduce.findings import multiverse
-from reproduce.findings.multiverse import READINGS, Turned, boards, curves, turned
+from reproduce.findings.multiverse import READINGS, Turned, boards, curves, reread, turned
+from reproduce.findings.quotes import cells
 from reproduce.report import metrics
+from reproduce.report.histories import Histories
 from reproduce.report.metrics import DECLARED, Reading, read_as
 from reproduce.verdicts.scoreboard import scoreboard
 
@@ -83,3 +87,40 @@ def test_a_claim_turns_if_one_reading_says_something_else() -> None:
     board = scoreboard("reduced")[:2]
     other = [v.__class__(**{**v.__dict__, "verdict": "depends"}) for v in board[:1]] + board[1:]
     assert turned({DECLARED.name: board, "last": other, "same": board}) == [Turned(board[0], {"last": "depends"})]
+
+
+def test_the_mean_curve_reaches_a_target_once_for_all_seeds() -> None:
+    """By hand: the means of two curves are 20, 30 and 60, and the seeds are at 50 in rounds 1 and 3, on average 2."""
+    low, high = [0.0, 10.0, 80.0], [50.0, 50.0, 40.0]
+    rows = pd.concat([frame().head(3).assign(seed=seed, value=curve) for seed, curve in enumerate((low, high))])
+    assert metrics.first_reaching(rows, "accuracy", 50)["value"].tolist() == [3, 1]
+    with read_as(Reading("mean curve", pooled=True)):
+        found = metrics.first_reaching(rows, "accuracy", 50)
+    assert found[["seed", "value", "censored"]].to_numpy().tolist() == [[-1, 3, False]]
+
+
+def test_a_later_transition_is_that_of_the_next_session() -> None:
+    """Sessions of two rounds: session 1 is the rounds 3 and 4, session 2 the next."""
+    window = Window("accuracy", 1, 2, {"first": 1}, "after")
+
+    class Curves(Histories):
+        def of(self, attribute: str) -> pd.Series:
+            return pd.Series(2, self.frame.index)
+
+    curves = Curves(frame(), "smoke")
+    assert metrics.measured(window, curves, "")["value"].tolist() == [35.0]
+    with read_as(Reading("later", later=1)):
+        assert metrics.measured(window, curves, "")["value"].tolist() == [42.5]
+
+
+def test_cells_are_read_again_from_the_stored_curves() -> None:
+    """As declared they are the committed ones; a best evaluation is none below the mean of ten, in no cell."""
+    declared, best = (reread("reduced/fedagrac_fig2", ROOT, **how).rows for how in ({}, {"best": True}))
+    committed = cells("reduced/fedagrac_fig2").rows
+    pd.testing.assert_frame_equal(declared, committed)
+    gaps = (best["value"] - committed["value"])[committed["metric"] == "last10"]
+    assert gaps.min() > 0
+    with pytest.raises(UserError, match="unknown artifact 'fedagrac_fig'"):
+        reread("reduced/fedagrac_fig", ROOT)
+    with pytest.raises(UserError, match="no stored curves"):
+        reread("reduced/defedavg_setup", ROOT)

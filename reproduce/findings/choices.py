@@ -1,22 +1,25 @@
 """What the papers leave open: one register per paper, `papers/<key>/open_choices.yaml`, with numbers from the cells.
 
 A register answers the questions that everybody asks first (`QUESTIONS`) and lists the open choices. An effect is
-"not run", or leads (`reproduce.findings.quotes.lead`) between two selections of an artifact's cells. A register that
-does not follow this ends in a UserError that names the file, the entry and the field.
+"not run", or leads (`reproduce.findings.quotes.lead`) between two selections of an artifact's cells; a selection with
+`read` is of the cells that another reading of the same curves makes (`report.metrics.Reading`). Where an option changes
+no run, and so no lead, `{known: ...}` says what follows. A register that does not follow this ends in a UserError that
+names the file, the entry and the field.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from reproduce.declare.experiment import PACKAGE
 from reproduce.errors import UserError, unknown
 from reproduce.files import read_yaml
-from reproduce.findings.quotes import cells, lead
+from reproduce.findings.quotes import Cells, cells, lead
 from reproduce.findings.short import about
+from reproduce.report.metrics import Reading
 
 QUESTIONS = (
     "hyper-parameters",
@@ -35,12 +38,13 @@ class Effect:
     """What a change does: `a` minus `b` over common seeds, in every artifact ("scale/name") of `cells`.
 
     where: narrows both sides. numbers: artifact -> the difference in words, as `_number` reads it from the cells.
+    Without cells it is known, and `what` says it.
     """
 
     what: str
-    cells: Sequence[str]
-    a: Mapping[str, Any]
-    b: Mapping[str, Any]
+    cells: Sequence[str] = ()
+    a: Mapping[str, Any] = field(default_factory=dict)
+    b: Mapping[str, Any] = field(default_factory=dict)
     where: Mapping[str, Any] = field(default_factory=dict)
     unit: str = "points"
     digits: int = 1
@@ -57,8 +61,10 @@ def _number(effect: Effect, artifact: str) -> str:
 
     UserError if a selection is empty, or has more than one row per seed.
     """
-    both = cells(artifact)(**effect.where)
-    a, b = both(**effect.a), both(**effect.b)
+    a, b = (_side(artifact, {**effect.where, **side}) for side in (effect.a, effect.b))
+    if not a.seeds.index.intersection(b.seeds.index).size:  # of a mean curve: one number for all seeds
+        gap = f"{a.seeds.mean() - b.seeds.mean():.{effect.digits}f}".replace("-", "−")
+        return f"{gap} {effect.unit}, of one curve and so without an interval"
     if a.censored and b.censored:
         means = f"{a.mean(effect.digits)} against {b.mean(effect.digits)}"
         return f"{means} {effect.unit}, both with runs that miss the target"
@@ -67,6 +73,16 @@ def _number(effect: Effect, artifact: str) -> str:
     if a.seeds.isna().any():
         return a.mean()
     return f"{lead(a, b, effect.digits)} {effect.unit}".strip()
+
+
+def _side(artifact: str, where: Mapping[str, Any]) -> Cells:
+    """A selection of an artifact's cells, or of those that another reading makes."""
+    wanted = {column: value for column, value in where.items() if column != "read"}
+    if not where.get("read"):
+        return cells(artifact)(**wanted)
+    from reproduce.findings.multiverse import reread
+
+    return reread(artifact, Path.cwd(), **where["read"])(**wanted)
 
 
 @dataclass(frozen=True)
@@ -83,6 +99,11 @@ class OpenChoice:
     run: str
     why: str
     code: str = ""
+
+    @property
+    def others(self) -> list[Effect]:
+        """The effects of what is not run."""
+        return [e for name, effects in self.options.items() if name != self.run for e in effects]
 
     def effects(self, results: str = "") -> list[tuple[str, str]]:
         """Option -> what it does, in words; what is run comes first, and only if it has numbers of its own."""
@@ -103,7 +124,12 @@ class Register:
     @property
     def measured(self) -> int:
         """How many choices have another option whose effect was run."""
-        return sum(any(e for name, e in c.options.items() if name != c.run) for c in self.choices)
+        return sum(any(e.cells for e in c.others) for c in self.choices)
+
+    @property
+    def known(self) -> int:
+        """How many have none, but another option of which is known what it does."""
+        return sum(bool(c.others) for c in self.choices) - self.measured
 
 
 def register(paper: str, papers: Path = PACKAGE / "papers") -> Register:
@@ -138,11 +164,14 @@ def _choice(raw: Any, where: str) -> OpenChoice:
         here = f"{where}, option '{_text(name, where)}'"
         if effects == (AS_RUN if name == raw["run"] else NOT_RUN):
             found[name] = ()
+        elif isinstance(effects, dict):
+            known = _mapping(effects, here, needed=("known",))["known"]
+            found[name] = (Effect(_text(known, f"{here}, known")),)
         elif isinstance(effects, list) and effects:
             found[name] = tuple(_effect(effect, here) for effect in effects)
         else:
             word = AS_RUN if name == raw["run"] else NOT_RUN
-            raise UserError(f"{here} must be '{word}' or a list of effects")
+            raise UserError(f"{here} must be '{word}', a list of effects or what is known of it")
     return OpenChoice(**{**raw, "options": found})
 
 
@@ -156,6 +185,8 @@ def _effect(raw: Any, where: str) -> Effect:
     for side in ("where", "a", "b"):
         if not isinstance(raw.get(side, {}), dict):
             raise UserError(f"{where}: {side} must be a mapping from columns to values")
+        if "read" in raw.get(side, {}):
+            _mapping(raw[side]["read"], f"{where}, {side}, read", needed=(), more=[f.name for f in fields(Reading)])
     if type(raw.get("digits", 1)) is not int:
         raise UserError(f"{where}: digits must be a whole number")
     made = Effect(**{**raw, "cells": tuple(artifacts)})
@@ -194,7 +225,7 @@ def effect_text(effects: Sequence[Effect], results: str = "") -> str:
         numbers = [f"{number} ({_place(artifact, results)})" for artifact, number in effect.numbers.items()]
         if len(numbers) == 1 and [e.cells for e in effects[i + 1 : i + 2]] == [effect.cells]:
             numbers = list(effect.numbers.values())
-        said.append(f"{effect.what}: {'; '.join(numbers)}")
+        said.append(f"{effect.what}: {'; '.join(numbers)}" if numbers else effect.what)
     return ". ".join(said) or NOT_RUN
 
 
@@ -225,7 +256,8 @@ options change. `python -m reproduce choices PAPER` prints the same in a termina
 
 Numbers are differences on the same seeds, with 95 % t-intervals. "or more" and "or less" mark runs that did not reach
 their target. *Not run* means that no committed run compares the two; nothing is guessed. Of {choices} choices
-{measured} have a measured effect. Most of these runs are at reduced scale.
+{measured} have a measured effect, and of {known} more it is known without a run. Most of these runs are at reduced
+scale.
 
 Which evaluation is read is a choice, too. `python -m reproduce multiverse reduced` judges all claims again by the last
 evaluation, the mean of the last ten, the best one, and by raw or smoothed first hits, and prints those that turn.
@@ -235,7 +267,8 @@ evaluation, the mean of the last ten, the best one, and by raw or smoothed first
 
 def page(found: Sequence[Register]) -> str:
     """docs/choices.md: the questions paper by paper, then all open choices."""
-    text = PAGE.format(choices=sum(len(r.choices) for r in found), measured=sum(r.measured for r in found))
+    counts = {name: sum(getattr(r, name) for r in found) for name in ("measured", "known")}
+    text = PAGE.format(choices=sum(len(r.choices) for r in found), **counts)
     names = {r.paper: about(r.paper).name for r in found}
     papers = [f"[{name}](#{name.lower().replace(' ', '-')})" for name in names.values()]
     text += "## First questions\n\n" + _row(["question", *papers])

@@ -5,6 +5,7 @@ The templates of `reproduce.findings.pages` call the functions in `FUNCTIONS`; e
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -87,7 +88,7 @@ def cells(artifact: str) -> Cells:
     scale, _, name = artifact.partition("/")
     path = Path(f"results/{scale}/cells/{name}.csv")
     try:
-        return _valued(reading.cells(path), path) if os.path.lexists(path) else _read(path)
+        return _valued(reading.cells(path), str(path)) if os.path.lexists(path) else _read(path)
     except reading.Unusable as error:
         raise UserError(f"{path}: {error}; render it again") from error
 
@@ -259,19 +260,24 @@ def _setting(c: Cells) -> list[str]:
     return [n for n in c.rows.columns if n not in ("value", "seed", "std", "censored", "text")]
 
 
-def _read(file: Path) -> Cells:
+def parsed(text: str, name: str) -> Cells:
+    """The cells in a text."""
     import pandas as pd
 
+    return _valued(pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False), name)
+
+
+def _read(file: Path) -> Cells:
     if not file.is_file():
         raise UserError(f"{file} is not there: run in the repository, or render the artifact first")
-    return _valued(pd.read_csv(file, dtype=str, keep_default_na=False), file)
+    return parsed(file.read_text(encoding="utf-8"), str(file))
 
 
-def _valued(rows: pd.DataFrame, file: Path) -> Cells:
+def _valued(rows: pd.DataFrame, name: str) -> Cells:
     """Rows of text with their values as numbers."""
     import pandas as pd
 
-    return Cells(rows.assign(value=pd.to_numeric(rows["value"], errors="coerce")), str(file))
+    return Cells(rows.assign(value=pd.to_numeric(rows["value"], errors="coerce")), name)
 
 
 def _key(value: Any) -> Any:

@@ -41,14 +41,18 @@ class Reading:
     """Another way to read the same curves, in place of what the artifacts declare; 0 and None: as declared.
 
     tail: the evaluations of an accuracy that `last` averages; best: the best of all instead. hit: a target is reached
-    by the trailing mean of so many evaluations (1: the raw curve). window: the rounds of a session that are averaged.
+    by the trailing mean of so many evaluations (1: the raw curve). pooled: it is reached by the mean curve over seeds,
+    the row of seed -1. window: the rounds of a session that are averaged. later: transitions come so many sessions
+    later.
     """
 
     name: str = "as declared"
     tail: int = 0
     best: bool = False
     hit: int = 0
+    pooled: bool = False
     window: tuple[int, int] | None = None
+    later: int = 0
 
 
 DECLARED = Reading()
@@ -118,7 +122,7 @@ def _windows(m: Window, histories: Histories) -> pd.DataFrame:
         rounds, first = (int(str(n)) for n in lengths)
         for transition, session in m.sessions.items():
             if end <= rounds:
-                start = (first + session) * rounds
+                start = (first + session + _READING.get().later) * rounds
                 part = plateau(rows, m.metric, start + begin, start + end, name=name)
                 parts.append(part.assign(transition=transition))
     nothing = pd.DataFrame({c: [] for c in [*label_columns(frame), "seed", "metric", "value", "transition"]})
@@ -197,6 +201,9 @@ def first_reaching(
     """
     if (hit := _READING.get().hit) > 1:
         frame = _trailing(frame, hit)
+    if _READING.get().pooled:
+        frame = frame.groupby([c for c in frame if c not in ("seed", "value")], dropna=False, sort=False)["value"]
+        frame = frame.mean().reset_index().assign(seed=-1)
     rows, by = _rows(frame, metric, key)
     goal: Any = rows[target].astype(float) if isinstance(target, str) else target
     # 1164 of 2000 are 58.2 % and, in floating point, a little less.

@@ -16,6 +16,8 @@ NAMES = {
     "heterofl": "HeteroFL", "fedrolex": "FedRolex", "scalefl": "ScaleFL", "fiarse": "FIARSE", "fjord": "FjORD",
     "fiarse_layerwise": "FIARSE (layer-wise)", "fiarse_released": "FIARSE (released)",
     "fiarse_sharding": "FIARSE (sharding-wise)", "fiarse_held": "FIARSE (counted by mask)",
+    "scalefl_alone": "ScaleFL (weight 0)", "heterofl_fresh": "HeteroFL (fresh tests)",
+    "fiarse_fresh": "FIARSE (fresh tests)",
     "pruning_greedy": "Pruning-greedy",
     "mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "svhn": "SVHN", "cifar10": "CIFAR-10",
     "cifar100": "CIFAR-100", "cinic10": "CINIC-10", "tiny_imagenet": "TinyImageNet", "ag_news": "AG News",

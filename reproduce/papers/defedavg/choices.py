@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from reproduce.declare.experiment import Experiment, Panel, changed
 from reproduce.papers.defedavg import runs, settings
 from reproduce.papers.defedavg.settings import ClockSetting
+from reproduce.partitions.named import Shards
 from reproduce.systems.speeds import UniformSlowdown
 
 
@@ -22,18 +23,32 @@ class Choice(NamedTuple):
     text: str
     changes: Mapping[str, Any]
     factors: tuple[float, float] = (1.0, 1.0)
+    panel: str = "sensitivity"
 
 
 def _choice(
     algorithm: str, name: str, text: str, changes: Mapping[str, Any] | None = None,
-    factors: tuple[float, float] = (1.0, 1.0), **policy: Any,
+    factors: tuple[float, float] = (1.0, 1.0), panel: str = "sensitivity", **policy: Any,
 ) -> Choice:  # fmt: skip
     of_policy = {f"clock.policy.{field}": value for field, value in policy.items()}
-    return Choice(algorithm, f"{algorithm}_{name}", text, {**(changes or {}), **of_policy}, factors)
+    return Choice(algorithm, f"{algorithm}_{name}", text, {**(changes or {}), **of_policy}, factors, panel)
 
 
 PUBLISHED = {"algorithm.normalisation": "deterministic"}
+PAIR = {distribution: ("fedavg", proposed) for distribution, proposed in runs.PROPOSED.items()}
+SHARDS = {"problem.partition": Shards(2)}
 RATE = {"system.pace.speeds": UniformSlowdown(model="rate")}
+
+
+def _transfers(factor: float) -> Mapping[str, Any]:
+    """Transfers that take so many times as long."""
+    return {f"system.pace.{way}load": lambda seconds: factor * seconds for way in ("up", "down")}
+
+
+HONEST, COUNTED = _transfers(1 / 15), _transfers(2.33 / 2.2)
+"""A step of ten samples costs 15 times the printed FLOP (multiplications and additions, forwards and backwards). Where
+that is the unit of time, transfers are a fifteenth. The network has 2.33 MB for the printed 2.2."""
+HEAVY = {"algorithm.momentum": 0.9}
 CHOICES: Mapping[str, tuple[Choice, ...]] = {
     "iid": (
         _choice("fedavg", "rate", "speeds read as rates", RATE),
@@ -46,6 +61,9 @@ CHOICES: Mapping[str, tuple[Choice, ...]] = {
         _choice("defedavg_iid", "rate", "speeds read as rates", RATE),
         _choice("defedavg_iid", "global10", "global rate x 10, supposed misprint", factors=(10, 1)),
         _choice("defedavg_iid", "local5", "local rate / 5, supposed misprint", factors=(1, 0.2)),
+        _choice("fedavg", "local10", "local rate / 10, as Table II for n >= 20", factors=(1, 0.1), panel="more"),
+        *(_choice(a, "honest", "transfers / 15: honest cost of steps", HONEST, panel="more") for a in PAIR["iid"]),
+        *(_choice(a, "counted", "size counted from the network", COUNTED, panel="more") for a in PAIR["iid"]),
     ),
     "noniid": (
         _choice("fedavg", "rate", "speeds read as rates", RATE),
@@ -58,6 +76,8 @@ CHOICES: Mapping[str, tuple[Choice, ...]] = {
         _choice("defedavg_niid", "keep", "trains again without news", receive="keep"),
         _choice("defedavg_niid", "rate", "speeds read as rates", RATE),
         _choice("defedavg_niid", "local2", "local rate x 2, supposed misprint", factors=(1, 2)),
+        *(_choice(a, "shards", "two shards at random", SHARDS, panel="more") for a in PAIR["noniid"]),
+        *(_choice(a, "heavy", "momentum 0.9, local rate / 10", HEAVY, (1, 0.1), "more") for a in PAIR["noniid"]),
     ),
 }
 """The gaps' other readings, run beside those of Table I (`defedavg_niid_hold` is there already)."""
@@ -71,14 +91,15 @@ def panels(scale: str) -> tuple[Panel, ...]:
     """The middle column of Table I, its variants, and the grid of rates; at paper scale of Fashion-MNIST only."""
     setting = settings.SETTINGS[scale][0]
     n = setting.participants[0]
-    found: dict[str, list[Panel]] = {"given": [], "varied": [], "tuned": []}
+    found: dict[str, list[Panel]] = {"given": [], "sensitivity": [], "tuned": [], "more": []}
     for distribution in settings.DISTRIBUTIONS:
         column = runs.times_panel(setting, distribution, n)
         # The seeds of the variants (the column may have more), and without those that are run here.
         others = tuple(e for e in column.experiments if e.labels["algorithm"] not in TEXTS)
         found["given"].append(replace(column, experiments=others, seeds=setting.seeds))
-        varied = [_varied(setting, distribution, n, v) for v in CHOICES[distribution]]
-        found["varied"].append(runs.panel(f"sensitivity-{{}}-{distribution}", setting, varied))
+        for name in ("sensitivity", "more"):
+            varied = [_varied(setting, distribution, n, v) for v in CHOICES[distribution] if v.panel == name]
+            found[name].append(runs.panel(f"{name}-{{}}-{distribution}", setting, varied))
         tuned = [e for name in runs.GROUPS[distribution] for e in _tuned(setting, distribution, n, name)]
         found["tuned"].append(runs.panel(f"tuned-{{}}-{distribution}", setting, tuned))
     return tuple(panel for group in found.values() for panel in group)

@@ -12,6 +12,8 @@ from reproduce.declare.experiment import Experiment, Panel, changed
 from reproduce.models.declared import NormConvNet
 from reproduce.papers.dynamic_init import runs
 from reproduce.papers.dynamic_init.settings import FASHION, GAUSSIAN, SCALES, SessionData, SessionScale
+from reproduce.systems import Epochs
+from reproduce.systems.link import Same
 
 
 class Choice(NamedTuple):
@@ -45,6 +47,27 @@ CHOICES = (
     Choice("with control variates", "scaffold", "previous", standard=True),
     Choice("with control variates", "scaffold", "average", standard=True),
 )
+
+
+def times(factor: float) -> Any:
+    """A change of a number."""
+    return lambda number: factor * number
+
+
+FEWER = "20 clients in all"
+OTHERS: tuple[tuple[str, Mapping[str, Any]], ...] = (
+    ("three times the rate", {"algorithm.lr": times(3)}),
+    ("a third of the rate", {"algorithm.lr": times(1 / 3)}),
+    ("an epoch for five steps", {"system.work": Epochs(1)}),
+    (FEWER, {}),
+    ("a fifth of the updates is lost", {"system.link": Same(0.2)}),
+)
+MORE = tuple(
+    Choice(text, scheme=scheme, changes=changes)
+    for text, changes in OTHERS
+    for scheme in ("proposed", "previous", "average")
+)
+"""What the paper leaves open of the whole experiment, not of the method alone: with the schemes beside it."""
 DATASETS, ROW = ("mnist", "fashion_mnist"), {"label_overlap": "0.0", "dirichlet_alpha": "0.3", "num_clients": "20"}
 """The settings of Table 3 in which the readings are compared."""
 ONCE = "one forward pass a step, as in MOON's own code"
@@ -70,11 +93,13 @@ RUNNING = {
 
 
 def sensitivity(scale: str) -> tuple[Panel, ...]:
-    """One panel per data set, and one of a network with running statistics, which the linear models do not have."""
+    """A panel per data set, below paper scale two, and one of a network with running statistics, which the linear
+    models do not have."""
     here = SCALES[scale]
     data = {here.data[name].name: here.data[name] for name in DATASETS}  # one may stand for both
     moon = (_panel("moon", RUNNING[scale], MOON, here),) if scale in RUNNING else ()
-    return (*(_panel("sensitivity", d, CHOICES, here) for d in data.values()), *moon)
+    asked = (("sensitivity", CHOICES), *([("more", MORE)] if scale in RUNNING else []))
+    return (*(_panel(kind, d, choices, here) for kind, choices in asked for d in data.values()), *moon)
 
 
 def _panel(kind: str, data: SessionData, choices: tuple[Choice, ...], here: SessionScale) -> Panel:
@@ -84,6 +109,9 @@ def _panel(kind: str, data: SessionData, choices: tuple[Choice, ...], here: Sess
 
 
 def _experiment(choice: Choice, data: SessionData, here: SessionScale) -> Experiment:
+    if choice.text == FEWER:
+        group = here.groups["20"]
+        here = replace(here, groups={**here.groups, "20": replace(group, clients=group.clients // 2)})
     row = {**ROW, **here.always, "algorithm": choice.algorithm, "init_scheme": choice.scheme}
     _, _, e = runs.main(row, data, here)
     e = replace(e, labels={**e.labels, "choice": choice.text})

@@ -13,6 +13,8 @@ from reproduce.algorithms.solvers import FadingFedAvg
 from reproduce.declare.experiment import Experiment, Label, Panel, changed
 from reproduce.papers.fedacs import runs, settings
 from reproduce.partitions.named import ClassPerClient, DirichletClass, DirichletClient
+from reproduce.streams import rng
+from reproduce.systems import System, link, work
 
 
 def times(factor: float) -> Callable[[float], float]:
@@ -74,27 +76,39 @@ CHOICES = (
     Choice("FedNova's steps", "of those heard", HEARD, only=FEDNOVA),
     Choice("FedNova's steps", "of those heard, 4 x rate", HEARD | RATE[4.0], only=FEDNOVA),
 )
+BESIDE = ("fedvarp", "fedau", "os")
+SLOW = {"algorithm.momentum": 0.9} | RATE[0.1]
+MORE = (
+    Choice("default", DEFAULT, only=BESIDE),
+    Choice("FedVARP", "as published", {"algorithm.variant": "original"}, only=("fedvarp",)),
+    Choice("FedAU's cut-off", "100,000 rounds", {"algorithm.cutoff": 100_000}, only=("fedau",)),
+    Choice("OS's gradient", "on all data", {"algorithm.probe_batch": 0}, only=("os",)),
+    Choice("momentum", "0.9, 1/10 of the rate", SLOW, only=("fedacs", "fedavg")),
+)
+"""Of a panel of its own: some ask algorithms that the others do not."""
 BRIEF = tuple(c for c in CHOICES if c.brief)
 STEEP = tuple(c for c in CHOICES if c.only == FEDNOVA or c.answer in (DEFAULT, "4 x", "1/10"))
 """What may explain that FedNova learns nothing on the network."""
 FOUR = ("fedacs", "fedavg", "ca_fedavg", "fednova")
 ASKED: dict[str, tuple[tuple[settings.NetworkSetting, tuple[str, ...], tuple[Choice, ...], str], ...]] = {
-    "paper": ((settings.MNIST, FOUR, CHOICES, ""),),
+    "paper": ((settings.MNIST, FOUR, CHOICES, ""), (settings.MNIST, (*FOUR, *BESIDE), MORE, "-more")),
     "reduced": (
         (settings.SMALL_FASHION, FOUR, CHOICES, ""),
         (settings.LONGER_MNIST, ("fedacs", "fedavg"), BRIEF, ""),
         (settings.LONGER_MNIST, FEDNOVA, STEEP, "-fednova"),
+        (settings.SMALL_FASHION, (*FOUR, *BESIDE), MORE, "-more"),
     ),
     "smoke": (
         (settings.BLOBS, ("fedacs", "fedavg"), CHOICES, ""),
         (settings.BLOBS, FEDNOVA, STEEP, "-fednova"),
+        (settings.BLOBS, ("fedacs", "fedavg", *BESIDE), MORE, "-more"),
     ),
 }
 """Data set, algorithms, choices, and the end of the panel's name where a data set is asked twice."""
 
 
 def panels(scale: str) -> tuple[Panel, ...]:
-    """One per data set, and the local solver that decays in Fig. 4."""
+    """One per data set, and the quadratics."""
     found = [
         Panel(
             f"sensitivity-{setting.name.replace('_', '-')}{ending}",
@@ -103,7 +117,7 @@ def panels(scale: str) -> tuple[Panel, ...]:
         )
         for setting, algorithms, choices, ending in ASKED[scale]
     ]  # fmt: skip
-    return (*found, decays(scale))
+    return (*found, decays(scale), quadratics(scale))
 
 
 def varied(choice: Choice, setting: settings.NetworkSetting, algorithms: tuple[str, ...]) -> Iterator[Experiment]:
@@ -151,3 +165,30 @@ def decays(scale: str) -> Panel:
         for name, (answer, solver) in answers.items()
     ]
     return runs.toys(changed(toy, {"clock.trace": 0, "substitute": ""}), "sensitivity-decay", chosen)
+
+
+def at_random(clients: int) -> System:
+    """Steps and links uniform in the ranges of Fig. 4's middle panel (1 to 30, 0.7 to 1), drawn once for all seeds."""
+    draw = rng("layout of Fig. 4")
+    steps, lost = draw.integers(1, 31, clients).tolist(), draw.uniform(0, 0.3, clients).tolist()
+    return System(work=work.PerClient(tuple(steps)), link=link.PerClient(tuple(lost)))
+
+
+def quadratics(scale: str) -> Panel:
+    """FedACS and FedAvg among the unequal clients of Fig. 4: laid out otherwise, for longer, from another start."""
+    toy, middle = settings.TOYS[scale]["fig4"], settings.FIG4_SYSTEMS["middle"]
+    known = runs.solvers(toy.draws)
+    far = (3.0,) * toy.problem.dim
+    answers: dict[str, tuple[Any, Mapping[str, Any]]] = {
+        "as in Fig. 4": (middle, {}),
+        "steps and links drawn at random": (at_random(toy.problem.clients), {}),
+        "twice the rounds": (middle, {"clock.rounds": lambda rounds: 2 * rounds}),
+        "another start": (middle, {"problem.start": far}),
+    }
+    found = []
+    for answer, (system, changes) in answers.items():
+        labels = {"dataset": "quadratic", "question": "quadratics", "answer": answer}
+        chosen = [({**labels, "algorithm": name}, system, known[name]) for name in ("fedacs_sgd", "fedavg_sgd")]
+        panel = runs.toys(changed(toy, {"clock.trace": 0, "substitute": ""}), "sensitivity-quadratics", chosen)
+        found += [changed(e, changes) for e in panel.experiments]
+    return replace(panel, experiments=tuple(found))

@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 
 from reproduce.declare.experiment import Experiment
 from reproduce.papers.fedacs import measures, theory
-from reproduce.papers.fedacs.choices import ASSIGNED, CHOICES, RATES
+from reproduce.papers.fedacs.choices import ASSIGNED, BESIDE, CHOICES, MORE, RATES
 from reproduce.problem import Quadratic
 from reproduce.report import around, categories, figures, looks
 from reproduce.report.histories import Histories
@@ -215,7 +215,7 @@ def _ends(ax: Axes, histories: Histories) -> None:
 def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
     """Sensitivity: a line of dots per choice that was run, an axes per data set, as high as its lines need; below the
     shorter ones the decaying rates."""
-    asked = {f"{c.question}: {c.answer}": c.question for c in CHOICES}
+    asked = {f"{c.question}: {c.answer}": c.question for c in (*CHOICES, *MORE)}
     rows = cells.assign(choice=cells["question"] + ": " + cells["answer"])
     run = {name: list(dict.fromkeys(mine["choice"])) for name, mine in rows.groupby("dataset", sort=False)}
     sets = {name: [c for c in asked if c in run[name]] for name in run if set(asked) & set(run[name])}
@@ -235,7 +235,7 @@ def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
 def _dots(ax: Axes, rows: pd.DataFrame, asked: Mapping[str, str]) -> None:
     """The choices of one data set, and a thin line at what each algorithm has by default."""
     texts = {c: c.removeprefix("default: ").replace(" x", " ×") for c in asked}
-    order = tuple(GROUPS)
+    order = (*GROUPS, *BESIDE)
     categories.dots(ax, rows, row="choice", rows=list(asked), order=order, texts=texts, groups=asked)
     means = rows[rows["choice"] == next(iter(asked))].groupby("algorithm")["value"].mean()
     for name, look in looks.of(order).items():
@@ -245,8 +245,9 @@ def _dots(ax: Axes, rows: pd.DataFrame, asked: Mapping[str, str]) -> None:
 
 def _decays(ax: Axes, histories: Histories) -> None:
     """Distances with the readings of a decaying rate; the legend is the axes' own, they are all FedAvg's."""
-    rows = histories.frame[(histories.frame["metric"] == "distance") & (histories.frame["round"] % 10 == 0)]
-    decaying = [e for e in histories.experiments if isinstance(e.problem, Quadratic)]
+    frame = histories.frame[histories.frame["question"] == "decay of the rate"]
+    rows = frame[(frame["metric"] == "distance") & (frame["round"] % 10 == 0)]
+    decaying = [e for e in histories.experiments if e.labels["question"] == "decay of the rate"]
     names = {str(e.labels["algorithm"]): str(e.labels["answer"]) for e in decaying}
     figures.curves(ax, rows, order=tuple(names), names=names)
     log_distance(ax, rows)

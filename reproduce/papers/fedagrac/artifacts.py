@@ -12,6 +12,12 @@ LAST10 = Last("accuracy", 10, name="last10")
 STEPS = {"0": "equal", "1": "unequal"}
 SMOOTH = {"paper": 10, "reduced": 5, "smoke": 1}
 """Evaluations of the trailing means of Fig. 3."""
+QUESTIONS = {
+    "uniform": "all data",
+    "uniform_part": f"{100 * settings.SHARE:.0f} % of the data: passes per round as in the paper",
+    "uniform_drawn": "all data, a split per seed",
+}
+"""The axes of the sensitivity; its other questions are in the cells."""
 READINGS = {
     "fedagrac": "FedaGrac, published code",
     "fedagrac_single": "first gradient: one mini-batch",
@@ -171,14 +177,11 @@ ARTIFACTS = (
         "fedagrac", "sensitivity", "Dependence of the small network on the first gradient and the calibration rate",
         runs.sensitivity, (LAST10,),
         Filled(
-            ("local_steps",), "{local_steps}", legend=2, sheet={"height": 2.3, "least": 2.7},
+            ("local_steps",), "{local_steps}", only={"local_steps": tuple(QUESTIONS)}, legend=2,
+            sheet={"height": 2.3, "least": 2.7},
             fill=Code("pictures:readings", {"names": READINGS, "levels": ("fedavg", "fednova")}),
         ),
-        names={
-            "uniform": "all data",
-            "uniform_part": f"{100 * settings.SHARE:.0f} % of the data: passes per round as in the paper",
-            "uniform_drawn": "all data, a split per seed",
-        },
+        names=QUESTIONS,
         stamp="Not a figure of the paper.",
         notes=(
             "Published code: the first gradient is the mean until the client's pass over its data ends within the "

@@ -13,7 +13,7 @@ from reproduce.algorithms.fednova import FedNova
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
-from reproduce.declare.experiment import Experiment, Panel
+from reproduce.declare.experiment import Experiment, Panel, changed
 from reproduce.papers.fedagrac import settings, theory
 from reproduce.papers.fedagrac.settings import COMMON, Comparison, LocalSteps, Orientation
 from reproduce.partitions.named import Head, ShuffledBlocks
@@ -163,11 +163,12 @@ READINGS: Mapping[str, Mapping[str, Any]] = {
 
 
 def sensitivity(scale: str) -> tuple[Panel, ...]:
-    """One panel per question; FedAvg and FedNova, which have no λ, at λ = 0."""
+    """One panel per question; FedAvg and FedNova, which have no λ, at λ = 0. Then other means of Fig. 5's steps."""
     s, common = settings.SENSITIVITY[scale], COMMON[scale]
     found = []
     for name, asked in s.asked.items():
-        algorithms = {("fedavg", 0.0): FedAvg(common.rate), ("fednova", 0.0): FedNova(common.rate)}
+        known = {"fedavg": FedAvg(common.rate), "fednova": FedNova(common.rate)}
+        algorithms = {(name, 0.0): known[name] for name in asked.plain}
         algorithms |= {
             (a, lam): fedagrac(common.rate, lam, **READINGS[a]) for lam in asked.lambdas for a in asked.readings
         }
@@ -179,7 +180,13 @@ def sensitivity(scale: str) -> tuple[Panel, ...]:
              replace(common.cnn, partition=partition), common.uneven, rule, Rounds(s.rounds))
             for (algorithm, lam), rule in algorithms.items()
         )  # fmt: skip
-        found.append(panel(f"sensitivity-{name}", scale, runs, s.substitute, asked.seeds))
+        made = panel(f"sensitivity-{name}", scale, runs, s.substitute, asked.seeds)
+        found.append(replace(made, experiments=tuple(changed(e, asked.changes) for e in made.experiments)))
+    other = settings.FIG5[scale]
+    for mean in s.means:
+        words = f"logistic regression of Fig. 5 with mean K {mean} and V {other.variance:,}, its rate and rounds"
+        c, k = other.regression._replace(substitute=words), LocalSteps(mean, other.variance)
+        found.append(compared(c, f"sensitivity-lr-{mean}", scale, k))
     return tuple(found)
 
 

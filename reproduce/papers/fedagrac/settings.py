@@ -200,21 +200,24 @@ TABLE2 = {
 
 class Question(NamedTuple):
     """Readings and λ that are compared, on a share of the data; drawn: with a split per seed. `seeds`: if not those of
-    the scale."""
+    the scale. plain: the algorithms without λ; changes: what else is exchanged (`changed`)."""
 
     readings: tuple[str, ...]
     lambdas: tuple[float, ...]
     share: float = 1.0
     drawn: bool = False
     seeds: tuple[int, ...] = ()
+    plain: tuple[str, ...] = ("fedavg", "fednova")
+    changes: Mapping[str, Any] = {}
 
 
 class Questions(NamedTuple):
-    """What is asked, by name, all with uneven steps."""
+    """What is asked, by name, all with uneven steps; means: further ones of the steps of Fig. 5's regression."""
 
     asked: Mapping[str, Question]
     rounds: int
     substitute: str = ""
+    means: tuple[int, ...] = ()
 
 
 SHARE = 0.1
@@ -224,13 +227,23 @@ EVERYTHING = Question(("fedagrac", "fedagrac_single", "fedagrac_eq4", "fedagrac_
 TENTH = Question(("fedagrac", "fedagrac_single", "fedagrac_full", "fedagrac_avg"), (0.3,), SHARE)
 SPLITS = Question(("fedagrac",), (0.05, 0.1, 0.3, 1.0, 1.5), drawn=True)
 """Fig. 2's sweep, thinned out, with the error of the split in its intervals."""
+OTHERWISE = {
+    name: Question(("fedagrac",), (0.3,), plain=("fedavg",), changes=changes)
+    for name, changes in {
+        "uniform_dp1": {"problem.partition": DP1},
+        "uniform_anew": {"system.work.mode": "random"},
+        "uniform_batch25": {"problem.batches.size": 25},
+        "uniform_momentum": {"algorithm.momentum": 0.9, "algorithm.lr": lambda rate: rate / 10},
+    }.items()
+}
+"""One thing exchanged each: the split, steps that are drawn anew in every round, the batch, momentum."""
 SENSITIVITY = {
     "paper": Questions({"uniform": EVERYTHING, "uniform_drawn": SPLITS}, 200),
     "reduced": Questions(
-        {"uniform": EVERYTHING, "uniform_part": TENTH, "uniform_drawn": SPLITS._replace(seeds=TEN)}, 60,
-        "fewer steps and rounds: K uniform in 10 to 40 for 100 to 400, 60 rounds",
+        {"uniform": EVERYTHING, "uniform_part": TENTH, "uniform_drawn": SPLITS._replace(seeds=TEN), **OTHERWISE}, 60,
+        "fewer steps and rounds: K uniform in 10 to 40 for 100 to 400, 60 rounds", (25, 100),
     ),
-    "smoke": Questions({"uniform": EVERYTHING, "uniform_part": TENTH, "uniform_drawn": SPLITS}, 4),
+    "smoke": Questions({"uniform": EVERYTHING, "uniform_part": TENTH, "uniform_drawn": SPLITS, **OTHERWISE}, 4),
 }  # fmt: skip
 
 # --- Section 6 --------------------------------------------------------------------------------------------------------
