@@ -65,7 +65,6 @@ UNUSED = {
     "models/alone.py": "for users: modules of their own; in the digests of what is trained with them",
     "models/network.py": "likewise",
     "partitions/exported.py": "for users: no paper declares a partition from a file",
-    "partitions/heldout.py": "for `play`, which chooses rates on it; in the digests of what is trained so",
     "partitions/named.py": "names that declarations import from here; their own modules are in the digests",
     "data/userdata.py": "a user's own data, for `play`; in the digests of what is trained on them",
     "data/userfiles.py": "reads them; likewise",

@@ -202,8 +202,8 @@ def first_reaching(
     if (hit := _READING.get().hit) > 1:
         frame = _trailing(frame, hit)
     if _READING.get().pooled:
-        frame = frame.groupby([c for c in frame if c not in ("seed", "value")], dropna=False, sort=False)["value"]
-        frame = frame.mean().reset_index().assign(seed=-1)
+        mean = frame.groupby([c for c in frame if c not in ("seed", "value")], dropna=False, sort=False)["value"].mean()
+        frame = mean.reset_index().assign(seed=-1)
     rows, by = _rows(frame, metric, key)
     goal: Any = rows[target].astype(float) if isinstance(target, str) else target
     # 1164 of 2000 are 58.2 % and, in floating point, a little less.

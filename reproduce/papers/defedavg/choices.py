@@ -10,8 +10,12 @@ from typing import Any, NamedTuple
 from reproduce.declare.experiment import Experiment, Panel, changed
 from reproduce.papers.defedavg import runs, settings
 from reproduce.papers.defedavg.settings import ClockSetting
+from reproduce.partitions.heldout import validated
 from reproduce.partitions.named import Shards
 from reproduce.systems.speeds import UniformSlowdown
+
+JUDGE = "judged_by"
+"""The label of runs that choose rates, and are not reported."""
 
 
 class Choice(NamedTuple):
@@ -83,15 +87,16 @@ CHOICES: Mapping[str, tuple[Choice, ...]] = {
 """The gaps' other readings, run beside those of Table I (`defedavg_niid_hold` is there already)."""
 
 TEXTS = {v.name: v.text for group in CHOICES.values() for v in group}
-TEXTS |= {f"tuned_{name}": "best rates of the grid, by the test set" for name in runs.POLICIES}
+TEXTS |= {f"tuned_{name}": "best rates of the grid, by held-out data" for name in runs.POLICIES}
 """In words: what differs from the algorithm."""
 
 
 def panels(scale: str) -> tuple[Panel, ...]:
-    """The middle column of Table I, its variants, and the grid of rates; at paper scale of Fashion-MNIST only."""
+    """The middle column of Table I, its variants, and the grid of rates, once as it is reported and once, on seeds that
+    are not, as it is judged (`_validated`); at paper scale of Fashion-MNIST only."""
     setting = settings.SETTINGS[scale][0]
     n = setting.participants[0]
-    found: dict[str, list[Panel]] = {"given": [], "sensitivity": [], "tuned": [], "more": []}
+    found: dict[str, list[Panel]] = {"given": [], "sensitivity": [], "tuned": [], "more": [], "validated": []}
     for distribution in settings.DISTRIBUTIONS:
         column = runs.times_panel(setting, distribution, n)
         # The seeds of the variants (the column may have more), and without those that are run here.
@@ -102,6 +107,9 @@ def panels(scale: str) -> tuple[Panel, ...]:
             found[name].append(runs.panel(f"{name}-{{}}-{distribution}", setting, varied))
         tuned = [e for name in runs.GROUPS[distribution] for e in _tuned(setting, distribution, n, name)]
         found["tuned"].append(runs.panel(f"tuned-{{}}-{distribution}", setting, tuned))
+        others = tuple(1000 + seed for seed in setting.seeds)
+        judged = map(_validated, tuned)
+        found["validated"].append(runs.panel(f"validated-{{}}-{distribution}", setting, judged, others))
     return tuple(panel for group in found.values() for panel in group)
 
 
@@ -120,3 +128,8 @@ def _tuned(setting: ClockSetting, distribution: str, n: int, algorithm: str) -> 
         server, local = ("" if rate is None else f"{rate:g}" for rate in pair)
         told = {"global_lr": server, "local_lr": local}
         yield runs.run(setting, distribution, n, f"tuned_{algorithm}", pair, further=False, **told)
+
+
+def _validated(e: Experiment) -> Experiment:
+    """A point of the grid as it judges rates: by a tenth of the training data that no client has."""
+    return replace(e, labels={**e.labels, JUDGE: "held-out part"}, problem=validated(e.problem))

@@ -12,12 +12,15 @@ from reproduce.clocks.blocks import blocks
 from reproduce.declare.artifact import Reach
 from reproduce.papers.defedavg import runs, settings
 from reproduce.papers.defedavg.artifacts import NAMES
+from reproduce.papers.defedavg.choices import JUDGE
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
 from reproduce.report.names import pretty
 from reproduce.text import markdown
 
 COLUMNS, RATES = ["distribution", "dataset", "n"], ["global_lr", "local_lr"]
+POINT = [*RATES, JUDGE]
+"""The labels that only points of the grid have."""
 
 
 def to_target(histories: Histories) -> pd.DataFrame:
@@ -192,7 +195,7 @@ def of_choices(histories: Histories) -> pd.DataFrame:
     """`time_to_target_s` and `rounds_to_target` of Table I's column, its variants, and the best rates of the grid."""
     cells = to_target(histories)
     tuned = cells["algorithm"].str.startswith("tuned_")
-    parts = [cells[~tuned].drop(columns=RATES, errors="ignore")]
+    parts = [cells[~tuned].drop(columns=POINT, errors="ignore")]
     for _, points in cells[tuned].groupby([*COLUMNS, "algorithm"], sort=False):
         if _whole(points, histories):
             parts.append(_best(points, histories.frame))
@@ -200,20 +203,23 @@ def of_choices(histories: Histories) -> pd.DataFrame:
 
 
 def _whole(points: pd.DataFrame, histories: Histories) -> bool:
-    """Are all points of the grid there? Those that Table I has as well come without it, and are none by themselves."""
+    """Are all points of the grid there, judged and reported? Those that Table I has as well come without it, and are
+    none by themselves."""
     told = points.iloc[0]
     asked = [e for e in histories.experiments if all(e.labels[c] == told[c] for c in [*COLUMNS, "algorithm"])]
-    return len(points[RATES].drop_duplicates()) == len(asked)
+    return len(points.filter(POINT).drop_duplicates()) == len(asked)
 
 
 def _best(points: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
-    """Of one algorithm's grid: the smallest mean time, a missed target counting as the horizon; ties: by accuracy."""
-    times = points[points["metric"] == "time_to_target_s"].groupby(RATES, sort=False)["value"].mean()
-    same = frame.merge(points[[*COLUMNS, "algorithm"]].drop_duplicates())
+    """The runs of one algorithm at the rates that are best on the held-out part: by the smallest mean time, a missed
+    target counting as the horizon; ties: by accuracy."""
+    judged = points[JUDGE].notna()
+    times = points[judged & (points["metric"] == "time_to_target_s")].groupby(RATES, sort=False)["value"].mean()
+    same = frame[frame[JUDGE].notna()].merge(points[[*COLUMNS, "algorithm"]].drop_duplicates())
     final = metrics.last(same, "accuracy").groupby(RATES, sort=False)["value"].mean()
     found = pd.DataFrame({"time": times, "accuracy": -final.reindex(times.index).fillna(0.0)})
     best = dict(zip(RATES, found.sort_values(["time", "accuracy"], kind="stable").index[0], strict=True))
-    chosen = points[(points[RATES] == pd.Series(best)).all(axis=1)].drop(columns=RATES)
+    chosen = points[~judged & (points[RATES] == pd.Series(best)).all(axis=1)].drop(columns=POINT)
     labels = chosen.iloc[[0]].assign(seed=-1, censored=False)
     named = [labels.assign(metric=f"tuned_{k}", value=float(v)) for k, v in best.items() if v]
     return pd.concat([chosen, *named], ignore_index=True)

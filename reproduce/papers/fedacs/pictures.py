@@ -14,7 +14,6 @@ from matplotlib.patches import Rectangle
 from reproduce.declare.experiment import Experiment
 from reproduce.papers.fedacs import measures, theory
 from reproduce.papers.fedacs.choices import ASSIGNED, BESIDE, CHOICES, MORE, RATES
-from reproduce.problem import Quadratic
 from reproduce.report import around, categories, figures, looks
 from reproduce.report.histories import Histories
 from reproduce.report.looks import Look
