@@ -227,14 +227,14 @@ EVERYTHING = Question(("fedagrac", "fedagrac_single", "fedagrac_eq4", "fedagrac_
 TENTH = Question(("fedagrac", "fedagrac_single", "fedagrac_full", "fedagrac_avg"), (0.3,), SHARE)
 SPLITS = Question(("fedagrac",), (0.05, 0.1, 0.3, 1.0, 1.5), drawn=True)
 """Fig. 2's sweep, thinned out, with the error of the split in its intervals."""
+EXCHANGED: Mapping[str, Mapping[str, Any]] = {
+    "uniform_dp1": {"problem.partition": DP1},
+    "uniform_anew": {"system.work.mode": "random"},
+    "uniform_batch25": {"problem.batches.size": 25},
+    "uniform_momentum": {"algorithm.momentum": 0.9, "algorithm.lr": lambda rate: rate / 10},
+}
 OTHERWISE = {
-    name: Question(("fedagrac",), (0.3,), plain=("fedavg",), changes=changes)
-    for name, changes in {
-        "uniform_dp1": {"problem.partition": DP1},
-        "uniform_anew": {"system.work.mode": "random"},
-        "uniform_batch25": {"problem.batches.size": 25},
-        "uniform_momentum": {"algorithm.momentum": 0.9, "algorithm.lr": lambda rate: rate / 10},
-    }.items()
+    name: Question(("fedagrac",), (0.3,), plain=("fedavg",), changes=changes) for name, changes in EXCHANGED.items()
 }
 """One thing exchanged each: the split, steps that are drawn anew in every round, the batch, momentum."""
 SENSITIVITY = {
