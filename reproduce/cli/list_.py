@@ -21,11 +21,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from reproduce.papers.coverage import total
-    from reproduce.papers.described import settings_table
     from reproduce.runs import plan
 
     scale = plan.check_scale(args.scale)
     if args.settings:
+        from reproduce.papers.described import settings_table
+
         for paper, chosen in groupby(plan.select(args.target), key=lambda a: a.paper):
             print(f"{paper}, {scale} scale:\n\n{settings_table(chosen, scale)}\n")
         return
