@@ -213,7 +213,8 @@ class Classification:
 
     @property
     def requires(self) -> tuple[str, ...]:
-        data = self.data if isinstance(self.data, str) and not self.source.embedded else ""
+        data = self.data if isinstance(self.data, str) else getattr(self.data, "of", "")  # whose part it is, if any
+        data = "" if not data or find_source(data).embedded else data
         stored = self.model.pretrained, self.tokenizer.name if isinstance(self.tokenizer, BytePairs) else ""
         return tuple(dict.fromkeys(filter(None, (data, *stored))))
 

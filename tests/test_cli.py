@@ -212,7 +212,7 @@ def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.M
         claim("fiarse/e", "not run", artifact="fiarse/fig1", reason="it names a network", unasked=True),
         claim("fiarse/f", "contradicted", artifact="fiarse/fig1", rests_on="check", note="ours"),
     ]
-    monkeypatch.setattr("reproduce.verdicts.scoreboard.scoreboard", lambda scale: board)
+    monkeypatch.setattr("reproduce.verdicts.scoreboard.scoreboard", lambda scale, files: board)
 
     def printed(*arguments: str) -> list[str]:
         assert main(["verify", "smoke", *arguments]) == 0
@@ -247,7 +247,7 @@ def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.M
 def test_a_claim_takes_one_line_of_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     """Its name is whole, its text cut; in a pipe nothing is."""
     board = [claim("fedacs/a-name-of-several-words", "undecided", statement="word " * 30)]
-    monkeypatch.setattr("reproduce.verdicts.scoreboard.scoreboard", lambda scale: board)
+    monkeypatch.setattr("reproduce.verdicts.scoreboard.scoreboard", lambda scale, files: board)
     monkeypatch.setenv("COLUMNS", "60")
 
     def line() -> str:

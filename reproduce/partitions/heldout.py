@@ -41,6 +41,11 @@ class HeldOut:
             raise UserError(f"{self.data} has {self._source.sizes[0]} training samples: of {PART} one can be held out")
 
     @property
+    def of(self) -> str:
+        """The name of the data set of which this is a part; "" for the user's own data."""
+        return self.data if isinstance(self.data, str) else ""
+
+    @property
     def _source(self) -> Any:
         return find_source(self.data) if isinstance(self.data, str) else self.data
 

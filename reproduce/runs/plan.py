@@ -11,14 +11,11 @@ import json
 import re
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
-from reproduce.data.sources import find_source
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import SCALES, Experiment, Panel, canonical
 from reproduce.errors import UserError, unknown
 from reproduce.papers import PAPERS, artifacts
-from reproduce.partitions.heldout import HeldOut
 from reproduce.settings import Settings, seeds, settings
 
 _JOB_NAME = re.compile(r"[a-z0-9-]+")
@@ -48,18 +45,11 @@ class Job:
     @property
     def requires(self) -> tuple[str, ...]:
         """Data sets that this job's own experiments need."""
-        return tuple(sorted({name for e in self.experiments for name in (*e.problem.requires, *_cut(e.problem))}))
+        return tuple(sorted({name for e in self.experiments for name in e.problem.requires}))
 
     @property
     def runs(self) -> int:
         return len(self.experiments) * len(self.panel.seeds)
-
-
-def _cut(problem: Any) -> tuple[str, ...]:
-    """The data set of which a part is held out, if one is, and if it has to be there."""
-    data = getattr(problem, "data", None)
-    name = data.data if isinstance(data, HeldOut) else ""
-    return (name,) if isinstance(name, str) and name and not find_source(name).embedded else ()
 
 
 # --- artifacts and jobs -----------------------------------------------------------------------------------------------
