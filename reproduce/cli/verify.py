@@ -15,7 +15,6 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,10 +57,8 @@ def run(args: argparse.Namespace) -> None:
     from reproduce.verdicts.scoreboard import claims, coverage, headline, scoreboard, to_json
 
     found = [c for c in coverage(scale) if any(name.startswith(f"{c.paper}/") for name in wanted)]
-    files = claims_files()
-    if args.target:
-        files = [replace(f, claims=tuple(c for c in f.claims if c.artifact in wanted)) for f in files]
-    of_target = scoreboard(scale, files=files)
+    files = [f for f in claims_files() if any(name.startswith(f"{f.paper}/") for name in wanted)]
+    of_target = [v for v in scoreboard(scale, files=files) if v.artifact in wanted or not args.target]
     board = [v for v in of_target if args.only in (None, v.verdict)]
     if args.json:
         print(to_json(board))
