@@ -293,7 +293,7 @@ def test_a_figure_without_any_results_says_so(tmp_path: Path) -> None:
     panel = Panel("c", (Experiment({}, Nothing(), None, None, Unplayed()),), (0,))
     files = render(artifact(panels=lambda scale: (panel,)), "smoke", tmp_path, [("c", None, "needs svhn")])
     said = files[3].read_text()
-    assert files[5].read_text().count("Not run, needs svhn: A figure.") == 1
+    assert files[5].read_text().count("Not run, needs SVHN: A figure.") == 1
     assert "Lines" not in said, "no word of marks where there are none"
     assert "other settings" not in said
     assert files[2].stat().st_size > 1000

@@ -173,7 +173,7 @@ def test_titles_say_how_many_seeds_where_panels_differ() -> None:
     picture = Curves(("model", "step_async"), "{model}, {step_async}", only={"point": (None,)})
     fewer = replace(found, frame=found.frame.query("model == 'lr' or seed == 0 or (seed == 1 and step_async == 1)"))
     axes = drawing.draw(artifact(picture), fewer, pd.DataFrame()).axes
-    titles = ["LR, equal, 2 seeds", "LR, unequal, 2 seeds", "CNN, equal, 1 seed", "CNN, unequal, 2 seeds"]
+    titles = ["LR, equal, 2\xa0seeds", "LR, unequal, 2\xa0seeds", "CNN, equal, 1\xa0seed", "CNN, unequal, 2\xa0seeds"]
     assert [ax.get_title() for ax in axes] == titles
 
 

@@ -184,7 +184,7 @@ def sensitivity(scale: str) -> tuple[Panel, ...]:
         found.append(replace(made, experiments=tuple(changed(e, asked.changes) for e in made.experiments)))
     other = settings.FIG5[scale]
     for mean in s.means:
-        words = f"logistic regression of Fig. 5 with mean K {mean} and V {other.variance:,}, its rate and rounds"
+        words = f"LR of Fig. 5: mean K {mean}, V {other.variance:,}, its rate and rounds"
         c, k = other.regression._replace(substitute=words), LocalSteps(mean, other.variance)
         found.append(compared(c, f"sensitivity-lr-{mean}", scale, k))
     return tuple(found)

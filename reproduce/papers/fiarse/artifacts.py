@@ -43,7 +43,7 @@ HISTOGRAM = Filled(
     sheet={"sharex": True, "sharey": True, "height": 1.9},
 )  # fmt: skip
 EXPLORATION = Filled(("dataset",), "", fill=Code("pictures:exploration"), each=(1, 2), sheet={"height": 2.1})
-TRAILING = "Replaced: trailing means of ten rounds."
+TRAILING = "Replaced: means of ten rounds."
 
 
 def figure(
