@@ -15,12 +15,12 @@ import pytest
 import written
 from pyarrow import parquet
 
-from reproduce.declare.artifact import Artifact, no_panels
 from reproduce.declare.experiment import COLUMNS, Experiment, Panel
 from reproduce.errors import UserError
-from reproduce.report import metrics, tables
-from reproduce.report.histories import Histories, load
+from reproduce.report import metrics
+from reproduce.report.histories import load
 from reproduce.report.render import render
+from tests.table_cells import artifact, printed
 from tests.unplayed import Unplayed
 
 TABLE3: dict[str, Any] = {
@@ -53,23 +53,6 @@ def history(
 
 def write(frame: pd.DataFrame, path: Path, *experiments: Experiment, **training: Any) -> Path:
     return written.histories(path, frame, experiments, **training)
-
-
-def artifact(
-    cells: pd.DataFrame | Callable[[Histories], pd.DataFrame], paper: str = "p", name: str = "table1", **fields: Any
-) -> Artifact:
-    make = cells if callable(cells) else lambda histories: cells
-    return Artifact(paper, name, fields.pop("title", "A title"), fields.pop("panels", no_panels), make, **fields)
-
-
-def printed(paper: str, name: str, noise: float = 0.0) -> pd.DataFrame:
-    """The paper's own numbers as cells of three seeds, spread by `noise` around them."""
-    said = tables.reported(paper, name)
-    assert said is not None
-    settings = said[[c for c in said.columns if not c.startswith("paper")]]
-    return pd.concat(
-        [settings.assign(seed=s, value=said["paper"] + (s - 1) * noise) for s in range(3)], ignore_index=True
-    )
 
 
 class TestHistories:

@@ -156,10 +156,9 @@ def test_a_resumed_job_knows_what_was_before_it_was_killed(tmp_path: Path, monke
         def restore(self) -> bool:
             found = super().restore()
             if found:
-                assert 0 < self.said["seconds"] < 1000
-                assert 0 < self.said["process"] < 1000
+                assert min(self.said["seconds"], self.said["process"]) > 0
                 by = {**self.said["by"], "torch": "0.1"}
-                self.said = {**self.said, "seconds": 1000.0, "process": 2000.0, "by": by}
+                self.said = {**self.said, "seconds": 1e7, "process": 2e7, "by": by}
             return found
 
     monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
@@ -174,7 +173,7 @@ def test_a_resumed_job_knows_what_was_before_it_was_killed(tmp_path: Path, monke
     assert note["resumed"]
     version = re.escape(str(torch.__version__))
     assert re.fullmatch(rf"begun with torch 0.1, goes on with {version}: rounding .*", note["instructions_changed"])
-    assert 1000 < note["seconds"] < 2000 < note["cpu_seconds"] < 3000
+    assert 1e7 < note["seconds"] < 2e7 < note["cpu_seconds"] < 3e7, "what this test itself takes is nothing beside it"
 
 
 @pytest.mark.parametrize("isa", ["none", *library.levels()])

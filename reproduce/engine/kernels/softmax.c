@@ -90,13 +90,19 @@ static void take(Batch *s, const REAL *x, const int64_t *labels, const int64_t *
 /* For every slot a: out[a] <- the end point of its local run from out[a].
  *
  * x [n][width] with a column of ones for the bias and zeros up to whole vectors; plans[a] [steps][batch], -1 behind a
- * short batch; slots with the same plan stand together and take equally many steps. out [slots][classes][width]. */
-void softmax_runs(const REAL *x, int64_t width, const int64_t *labels, const int64_t *const *plans, int64_t batch,
-                  const int64_t *steps, int64_t slots, int64_t classes, REAL *out, const Descent *runs) {
+ * short batch; slots with the same plan stand together and take equally many steps. out [slots][classes][width].
+ * Returns 0 if there is no memory for the scratch. */
+int softmax_runs(const REAL *x, int64_t width, const int64_t *labels, const int64_t *const *plans, int64_t batch,
+                 const int64_t *steps, int64_t slots, int64_t classes, REAL *out, const Descent *runs) {
     const int64_t padded = (batch + LANES - 1) / LANES * LANES;
     REAL *g = aligned_alloc(WIDTH, (classes * (width + padded) + padded) * sizeof(REAL)); /* [classes][width] */
     REAL *z = g + classes * width, *share = z + classes * padded; /* [classes][padded], [padded] */
     const REAL **rows = malloc(batch * (sizeof *rows + sizeof(int64_t)));
+    if (!g || !rows) {
+        free(rows);
+        free(g);
+        return 0;
+    }
     int64_t *y = (int64_t *)(rows + batch);
     Batch samples = {rows, y, share, 0, width, padded};
     memset(z, 0, classes * padded * sizeof(REAL));
@@ -113,4 +119,5 @@ void softmax_runs(const REAL *x, int64_t width, const int64_t *labels, const int
     }
     free(rows);
     free(g);
+    return 1;
 }

@@ -69,11 +69,13 @@ def _run(chunk: Chunk, arena: Arena, x: Tensor, out: np.ndarray, vectors: tuple[
         )
         for a in range(slots)
     ]
-    call(
+    done = call(
         library(arena.dtype).softmax_runs,
         *(x, width, arena.train_y, addresses([plan.ctypes.data for plan in plans]), plans[0].shape[1]),
         *(steps, slots, classes, out, (Descent * slots)(*rows)),
     )
+    if not done:
+        raise MemoryError(f"no memory for a step of {classes} classes and {width} features")
 
 
 def _padded(arena: Arena) -> Tensor:
