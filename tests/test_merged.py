@@ -231,11 +231,15 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return plan_it
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before the end", "after the end"])
-@pytest.mark.parametrize("others", [(0, 1), (0, 2)], ids=["the same seeds", "other seeds"])
+@pytest.mark.parametrize(
+    ("others", "after"),
+    [((0, 2), False), ((0, 2), True), ((0, 1), True)],
+    ids=["other seeds, before the end", "other seeds, after it", "the same seeds, after it"],
+)
 def test_two_processes_add_seeds_to_one_file(
-    after: bool, others: tuple[int, ...], meanwhile: Callable[..., None]
+    others: tuple[int, ...], after: bool, meanwhile: Callable[..., None]
 ) -> None:
+    """Who asks for the same seeds before the end is refused (test_sole.py)."""
     training.train(seeded(QUICK, 0))
     meanwhile(lambda: training.train(seeded(QUICK, *others)), after)
     training.train(seeded(QUICK, 0, 1))
