@@ -107,9 +107,9 @@ def panels(scale: str) -> tuple[Panel, ...]:
             found[name].append(runs.panel(f"{name}-{{}}-{distribution}", setting, varied))
         tuned = [e for name in runs.GROUPS[distribution] for e in _tuned(setting, distribution, n, name)]
         found["tuned"].append(runs.panel(f"tuned-{{}}-{distribution}", setting, tuned))
-        others = tuple(1000 + seed for seed in setting.seeds)
+        unseen = tuple(1000 + seed for seed in setting.seeds)
         judged = map(_validated, tuned)
-        found["validated"].append(runs.panel(f"validated-{{}}-{distribution}", setting, judged, others))
+        found["validated"].append(runs.panel(f"validated-{{}}-{distribution}", setting, judged, unseen))
     return tuple(panel for group in found.values() for panel in group)
 
 
