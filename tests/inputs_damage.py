@@ -25,6 +25,7 @@ from reproduce.data.load import sha256
 from reproduce.data.sources import SOURCES
 from reproduce.runs import plan
 from reproduce.store import seal
+from reproduce.verdicts import claims as claims_module
 from reproduce.verdicts import scoreboard
 from reproduce.verdicts.claims import load_claims
 
@@ -32,6 +33,12 @@ RESULT = f"results/smoke/fedagrac/{JOB}.parquet"
 CELLS = "results/smoke/cells/fedagrac_table1.csv"
 
 Prepare = Callable[[Path], object]
+
+
+def put_claims(monkeypatch: pytest.MonkeyPatch, read: Callable[[], object]) -> None:
+    """Other claims in place of the papers', for every reader of them."""
+    for module in (claims_module, scoreboard):
+        monkeypatch.setattr(module, "claims_files", read)
 
 
 def content(name: str, change: Callable[[bytes], bytes]) -> Prepare:
@@ -201,7 +208,7 @@ def claims() -> Iterator[Bad]:
         def patch(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             path = here.parent / "claims.yaml"
             path.write_bytes(data)
-            monkeypatch.setattr(scoreboard, "claims_files", lambda: [load_claims(path)])
+            put_claims(monkeypatch, lambda: [load_claims(path)])
 
         return patch
 
@@ -244,7 +251,7 @@ def claims() -> Iterator[Bad]:
 
     def piped(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         os.mkfifo(here.parent / "claims.yaml")
-        monkeypatch.setattr(scoreboard, "claims_files", lambda: [load_claims(here.parent / "claims.yaml")])
+        put_claims(monkeypatch, lambda: [load_claims(here.parent / "claims.yaml")])
 
     yield Bad("claims, a pipe", ("verify", "smoke"), "a pipe, a socket or a device", patch=piped)
 

@@ -23,7 +23,6 @@ from inputs import RENDER, TABLE, Bad
 from reproduce.__main__ import COMMANDS, INTERRUPTED, main
 from reproduce.runs import plan, results
 from reproduce.store import reading
-from reproduce.verdicts import scoreboard
 from reproduce.verdicts.claims import load_claims
 
 ROWS = (*inputs.ROWS, *inputs_damage.ROWS)
@@ -56,7 +55,7 @@ def place(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claim
     """A copy of it to work in."""
     folder = shutil.copytree(finished, tmp_path / "here")
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(scoreboard, "claims_files", lambda: claims)
+    inputs_damage.put_claims(monkeypatch, lambda: claims)
     monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
     monkeypatch.setenv("REPRODUCE_DATA", str(tmp_path / "data"))
     results._found.cache_clear()

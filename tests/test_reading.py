@@ -23,7 +23,6 @@ from reproduce.papers import artifacts
 from reproduce.report.histories import load
 from reproduce.runs import costs, due, plan, results
 from reproduce.store import reading, seal
-from reproduce.verdicts import scoreboard
 from reproduce.verdicts.claims import load_claims
 
 TABLE = "fedagrac/table1"
@@ -56,7 +55,7 @@ def claims(tmp_path_factory: pytest.TempPathFactory) -> object:
 
 @pytest.fixture
 def here(trained: Path, claims: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(scoreboard, "claims_files", lambda: claims)
+    inputs_damage.put_claims(monkeypatch, lambda: claims)
     monkeypatch.chdir(shutil.copytree(trained, tmp_path / "here"))
     forget()
     return Path.cwd()
