@@ -51,18 +51,19 @@ def forecasts(
         if not any(c.id in claims for c in file.claims):
             continue
         shelf, other = (Shelf(file, results / s / "cells") for s in (scale, second))
-        ours = {c.id: shelf.designs(c, scale) for c in file.claims if scale in c.scales}
-        there = [c for c in file.claims if second in c.scales]
-        usual = _usual(ours.values(), (other.designs(c, second) for c in there))
+        usual = _usual(
+            (shelf.designs(c, scale) for c in file.claims if scale in c.scales),
+            (other.designs(c, second) for c in file.claims if second in c.scales),
+        )
         mine = [c for c in file.claims if c.id in claims and scale in c.scales]
-        found += [_forecast(c, scale, shelf, ours[c.id], usual) for c in mine]
+        found += [_forecast(c, scale, shelf, shelf.designs(c, scale), usual) for c in mine]
     return found
 
 
 def _usual(here: Iterable[Sequence[Design | None]], elsewhere: Iterable[Sequence[Design | None]]) -> Usual:
-    """The median spread of a paper's numbers by their unit: at this scale, else at another (read when it is needed)."""
-    mine, others = _medians(here), cache(lambda: _medians(elsewhere))
-    return lambda unit: mine[unit] if unit in mine else others().get(unit)
+    """The median spread of a paper's numbers by their unit: at this scale, else at another, both read when needed."""
+    mine, others = cache(lambda: _medians(here)), cache(lambda: _medians(elsewhere))
+    return lambda unit: mine()[unit] if unit in mine() else others().get(unit)
 
 
 def _medians(designs: Iterable[Sequence[Design | None]]) -> dict[str, float]:

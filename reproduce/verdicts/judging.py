@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from statistics import fmean, median, variance
+from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from reproduce.report.intervals import agree, quantile, t_interval
@@ -203,7 +203,8 @@ def _t(values: Sequence[float], level: float, step: float, prior: Prior | None) 
     if prior is None:
         return t_interval(values, level, step)
     n, mean = len(values), fmean(values)
-    spread, freedom = prior.moderated(step**2 / n if agree(values) else variance(values), n - 1)
+    seen = step**2 / n if agree(values) else math.fsum((v - mean) ** 2 for v in values) / (n - 1)
+    spread, freedom = prior.moderated(seen, n - 1)
     half = quantile(level, float(freedom)) * math.sqrt(float(spread) / n)
     return mean - half, mean + half
 

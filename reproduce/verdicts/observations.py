@@ -55,7 +55,9 @@ def observed(raw: pd.DataFrame, labels: Iterable[str], metrics: Mapping[str, Met
     better = raw["metric"].map(lambda m: metrics[m].better if m in metrics else "none").to_numpy()
     lost = np.isnan(value)
     settings = [c for c in raw.columns if c not in {*NOT_SETTINGS, "seed", *labels}]
-    frame = raw[settings].apply(lambda column: column.map(canon)) if len(raw) else raw[settings].copy()
+    # Plain objects: frames are small, and Arrow's strings cost a conversion with every selection.
+    texts = {c: [canon(v) for v in raw[c]] for c in settings}
+    frame = pd.DataFrame(texts, index=raw.index, columns=settings, dtype=object)
     frame["seed"] = raw["seed"].astype(int) if "seed" in raw else -1
     frame["low"] = np.where(lost, np.where(better == "lower", np.inf, -np.inf), value)
     frame["high"] = np.where(lost, np.where(better == "higher", -np.inf, np.inf), np.where(censored, np.inf, value))

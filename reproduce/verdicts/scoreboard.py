@@ -182,6 +182,7 @@ class Shelf:
         self.file = file
         self.folder = folder
         self.read: dict[Path, pd.DataFrame] = {}
+        self.designed: dict[tuple[str, str], list[Design | None]] = {}
 
     def cells(self, claim: Claim, check: Check, printed: bool) -> tuple[pd.DataFrame | None, str]:
         """The observations of the artifact and of those it is compared `with`, or None and the reason."""
@@ -230,11 +231,15 @@ class Shelf:
 
     def designs(self, claim: Claim, scale: str) -> list[Design | None]:
         """The parts of the claim as they are judged, as printed where it has readings; None for one without cells."""
-        check = claim.checks[scale]
-        cells = self.cells(claim, check, printed=scale == PRINTED)[0]
-        if cells is None:
-            return [None for _ in parts(check)]
-        return designs(check, cells, self.file.metrics, self._wanted(claim, check, scale))
+        if (claim.id, scale) not in self.designed:
+            check = claim.checks[scale]
+            cells = self.cells(claim, check, printed=scale == PRINTED)[0]
+            none: list[Design | None] = [None for _ in parts(check)]
+            made = (
+                none if cells is None else designs(check, cells, self.file.metrics, self._wanted(claim, check, scale))
+            )
+            self.designed[claim.id, scale] = made
+        return self.designed[claim.id, scale]
 
     def _wanted(self, claim: Claim, check: Check, scale: str) -> list[pd.DataFrame]:
         """The settings that the scale declares; at paper scale also those of the paper's own table."""
