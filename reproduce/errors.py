@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Iterable
+from functools import cache
 
 SHOWN = 12
 """How many known names an error lists when none is near."""
@@ -37,8 +38,14 @@ class MissingData(UserError):
     """A data set that is not there; `needs` names it, so that the plan can leave the panel out."""
 
     def __init__(self, needs: str, message: str) -> None:
-        super().__init__(message)
+        super().__init__(f"{message}; smoke scale needs no data set")
         self.needs = needs
+
+
+@cache
+def say_once(line: str) -> None:
+    """On stderr, once a process: what people should know, and what stops nothing."""
+    print(line, file=sys.stderr)
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:

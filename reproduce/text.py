@@ -38,14 +38,14 @@ def table(
     whole: Sequence[str] = (),
 ) -> list[str]:
     """The lines of an aligned table. Nothing is cut: where a `width` is too small, the widest columns take several
-    lines, first between words, then within names, behind / _ : and -. Columns in `whole` and numbers take one
-    line."""
+    lines, first between words, then within names, behind / _ : and -; at last the columns in `whole`, too. Numbers take
+    one line."""
     columns = list(zip(header, *rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
-    for parts in (r"\S+", NAME_PART):
+    for parts, unbroken in ((r"\S+", whole), (NAME_PART, whole), (NAME_PART, ())):
         least = [max((len(p) for cell in c for p in re.findall(parts, cell)), default=0) for c in columns]
         fixed = [max(map(len, c[1 if n in right else 0 :]), default=0) for n, c in zip(header, columns, strict=True)]
-        kept = (n in (*whole, *right) for n in header)
+        kept = (n in (*unbroken, *right) for n in header)
         least = [max(low, w) if k else low for k, w, low in zip(kept, fixed, least, strict=True)]
         while width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
             wide = [i for i, low in enumerate(least) if widths[i] > low]
@@ -101,8 +101,13 @@ def running() -> int:
 def fill(text: str, indent: str = "") -> str:
     """`text` in lines of `running` columns, each after `indent`."""
     return textwrap.fill(
-        text, running(), initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+        text.replace(" %", "\u00a0%"),
+        running(),
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ).replace("\u00a0%", " %")  # a percentage stays in one line
 
 
 def short(number: float) -> str:
@@ -112,6 +117,17 @@ def short(number: float) -> str:
             break
         number /= 1000
     return f"{number:.3g}{prefix}"
+
+
+def counted(number: int, what: str) -> str:
+    """1 run, 2 runs, 1,000 runs."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def named_seeds(numbers: Iterable[int]) -> str:
+    """seed 3; seeds 0, 1, 2."""
+    found = list(map(str, numbers))
+    return f"seed{'s' * (len(found) != 1)} {', '.join(found)}"
 
 
 def duration(seconds: float) -> str:

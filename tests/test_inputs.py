@@ -21,8 +21,8 @@ import pytest
 from inputs import RENDER, TABLE, Bad
 
 from reproduce.__main__ import COMMANDS, INTERRUPTED, main
+from reproduce.errors import say_once
 from reproduce.runs import plan, results
-from reproduce.store import reading
 from reproduce.verdicts.claims import load_claims
 
 ROWS = (*inputs.ROWS, *inputs_damage.ROWS)
@@ -60,7 +60,7 @@ def place(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claim
     monkeypatch.setenv("REPRODUCE_DATA", str(tmp_path / "data"))
     results._found.cache_clear()
     results._standing.cache_clear()
-    reading._say.cache_clear()
+    say_once.cache_clear()
     return folder
 
 

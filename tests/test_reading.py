@@ -17,7 +17,7 @@ import runs
 from pyarrow import parquet
 
 from reproduce.__main__ import main
-from reproduce.errors import UserError
+from reproduce.errors import UserError, say_once
 from reproduce.page import origin
 from reproduce.papers import artifacts
 from reproduce.report.histories import load
@@ -62,7 +62,7 @@ def here(trained: Path, claims: object, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def forget() -> None:
-    for cached in (results._found, results._standing, reading._say, reading._cells):
+    for cached in (results._found, results._standing, say_once, reading._cells):
         cached.cache_clear()
 
 

@@ -16,12 +16,11 @@ from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment, Panel, canonical, code, recorded, same
-from reproduce.errors import UserError
+from reproduce.errors import UserError, say_once
 from reproduce.papers import artifacts
 from reproduce.problem import Quadratic
 from reproduce.runs import due, plan, replayed, results
 from reproduce.runs.plan import Job
-from reproduce.store import reading
 from reproduce.store.reading import Stored
 from reproduce.systems import System
 from reproduce.systems.work import Steps
@@ -49,7 +48,7 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., res
     monkeypatch.delenv("REPRODUCE_PRECISION", raising=False)
 
     def stored(of: Job, found: list[Stored] | None = None) -> results.Standing:
-        reading._say.cache_clear()
+        say_once.cache_clear()
         written.write(Path(of.output), runs(of) if found is None else found)
         return results.standing(of)
 

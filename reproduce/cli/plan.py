@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from reproduce.errors import UserError
-from reproduce.text import duration, fill, print_json, print_table, short
+from reproduce.text import counted, duration, fill, print_json, print_table, short
 
 if TYPE_CHECKING:
     from reproduce.runs.needs import Need
@@ -66,12 +66,16 @@ def run(args: argparse.Namespace) -> None:
     seconds, flops = [costs.due(j).seconds for j in able], sum(costs.due(j).flops for j in able)
     print()
     runs = sum(j.runs for j in jobs)
-    print(fill(f"{len(jobs)} jobs, {runs} runs; {lacking} jobs lack their data; {results.tally(jobs)}"))
+    print(
+        fill(
+            f"{counted(len(jobs), 'job')}, {counted(runs, 'run')}; {lacking} without their data; {results.tally(jobs)}"
+        )
+    )
     most = "at most " * any(map(costs.at_most, able))
     total = f"{most}{short(flops)}FLOP, {duration(sum(seconds))} on one core{busy(seconds)}"
     print(fill(f"estimate for the {len(able)} to train: {total}" if able else "nothing to train"))
     corrected = sum(costs.correction(j) != 1 for j in jobs)
-    print(fill(f"times: {costs.rates().source}; {corrected} jobs corrected by finished ones"))
+    print(fill(f"times: {costs.rates().source}; {counted(corrected, 'job')} corrected by finished ones"))
 
 
 def _print_artifacts(jobs: Sequence[Job], wanted: Collection[str]) -> None:

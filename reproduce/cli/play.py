@@ -92,6 +92,11 @@ def run(args: argparse.Namespace) -> None:
     aliases = [name for name, scales in ALIASES.items() if scale in scales]
     own = {"model": args.model, "partition": args.partition, "clients": args.clients, "data": args.data}
     places = args.on or ([] if any(own.values()) or args.panels else aliases)
+    if not places and not any(own.values()) and not args.panels:
+        raise UserError(
+            f"no alias is at {scale} scale: name a panel, --on PAPER/PANEL (`play --panels PAPER --scale {scale}` "
+            "lists them), or use --scale reduced"
+        )
     benchmarks = chosen(places, scale, **own, label=args.label)
     if args.panels:
         _print_panels(panels(args.panels, scale), args.json)
@@ -234,7 +239,8 @@ def _matrix(specs: list[Spec], benchmarks: list[Benchmark], json: bool) -> None:
 
 
 def _shown(match: Match, args: argparse.Namespace) -> None:
-    from reproduce.play import shown, summary
+    from reproduce.play import scores, shown, summary
+    from reproduce.play.across import EDGE
 
     frame = match.frame()
     found = summary(frame)
@@ -242,9 +248,14 @@ def _shown(match: Match, args: argparse.Namespace) -> None:
         print_json([{k: None if v != v else v for k, v in row.items()} for row in found.to_dict("records")])
     else:
         one = len(match.benchmarks) == 1
-        rows = [r[one:] for r in shown.rows(found)]
-        print_table(shown.HEADER[one:], rows, right=shown.RIGHT, whole=("BENCHMARK", "ALGORITHM"))
-        print("", *map(fill, shown.notes(match)), sep="\n")
+        rows = [[*r[one:-1], r[-1].replace(scores.AT_EDGE, f" {EDGE}")] for r in shown.rows(found)]
+        header, notes = shown.HEADER[one:], shown.notes(match)
+        if any(EDGE in r[-1] for r in rows):
+            notes.append(f"{EDGE} The best rate is at the edge of its grid: `--grid` tries others.")
+        if {r[-1] for r in rows} == {"ok"}:  # which says nothing
+            header, rows = header[:-1], [r[:-1] for r in rows]
+        print_table(header, rows, right=shown.RIGHT, whole=("BENCHMARK", "ALGORITHM"))
+        print("", *map(fill, notes), sep="\n")
     if args.output:
         written = shown.write(match, frame, args.output)
         if ".png" not in written:

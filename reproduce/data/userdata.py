@@ -32,6 +32,7 @@ FORMAT = 1  # raise it when the same files give other arrays
 HELD = 5
 """One of so many samples of each class is held out where there is no test part."""
 NAME = "own"
+ROWS = "(rows count from 0): fill it in, or take the row out"
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,12 @@ class UserData:
     test: int
     classes: int
     holders: int = 0
+
+    called: ClassVar[str] = "your data"
+
+    def __str__(self) -> str:
+        """As the user calls them, in errors; no part of what they are."""
+        return self.called
 
     @property
     def sample(self) -> Sample:
@@ -125,7 +132,9 @@ def bring(where: Any, label: str = LABEL, holder: str = "") -> UserData:
     x, y = arrays["train_x"], arrays["train_y"]
     shape = (x.shape[3], *x.shape[1:3]) if x.ndim == 4 else x.shape[1:]
     holders = int(arrays["holders"].max()) + 1 if holder else 0
-    return UserData(sha256, shape, len(y), len(arrays["test_y"]), int(y.max()) + 1, holders)
+    found = UserData(sha256, shape, len(y), len(arrays["test_y"]), int(y.max()) + 1, holders)
+    object.__setattr__(found, "called", what)
+    return found
 
 
 def _found(sha256: str) -> store.Decoded | None:
@@ -213,7 +222,7 @@ def _known(values: NDArray[Any], what: str, name: str) -> NDArray[Any]:
         raise UserError(f"{what}: the column {name} has no rows, or lists in them: it has one name or number a row")
     gone = np.array([v is None or v != v for v in values])
     if gone.any():
-        raise UserError(f"{what}: the column {name} is empty in row {int(gone.argmax())} (rows count from 0)")
+        raise UserError(f"{what}: the column {name} is empty in row {int(gone.argmax())} {ROWS}")
     return values
 
 
@@ -237,7 +246,7 @@ def _numbers(columns: Columns, what: str, names: list[str], rows: int) -> NDArra
     if not np.isfinite(x).all():
         row, column = np.argwhere(~np.isfinite(x))[0]
         where = names[column] if len(names) > 1 else f"{names[0]} ({column})"
-        raise UserError(f"{what}: the column {where} has no finite number in row {row} (rows count from 0)")
+        raise UserError(f"{what}: the column {where} has no finite number in row {row} {ROWS}")
     return x
 
 

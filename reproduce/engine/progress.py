@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 from threading import Event, Thread
@@ -24,8 +25,14 @@ class Progress:
         self.total = sum(r.experiment.clock.length(r.experiment) for r in runs)
         terminal = sys.stderr.isatty()
         self.beat = 1.0 if terminal else 30.0
+        most = shutil.get_terminal_size().columns // 2  # the rest is for the bar and the time left
         self.bar = tqdm(
-            total=self.total, desc=title, unit="round", mininterval=0.5 if terminal else 30, smoothing=0.1, leave=True
+            total=self.total,
+            desc=title if not terminal or len(title) <= most else f"…{title[1 - most :]}",
+            unit="round",
+            mininterval=0.5 if terminal else 30,
+            smoothing=0.1,
+            leave=True,
         )
         self.ended = Event()
         self.thread = Thread(target=self._show, daemon=True)

@@ -11,7 +11,7 @@ from typing import Any
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import PACKAGE
 from reproduce.runs import plan, results
-from reproduce.text import duration, short
+from reproduce.text import counted, duration, short
 from reproduce.verdicts.scope import GROUNDS, STAND_IN, ground
 
 KINDS = {
@@ -92,7 +92,7 @@ def citing(artifact: Artifact, scale: str) -> tuple[str, str]:
     grounds = [g for g in reversed(GROUNDS) if g in {ground(names[e], e.problem) for e in seeds}]
     why = [
         f"on {' and '.join(grounds)}",
-        f"{fewest} to {most} seeds" if fewest < most else f"{most} seed{'s' * (most > 1)}",
+        f"{fewest} to {most} seeds" if fewest < most else counted(most, "seed"),
     ]
     why += [f"{len(seeds)} of {len(wanted)} settings are run"] * (len(seeds) < len(wanted))
     why += filter(None, [results.said(there)])
@@ -103,7 +103,7 @@ def citing(artifact: Artifact, scale: str) -> tuple[str, str]:
 
 def _device(note: Mapping[str, Any]) -> str:
     threads = note.get("threads")
-    return str(note.get("device", "cpu")).upper() + (f", {threads} thread{'s' * (threads != 1)}" if threads else "")
+    return str(note.get("device", "cpu")).upper() + (f", {counted(threads, 'thread')}" if threads else "")
 
 
 def _several(values: Iterable[str]) -> str:

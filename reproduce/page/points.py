@@ -7,6 +7,7 @@ from typing import Any
 from reproduce.errors import UserError
 from reproduce.findings import agreement
 from reproduce.findings.short import about
+from reproduce.text import counted
 from reproduce.verdicts import words
 
 
@@ -27,7 +28,7 @@ def points(scale: str) -> dict[str, Any]:
         panels.append({"title": f"{about(paper).name}: {said}", "unit": unit, "log": plain and unit != "%"})
         for row in mine.to_dict("records"):
             against = "" if plain else f" minus {row['series_other']}"
-            text = words.named(f"{row['setting']} {row['series']}{against}, {row['seeds']} seeds")
+            text = words.named(f"{row['setting']} {row['series']}{against}, {counted(row['seeds'], 'seed')}")
             numbers = (float(f"{row[side]:.4g}") for side in ("printed", "ours"))
             made.append([len(panels) - 1, *numbers, int(row["own"]), text, f"{paper}-{row['table']}"])
     band = {"points": agreement.POINTS, "share": agreement.SHARE} if plain else None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
+from reproduce.play import scores
 from reproduce.play.names import NAMES
 from reproduce.play.written import number, span, table
 from reproduce.report import figures
@@ -51,7 +52,7 @@ class Matrix:
         state = found["status"].str.extract(r"^(\w+(?: trained)?)", expand=False)
         signed = found["mean"].where(found["metric"] == "distance", -found["mean"])
         place = signed.groupby(found["benchmark"].where(state.isin(TRAINED))).rank(method="min", na_option="bottom")
-        rows = found.assign(state=state, place=place, edge=found["status"].str.contains("edge of its grid"))
+        rows = found.assign(state=state, place=place, edge=found["status"].str.endswith(scores.AT_EDGE))
         self.cells = {(c["algorithm"], c["benchmark"]): c for c in rows.to_dict("records")}
         self.benchmarks = list(dict.fromkeys(found["benchmark"]))
         ran = rows[rows["state"].isin(TRAINED)]

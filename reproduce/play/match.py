@@ -20,7 +20,7 @@ from pathlib import Path
 import pandas as pd
 
 from reproduce.declare.experiment import Experiment, Panel, canonical, own_files
-from reproduce.errors import OwnCodeError, UserError
+from reproduce.errors import OwnCodeError, Stopped, UserError
 from reproduce.files import sole
 from reproduce.partitions.heldout import validated
 from reproduce.play import scores
@@ -29,7 +29,7 @@ from reproduce.play.specs import Spec, parse, words
 from reproduce.runs import costs, plan, results, training
 from reproduce.runs.plan import Job
 from reproduce.settings import settings
-from reproduce.text import duration, short
+from reproduce.text import counted, duration, short
 
 FACTORS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 """Multiples of the rate that an algorithm has untuned: all have a grid of as many points."""
@@ -154,13 +154,14 @@ class Match:
         ]
         each = [costs.cost(joined(members)) for _, members in self.groups(due)]
         if not each:
-            return f"{len(jobs)} results are there and hold; nothing to train"
+            all_ = "the result is there and holds" if len(jobs) == 1 else f"{len(jobs)} results are there and hold"
+            return f"{all_}; nothing to train"
         samples, flops, seconds = (sum(getattr(c, k) for c in each) for k in ("samples", "flops", "seconds"))
         alone = sum(costs.cost(j).seconds for _, j in due)
         runs = sum(j.runs for _, j in due)
         missing = ("at most " if left else "") + f"{len(due)} of {len(jobs)} results"
         return (
-            f"{missing} to train, {runs} runs in {len(each)} cohort{'s' * (len(each) > 1)}: "
+            f"{missing} to train, {counted(runs, 'run')} in {counted(len(each), 'cohort')}: "
             f"{short(samples)} samples, {short(flops)}FLOP, about {duration(seconds)} on one core"
             + (f" ({alone / seconds:.2g} times that without sharing batches)" if alone > 1.05 * seconds else "")
         )
@@ -212,6 +213,8 @@ class Match:
                     guarded(entries[0], members)
                 else:
                     training.train(joined(members))
+            except Stopped:
+                raise
             except (Exception, SystemExit, GeneratorExit) as error:
                 if not entries[0].own or (isinstance(error, UserError) and not isinstance(error, OwnCodeError)):
                     raise

@@ -43,6 +43,10 @@ def of(job: Job, benchmark: Benchmark) -> pd.DataFrame:
     return pd.DataFrame(found, columns=["lr", "seed", "value", "status"])
 
 
+AT_EDGE = "; the best rate is at the edge of its grid"
+"""Behind the state of an algorithm."""
+
+
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
     """One row per benchmark and algorithm of what `play` returns.
 
@@ -54,7 +58,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (benchmark, algorithm), runs in frame.groupby(["benchmark", "algorithm"], sort=False):
         status = "; ".join(_counted(runs["status"]))
-        edge = "; the best rate is at the edge of its grid" if runs["edge"].any() else ""
+        edge = AT_EDGE if runs["edge"].any() else ""
         one, size = runs.iloc[0], float(runs["value"].abs().max())
         least, most = BOUNDS[one["metric"]]
         mean, low, high = _interval(runs["value"].tolist(), size, least, most)

@@ -17,6 +17,7 @@ from reproduce.play.written import number, span, table
 from reproduce.report import around, captions, figures
 from reproduce.report.entries import scale_line
 from reproduce.runs.results import stamp, standing
+from reproduce.text import counted, named_seeds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,10 +66,16 @@ def markdown(match: Match, frame: pd.DataFrame) -> str:
 
 def notes(match: Match) -> list[str]:
     """How the numbers were made."""
-    seeds = ", ".join(map(str, match.seeds))
+    metrics = dict.fromkeys(
+        f"{metric}{f' ({unit})' * bool(unit)}" for metric, unit in (b.metric for b in match.benchmarks)
+    )
+    measured = " or ".join(metrics).capitalize()
+    references = " or ".join(dict.fromkeys(match.reference(b).text for b in match.benchmarks))
+    spread = "95 % t-intervals over seeds" if len(match.seeds) > 1 else "One seed has no interval"
     found = [
-        f"Seeds {seeds}. Mean of a run's last evaluations (a tenth; of sessions, one turn of all groups); where models "
-        "of several sizes are evaluated, their mean. 95 % t-intervals over seeds; differences are paired by seed.",
+        f"{named_seeds(match.seeds).capitalize()}. {measured}: mean of a run's last evaluations (a tenth; of sessions, "
+        f"one turn of all groups); where models of several sizes are evaluated, their mean. {spread}. Differences are "
+        f"to {references}, paired by seed.",
     ]
     if match.tune:
         grid = ", ".join(f"{f:g}" for f in match.factors)
@@ -79,7 +86,9 @@ def notes(match: Match) -> list[str]:
         found += across.judged(across.Matrix(summary(match.frame())))
     refused = sum(bool(e.refused) for e in match.entries)
     if refused:
-        found.append(f"{refused} pairs do not fit and are left out (`python -m reproduce play --matrix` says why).")
+        found.append(
+            f"Left out: {counted(refused, 'pair')} that cannot be (`python -m reproduce play --matrix` says why)."
+        )
     untrained = dict.fromkeys(e.benchmark.name for e in match.entries if e.untrained)
     if untrained:
         found.append(f"Not all of {', '.join(untrained)} is trained; without `--finished` it will be.")
@@ -135,7 +144,7 @@ def stamp_text(match: Match) -> str:
     """What stands under a picture: scale, stand-ins, seeds, and what bands are."""
     said = tuple(dict.fromkeys(b.substitute for b in match.benchmarks if b.substitute))
     bands = f" {captions.MARKS['band']}" if len(match.seeds) > 1 and len(match.benchmarks) == 1 else ""
-    return f"{scale_line(match.benchmarks[0].scale, said)} Seeds: {len(match.seeds)}.{bands}"
+    return f"{scale_line(match.benchmarks[0].scale, said)} {counted(len(match.seeds), 'seed').capitalize()}.{bands}"
 
 
 def _curves(match: Match) -> Figure:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from reproduce.declare.artifact import Artifact, Sheet
 from reproduce.report import around, entries, figures
 from reproduce.report.code import function
+from reproduce.text import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,7 +76,7 @@ def provenance(histories: Histories, standing: str) -> list[str]:
 def seeds_of(histories: Histories) -> str:
     """How many seeds the experiments have, in words."""
     low, high = histories.seeds_each
-    return f"{low} to {high} seeds" if low != high else f"{high} seed{'s' if high != 1 else ''}"
+    return f"{low} to {high} seeds" if low != high else counted(high, "seed")
 
 
 def diverged(fig: Figure) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.artifact import Artifact
 from reproduce.report.names import NAMES, heading, pretty
+from reproduce.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -191,7 +192,7 @@ def caption(scale: str, substitutes: Sequence[str], shown: pd.DataFrame, same: b
     if len(ran):
         low, high = int(ran["runs"].min()), int(ran["runs"].max())
         spread = "Mean ± sample standard deviation over" if high > 1 else "One value from"
-        seeds = f"{low} to {high} seeds" if low != high else f"{high} seed{'s' if high > 1 else ''}"
+        seeds = f"{low} to {high} seeds" if low != high else counted(high, "seed")
         said.append(f"{spread} {seeds}.")
     return said + [BOLD] * bool(shown["best"].any() or shown["best_printed"].any())
 

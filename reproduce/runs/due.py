@@ -128,11 +128,11 @@ def announcement(scale: str, name: str, allowed: Budget) -> str:
 
 def total(jobs: Iterable[Job]) -> str:
     """ "3 jobs, about 20 min on one core": how much training `jobs` is."""
-    from reproduce.text import duration
+    from reproduce.text import counted, duration
 
     found = list(jobs)
     seconds = sum(costs.due(j).seconds for j in found)
-    return f"{len(found)} job{'s' * (len(found) != 1)}, about {duration(seconds)} on one core"
+    return f"{counted(len(found), 'job')}, about {duration(seconds)} on one core"
 
 
 # --- what exists and must be made again -------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from reproduce.runs import replayed
 from reproduce.settings import settings
 from reproduce.store import reading
 from reproduce.store.reading import Stored
+from reproduce.text import counted
 
 if TYPE_CHECKING:
     from reproduce.runs.plan import Job
@@ -214,5 +215,5 @@ def tally(jobs: Iterable[Job]) -> str:
     counts = Counter(run.state for run in runs)
     states = ", ".join(f"{counts[state]:,} {state}" for state in WORDS if counts[state])
     dirty = sum(bool(run.stored and run.stored.training["git"].endswith("+")) for run in runs)
-    text = f"{len(runs):,} run{'s' * (len(runs) != 1)}"
+    text = counted(len(runs), "run")
     return f"{text}: {states}" + (f"; {dirty:,} of uncommitted code" if dirty else "") if runs else text

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
-from reproduce.errors import MissingData
+from reproduce.data.sample import Sample
+from reproduce.errors import MissingData, UserError, say_once
 from reproduce.files import check_writable, sole, sweep
+from reproduce.models.network import Network
+from reproduce.problem import Classification
 from reproduce.runs import plan, results
 from reproduce.settings import settings
+from reproduce.text import counted, named_seeds
 
 
 def check(job: plan.Job, output: Path) -> None:
@@ -19,8 +24,41 @@ def check(job: plan.Job, output: Path) -> None:
 
     for name in plan.lacking(job):
         raise MissingData(name, available(name, settings()).detail)
+    for problem in dict.fromkeys(e.problem for e in job.experiments):
+        if isinstance(problem, Classification) and isinstance(problem.model, Network):
+            _check_network(problem, problem.model)
     for path in (output, settings().store / "checkpoints" / "one"):
         check_writable(path)
+
+
+def _check_network(problem: Classification, model: Network) -> None:
+    """UserError for a network that makes probabilities; a line on stderr for one with more outputs than there are
+    classes (`Classification` refuses one with fewer)."""
+    classes, (outputs, probabilities) = problem.source.classes, _outputs(model, problem.sample)
+    if probabilities:
+        raise UserError(f"{model} ends in a softmax, which the loss takes itself: let it end in the logits")
+    if outputs > classes:
+        say_once(
+            f"warning: {model} has {outputs} outputs for the {classes} classes of {problem.data}: no sample is of the "
+            f"others; give it {classes}"
+        )
+
+
+@cache
+def _outputs(model: Network, sample: Sample) -> tuple[int, bool]:
+    """How many outputs a network has, and whether they are positive and sum to 1 for whatever sample."""
+    import torch
+
+    from reproduce.engine.ops import One
+
+    random = torch.Generator().manual_seed(0)
+    if sample.dtype == "int64":
+        x = torch.randint(sample.vocabulary, (4, *sample.shape), generator=random)
+    else:
+        x = torch.randn((4, *sample.shape), generator=random)
+    with torch.no_grad():
+        made = model.forward(One(), model.module(0).state_dict(), One().images(x))
+    return made.shape[1], bool((made >= 0).all() and (made.sum(1) - 1).abs().max() < 1e-4)
 
 
 def prepare(jobs: Iterable[plan.Job]) -> None:
@@ -64,9 +102,4 @@ def _train(job: plan.Job, path: Path, alone: bool) -> None:
 
 
 def _runs(part: plan.Job) -> str:
-    count = f"{len(part.experiments)} setting{'s' * (len(part.experiments) != 1)}"
-    return f"{count} with seeds {_listed(part.panel.seeds)}"
-
-
-def _listed(seeds: Sequence[int]) -> str:
-    return ", ".join(map(str, seeds))
+    return f"{counted(len(part.experiments), 'setting')} with {named_seeds(part.panel.seeds)}"

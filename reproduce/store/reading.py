@@ -12,7 +12,6 @@ import json
 import math
 import os
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.experiment import COLUMNS, PARTS, Label
+from reproduce.errors import say_once
 from reproduce.settings import PRECISIONS
 from reproduce.store import seal
 
@@ -126,12 +126,7 @@ def _disagrees(table: pa.Table, runs: Sequence[Stored]) -> str:
 
 def say(path: Path, why: object) -> None:
     """On stderr, once a process: whoever asked goes on without the file."""
-    _say(f"not used: {path}: {why}")
-
-
-@cache
-def _say(line: str) -> None:
-    print(line, file=sys.stderr)
+    say_once(f"not used: {path}: {why}")
 
 
 # --- the form of a provenance -----------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reproduce.text import counted as number_of
 from reproduce.verdicts import power
 from reproduce.verdicts.checks import Check, parts, quantifier
 from reproduce.verdicts.claims import Metric
@@ -332,5 +333,5 @@ def _words(m: Measured, why: str) -> str:
     text += " unknown" if math.isnan(m.value) else f" {number(m.value)}"
     if m.low is not None and m.high is not None and m.low != m.high:
         text += f" ({number(m.low)} to {number(m.high)})"
-    text += f", {m.n} seed{'s' * (m.n > 1)}" if m.n else ""
+    text += f", {number_of(m.n, 'seed')}" if m.n else ""
     return text + (f" ({why})" if why and why != "one seed" else "")

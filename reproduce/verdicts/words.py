@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from reproduce.report.names import NAMES, pretty
+from reproduce.text import counted
 from reproduce.verdicts.scoreboard import Verdict
 from reproduce.verdicts.verdict import Measured, exp
 
@@ -51,7 +52,7 @@ def measured(m: Measured) -> str:
         said += ", no interval"
     elif m.low != m.high or not (m.exact or math.isinf(m.low)):
         said += f" ({number(m.low)} to {number(m.high)})"
-    return said + (f", {m.n} seed{'s' * (m.n > 1)}" if m.n else "")
+    return said + (f", {counted(m.n, 'seed')}" if m.n else "")
 
 
 def deciding(m: Measured | None, names: Mapping[str, str]) -> str:
@@ -85,8 +86,8 @@ def basis(v: Verdict) -> str:
     if not v.settings:
         return ""
     fewest, most = v.seeds
-    seeds = f"{fewest} to {most} seeds" if fewest < most else f"{most} seed{'s' * (most > 1)}" if most else "no seeds"
-    return f"{v.settings} setting{'s' * (v.settings > 1)}, {seeds}"
+    seeds = f"{fewest} to {most} seeds" if fewest < most else counted(most, "seed") if most else "no seeds"
+    return f"{counted(v.settings, 'setting')}, {seeds}"
 
 
 def named(text: str, names: Mapping[str, str] | None = None) -> str:
