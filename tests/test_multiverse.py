@@ -15,6 +15,8 @@ from reproduce.findings.quotes import cells
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
 from reproduce.report.metrics import DECLARED, Reading, read_as
+from reproduce.verdicts import scoreboard as judged
+from reproduce.verdicts.claims import ClaimsFile, claims_files
 from reproduce.verdicts.scoreboard import scoreboard
 
 ROOT = Path(__file__).parent.parent
@@ -24,6 +26,11 @@ CURVE = [10.0, 60.0, 20.0, 50.0, 40.0, 45.0]
 @pytest.fixture(autouse=True)
 def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
+
+
+def fedagrac() -> list[ClaimsFile]:
+    """The claims of one paper: all take a minute."""
+    return [file for file in claims_files() if file.paper == "fedagrac"]
 
 
 def frame(metric: str = "accuracy") -> pd.DataFrame:
@@ -70,6 +77,7 @@ def test_when_a_target_is_reached(reading: Reading, smooth: int, hit: int) -> No
 
 
 def test_declared_curves_give_the_committed_verdicts_and_others_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judged, "claims_files", fedagrac)
     every = multiverse.artifacts
     monkeypatch.setattr(multiverse, "artifacts", lambda: [a for a in every() if a.id == "fedagrac/fig3"])
     (found,) = curves("reduced")
@@ -84,7 +92,7 @@ def test_declared_curves_give_the_committed_verdicts_and_others_their_own(monkey
 
 
 def test_a_claim_turns_if_one_reading_says_something_else() -> None:
-    board = scoreboard("reduced")[:2]
+    board = scoreboard("reduced", files=fedagrac())[:2]
     other = [v.__class__(**{**v.__dict__, "verdict": "depends"}) for v in board[:1]] + board[1:]
     assert turned({DECLARED.name: board, "last": other, "same": board}) == [Turned(board[0], {"last": "depends"})]
 
