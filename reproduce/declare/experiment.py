@@ -86,6 +86,12 @@ class Experiment:
         """The four parts as JSON-ready data."""
         return {name: canonical(getattr(self, name)) for name in PARTS}
 
+    @cached_property
+    def classes(self) -> frozenset[type]:
+        """The classes of its records, and their bases."""
+        parts = tuple(getattr(self, name) for name in PARTS)
+        return frozenset(base for record in records(parts) for base in inspect.getmro(type(record)))
+
     @property
     def to_target(self) -> Experiment:
         """This experiment without what its runs do after they have reached their target; itself if that is nothing."""
@@ -243,7 +249,7 @@ def code(experiments: Iterable[Experiment]) -> str:
 
     Raises UserError for a record that was not defined in a file.
     """
-    classes = {c for e in experiments for c in _classes(e)}
+    classes = {c for e in experiments for c in e.classes}
     own = _own(classes)
     theirs = closure.packaged(own) | closure.OWN if own else frozenset()
     return closure.with_own(closure.digest(closure.files(frozenset(_packaged(classes)) | theirs)), own)
@@ -251,12 +257,12 @@ def code(experiments: Iterable[Experiment]) -> str:
 
 def modules(experiment: Experiment) -> set[str]:
     """The modules of this package that define the records of the experiment, those of base classes included."""
-    return _packaged(_classes(experiment))
+    return _packaged(experiment.classes)
 
 
 def own_files(experiment: Experiment) -> frozenset[Path]:
     """The files of a user's own that define records of the experiment, with those beside them that they import."""
-    return _own(_classes(experiment))
+    return _own(experiment.classes)
 
 
 def _packaged(classes: Iterable[type]) -> set[str]:
@@ -274,9 +280,3 @@ def _own(classes: Iterable[type]) -> frozenset[Path]:
 
 
 _KNOWN = {"reproduce", *sys.stdlib_module_names}
-
-
-def _classes(experiment: Experiment) -> set[type]:
-    """The classes of the records of the experiment, and their bases."""
-    parts = tuple(getattr(experiment, name) for name in PARTS)
-    return {base for record in records(parts) for base in inspect.getmro(type(record))}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,7 @@ class ClaimsFile:
     claims: tuple[Claim, ...]
 
 
+@cache
 def claims_files(package: Path = PACKAGE) -> list[ClaimsFile]:
     """The claims of all papers, in the order of their names."""
     return [load_claims(path) for path in sorted((package / "papers").glob("*/claims.yaml"))]
