@@ -135,7 +135,7 @@ def test_one_number_for_all_seeds_has_no_interval(tmp_path: Path) -> None:
     }
     made = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": [{**EFFECT, **pooled}]}})
     said = made.choices[0].effects()[0][1]
-    assert said.endswith("rounds, of one curve and so without an interval (reduced)")
+    assert said.endswith("rounds, of one curve: no interval (reduced)")
 
 
 def test_what_is_known_without_a_run_is_said_and_not_counted_as_measured(tmp_path: Path) -> None:
