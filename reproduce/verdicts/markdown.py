@@ -37,6 +37,6 @@ def line(row: Sequence[Verdict]) -> list[str]:
 def cell(v: Verdict) -> str:
     """A verdict, and under it the settings and seeds that it rests on: "64×3–10"."""
     if v.rests_on == CHECK:
-        return f"{SIGNS[v.verdict]} {HOLDS[v.verdict]}"
+        return HOLDS[v.verdict]
     seeds = "×" + "–".join(str(n) for n in sorted(set(v.seeds))) if any(v.seeds) else ""
-    return f"{SIGNS[v.verdict]} {v.verdict}<br>{v.settings}{seeds}" if v.verdict in JUDGED else SIGNS[v.verdict]
+    return f"{v.verdict}<br>{v.settings}{seeds}" if v.verdict in JUDGED else SIGNS[v.verdict]
