@@ -258,8 +258,8 @@ def _table(found: Register) -> str:
     lines = [f"{found.code}{cells}", "", _row(head), "|" + " --- |" * len(head)]
     for c in found.choices:
         others = "<br>".join(f"*{name}*: {text}" for name, text in c.effects(found.usual))
-        here = f"**{c.run}**: {c.why}"
-        lines.append(_row([c.open, c.paper, here, *(["the same" if c.code == c.run else c.code or "-"] if code else []), others]))
+        theirs = "the same" if c.code == c.run else c.code.strip("-")
+        lines.append(_row([c.open, c.paper, f"**{c.run}**: {c.why}", *([theirs] if code else []), others]))
     return "\n".join(lines)
 
 
@@ -270,12 +270,12 @@ The first table answers what people who reproduce these papers ask first. The ot
 open or says twice: what is run here and why, and what the other options change. `python -m reproduce choices PAPER`
 prints the same with the cells behind each number, and both scales where this page has the paper's alone.
 
-Numbers are differences on the same seeds with 95 % t-intervals, in points where no unit is given. "or more" and "or less"
-mark runs that did not reach their target; *not run* means that no committed run compares the two. Of {choices} choices
-{measured} have a measured effect, and of {known} more it is known without a run.
+Numbers are differences on the same seeds with 95 % t-intervals, in points where no unit is given. "or more" and "or
+less" mark runs that did not reach their target; *not run* means that no committed run compares the two. Of {choices}
+choices {measured} have a measured effect, and of {known} more it is known without a run.
 
-Which evaluation is read is a choice, too. `python -m reproduce multiverse reduced` judges all claims again by five other
-readings, and prints those that turn.
+Which evaluation is read is a choice, too. `python -m reproduce multiverse reduced` judges all claims again by the last
+one, the best one and other readings, and prints those that turn.
 
 """
 
