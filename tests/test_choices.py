@@ -78,7 +78,7 @@ def test_the_page_names_the_usual_cells_once_and_keeps_the_papers_scale(tmp_path
         tmp_path, {**CHOICE, "options": {"one": "as run", "other": [EFFECT, deepcopy(EFFECT), lead_of_proposed]}}
     )
     assert made.usual == "reduced/fedacs_sensitivity"
-    (_, said), _ = made.choices[0].effects(made.usual)
+    ((_, said),) = made.choices[0].effects(made.usual)
     paper, reduced = (said_of for said_of in made.choices[0].options["other"][2].numbers.values())
     assert said.endswith(
         f". lead: {paper.removesuffix(' points')} ([paper](../results/paper/cells/dynamic_init_sensitivity.csv))"
