@@ -56,7 +56,7 @@ def test_the_verdicts_are_those_of_the_scoreboard() -> None:
     for claim, scale, _, expected in rows:
         (line,) = [line for line in verdicts if f" {claim}" in line]
         cell = line.split(" | ")[["paper", "reduced"].index(scale) + 1]
-        assert re.match(rf"\S+ {expected}<br>", cell), line
+        assert cell.startswith(f"{expected}<br>"), line
 
 
 def test_what_is_trained_anew_exists() -> None:

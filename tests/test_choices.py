@@ -65,6 +65,29 @@ def test_every_paper_answers_every_question_in_a_sentence_and_has_measured_effec
         assert found.measured >= 3
 
 
+def test_the_page_names_the_usual_cells_once_and_keeps_the_papers_scale(tmp_path: Path) -> None:
+    where = {"dataset": "mnist", "algorithm": "fedavg", "choice": "as in the tables", "transition": "second"}
+    lead_of_proposed = {
+        "what": "lead",
+        "cells": ["paper/dynamic_init_sensitivity", "reduced/dynamic_init_sensitivity"],
+        "where": {**where, "metric": "accuracy_after_transition_pct"},
+        "a": {"init_scheme": "proposed"},
+        "b": {"init_scheme": "previous"},
+    }
+    made = written(
+        tmp_path, {**CHOICE, "options": {"one": "as run", "other": [EFFECT, deepcopy(EFFECT), lead_of_proposed]}}
+    )
+    assert made.usual == "reduced/fedacs_sensitivity"
+    ((_, said),) = made.choices[0].effects(made.usual)
+    paper, reduced = (said_of for said_of in made.choices[0].options["other"][2].numbers.values())
+    assert said.endswith(
+        f". lead: {paper.removesuffix(' points')} ([paper](../results/paper/cells/dynamic_init_sensitivity.csv))"
+    )
+    assert paper != reduced
+    assert "points" not in said
+    assert said.count("](") == 1
+
+
 def test_effects_of_the_same_cells_name_them_once(tmp_path: Path) -> None:
     twice = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": [EFFECT, deepcopy(EFFECT)]}})
     assert twice.choices[0].effects()[0][1].count("(reduced)") == 1
@@ -135,7 +158,7 @@ def test_one_number_for_all_seeds_has_no_interval(tmp_path: Path) -> None:
     }
     made = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": [{**EFFECT, **pooled}]}})
     said = made.choices[0].effects()[0][1]
-    assert said.endswith("rounds, of one curve and so without an interval (reduced)")
+    assert said.endswith("rounds, of one curve: no interval (reduced)")
 
 
 def test_what_is_known_without_a_run_is_said_and_not_counted_as_measured(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ names the file, the entry and the field.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -64,7 +65,7 @@ def _number(effect: Effect, artifact: str) -> str:
     a, b = (_side(artifact, {**effect.where, **side}) for side in (effect.a, effect.b))
     if not a.seeds.index.intersection(b.seeds.index).size:  # of a mean curve: one number for all seeds
         gap = f"{a.seeds.mean() - b.seeds.mean():.{effect.digits}f}".replace("-", "−")
-        return f"{gap} {effect.unit}, of one curve and so without an interval"
+        return f"{gap} {effect.unit}, of one curve: no interval"
     if a.censored and b.censored:
         means = f"{a.mean(effect.digits)} against {b.mean(effect.digits)}"
         return f"{means} {effect.unit}, both with runs that miss the target"
@@ -105,11 +106,11 @@ class OpenChoice:
         """The effects of what is not run."""
         return [e for name, effects in self.options.items() if name != self.run for e in effects]
 
-    def effects(self, results: str = "") -> list[tuple[str, str]]:
+    def effects(self, usual: str = "") -> list[tuple[str, str]]:
         """Option -> what it does, in words; what is run comes first, and only if it has numbers of its own."""
         own = self.options[self.run]
-        found = [(AS_RUN, effect_text(own, results))] if own else []
-        return found + [(name, effect_text(e, results)) for name, e in self.options.items() if name != self.run]
+        found = [(AS_RUN, effect_text(own, usual))] if own else []
+        return found + [(name, effect_text(e, usual)) for name, e in self.options.items() if name != self.run]
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,13 @@ class Register:
     def measured(self) -> int:
         """How many choices have another option whose effect was run."""
         return sum(any(e.cells for e in c.others) for c in self.choices)
+
+    @property
+    def usual(self) -> str:
+        """The artifact whose cells most numbers of the page are of; "" if there are none."""
+        effects = [effect for c in self.choices for of_one in c.options.values() for effect in of_one]
+        counts = Counter(a for e in effects for a in _shown(e.numbers))
+        return max(counts, key=counts.__getitem__, default="")
 
     @property
     def known(self) -> int:
@@ -215,23 +223,30 @@ def _text(raw: Any, where: str) -> str:
     return raw
 
 
-def effect_text(effects: Sequence[Effect], results: str = "") -> str:
-    """What an option does, or that it was not run. With the folder of the results, scales lead to the cells.
+def effect_text(effects: Sequence[Effect], usual: str = "") -> str:
+    """What an option does, or that it was not run.
 
-    Effects in a row that are of the same cells name them once, after the last.
+    Effects in a row that are of the same cells name them once, after the last. On the page, `usual` names the cells
+    that its head has; it links the others, keeps the paper's scale where there are two, and gives points no unit.
     """
     said = []
     for i, effect in enumerate(effects):
-        numbers = [f"{number} ({_place(artifact, results)})" for artifact, number in effect.numbers.items()]
-        if len(numbers) == 1 and [e.cells for e in effects[i + 1 : i + 2]] == [effect.cells]:
-            numbers = list(effect.numbers.values())
+        shown = _shown(effect.numbers) if usual else effect.numbers
+        more = len(shown) == 1 and [e.cells for e in effects[i + 1 : i + 2]] == [effect.cells]
+        places = {artifact: "" if more or artifact == usual else f" ({_place(artifact, usual)})" for artifact in shown}
+        numbers = [number.removesuffix(" points" * bool(usual)) + places[a] for a, number in shown.items()]
         said.append(f"{effect.what}: {'; '.join(numbers)}" if numbers else effect.what)
     return ". ".join(said) or NOT_RUN
 
 
-def _place(artifact: str, results: str) -> str:
+def _shown(numbers: Mapping[str, str]) -> dict[str, str]:
+    """Those of the paper's scale, or all if there is none."""
+    return {a: n for a, n in numbers.items() if a.startswith("paper/")} or dict(numbers)
+
+
+def _place(artifact: str, usual: str) -> str:
     scale, _, name = artifact.partition("/")
-    return f"[{scale}]({results}/{scale}/cells/{name}.csv)" if results else scale
+    return f"[{scale}](../results/{scale}/cells/{name}.csv)" if usual else scale
 
 
 def _table(found: Register) -> str:
@@ -239,28 +254,28 @@ def _table(found: Register) -> str:
     code = any(c.code for c in found.choices)
     head = ["what is open", "what the paper says", "here, and why", *(["authors' code"] if code else [])]
     head.append("other options: what they change")
-    lines = [f"{found.code}", "", _row(head), "|" + " --- |" * len(head)]
+    cells = f" Numbers without a link: `{found.usual}` ({_place(found.usual, found.usual)})." * bool(found.usual)
+    lines = [f"{found.code}{cells}", "", _row(head), "|" + " --- |" * len(head)]
     for c in found.choices:
-        others = "<br>".join(f"*{name}*: {text}" for name, text in c.effects("../results"))
-        here = f"**{c.run}**: {c.why}"
-        lines.append(_row([c.open, c.paper, here, *([c.code or "-"] if code else []), others]))
+        others = "<br>".join(f"*{name}*: {text}" for name, text in c.effects(found.usual))
+        theirs = "the same" if c.code == c.run else c.code.strip("-")
+        lines.append(_row([c.open, c.paper, f"**{c.run}**: {c.why}", *([theirs] if code else []), others]))
     return "\n".join(lines)
 
 
 PAGE = """\
 # Choices: what the papers leave open
 
-People who try to reproduce these papers ask the same questions first. The first table answers them for each paper. The
-other tables list everything that a paper leaves open or says twice: what is run here and why, and what the other
-options change. `python -m reproduce choices PAPER` prints the same in a terminal, with the cells behind each number.
+The first table answers what people who reproduce these papers ask first. The others list everything that a paper leaves
+open or says twice: what is run here and why, and what the other options change. `python -m reproduce choices PAPER`
+prints the same with the cells behind each number, and both scales where this page has the paper's alone.
 
-Numbers are differences on the same seeds, with 95 % t-intervals. "or more" and "or less" mark runs that did not reach
-their target. *Not run* means that no committed run compares the two; nothing is guessed. Of {choices} choices
-{measured} have a measured effect, and of {known} more it is known without a run. Most of these runs are at reduced
-scale.
+Numbers are differences on the same seeds with 95 % t-intervals, in points where no unit is given. "or more" and "or
+less" mark runs that did not reach their target; *not run* means that no committed run compares the two. Of {choices}
+choices {measured} have a measured effect, and of {known} more it is known without a run.
 
 Which evaluation is read is a choice, too. `python -m reproduce multiverse reduced` judges all claims again by the last
-evaluation, the mean of the last ten, the best one, and by raw or smoothed first hits, and prints those that turn.
+one, the best one and other readings, and prints those that turn.
 
 """
 

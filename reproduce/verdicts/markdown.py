@@ -8,7 +8,6 @@ from reproduce.text import markdown as table
 from reproduce.verdicts.scope import CHECK, EMPIRICAL
 from reproduce.verdicts.scoreboard import HOLDS, Verdict
 from reproduce.verdicts.verdict import JUDGED
-from reproduce.verdicts.words import basis
 
 SIGNS: Mapping[str, str] = {
     "reproduced": "✓", "supported where run": "◐", "contradicted": "✗", "depends": "◇", "undecided": "?",
@@ -36,7 +35,8 @@ def line(row: Sequence[Verdict]) -> list[str]:
 
 
 def cell(v: Verdict) -> str:
-    """A verdict, and the settings and seeds that it rests on."""
+    """A verdict, and under it the settings and seeds that it rests on: "64×3–10"."""
     if v.rests_on == CHECK:
-        return f"{SIGNS[v.verdict]} {HOLDS[v.verdict]}"
-    return f"{SIGNS[v.verdict]} {v.verdict}<br>{basis(v)}" if v.verdict in JUDGED else SIGNS[v.verdict]
+        return HOLDS[v.verdict]
+    seeds = "×" + "–".join(str(n) for n in sorted(set(v.seeds))) if any(v.seeds) else ""
+    return f"{v.verdict}<br>{v.settings}{seeds}" if v.verdict in JUDGED else SIGNS[v.verdict]
