@@ -319,6 +319,8 @@ def arguments() -> Iterator[Bad]:
         ("schedule", "fedavg", "--slowdown", "1"),
     ):  # fmt: skip
         yield Bad("wrong words", command, "")
+    for asked in ("--list", "--matrix", "--all"):
+        yield Bad("no alias is at paper scale", ("play", asked, "--scale", "paper"), "name a panel, --on PAPER/PANEL")
     yield Bad("no `get`", ("data", "mnist"), "`data get mnist` fetches")
     yield Bad("`get` misspelt", ("data", "gett", "mnist"), "`data get mnist` fetches")
     yield Bad("neither `get` nor a data set", ("data", "gett"), "`data get NAME` fetches")

@@ -16,7 +16,7 @@ from miniature import reproduce
 
 from reproduce.__main__ import main
 from reproduce.errors import unknown
-from reproduce.text import duration, paint, short, table
+from reproduce.text import counted, duration, fill, named_seeds, paint, short, table
 from reproduce.verdicts.scoreboard import Verdict
 from reproduce.verdicts.verdict import Measured
 
@@ -185,6 +185,18 @@ def test_table_is_aligned_and_wrapped_to_the_width() -> None:
     ]
     narrow = table(["ID", "RUNS", "TITLE"], rows, right=["RUNS"], width=32)
     assert narrow[1:4] == ["fedacs/fig2     7  A title that", " " * 19 + "is rather", " " * 19 + "long"]
+    least = table(["ID", "RUNS", "TITLE"], rows, ["RUNS"], 22, ["ID"])
+    assert [line[:8].strip() for line in least[1:3]] == ["fedacs/", "fig2"], "at last, names take lines, too"
+    assert max(map(len, least)) <= 22
+    kept = table(["ID", "RUNS", "TITLE"], rows, ["RUNS"], 25, ["ID"])
+    assert kept[1].startswith("fedacs/fig2 "), "while there is another way"
+
+
+def test_one_is_no_plural_and_percentages_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [counted(n, "run") for n in (0, 1, 2000)] == ["0 runs", "1 run", "2,000 runs"]
+    assert [named_seeds(s) for s in ((7,), (0, 2))] == ["seed 7", "seeds 0, 2"]
+    monkeypatch.setenv("COLUMNS", "10")
+    assert fill("we have 95 % of it") == "we have\n95 % of it"
 
 
 def test_colour_is_for_terminals_that_have_it(monkeypatch: pytest.MonkeyPatch) -> None:

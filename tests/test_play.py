@@ -27,7 +27,7 @@ from reproduce.algorithms.sliced import Sliced
 from reproduce.algorithms.submodels import Submodels
 from reproduce.declare import closure, experiment
 from reproduce.declare.experiment import PARTS, code
-from reproduce.errors import UserError
+from reproduce.errors import Stopped, UserError
 from reproduce.play import match as matches
 from reproduce.play import play, summary
 from reproduce.play.benchmarks import ALIASES, find, reason
@@ -270,6 +270,18 @@ def test_a_class_that_fails_has_its_own_line_and_the_others_their_bits(
     assert "diverged (1 of 2)" in shown.out
     assert shown.err.splitlines()[-1].startswith(f"error: mine:Raises failed in all its runs: {said}")
     assert {f.name for f in Path("out").iterdir()} == {"all.md", "all.csv", "all.png", "all.pdf"}
+
+
+def test_an_own_algorithm_that_is_stopped_has_not_failed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: object) -> None:
+        raise Stopped("stopped by SIGINT", 2)
+
+    monkeypatch.setattr("reproduce.play.match.guarded", stopped)
+    assert main(["play", "mine:Slow", "--on", "fedagrac-steps", "--scale", "smoke", "--seeds", "0"]) == 130
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.splitlines()[-1]) == ("", "stopped by SIGINT")
 
 
 def test_what_a_kill_left_of_a_cohort_is_divided_and_not_trained_again(

@@ -143,6 +143,26 @@ class Net(nn.Module):
 """
 
 
+def test_outputs_that_do_not_go_with_the_classes(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("ends.py").write_text(
+        "from torch import nn\n\n"
+        "def net(classes=3, end='Identity'):\n"
+        "    return nn.Sequential(nn.Flatten(), nn.Linear(64, classes), getattr(nn, end)(1))\n"
+    )
+    warning = "warning: ends:net(classes=5) has 5 outputs for the 3 classes of my photos: no sample is of the others"
+    for given, status, says in (
+        ("classes=5", 0, warning),
+        ("classes=2", 2, "error: ends:net(classes=2) has 2 outputs for the 3 classes of my photos"),
+        ("end='Softmax'", 2, "error: ends:net(end='Softmax') ends in a softmax, which the loss takes itself"),
+        ("end='LogSoftmax'", 0, ""),
+    ):
+        words = ["fedavg", "scaffold", "--data", "my photos", "--model", f"ends:net({given})", *SMOKE]
+        assert main(["play", *words, "--cost"]) == status
+        found = [line for line in capsys.readouterr().err.splitlines() if line.startswith(("warning:", "error:"))]
+        assert len(found) == bool(says), found
+        assert says in "".join(found)
+
+
 def test_a_network_is_named_by_its_module(photos: Path) -> None:
     for text in ("Net", "my_file:Net(3)", "my_file:Net(f())", "my_file:", "my file:Net"):
         with pytest.raises(UserError, match=r"names no network|options are name=value"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from threading import Event
 from types import SimpleNamespace
 from typing import Any
@@ -33,6 +34,15 @@ def test_the_time_is_shown_while_a_round_lasts(monkeypatch: pytest.MonkeyPatch) 
     with progress:
         assert shown.wait(60)
     assert not progress.thread.is_alive()
+
+
+def test_a_long_name_leaves_room_for_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    name = "smoke/play/fedagrac-steps--my-module-fedslow-1eab858821"
+    assert Progress(name, [run(9)]).bar.desc == name, "a log has room"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert Progress(name, [run(9)]).bar.desc == f"…{name[-39:]}"
+    assert Progress("job", [run(9)]).bar.desc == "job"
 
 
 def test_how_near_a_target_is_that_ends_runs() -> None:
