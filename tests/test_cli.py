@@ -110,10 +110,12 @@ def test_train_and_render_write_where_the_workflow_expects_it(tmp_path: Path) ->
         assert miniature.trained(project / f"results/paper/fedacs/{job}.parquet") == ([5], 1, 1)
     run = reproduce(project, "render", "paper", "fedacs/fig10")
     others = "fedacs/fig10 at scale paper: panel shared not run: its results are not used: all 3 runs missing\n"
-    assert run.stdout == others + "fedacs/fig10 at scale paper: panel needs not run: needs svhn\n"
+    lacks = "fedacs/fig10 at scale paper: panel needs not run: needs svhn\n"
+    written = "written: figures/paper/fedacs_fig10.png\n"
+    assert run.stdout == others + lacks + written
     run = reproduce(project, "render", "paper", "fedacs/fig10", REPRODUCE_SEEDS="5")
     assert run.returncode == 0, run.stderr
-    assert run.stdout == "fedacs/fig10 at scale paper: panel needs not run: needs svhn\n"
+    assert run.stdout == lacks + written
     assert (project / "figures/paper/fedacs_fig10.png").exists()
 
 

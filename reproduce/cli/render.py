@@ -67,3 +67,4 @@ def _render(scale: str, name: str, width: float) -> None:
         print(*written, sep="\n")
     else:
         due.write_record(scale, name, made)
+        print("written:", next(file for file in plan.outputs(scale, name) if file.endswith((".png", ".md"))))

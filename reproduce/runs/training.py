@@ -7,15 +7,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from reproduce.data.sample import Sample
 from reproduce.errors import MissingData, UserError, say_once
 from reproduce.files import check_writable, sole, sweep
-from reproduce.models.network import Network
-from reproduce.problem import Classification
 from reproduce.runs import plan, results
 from reproduce.settings import settings
 from reproduce.text import counted, named_seeds
+
+if TYPE_CHECKING:
+    from reproduce.data.sample import Sample
+    from reproduce.models.network import Network
 
 
 def check(job: plan.Job, output: Path) -> None:
@@ -25,16 +27,17 @@ def check(job: plan.Job, output: Path) -> None:
     for name in plan.lacking(job):
         raise MissingData(name, available(name, settings()).detail)
     for problem in dict.fromkeys(e.problem for e in job.experiments):
-        if isinstance(problem, Classification) and isinstance(problem.model, Network):
-            _check_network(problem, problem.model)
+        if getattr(getattr(problem, "model", None), "foreign", False):
+            _check_network(problem)
     for path in (output, settings().store / "checkpoints" / "one"):
         check_writable(path)
 
 
-def _check_network(problem: Classification, model: Network) -> None:
+def _check_network(problem: Any) -> None:
     """UserError for a network that makes probabilities; a line on stderr for one with more outputs than there are
     classes (`Classification` refuses one with fewer)."""
-    classes, (outputs, probabilities) = problem.source.classes, _outputs(model, problem.sample)
+    model, classes = problem.model, problem.source.classes
+    outputs, probabilities = _outputs(model, problem.sample)
     if probabilities:
         raise UserError(f"{model} ends in a softmax, which the loss takes itself: let it end in the logits")
     if outputs > classes:
