@@ -151,10 +151,11 @@ def older(row: Row, data: SessionData, here: SessionScale) -> tuple[str, tuple[i
     if "similarity_scale" in row:
         R, prefix, scale = float(row["similarity_scale"]), "scale-", {"similarity_scale": int(row["similarity_scale"])}
     partition, members, sets = federation(kind, n, data.classes)
+    seeds = data.older_seeds or here.further.get("scale" if scale else kind) or here.seeds
     sessions = 6 if kind == "unseen" else 4 + len(members.sizes)  # P, then every group, then every group again
     model = data.network(row["algorithm"])
     e = experiment(labels, row, data, model, partition, (sessions, members, sets), R, FEW, scale)
-    return f"{prefix}{kind}-{data.name}-n{n}".replace("_", "-"), data.older_seeds or here.seeds, e
+    return f"{prefix}{kind}-{data.name}-n{n}".replace("_", "-"), seeds, e
 
 
 def federation(kind: str, n: int, classes: int) -> tuple[Any, Membership, tuple[tuple[int, ...], ...]]:

@@ -70,6 +70,7 @@ class Group:
 class SessionScale:
     """data: the paper's data set -> what is run for it. groups: printed n of Tables 1-7 -> clients. older: printed
     number of clients of Tables 8-14, in all (in a session for Table 12) -> as run. always: settings that all rows have.
+    further: seeds of Tables 12 ("unseen") and 13 ("scale"), if not `seeds`.
     """
 
     data: Mapping[str, SessionData]
@@ -77,6 +78,7 @@ class SessionScale:
     older: Mapping[str, int]
     always: Row = field(default_factory=dict)
     seeds: tuple[int, ...] = (0, 1, 2)
+    further: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 TEN = tuple(range(10))
@@ -192,6 +194,7 @@ SCALES = {
         groups={"20": Group(10, 6, FEW, SIX), "100": Group(20, 7, MANY)},
         older={"10": 10, "20": 10, "50": 10, "100": 20},
         seeds=SIX,
+        further={"unseen": tuple(range(7)), "scale": tuple(range(13))},
     ),
     "paper": SessionScale(
         data={d.name: d for d in (MNIST, FASHION, SVHN, CIFAR10, CIFAR100, TINY, NEWS)},

@@ -127,7 +127,7 @@ SMALL_FASHION = replace(
 )  # fmt: skip
 SMALL_CIFAR10 = replace(
     SMALL_FASHION, name="cifar10", data="cifar10", model=Softmax(3072, 10), mean=CIFAR10.mean, std=CIFAR10.std,
-    seconds=CIFAR10.seconds, alpha=0.1, alphas=(), other_rate=0.0, seeds=(0, 1, 2, 3, 4),
+    seconds=CIFAR10.seconds, alpha=0.1, alphas=(), other_rate=0.0,
     substitute=f"logistic regression on CIFAR-10; {FEW_IMAGES}",
 )  # fmt: skip
 LONGER_MNIST = replace(

@@ -386,7 +386,7 @@ FIG4 = {
         ),
         Map(
             "lr", A9A, (0.05, 0.01, 0.005, 0.001), (0.01, 0.1, 0.5, 1.0, 2.0), 50, 100, 100,
-            "fewer steps: LR with mean K 50 for 500, V 100 for 10,000, ten times the learning rate", TEN,
+            "fewer steps: LR with mean K 50 for 500, V 100 for 10,000, ten times the learning rate", tuple(range(35)),
         ),
     ),
     "smoke": (
