@@ -8,6 +8,7 @@ import pytest
 
 from reproduce.errors import UserError
 from reproduce.findings import agreement
+from reproduce.page.points import points
 
 HEAD = "dataset,algorithm,metric,mean,std,seeds,paper,paper_std,difference,censored,status,paper_censored\n"
 
@@ -65,3 +66,10 @@ def test_the_picture_has_a_panel_for_each_paper_and_unit() -> None:
     for ax in axes:
         counts[ax.get_title().partition(":")[0]] += int(ax.get_title().rpartition(" of ")[2])
     assert counts == found["paper"].value_counts().to_dict()
+
+
+@pytest.mark.parametrize("scale", ["reduced", "paper"])
+def test_every_point_of_the_page_says_its_seeds(scale: str) -> None:
+    found = points(scale)
+    assert found["points"]
+    assert {said.rsplit(" ", 1)[1] for *_, said, _ in found["points"]} <= {"seed", "seeds"}

@@ -68,9 +68,9 @@ def _of(paper: str, file: Path) -> pd.DataFrame:
             "ours": ours,
             "printed": printed,
             "agrees": gap.le(POINTS).where(unit == "%", gap.le(SHARE * printed)),
-            "seeds": rows["seeds"],
+            "seeds": pd.to_numeric(rows["seeds"], errors="coerce"),
         }
-    )[kept]
+    )[kept].astype({"seeds": int})
 
 
 def leads(found: pd.DataFrame) -> pd.DataFrame:
