@@ -116,7 +116,8 @@ function drawn({ title, unit, log }, panel) {
   const dots = mine.map(p => `<circle class="${p[3] ? "own" : "other"}" cx="${x(p[1])}" cy="${y(p[2])}" r="3" data-i="${p[6]}"/>`);
   return `<figure><svg viewBox="0 0 ${size} ${size}" role="img" aria-label="${title}; ours over printed, ${unit}"><polygon class="band" points="${zone}"/>
     <path class="axis" d="M${x(from)} ${y(to)}V${y(from)}H${x(to)}M${x(from)} ${y(from)}L${x(to)} ${y(to)}"/>${zero}${marks.join("")}${dots.join("")}
-    <text x="${(left + size) / 2}" y="${size - 3}" text-anchor="middle">printed (${unit})</text></svg><figcaption>${title} (${unit})</figcaption></figure>`;
+    <text x="${(left + size) / 2}" y="${size - 3}" text-anchor="middle">printed (${unit})</text>
+    <text transform="translate(9 ${(size - bottom) / 2}) rotate(-90)" text-anchor="middle">ours</text></svg><figcaption>${title} (${unit})</figcaption></figure>`;
 }
 if (box) {
   box.innerHTML = data.panels.map(drawn).join("");

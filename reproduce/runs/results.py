@@ -213,7 +213,9 @@ def tally(jobs: Iterable[Job]) -> str:
     """The runs of `jobs` that are there, by state: "190 runs: 148 current, 42 confirmed; 142 of uncommitted code"."""
     runs = [run for job in jobs for run in standing(job).runs if run.state != "missing"]
     counts = Counter(run.state for run in runs)
-    states = ", ".join(f"{counts[state]:,} {state}" for state in WORDS if counts[state])
+    states = ", ".join(
+        f"{counts[state]:,} {WORDS[state] if state == 'older' else state}" for state in WORDS if counts[state]
+    )
     dirty = sum(bool(run.stored and run.stored.training["git"].endswith("+")) for run in runs)
     text = counted(len(runs), "run")
     return f"{text}: {states}" + (f"; {dirty:,} of uncommitted code" if dirty else "") if runs else text
