@@ -59,6 +59,7 @@ CHOICES: Mapping[str, tuple[Choice, ...]] = {
         _choice("favano", "parallel", "contacts at once", contact="parallel"),
         _choice("favano", "published", "as published", PUBLISHED, contact="parallel", wait=4 / 3),
         _choice("asysg", "all", "all clients at work", concurrency="N"),
+        _choice("asysg", "sum", "sum of the gradients", factors=(10, 1), panel="sum"),
         _choice("defedavg_iid", "free_uplink", "upload does not block", block_uplink=False),
         _choice("defedavg_iid", "fetch", "download on the path", download_on_path=True),
         _choice("defedavg_iid", "keep", "trains again without news", receive="keep"),
@@ -96,15 +97,23 @@ def panels(scale: str) -> tuple[Panel, ...]:
     are not, as it is judged (`_validated`); at paper scale of Fashion-MNIST only."""
     setting = settings.SETTINGS[scale][0]
     n = setting.participants[0]
-    found: dict[str, list[Panel]] = {"given": [], "sensitivity": [], "tuned": [], "more": [], "validated": []}
+    found: dict[str, list[Panel]] = {
+        "given": [],
+        "sensitivity": [],
+        "tuned": [],
+        "more": [],
+        "sum": [],
+        "validated": [],
+    }
     for distribution in settings.DISTRIBUTIONS:
         column = runs.times_panel(setting, distribution, n)
         # The seeds of the variants (the column may have more), and without those that are run here.
         others = tuple(e for e in column.experiments if e.labels["algorithm"] not in TEXTS)
         found["given"].append(replace(column, experiments=others, seeds=setting.seeds))
-        for name in ("sensitivity", "more"):
+        for name in ("sensitivity", "more", "sum"):
             varied = [_varied(setting, distribution, n, v) for v in CHOICES[distribution] if v.panel == name]
-            found[name].append(runs.panel(f"{name}-{{}}-{distribution}", setting, varied))
+            if varied:
+                found[name].append(runs.panel(f"{name}-{{}}-{distribution}", setting, varied))
         tuned = [e for name in runs.GROUPS[distribution] for e in _tuned(setting, distribution, n, name)]
         found["tuned"].append(runs.panel(f"tuned-{{}}-{distribution}", setting, tuned))
         unseen = tuple(1000 + seed for seed in setting.seeds)

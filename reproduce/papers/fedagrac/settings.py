@@ -230,13 +230,19 @@ SPLITS = Question(("fedagrac",), (0.05, 0.1, 0.3, 1.0, 1.5), drawn=True)
 EXCHANGED: Mapping[str, Mapping[str, Any]] = {
     "uniform_dp1": {"problem.partition": DP1},
     "uniform_anew": {"system.work.mode": "random"},
+    "uniform_wider": {
+        "system.work.low": lambda least: max(1, least // 5),
+        "system.work.high": lambda most: most * 6 // 5,
+    },
     "uniform_batch25": {"problem.batches.size": 25},
+    "uniform_batch64": {"problem.batches.size": 64},
     "uniform_momentum": {"algorithm.momentum": 0.9, "algorithm.lr": lambda rate: rate / 10},
 }
 OTHERWISE = {
     name: Question(("fedagrac",), (0.3,), plain=("fedavg",), changes=changes) for name, changes in EXCHANGED.items()
 }
-"""One thing exchanged each: the split, steps that are drawn anew in every round, the batch, momentum."""
+"""One thing exchanged each: the split, steps that are drawn anew in every round or from a wider range with about the
+same mean (20 to 480 for 100 to 400), the batch, momentum."""
 SENSITIVITY = {
     "paper": Questions({"uniform": EVERYTHING, "uniform_drawn": SPLITS}, 200),
     "reduced": Questions(

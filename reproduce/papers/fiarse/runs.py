@@ -20,7 +20,7 @@ from reproduce.papers.fiarse.settings import SCALES, SubmodelSetting
 from reproduce.partitions.fresh import FreshTests
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification
-from reproduce.systems import Epochs, System
+from reproduce.systems import Epochs, Steps, System
 from reproduce.systems.capacity import SplitCapacity
 
 SIZES = {
@@ -68,6 +68,8 @@ def algorithms(
         "scalefl_alone": ScaleFL(levels=levels, distill=0.0, **common),
         "heterofl_fresh": HeteroFL(**common),
         "fiarse_fresh": FIARSE(scope=setting.scope, **common),
+        "heterofl_steps": HeteroFL(**common),
+        "fiarse_steps": FIARSE(scope=setting.scope, **common),
     }
 
 
@@ -86,7 +88,8 @@ def network(setting: SubmodelSetting, algorithm: str) -> Classification:
 class Lineup(NamedTuple):
     """Some of the methods on a data set, trained together. participation: the paper's label; below its scale more of
     fewer clients. explored: the rounds of a run that records which weights its submodels reach, and is evaluated at the
-    start and at the end (0: as many as others have; None: an ordinary run)."""
+    start and at the end (0: as many as others have; None: an ordinary run). steps: those of the published commands for
+    the epochs of Table 3."""
 
     name: str
     methods: tuple[str, ...]
@@ -95,6 +98,7 @@ class Lineup(NamedTuple):
     sweep: tuple[float, ...] = ()
     seeds: tuple[int, ...] = SEEDS
     explored: int | None = None
+    steps: bool = False
 
 
 COMPARED = ("heterofl", "fedrolex", "scalefl", "fiarse")
@@ -105,9 +109,9 @@ FIFTH = (Lineup("fifth", COMPARED, participation=0.2),)
 FIVE = (Lineup("five", ("heterofl", "fedrolex", "scalefl", "fjord", "fiarse"), "five"),)
 ABLATED = (Lineup("ablation", ABLATION, sweep=SWEEP),)
 COUNTED = Lineup("counting", ("fiarse_held",)), Lineup("factor", ("fiarse", "fiarse_released"), seeds=MORE_SEEDS)
-CHOSEN = ("scalefl_alone", "heterofl_fresh", "fiarse_fresh")
-OTHERWISE = Lineup("distillation", CHOSEN[:1]), Lineup("fresh", CHOSEN[1:])
-"""What the paper leaves open of its baselines, and of the test sets."""
+CHOSEN = ("scalefl_alone", "heterofl_fresh", "fiarse_fresh", "heterofl_steps", "fiarse_steps")
+OTHERWISE = Lineup("distillation", CHOSEN[:1]), Lineup("fresh", CHOSEN[1:3]), Lineup("steps", CHOSEN[3:], steps=True)
+"""What the paper leaves open of its baselines, the test sets and the local work."""
 PANELS: Mapping[str, tuple[tuple[str, tuple[Lineup, ...]], ...]] = {
     "fig2": (("first", SWEPT),),
     "fig3": (("images", SWEPT), ("alone", ABLATED)),
@@ -160,7 +164,9 @@ def panel(scale: str, dataset: str, lineup: Lineup) -> Panel:
         known, clock = {a: replace(known[a], explore="shares") for a in lineup.methods}, Rounds(rounds, rounds)
     labels: dict[str, Any] = {"dataset": dataset, "size_set": lineup.size_set, "participation": lineup.participation}
     labels["target_accuracy"] = here.target
-    system = System(setting.work, capacity=SplitCapacity(SIZES[lineup.size_set]))
+    system = System(
+        Steps(setting.steps) if lineup.steps else setting.work, capacity=SplitCapacity(SIZES[lineup.size_set])
+    )
     experiments = tuple(
         Experiment({"algorithm": a, **labels}, network(setting, a), system, known[a], clock) for a in lineup.methods
     )
