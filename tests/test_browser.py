@@ -22,8 +22,8 @@ OPTIONS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
 )
-LARGEST = 3_000_000
-"""Bytes of a page with all its pictures."""
+LARGEST = 3_500_000
+"""Bytes of a page with all its pictures: any mail takes it."""
 
 
 @pytest.fixture(scope="module")
