@@ -146,15 +146,16 @@ class Net(nn.Module):
 def test_outputs_that_do_not_go_with_the_classes(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("ends.py").write_text(
         "from torch import nn\n\n"
-        "def net(classes=3, end='Identity'):\n"
-        "    return nn.Sequential(nn.Flatten(), nn.Linear(64, classes), getattr(nn, end)(1))\n"
+        "def net(classes=3, end='Identity()'):\n"
+        "    return nn.Sequential(nn.Flatten(), nn.Linear(64, classes), eval('nn.' + end))\n"
     )
     warning = "warning: ends:net(classes=5) has 5 outputs for the 3 classes of my photos: no sample is of the others"
     for given, status, says in (
         ("classes=5", 0, warning),
         ("classes=2", 2, "error: ends:net(classes=2) has 2 outputs for the 3 classes of my photos"),
-        ("end='Softmax'", 2, "error: ends:net(end='Softmax') ends in a softmax, which the loss takes itself"),
-        ("end='LogSoftmax'", 0, ""),
+        ("end='Softmax(1)'", 2, "error: ends:net(end='Softmax(1)') ends in a softmax, which the loss takes itself"),
+        ("end='Sigmoid()'", 0, "warning: ends:net(end='Sigmoid()') gives numbers between 0 and 1, as a sigmoid does"),
+        *((f"end='{end}'", 0, "") for end in ("LogSoftmax(1)", "ReLU()", "LayerNorm(3)")),
     ):
         words = ["fedavg", "scaffold", "--data", "my photos", "--model", f"ends:net({given})", *SMOKE]
         assert main(["play", *words, "--cost"]) == status

@@ -34,12 +34,17 @@ def check(job: plan.Job, output: Path) -> None:
 
 
 def _check_network(problem: Any) -> None:
-    """UserError for a network that makes probabilities; a line on stderr for one with more outputs than there are
-    classes (`Classification` refuses one with fewer)."""
+    """UserError for a network that makes probabilities; a line on stderr for one that squeezes its logits, or has more
+    outputs than there are classes (`Classification` refuses one with fewer)."""
     model, classes = problem.model, problem.source.classes
-    outputs, probabilities = _outputs(model, problem.sample)
+    outputs, probabilities, squeezed = _outputs(model, problem.sample)
     if probabilities:
         raise UserError(f"{model} ends in a softmax, which the loss takes itself: let it end in the logits")
+    if squeezed:
+        say_once(
+            f"warning: {model} gives numbers between 0 and 1, as a sigmoid does, and the loss takes logits: let it "
+            "end in these"
+        )
     if outputs > classes:
         say_once(
             f"warning: {model} has {outputs} outputs for the {classes} classes of {problem.data}: no sample is of the "
@@ -48,20 +53,23 @@ def _check_network(problem: Any) -> None:
 
 
 @cache
-def _outputs(model: Network, sample: Sample) -> tuple[int, bool]:
-    """How many outputs a network has, and whether they are positive and sum to 1 for whatever sample."""
+def _outputs(model: Network, sample: Sample) -> tuple[int, bool, bool]:
+    """How many outputs a network has; whether they are positive and sum to 1 for whatever sample; whether they are
+    between 0 and 1, for large samples too."""
     import torch
 
     from reproduce.engine.ops import One
 
     random = torch.Generator().manual_seed(0)
     if sample.dtype == "int64":
-        x = torch.randint(sample.vocabulary, (4, *sample.shape), generator=random)
+        x = torch.randint(sample.vocabulary, (8, *sample.shape), generator=random)
     else:
-        x = torch.randn((4, *sample.shape), generator=random)
+        x = torch.randn((8, *sample.shape), generator=random)
+        x[4:] *= 1e4
     with torch.no_grad():
         made = model.forward(One(), model.module(0).state_dict(), One().images(x))
-    return made.shape[1], bool((made >= 0).all() and (made.sum(1) - 1).abs().max() < 1e-4)
+    within = bool((made >= 0).all() and (made <= 1 + 1e-4).all())
+    return made.shape[1], within and bool((made.sum(1) - 1).abs().max() < 1e-4), within
 
 
 def prepare(jobs: Iterable[plan.Job]) -> None:
