@@ -32,6 +32,8 @@ QUESTIONS = (
 )
 """What people who reproduce such papers ask first; every register answers each in a sentence."""
 NOT_RUN, AS_RUN = "not run", "as run"
+MOST = 2
+"""Of how many effects an option has the page shows the first; the command prints all."""
 
 
 @dataclass(frozen=True)
@@ -229,6 +231,7 @@ def effect_text(effects: Sequence[Effect], usual: str = "") -> str:
     Effects in a row that are of the same cells name them once, after the last. On the page, `usual` names the cells
     that its head has; it links the others, keeps the paper's scale where there are two, and gives points no unit.
     """
+    effects = effects[:MOST] if usual else effects
     said = []
     for i, effect in enumerate(effects):
         shown = _shown(effect.numbers) if usual else effect.numbers
