@@ -84,8 +84,8 @@ def agreement_said(root: Path) -> str:
     from reproduce.findings import agreement
 
     _, numbers, agree, leads, sign, size = agreement.counts("paper", root / "tables")[-1]
-    text = f"Of {numbers} printed numbers {agree} agree. Of {leads} leads {sign} have the same sign; the median size is {size}."
-    return text.replace("%", " %")
+    text = f"Of {numbers} printed numbers {agree} agree. Of {leads} leads {sign} have the same sign"
+    return f"{text}; the median size is {size}.".replace("%", " %")
 
 
 def claims_table(boards: Mapping[str, Sequence[Verdict]]) -> str:
