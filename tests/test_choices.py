@@ -75,11 +75,12 @@ def test_the_page_names_the_usual_cells_once_and_keeps_the_papers_scale(tmp_path
         "b": {"init_scheme": "previous"},
     }
     made = written(
-        tmp_path, {**CHOICE, "options": {"one": "as run", "other": [EFFECT, deepcopy(EFFECT), lead_of_proposed]}}
+        tmp_path, {**CHOICE, "options": {"one": "as run", "other": [EFFECT, lead_of_proposed, deepcopy(EFFECT)]}}
     )
     assert made.usual == "reduced/fedacs_sensitivity"
     ((_, said),) = made.choices[0].effects(made.usual)
-    paper, reduced = (said_of for said_of in made.choices[0].options["other"][2].numbers.values())
+    paper, reduced = (said_of for said_of in made.choices[0].options["other"][1].numbers.values())
+    assert said.count("FedACS minus FedAvg") == 1, "the third number is the command's"
     assert said.endswith(
         f". lead: {paper.removesuffix(' points')} ([paper](../results/paper/cells/dynamic_init_sensitivity.csv))"
     )

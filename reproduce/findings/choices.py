@@ -32,6 +32,8 @@ QUESTIONS = (
 )
 """What people who reproduce such papers ask first; every register answers each in a sentence."""
 NOT_RUN, AS_RUN = "not run", "as run"
+MOST = 2
+"""Of how many effects an option has the page shows the first; the command prints all."""
 
 
 @dataclass(frozen=True)
@@ -229,6 +231,7 @@ def effect_text(effects: Sequence[Effect], usual: str = "") -> str:
     Effects in a row that are of the same cells name them once, after the last. On the page, `usual` names the cells
     that its head has; it links the others, keeps the paper's scale where there are two, and gives points no unit.
     """
+    effects = effects[:MOST] if usual else effects
     said = []
     for i, effect in enumerate(effects):
         shown = _shown(effect.numbers) if usual else effect.numbers
@@ -250,32 +253,32 @@ def _place(artifact: str, usual: str) -> str:
 
 
 def _table(found: Register) -> str:
-    """Markdown: the open choices of a paper."""
-    code = any(c.code for c in found.choices)
-    head = ["what is open", "what the paper says", "here, and why", *(["authors' code"] if code else [])]
-    head.append("other options: what they change")
+    """Markdown: the open choices of a paper. What the authors' code does stands beside the paper where it differs."""
     cells = f" Numbers without a link: `{found.usual}` ({_place(found.usual, found.usual)})." * bool(found.usual)
-    lines = [f"{found.code}{cells}", "", _row(head), "|" + " --- |" * len(head)]
+    dagger = " †: as their code does." * any(c.code == c.run for c in found.choices)
+    lines = [f"{found.code}{dagger}{cells}", "", _row(HEAD), "|" + " --- |" * len(HEAD)]
     for c in found.choices:
         others = "<br>".join(f"*{name}*: {text}" for name, text in c.effects(found.usual))
-        theirs = "the same" if c.code == c.run else c.code.strip("-")
-        lines.append(_row([c.open, c.paper, f"**{c.run}**: {c.why}", *([theirs] if code else []), others]))
+        same, colon = c.code == c.run, ":" * (not c.open.endswith("?"))
+        theirs = f" Code: {c.code}." * (not same and c.code not in ("", "-"))
+        why = "" if same and c.why == "The code." else f": {c.why}"
+        lines.append(_row([f"**{c.open}**{colon} {c.paper}{theirs}", f"**{c.run}**{'†' * same}{why}", others]))
     return "\n".join(lines)
 
 
+HEAD = ("what is open, and what the paper says", "here, and why", "other options: what they change")
 PAGE = """\
 # Choices: what the papers leave open
 
-The first table answers what people who reproduce these papers ask first. The others list everything that a paper leaves
-open or says twice: what is run here and why, and what the other options change. `python -m reproduce choices PAPER`
-prints the same with the cells behind each number, and both scales where this page has the paper's alone.
+What people who reproduce these papers ask first; then everything that a paper leaves open or says twice. The first two
+numbers of an option stand here, from the paper's scale if they can; `python -m reproduce choices PAPER` prints all.
 
 Numbers are differences on the same seeds with 95 % t-intervals, in points where no unit is given. "or more" and "or
 less" mark runs that did not reach their target; *not run* means that no committed run compares the two. Of {choices}
 choices {measured} have a measured effect, and of {known} more it is known without a run.
 
-Which evaluation is read is a choice, too. `python -m reproduce multiverse reduced` judges all claims again by the last
-one, the best one and other readings, and prints those that turn.
+Which evaluation is read is a choice, too. `python -m reproduce multiverse reduced` judges all claims again by other
+readings, and prints those that turn.
 
 """
 

@@ -57,7 +57,7 @@ def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
             failed.append(f"{TEMPLATES / template.name}: {error}")
             continue
         if first:
-            blocks = {"papers": first, "agreement": agreement_table(root), "coverage": coverage_table()}
+            blocks = {"papers": first, "agreement": agreement_said(root), "coverage": coverage_table()}
             blocks |= {"claims": claims_table(boards), "results": text}
             found[root / "README.md"] = _between(root / "README.md", blocks)
         else:
@@ -79,11 +79,13 @@ def rendered(template: Path, **more: Any) -> str:
     return reflow(filled(read_text(template), functions))
 
 
-def agreement_table(root: Path) -> str:
-    """Markdown: how many of our numbers agree with the printed ones, table by table."""
+def agreement_said(root: Path) -> str:
+    """In a sentence: how many of our numbers agree with the printed ones."""
     from reproduce.findings import agreement
 
-    return grid(agreement.HEAD, agreement.counts("paper", root / "tables"), ":-----")
+    _, numbers, agree, leads, sign, size = agreement.counts("paper", root / "tables")[-1]
+    text = f"Of {numbers} printed numbers {agree} agree. Of {leads} leads {sign} have the same sign"
+    return f"{text}; the median size is {size}.".replace("%", " %")
 
 
 def claims_table(boards: Mapping[str, Sequence[Verdict]]) -> str:
