@@ -115,6 +115,8 @@ def _windows(m: Window, histories: Histories) -> pd.DataFrame:
     if not m.sessions:
         return plateau(frame, m.metric, m.first, m.last, name=name)
     begin, end = _READING.get().window or (m.first, m.last)
+    used, _ = _rows(frame, m.metric, "")
+    frame = frame[frame.index.isin(used.index) | (frame["status"] == "diverged")]  # once, not for every transition
     length = histories.of("clock.rounds")
     origin = histories.of(m.origin) if m.origin else length * 0
     parts = []
@@ -222,8 +224,10 @@ def first_reaching(
 
 def diverged(cells: pd.DataFrame, frame: pd.DataFrame, before: float = math.inf) -> NDArray[np.bool_]:
     """Which of the cells are of runs of `frame` that diverged, and have no row from round `before` on."""
-    run = [*label_columns(frame), "seed"]
-    end = frame[frame["status"] == "diverged"].groupby(run, dropna=False, sort=False)["round"].max()
+    run, lost = [*label_columns(frame), "seed"], frame[frame["status"] == "diverged"]
+    if lost.empty:
+        return np.zeros(len(cells), dtype=np.bool_)
+    end = lost.groupby(run, dropna=False, sort=False)["round"].max()
     ended = end[end < before].rename("_end").reset_index()
     return cells[run].merge(ended, on=run, how="left")["_end"].notna().to_numpy()
 

@@ -176,10 +176,10 @@ FEW, MANY = (0.85, 0.01), (0.5, 0.1)
 SCALES = {
     "smoke": SessionScale(
         data=dict.fromkeys(SETS, GAUSSIAN) | {"ag_news": TOPICS},
-        groups={"20": Group(4, 6, FEW, (0, 1)), "100": Group(6, 7, MANY, (0, 1))},
-        older={"10": 10, "20": 10, "50": 12, "100": 20},
+        groups={"20": Group(4, 6, FEW, (0, 1)), "100": Group(5, 7, MANY, (0,))},
+        older={"10": 10, "20": 10, "50": 8, "100": 9},
         always={"label_overlap": "0.0", "dirichlet_alpha": "0.3"},
-        seeds=(0, 1),
+        seeds=(0,),
     ),
     "reduced": SessionScale(
         data={

@@ -34,7 +34,7 @@ PLANE = Toy(
     Quadratic(3, 2, minimisers=((0.0, 0.0), (4.0, 0.0), (1.0, 3.0)), start=(4.5, 3.0)), 3,
     Rounds(2000, every=100, trace=2), tuple(range(8)),
 )  # fmt: skip
-SMALL_PLANE = replace(PLANE, clock=replace(PLANE.clock, rounds=300), seeds=(0, 1, 2, 3), substitute="300 rounds")
+SMALL_PLANE = replace(PLANE, clock=replace(PLANE.clock, rounds=100), seeds=(0, 1), substitute="100 rounds")
 PAPER_TOYS = {
     "fig4": Toy(Quadratic(30, 10), 15, LONG, TWENTY),
     "fig7": Toy(Quadratic(20, 10), 6, LONG, TWENTY),
@@ -138,7 +138,7 @@ LONGER_MNIST = replace(
 BLOBS = NetworkSetting(
     "image_blobs", ImageBlobs(4, 8, 40, 25, noise=60.0, seed=5),
     replace(CNN_MNIST, size=8, widths=(4, 8), hidden=(12,), classes=4), 0.1, 16, (), (), 2.43e-4,
-    rounds=8, tail=2, alphas=ALPHAS, clients=4, draws=2,
+    rounds=8, tail=2, alphas=ALPHAS, clients=4, draws=2, seeds=(0, 1),
     substitute="generated 8x8 images of 4 classes, 4 clients, 8 rounds",
 )  # fmt: skip
 SETTINGS = {

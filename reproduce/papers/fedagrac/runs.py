@@ -63,13 +63,14 @@ FIG1 = {
 
 
 def fig1(scale: str) -> tuple[Panel, ...]:
-    """All algorithms from the same start; the same at every scale."""
-    system, clock = System(work=PerClient(theory.STEPS)), Rounds(300, every=10, trace=1)
+    """All algorithms from the same start."""
+    rounds = COMMON[scale].path
+    system, clock = System(work=PerClient(theory.STEPS)), Rounds(rounds, every=10, trace=1)
     experiments = (
         Experiment({"instance": "reference", "algorithm": name}, theory.problem(), system, algorithm, clock)
         for name, algorithm in FIG1.items()
     )
-    return (Panel("fig1", tuple(experiments), (0,)),)
+    return (Panel("fig1", tuple(experiments), (0,), f"{rounds} rounds" if rounds < 300 else ""),)
 
 
 def fig2(scale: str) -> tuple[Panel, ...]:

@@ -52,7 +52,7 @@ TINY_CNN = Classification(
 class Common(NamedTuple):
     """What the artifacts of a scale share: the network and its rate, the local steps of the preliminary experiments
     where they are equal and where not, the seeds; `one_job`: a table's panels are trained together, because starting a
-    job takes longer than the job."""
+    job takes longer than the job; `path`: rounds of Fig. 1."""
 
     even: Work = Steps(100)
     uneven: Work = Uniform(100, 400)
@@ -60,12 +60,13 @@ class Common(NamedTuple):
     rate: float = 0.03
     seeds: tuple[int, ...] = (0, 1, 2)
     one_job: bool = False
+    path: int = 300
 
 
 COMMON = {
     "paper": Common(),
     "reduced": Common(Steps(25), Uniform(10, 40)),
-    "smoke": Common(Steps(4), Uniform(2, 6), TINY_CNN, 0.3, (0, 1), one_job=True),
+    "smoke": Common(Steps(4), Uniform(2, 6), TINY_CNN, 0.3, (0, 1), one_job=True, path=60),
 }
 TEN = tuple(range(10))
 """Of logistic regression in Table 1 and Figs. 3 to 5: the paper has one run, and ten of ours take minutes.

@@ -173,7 +173,7 @@ def panel(scale: str, dataset: str, lineup: Lineup) -> Panel:
     words, asked = setting.substitute or here.substitute, lineup.participation
     if words and drawn != round(asked * setting.problem.clients):
         words += f"; more clients per round: {drawn} of {setting.problem.clients} for the paper's {100 * asked:g} %"
-    return Panel(f"{lineup.name}-{dataset.replace('_', '-')}", experiments, lineup.seeds, words)
+    return Panel(f"{lineup.name}-{dataset.replace('_', '-')}", experiments, lineup.seeds[: here.seeds], words)
 
 
 PATTERNS = Classification(
