@@ -97,14 +97,8 @@ def panels(scale: str) -> tuple[Panel, ...]:
     are not, as it is judged (`_validated`); at paper scale of Fashion-MNIST only."""
     setting = settings.SETTINGS[scale][0]
     n = setting.participants[0]
-    found: dict[str, list[Panel]] = {
-        "given": [],
-        "sensitivity": [],
-        "tuned": [],
-        "more": [],
-        "sum": [],
-        "validated": [],
-    }
+    order = ("given", "sensitivity", "tuned", "more", "sum", "validated")
+    found: dict[str, list[Panel]] = {name: [] for name in order}
     for distribution in settings.DISTRIBUTIONS:
         column = runs.times_panel(setting, distribution, n)
         # The seeds of the variants (the column may have more), and without those that are run here.
