@@ -70,7 +70,7 @@ def fig1(scale: str) -> tuple[Panel, ...]:
         Experiment({"instance": "reference", "algorithm": name}, theory.problem(), system, algorithm, clock)
         for name, algorithm in FIG1.items()
     )
-    return (Panel("fig1", tuple(experiments), (0,), f"{rounds} rounds" if rounds < 300 else ""),)
+    return (Panel("fig1", tuple(experiments), (0,), f"{rounds} rounds" if rounds < COMMON["paper"].path else ""),)
 
 
 def fig2(scale: str) -> tuple[Panel, ...]:

@@ -231,10 +231,7 @@ SPLITS = Question(("fedagrac",), (0.05, 0.1, 0.3, 1.0, 1.5), drawn=True)
 EXCHANGED: Mapping[str, Mapping[str, Any]] = {
     "uniform_dp1": {"problem.partition": DP1},
     "uniform_anew": {"system.work.mode": "random"},
-    "uniform_wider": {
-        "system.work.low": lambda least: max(1, least // 5),
-        "system.work.high": lambda most: most * 6 // 5,
-    },
+    "uniform_wider": {"system.work.low": lambda k: max(1, k // 5), "system.work.high": lambda k: k * 6 // 5},
     "uniform_batch25": {"problem.batches.size": 25},
     "uniform_batch64": {"problem.batches.size": 64},
     "uniform_momentum": {"algorithm.momentum": 0.9, "algorithm.lr": lambda rate: rate / 10},
