@@ -105,6 +105,17 @@ def test_the_results_of_today_are_as_committed(one_job: Path, capsys: pytest.Cap
     assert set(before) == set(expected.file("smoke").read_text()), "the same form"
 
 
+def test_seeds_that_are_no_longer_declared_do_not_count(one_job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file keeps the seeds of a larger declaration; a new clone has none of them."""
+    whole, (job,) = expected.found("smoke"), plan.jobs("smoke")
+    fewer = dataclasses.replace(job, panel=dataclasses.replace(job.panel, seeds=job.panel.seeds[:1]))
+    monkeypatch.setattr(plan, "jobs", lambda scale: (fewer,))
+    kept = expected.found("smoke")
+    assert kept != whole
+    written.edit(one_job, lambda run: run if run.seed in fewer.panel.seeds else None)
+    assert expected.found("smoke") == kept
+
+
 def test_other_results_end_in_a_line_that_says_what_to_do(one_job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     numbers = expected.read("smoke")
     numbers[JOB]["accuracy"][1] = 0.5 * (numbers[JOB]["accuracy"][1] or 0)

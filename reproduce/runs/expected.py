@@ -46,7 +46,7 @@ def _means(job: plan.Job) -> dict[str, list[float | None]]:
     place = {tuple(sorted(e.labels.items())): i for i, e in enumerate(job.experiments)}
     for run in runs:
         rows, at = frame.iloc[run.start : run.start + run.rows], place.get(tuple(sorted(run.labels.items())))
-        if at is not None:
+        if at is not None and run.seed in job.panel.seeds:  # the file keeps seeds of an earlier declaration
             for metric, value in [*rows.groupby("metric")["value"].mean().items(), ("time", rows["time"].mean())]:
                 values[str(metric)][at].append(value)
     means = {metric: [_mean(of.get(i, [])) for i in place.values()] for metric, of in sorted(values.items())}
