@@ -105,8 +105,15 @@ VARIANTS = {"fedacs_uncalibrated": None, "fedacs_calibrated_at_server": Calibrat
 
 
 def comparison(scale: str, system: str) -> tuple[Panel, ...]:
-    """The panels of Figs. 6 and 9: all data sets in one system."""
-    return tuple(panel(setting, system, setting.alpha) for setting in settings.SETTINGS[scale])
+    """The panels of Figs. 6 and 9: all data sets in one system, and further seeds of single algorithms in it."""
+    found = [(setting, panel(setting, system, setting.alpha)) for setting in settings.SETTINGS[scale]]
+    further = (
+        Panel(f"{whole.name}-more", tuple(e for e in whole.experiments if e.labels["algorithm"] == name), seeds)
+        for setting, whole in found
+        for where, name, seeds in setting.more
+        if where == system
+    )
+    return *(whole for _, whole in found), *further
 
 
 def imbalance(scale: str) -> tuple[Panel, ...]:
