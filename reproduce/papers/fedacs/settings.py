@@ -75,9 +75,8 @@ class NetworkSetting:
 
     alpha: the partition of Figs. 6 and 9 and Tables 1 and 4; alphas: those of Fig. 10 and Table 5. targets: partition
     -> target accuracy (%) of the tables; a smaller scale has none, there it is relative to FedAvg. tail: evaluations
-    that make a final accuracy. more: further seeds of an algorithm in a system, where three cannot decide what the paper
-    says of it. other_rate: three of the algorithms are also run with this rate, to show how much
-    depends on it.
+    that make a final accuracy. more: further seeds of an algorithm in a system, where three cannot decide what the
+    paper says of it. other_rate: three of the algorithms are also run with this rate, to show how much depends on it.
     """
 
     name: str
