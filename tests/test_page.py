@@ -129,9 +129,9 @@ def _few_artifacts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         Artifact("fedacs", name, f"Title of <{name}>", no_panels, cells=lambda histories: None, draw=draw)
         for name, draw in (("fig1", Code("pictures:draw")), ("fig2", Code("pictures:draw")), ("table1", None))
     )
-    monkeypatch.setattr(plan, "artifacts", lambda: found)
+    monkeypatch.setattr(plan, "artifacts", lambda paper="": tuple(a for a in found if paper in ("", a.paper)))
     monkeypatch.setattr(plan, "_jobs", plan._jobs.__wrapped__)  # whatever other tests have planned
-    monkeypatch.setattr(papers, "artifacts", lambda: found)
+    monkeypatch.setattr(papers, "artifacts", lambda paper="": tuple(a for a in found if paper in ("", a.paper)))
     monkeypatch.chdir(tmp_path)
 
 

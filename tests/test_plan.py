@@ -64,7 +64,7 @@ def declare(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Replace the artifacts of the papers by those given; the plan is made anew."""
 
     def declare(*found: Artifact) -> None:
-        monkeypatch.setattr(plan, "artifacts", lambda: found)
+        monkeypatch.setattr(plan, "artifacts", lambda paper="": tuple(a for a in found if paper in ("", a.paper)))
         plan._jobs.cache_clear()
 
     plan._available.cache_clear()

@@ -258,7 +258,8 @@ def test_the_caption_is_beside_the_pdf_and_not_in_it(tmp_path: Path, monkeypatch
     save = Figure.savefig
 
     def watched(fig: Figure, file: BinaryIO, **options: Any) -> None:
-        saved[options["format"]] = [t.get_text().replace("\n", " ") for t in fig.texts]
+        seen = [t.get_text().replace("\n", " ") for t in fig.texts if t.get_visible()]
+        saved[options["format"]] = seen
         save(fig, file, **options)
 
     monkeypatch.setattr(Figure, "savefig", watched)

@@ -17,11 +17,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from reproduce.cli.frames import plain_strings
     from reproduce.errors import UserError
     from reproduce.settings import check_place
     from reproduce.text import print_table
 
     check_place()
+    plain_strings()
     if not Path("results", args.scale).is_dir():
         raise UserError(f"no results/{args.scale} in {Path.cwd()}: nothing of it was run here")
     from reproduce.findings import multiverse

@@ -108,8 +108,10 @@ def _print_jobs(jobs: Sequence[Job], wanted: Collection[str]) -> None:
 
 
 def _print_claims(scale: str, wanted: Collection[str], as_json: bool) -> None:
+    from reproduce.cli.frames import plain_strings
     from reproduce.runs.needs import needs, seconds
 
+    plain_strings()
     found = needs(scale, wanted)
     if as_json:
         print_json([_told(n) for n in found])

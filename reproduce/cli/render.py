@@ -25,6 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from reproduce.cli.frames import plain_strings
     from reproduce.runs import plan
     from reproduce.settings import check_place
 
@@ -34,6 +35,7 @@ def run(args: argparse.Namespace) -> None:
         why = f"{tables[0]} is a table, without a width" if tables else f"use {WIDTHS[0]:g} to {WIDTHS[1]:g} inches"
         raise UserError(f"--width {args.width:g}: {why}")
     check_place()
+    plain_strings()
     failed = []
     for name in names:
         try:

@@ -21,6 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from reproduce import files
+    from reproduce.cli.frames import plain_strings
     from reproduce.declare.experiment import SCALES
     from reproduce.runs import plan
     from reproduce.settings import check_place
@@ -28,6 +29,7 @@ def run(args: argparse.Namespace) -> None:
     scale = plan.check_scale(args.scale)
     path = Path("report", scale, "index.html")
     check_place()
+    plain_strings()
     if not Path("results", scale).is_dir():
         raise UserError(f"nothing of {scale} was run here yet: `snakemake {scale} --cores 2` runs it")
     files.check_writable(path)

@@ -42,12 +42,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from reproduce.cli.frames import plain_strings
     from reproduce.runs import due, plan, results
     from reproduce.settings import check_place
 
     scale = plan.check_scale(args.scale)
     wanted = {a.id for a in plan.select(args.target)}
     check_place()
+    plain_strings()
     if not Path("results", scale).is_dir():
         print(f"no results/{scale} in {Path.cwd()}: nothing of it was run here", file=sys.stderr)
     if args.power:

@@ -142,7 +142,7 @@ def contents(
     tallies = {tally.paper: tally for tally in found}
     made = []
     for paper in papers.PAPERS:
-        own = [a for a in papers.artifacts() if a.paper == paper]
+        own = papers.artifacts(paper)
         items = tuple(item(a, scale, by_artifact.pop(a.id, []), address) for a in own)
         page = f"docs/findings/{paper}.md"
         said = in_short(paper, scale, verdicts)

@@ -12,21 +12,25 @@ from reproduce.declare.artifact import Artifact
 PAPERS = ("fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg")
 
 
-@cache
-def artifacts() -> tuple[Artifact, ...]:
-    """All artifacts, in the order of `PAPERS`, and within a paper figures before tables, 2 before 10.
+def artifacts(paper: str = "") -> tuple[Artifact, ...]:
+    """All artifacts, or those of one paper, in the order of `PAPERS`, and within a paper figures before tables, 2
+    before 10.
 
     Raises TypeError for an entry that is no artifact of its paper, and for a name that occurs twice.
     """
+    return tuple(a for each in PAPERS if paper in ("", each) for a in _declared(each))
+
+
+@cache
+def _declared(paper: str) -> tuple[Artifact, ...]:
     found: dict[str, Artifact] = {}
-    for paper in PAPERS:
-        declared = importlib.import_module(f"{__name__}.{paper}.artifacts").ARTIFACTS
-        where = f"ARTIFACTS in reproduce/papers/{paper}/artifacts.py"
-        for artifact in sorted(declared, key=lambda artifact: natural(getattr(artifact, "name", ""))):
-            if not isinstance(artifact, Artifact) or artifact.paper != paper:
-                raise TypeError(f"{where}: {getattr(artifact, 'id', artifact)} is no artifact of {paper}")
-            if found.setdefault(artifact.id, artifact) is not artifact:
-                raise TypeError(f"{where}: two artifacts have the name '{artifact.name}'")
+    declared = importlib.import_module(f"{__name__}.{paper}.artifacts").ARTIFACTS
+    where = f"ARTIFACTS in reproduce/papers/{paper}/artifacts.py"
+    for artifact in sorted(declared, key=lambda artifact: natural(getattr(artifact, "name", ""))):
+        if not isinstance(artifact, Artifact) or artifact.paper != paper:
+            raise TypeError(f"{where}: {getattr(artifact, 'id', artifact)} is no artifact of {paper}")
+        if found.setdefault(artifact.id, artifact) is not artifact:
+            raise TypeError(f"{where}: two artifacts have the name '{artifact.name}'")
     return tuple(found.values())
 
 

@@ -46,7 +46,7 @@ def coverage() -> tuple[Coverage, ...]:
     for paper in PAPERS:
         figures, tables = COUNTS.get(paper, (0, 0))
         printed = [*(f"fig{i + 1}" for i in range(figures)), *(f"table{i + 1}" for i in range(tables))]
-        names = [a.name for a in artifacts() if a.paper == paper]
+        names = [a.name for a in artifacts(paper)]
         declared, ours = [n for n in names if n in printed], [n for n in names if n not in printed]
         missing = [n for n in printed if n not in names]
         found.append(Coverage(paper, *map(tuple, (printed, declared, missing, ours))))

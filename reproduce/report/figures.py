@@ -291,21 +291,35 @@ def named(ax: Axes, places: Mapping[str, float]) -> None:
 def save(fig: Figure, path: Path, text: str = "") -> list[Path]:
     """Write `path`.pdf (TrueType fonts embedded) and, with `text` as its stamp, `path`.png (200 dpi), without dates, so
     that equal figures give equal files; returns both paths. `path` has no ending. The PNG says in its field `STAMPED`
-    how many of its lowest pixels are the stamp."""
+    how many of its lowest pixels are the stamp, which the PDF leaves out."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.transforms import Bbox
 
     FigureCanvasAgg(fig)
     pdf, png = (path.with_name(path.name + ending) for ending in (".pdf", ".png"))
     with style():
-        undated = {"CreationDate": None, "Creator": None, "Producer": None}
-        files.write(pdf, lambda file: fig.savefig(file, format="pdf", metadata=undated))
-        about: dict[str, str | None] = {"Software": None}
+        width, before = fig.get_size_inches()
         if text:
-            before = fig.get_figheight()
             around.stamp(fig, text)
-            about[STAMPED] = str(round((fig.get_figheight() - before) * RC["savefig.dpi"]))
+        stamp = fig.get_figheight() - before
+        _lay_out(fig)
+        about = {"Software": None, STAMPED: str(round(stamp * RC["savefig.dpi"]))}
         files.write(png, lambda file: fig.savefig(file, format="png", metadata=about))
+        for line in fig.texts:
+            line.set_visible(line.get_gid() != "stamp")
+        above = Bbox.from_bounds(0, stamp, width, before)
+        undated = {"CreationDate": None, "Creator": None, "Producer": None}
+        files.write(pdf, lambda file: fig.savefig(file, format="pdf", metadata=undated, bbox_inches=above))
     return [pdf, png]
+
+
+def _lay_out(fig: Figure) -> None:
+    """Find the places of all parts once: each file that is written would else find them again, in two passes."""
+    engine = fig.get_layout_engine()
+    assert engine is not None
+    fig.set_dpi(RC["savefig.dpi"])
+    engine.execute(fig)
+    fig.set_layout_engine(None)
 
 
 def _table(kept: pd.DataFrame, x: str, seeds: np.ndarray) -> pd.DataFrame:

@@ -71,10 +71,10 @@ def check_paper(paper: str) -> str:
 
 def artifact(name: str) -> Artifact:
     """The artifact with the id `name` ("fedacs/fig6"); raises UserError for an unknown one."""
-    known = {a.id: a for a in artifacts()}
-    if name not in known:
-        raise unknown("artifact", name, known)
-    return known[name]
+    found = [a for a in artifacts(name.partition("/")[0]) if a.id == name]
+    if not found:
+        raise unknown("artifact", name, (a.id for a in artifacts()))
+    return found[0]
 
 
 def select(target: str | None) -> tuple[Artifact, ...]:
@@ -83,26 +83,26 @@ def select(target: str | None) -> tuple[Artifact, ...]:
         return artifacts()
     if "/" in target:
         return (artifact(target),)
-    return tuple(a for a in artifacts() if a.paper == check_paper(target))
+    return artifacts(check_paper(target))
 
 
 def jobs(scale: str) -> tuple[Job, ...]:
     """All jobs of a scale; raises UserError if two artifacts of a paper mean different panels by one name."""
-    return tuple(_jobs(check_scale(scale), seeds()).values())
+    return tuple(job for paper in PAPERS for job in _jobs(check_scale(scale), paper, seeds()).values())
 
 
 def job(scale: str, paper: str, name: str) -> Job:
     """One job; raises UserError for an unknown scale, paper or job."""
-    known = _jobs(check_scale(scale), seeds())
-    if (check_paper(paper), name) not in known:
-        raise unknown(f"job of {paper} at scale {scale}", name, (n for p, n in known if p == paper))
-    return known[paper, name]
+    known = _jobs(check_scale(scale), check_paper(paper), seeds())
+    if name not in known:
+        raise unknown(f"job of {paper} at scale {scale}", name, known)
+    return known[name]
 
 
 def artifact_jobs(scale: str, name: str) -> tuple[Job, ...]:
     """The jobs whose results the artifact with the id `name` reads."""
-    wanted = artifact(name).id
-    return tuple(j for j in jobs(scale) if wanted in j.artifacts)
+    wanted = artifact(name)
+    return tuple(j for j in _jobs(check_scale(scale), wanted.paper, seeds()).values() if wanted.id in j.artifacts)
 
 
 def seeds_read(scale: str, name: str) -> dict[str, tuple[int, ...]]:
@@ -111,34 +111,34 @@ def seeds_read(scale: str, name: str) -> dict[str, tuple[int, ...]]:
 
 
 @cache
-def _jobs(scale: str, override: tuple[int, ...] | None) -> dict[tuple[str, str], Job]:
-    readers: dict[tuple[str, str], dict[str, Panel]] = {}
-    for a in artifacts():
+def _jobs(scale: str, paper: str, override: tuple[int, ...] | None) -> dict[str, Job]:
+    readers: dict[str, dict[str, Panel]] = {}
+    for a in artifacts(paper):
         for panel in a.panels(scale):
-            readers.setdefault((a.paper, panel.name), {})[a.id] = panel
+            readers.setdefault(panel.name, {})[a.id] = panel
     panels = {
-        key: max(parts.values(), key=lambda p: (len(p.experiments), len(p.seeds))) for key, parts in readers.items()
+        name: max(parts.values(), key=lambda p: (len(p.experiments), len(p.seeds))) for name, parts in readers.items()
     }
-    for key, parts in readers.items():
+    for panel_name, parts in readers.items():
         for reader, part in parts.items():
-            if not _is_part(part, panels[key]):
-                other = next(r for r, p in parts.items() if p is panels[key])
+            if not _is_part(part, panels[panel_name]):
+                other = next(r for r, p in parts.items() if p is panels[panel_name])
                 raise UserError(f"panel '{part.name}' of {reader} at scale {scale} is not the one of {other}")
-    found: dict[tuple[str, str], Job] = {}
-    for (paper, panel_name), declared in panels.items():
+    found: dict[str, Job] = {}
+    for panel_name, declared in panels.items():
         panel = declared if override is None else replace(declared, seeds=override)
         for name, experiments in _split(scale, panel).items():
             if not _JOB_NAME.fullmatch(name):
                 raise UserError(f"job name '{name}' of {paper}: algorithms are named with a-z, 0-9, '_' and '-'")
-            if (paper, name) in found:
+            if name in found:
                 raise UserError(f"two jobs of {paper} at scale {scale} have the name '{name}'")
             trained = {e.declaration for e in experiments}
             wanted = tuple(
                 reader
-                for reader, part in readers[paper, panel_name].items()
+                for reader, part in readers[panel_name].items()
                 if part.experiments == declared.experiments or any(e.declaration in trained for e in part.experiments)
             )
-            found[paper, name] = Job(scale, paper, name, panel, experiments, wanted)
+            found[name] = Job(scale, paper, name, panel, experiments, wanted)
     return found
 
 
