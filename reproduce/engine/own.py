@@ -152,8 +152,9 @@ class Own:
     # --- what it can reach --------------------------------------------------------------------------------------------
 
     def _modules(self) -> traces.Modules:
-        """The user's modules that are loaded now."""
-        return {n: m for n, m in list(sys.modules.items()) if str(getattr(m, "__file__", "")) in self._files}
+        """The user's modules that are loaded now. Of others no attribute is asked for: some load more to answer."""
+        places = ((n, m, getattr(m, "__dict__", {}).get("__file__")) for n, m in list(sys.modules.items()))
+        return {n: m for n, m, place in places if str(place) in self._files}
 
     def _traces(self, modules: traces.Modules) -> dict[str, str]:
         """A digest of each thing that the code can remember by: fields of its object, names of its modules."""

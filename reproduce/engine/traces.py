@@ -84,6 +84,8 @@ class _Told(pickle.Pickler):
 
     def _parts(self, value: Any) -> tuple[Any, ...] | None:
         """What makes up an object that pickle does not know as it is meant here; None for one that it knows."""
+        if isinstance(value, HOLDERS):  # first, as nearly all are
+            return self._code(value)
         if isinstance(value, Tensor):
             grad = value.grad if value.is_leaf else None
             return str(value.dtype), tuple(value.shape), crc(value), grad, dict(getattr(value, "__dict__", {}))
@@ -96,9 +98,7 @@ class _Told(pickle.Pickler):
             return (value.__name__,)
         if isinstance(value, ContextVar):
             return (value.get(None),)
-        if type(value).__module__ == "itertools":
-            return (repr(value),)
-        return self._code(value) if isinstance(value, HOLDERS) else None
+        return (repr(value),) if type(value).__module__ == "itertools" else None
 
     def _code(self, value: Any) -> tuple[Any, ...]:
         """Functions and classes: of a user's own all that they hold, of others the name."""

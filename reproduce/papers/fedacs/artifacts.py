@@ -65,8 +65,8 @@ NOTES = (
     "printed times imply 0.79 to 1.06.",
 )
 PLANE = (
-    "Thin line: 400 rounds of the first seed, the only one drawn; thick line: its expectation; dot: the end point in "
-    "closed form; arrows: how much each client counts there."
+    "Thin line: at most 400 rounds of the first seed, the only one drawn; thick line: its expectation; dot: the end "
+    "point in closed form; arrows: how much each client counts there."
 )
 OWN = "The three clients are ours."
 
