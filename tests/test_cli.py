@@ -97,7 +97,7 @@ def test_plan_for_programs_and_for_people(project: Path) -> None:
     assert lines[2][0] == "fedacs/fig10"
     assert " ".join(lines[2][-6:]) == "2: ready | 2: needs svhn"
     assert "own--fed-acs" not in text
-    assert "8 jobs, 24 runs; 2 without their data" in text
+    assert "8 jobs, 24 runs; jobs without their data: 2; stored: 0 runs" in text
     assert "estimate for the 6 to train: 6GFLOP, 1 d 16 h on one core" in text
     assert "own--fed-acs" in reproduce(project, "plan", "fedacs", "--jobs").stdout
 

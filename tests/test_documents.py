@@ -72,6 +72,15 @@ def test_links_of_a_text_lead_from_its_place_in_the_site(document: str, conf: di
     assert [str(t) for t in targets if not t.exists()] == []
 
 
+def test_links_to_markdown_lead_to_documents(conf: dict[str, Any]) -> None:
+    """Sphinx makes a page of a document alone: of a table it knows none."""
+    files = [f for f in DOCS.rglob("*.md") if f.parent.name != "templates"]
+    known = {*files, *(ROOT / name for name in conf["DOCUMENTS"])}
+    links = [(f, link.partition("#")[0]) for f in files for link in conf["LINK"].findall(f.read_text("utf-8"))]
+    led = [(f.name, link) for f, link in links if link.endswith(".md") and (f.parent / link).resolve() not in known]
+    assert led == []
+
+
 @pytest.mark.parametrize("paper", PAPERS)
 def test_settings_stand_on_the_page_of_their_paper(paper: str, conf: dict[str, Any], tmp_path: Path) -> None:
     text = read(conf, f"papers/{paper}", tmp_path)

@@ -13,7 +13,7 @@ import pytest
 from reproduce.papers import artifacts
 from reproduce.report import formats
 from reproduce.report.entries import DASH, GAP, OURS, PAPER, Text
-from reproduce.report.latex import BETWEEN, MOST, latex, tex
+from reproduce.report.latex import BETWEEN, MOST, _parts, latex, tex
 from tests.table_cells import LAYOUTS, whole
 
 
@@ -41,6 +41,8 @@ def test_latex_is_a_float_over_one_column_or_two_in_parts(paper: str, name: str)
     parts = text.count(r"\caption{")
     assert text.count(rf"\begin{{{environment}}}") == text.count(rf"\end{{{environment}}}") == parts
     assert text.count(r"\label{") == 1
+    assert text.count(r"\addtocounter{table}{-1}") == parts - 1, "parts have one number"
+    assert text.count(r"\toprule") == parts, "and rows each"
     assert text.count(f" of {parts}") >= parts if parts > 1 else not re.search(r"\(part \d", text)
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}")
     assert text.count("{") == text.count("}")
@@ -48,6 +50,12 @@ def test_latex_is_a_float_over_one_column_or_two_in_parts(paper: str, name: str)
         lines = [line for line in body.splitlines() if line.endswith(r" \\") and "multicolumn" not in line]
         assert {line.count("&") for line in lines} == {len(width) - 1}
     assert "`" not in text
+
+
+def test_notes_without_room_halve_the_last_part() -> None:
+    assert _parts([1] * 30, 36, 6) == [[*range(30)]]
+    assert _parts([1] * 40, 36, 6) == [[*range(36)], [*range(36, 40)]]
+    assert _parts([1] * 33, 36, 6) == [[*range(16)], [*range(16, 33)]]
 
 
 def test_a_row_has_a_line_of_ours_and_one_of_the_paper() -> None:

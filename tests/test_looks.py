@@ -111,7 +111,7 @@ def test_every_series_is_registered_or_a_variant_of_one_that_is() -> None:
         for panel in artifact.panels("reduced") if artifact.kind == "figure" else ():
             for e in panel.experiments:
                 name = str(e.labels.get("algorithm", "fedavg")).removeprefix("tuned_")
-                assert looks.base(name), (artifact.id, name)
+                assert looks.base(name), f"{artifact.id}: {name} has no look in LOOKS (reproduce/report/looks.py)"
                 assert looks.base(str(e.labels.get("init_scheme", "proposed")))
 
 

@@ -34,13 +34,13 @@ class TestCells:
         text = formats.markdown(got)
         lines = ["| a | ours | 92.00 ± 1.00 |", "|  | paper | 92.50 ± 0.16 |", "|  | ours − paper | −0.50 |"]
         assert "\n".join(lines) in text
-        assert got.agreement == (("Acc", "1 of 1", "0.5", "0.5"),)
-        assert "| Acc | 1 of 1 | 0.5 | 0.5 |" in text
+        assert got.agreement == (("Acc", "1 of 1", "0.500", "0.500"),)
+        assert "| Acc | 1 of 1 | 0.500 | 0.500 |" in text
 
     def test_summary_over_cells(self) -> None:
         cells = pd.DataFrame({"algorithm": ["a", "b", "c"], "metric": "acc", "seed": 0, "value": [1.0, 2.0, 3.0]})
         got = table(artifact(cells), cells, said("algorithm,metric,value,std\na,acc,1,\nb,acc,5,\nz,acc,5,\n"))
-        assert got.agreement == (("Acc", "2 of 3", "2.12", "1.5"),)
+        assert got.agreement == (("Acc", "2 of 3", "2.12", "1.50"),)
 
     def test_agreement_is_counted_for_each_data_set_too(self) -> None:
         cells = pd.DataFrame(
@@ -49,11 +49,12 @@ class TestCells:
         paper = said("dataset,algorithm,metric,value,std\nx,a,acc,1,\nx,b,acc,4,\ny,a,acc,6,\ny,b,acc,6,\n")
         got = table(artifact(cells, columns=("dataset",)), cells, paper)
         whole = ("Acc", "3 of 4", "2.08", "1.67")
-        assert got.agreement == (whole, ("Acc, x", "2 of 2", "1.41", "1"), ("Acc, y", "1 of 2", "3", "3"))
+        assert got.agreement == (whole, ("Acc, x", "2 of 2", "1.41", "1.00"), ("Acc, y", "1 of 2", "3.00", "3.00"))
         assert "Equal" not in "".join(got.notes)
         same = table(artifact(cells, columns=("dataset",)), cells.assign(value=[1.0, 4, 6]), paper[:3])
         assert same.agreement == ()
-        assert "Equal to the paper's in every number: Acc." in same.notes
+        assert entries.EQUAL in same.caption
+        assert same.notes == (), "it is said once"
 
     def test_words_that_look_like_numbers_are_not_compared_as_numbers(self) -> None:
         cells = pd.DataFrame(
@@ -61,7 +62,9 @@ class TestCells:
         )
         got = table(artifact(cells), cells, said("algorithm,metric,value,std\na,refs,41,\nb,refs,3;5,\n"))
         assert got.agreement == ()
-        assert "Cells in words: 2 of 2 as in the paper." in got.notes
+        assert entries.EQUAL in got.caption
+        other = table(artifact(cells), cells, said("algorithm,metric,value,std\na,refs,41,\nb,refs,3;6,\n"))
+        assert "Cells in words: 1 of 2 as in the paper." in other.notes
 
     def test_whole_numbers_and_lower_bounds(self) -> None:
         cells = pd.DataFrame(
@@ -75,7 +78,7 @@ class TestCells:
         text = formats.markdown(got)
         lines = "| a | ours | **112 ± 1** |\n|  | paper | 110 |\n|  | ours − paper | +2<!--tint 2--> |\n"
         assert lines.replace("**", "") + "| b | ours | >200 |\n|  | paper | >150 |\n| c | ours | **7** |" in text
-        assert "Rounds to target: 1 with a lower bound is not compared." in text
+        assert "Not compared: 1 with a lower bound." in text
         assert not re.search(r"^- [->+] ", text, re.M)  # a note must not become a quotation or a list in a list
         plus = artifact(cells, censored="{}+")
         assert "| b | ours | 200+ |\n|  | paper | 150+ |" in formats.markdown(
@@ -310,7 +313,8 @@ def test_printed_numbers_that_cannot_be_compared_are_not_beside_ours() -> None:
     assert [line for line in text.splitlines() if "| d | " in line] == ["| d | a | 1.50 |", "| d | b | **2.50** |"]
     assert "5.25" not in text
     assert "far" not in text
-    assert "Of the paper's 2 numbers 1 have none of ours: not run: not part of this scale." in got.notes
+    assert "Of the paper's 2 numbers 1 have none of ours: not part of this scale." in got.notes
+    assert not [line for line in got.caption if "paper's each" in line]
     assert got.frame["paper"].dropna().tolist() == [5.25, 6.25]
     assert got.frame["difference"].isna().all()
     assert "| d | a | ours | 1.50 |\n|  |  | paper | 5.25 |" in formats.markdown(table(made, cells, paper))

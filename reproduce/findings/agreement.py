@@ -106,6 +106,7 @@ SAID = {True: "what the paper proposes", False: "what it is compared with"}
 
 def figure(scale: str) -> Figure:
     """Ours over printed, a panel for each paper and unit; the grey band is what counts as agreement."""
+    from reproduce.findings.short import about
     from reproduce.report.figures import sheet, style
 
     groups = numbers(scale).groupby(["paper", "unit"])
@@ -118,7 +119,7 @@ def figure(scale: str) -> Figure:
             ax.set_visible(False)
         for ax, (paper, unit, mine) in zip(axes.flat, panels, strict=False):
             _panel(ax, mine, unit)
-            ax.set_title(f"{paper}: {mine['agrees'].mean():.0%} of {len(mine)}")
+            ax.set_title(f"{about(paper).name}\n{100 * mine['agrees'].mean():.0f} % of {len(mine)} agree")
         handles, names = axes.flat[0].get_legend_handles_labels()
         fig.legend(handles, names, loc="outside lower center", ncols=2)
     return fig

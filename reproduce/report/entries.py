@@ -25,7 +25,7 @@ NOTHING = ("NA", "N/A")
 OURS, PAPER, GAP, BOTH = "ours", "paper", f"ours {MINUS} paper", "ours = paper"
 """The lines of a row. `BOTH` where all that the paper prints there is what we have, which is then printed once."""
 EQUAL = "All that the paper prints here is equal to ours."
-BOLD = "Bold: the best mean of those compared, ours and the paper's each."
+BOLD = "Bold: the best mean of those compared"
 TINTS = "Grey, where it can be shown: differences beyond one (light) or two standard deviations over seeds."
 
 
@@ -194,7 +194,9 @@ def caption(scale: str, substitutes: Sequence[str], shown: pd.DataFrame, same: b
         spread = "Mean ± sample standard deviation over" if high > 1 else "One value from"
         seeds = f"{low} to {high} seeds" if low != high else counted(high, "seed")
         said.append(f"{spread} {seeds}.")
-    return said + [BOLD] * bool(shown["best"].any() or shown["best_printed"].any())
+    if shown["best_printed"].any():
+        return [*said, f"{BOLD}, ours and the paper's each."]
+    return said + [f"{BOLD}."] * bool(shown["best"].any())
 
 
 def short(substitutes: Sequence[str]) -> list[str]:
@@ -228,7 +230,8 @@ AGREEMENT = ("result", "compared", "RMSE", "mean absolute difference")
 def agreement(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> tuple[list[tuple[str, ...]], list[str]]:
     """Ours against the paper's: the lines of a table under `AGREEMENT`, one for each metric and data set, and what is
     equal, in words."""
-    lines, equal, nothing, left = list[tuple[str, ...]](), list[str](), list[str](), list[str]()
+    lines, equal, nothing = list[tuple[str, ...]](), list[str](), list[str]()
+    bounds = doubtful = 0
     only_words = (shown["text"] != "") & shown["mean"].isna()
     for metric, rows in shown[shown["paper"].notna() & ~only_words].groupby("metric", sort=False):
         name = heading(str(metric), names)
@@ -244,21 +247,21 @@ def agreement(shown: pd.DataFrame, names: Mapping[str, str] | None = None) -> tu
         parts = [(d, part) for d, part in difference.groupby(data, sort=False)]
         for d, part in parts if len(parts) > 1 else ():
             lines.append((f"{name}, {pretty(str(d), names)}", f"{len(part)} of {(data == d).sum()}", *_distance(part)))
-        bounds = (rows["mean"].notna() & (rows["censored"] | rows["paper_censored"])).sum()
-        for count, what in ((bounds, "with a lower bound"), (rows["doubted"].sum(), "doubtful")):
-            left += [f"{name}: {count} {what} {'are' if count > 1 else 'is'} not compared."] if count else []
+        bounds += int((rows["mean"].notna() & (rows["censored"] | rows["paper_censored"])).sum())
+        doubtful += int(rows["doubted"].sum())
     said = [f"Equal to the paper's in every number: {', '.join(equal)}."] if equal else []
     said += [f"Nothing to compare: {', '.join(dict.fromkeys(nothing))}."] if nothing else []
     words = shown[only_words & (shown["paper_text"] != "")]
     if len(words):
         same = int((words["text"] == words["paper_text"]).sum())
         said.append(f"Cells in words: {same} of {len(words)} as in the paper.")
-    return lines, said + left
+    left = [f"{n} {what}" for n, what in ((bounds, "with a lower bound"), (doubtful, "doubtful")) if n]
+    return lines, said + [f"Not compared: {', '.join(left)}."] * bool(left)
 
 
 def _distance(difference: pd.Series[float]) -> tuple[str, str]:
     sizes = math.sqrt((difference**2).mean()), difference.abs().mean()
-    root, mean = (f"{size:,.0f}" if size >= 100 else f"{size:.3g}" for size in sizes)
+    root, mean = (f"{size:,.0f}" if size >= 99.95 or not size else f"{size:#.3g}" for size in sizes)
     return root, mean
 
 

@@ -83,7 +83,8 @@ def latex(table: Table) -> str:
     parts = _parts([len(row) for row in rows], most, below)
     made = [first]
     for number, part in enumerate(parts, 1):
-        caption = tex(f"{table.title.rstrip('.')}. {table.caption[0]}") if number == 1 else tex(table.title.rstrip("."))
+        again = "" if number == 1 else r"\addtocounter{table}{-1}"
+        caption = tex(table.title.rstrip(".") + ("" if again else f". {table.caption[0].rstrip('.')}"))
         of = f" (part {number} of {len(parts)})" if len(parts) > 1 else ""
         labelled = rf"\label{{tab:{re.sub('[/_]', '-', table.id)}}}" if number == 1 else ""
         last = [rf"\par\smallskip\raggedright {_notes(table, notes)}"] if number == len(parts) else []
@@ -91,8 +92,8 @@ def latex(table: Table) -> str:
             rf"\begin{{{name}}}[tp]",
             r"\footnotesize\centering\setlength{\tabcolsep}{3pt}\setlength{\belowcaptionskip}{5pt}",
             r"\providecommand{\cellcolor}[2][]{}",
-            rf"\caption{{{caption}{of}}}{labelled}",
-            *([_fitted(_tabular(table, [rows[i] for i in part]))] if part else []),
+            rf"{again}\caption{{{caption}{of}.}}{labelled}",
+            _fitted(_tabular(table, [rows[i] for i in part])),
             *last,
             rf"\end{{{name}}}",
         ]
@@ -144,14 +145,16 @@ def _lines(table: Table, i: int) -> list[list[Text]]:
 
 
 def _parts(sizes: Sequence[int], most: int, below: int) -> list[list[int]]:
-    """The rows of each part, of `most` lines at the most; what stands below the last may take a part of its own."""
+    """The rows of each part, of `most` lines at the most; where what stands `below` them has no room, the last part is
+    halved."""
     parts, filled = list[list[int]]([[]]), 0
     for row, size in enumerate(sizes):
         if filled + size > most:
             parts, filled = [*parts, []], 0
         parts[-1].append(row)
         filled += size
-    return [*parts, []] if filled + below > most and filled > most // 2 else parts
+    half = len(parts[-1]) // 2
+    return [*parts[:-1], parts[-1][:half], parts[-1][half:]] if half and filled + below > most else parts
 
 
 def _fitted(text: str) -> str:
@@ -164,9 +167,9 @@ def _notes(table: Table, notes: Sequence[str]) -> str:
     if not table.agreement:
         return found
     lines = (" & ".join(map(tex, line)) for line in (AGREEMENT, *table.agreement))
-    body = "".join(rf"{line} \\" + "\n" for line in lines)
+    head, *body = (rf"{line} \\" + "\n" for line in lines)
     columns = "@{}l" + "r" * (len(AGREEMENT) - 1) + "@{}"
-    grid = rf"\begin{{tabular}}{{{columns}}}" + f"\n{body}" + r"\end{tabular}"
+    grid = rf"\begin{{tabular}}{{{columns}}}" + f"\n{head}\\midrule\n{''.join(body)}" + r"\end{tabular}"
     return rf"{_fitted(grid)}\par\smallskip {found}"
 
 

@@ -54,6 +54,6 @@ def pretty(name: object, names: Mapping[str, str] | None = None) -> str:
 
 
 def heading(column: str, names: Mapping[str, str] | None = None) -> str:
-    """The name of a column in print, with a capital."""
+    """The name of a column in print, with a capital if it is a word and not set in `names`."""
     text = pretty(column, names)
-    return text[:1].upper() + text[1:] if column not in (names or {}) and column not in NAMES else text
+    return text[:1].upper() + text[1:] if len(text) > 1 and column not in (names or {}) else text

@@ -160,11 +160,10 @@ def build(
     printed = pd.DataFrame(list(places.values()), columns=shown.columns) if places else shown.iloc[:0]
     style = entries.Style.of(artifact, printed, known)
     body = {place: style.entry(cell) for place, cell in places.items()}
-    agreement: list[tuple[str, ...]] = []
+    agreement, said = entries.agreement(shown, style.names) if beside else ([], [])
     if beside:
         left_out = sorted(set(frame.loc[frame["paper_text"] != "", "metric"]) - set(shown["metric"]))
         notes += [f"{heading(metric, style.names)}: in the paper, not measured here." for metric in left_out]
-        agreement, said = entries.agreement(shown, style.names)
         tinted = any(text.tint for entry in body.values() for text in entry.values())
         notes += said + [entries.TINTS] * tinted + [f"{entries.DOUBTED} {doubt.why}" for doubt in artifact.doubts]
     if not places:
@@ -186,15 +185,17 @@ def build(
         (*notes, *artifact.notes, *entries.settings(substitutes)),
         style.names,
     )
-    equal = not made.kinds and any(entries.PAPER in entry for entry in body.values())
-    return replace(made, caption=(*made.caption, entries.EQUAL)) if equal else made
+    if made.kinds or not any(entries.PAPER in entry for entry in body.values()):
+        return made
+    notes = [note for note in made.notes if note not in said]
+    return replace(made, caption=(*made.caption, entries.EQUAL), notes=tuple(notes))
 
 
 def _without(shown: pd.DataFrame) -> list[str]:
     """How many of the paper's places have no number here, and why, where its numbers are not printed beside ours."""
     theirs = shown[shown["paper_text"].ne("") & ~shown["paper_text"].isin(entries.NOTHING)]
     gaps = theirs.loc[theirs["runs"] == 0, "status"].value_counts()
-    said = ((n, entries.named(str(why))) for why, n in gaps.items())
+    said = ((n, entries.named(str(why)).removeprefix("not run: ")) for why, n in gaps.items())
     return [f"Of the paper's {len(theirs)} numbers {n} have none of ours: {why}." for n, why in said]
 
 
