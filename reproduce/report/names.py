@@ -18,7 +18,7 @@ NAMES = {
     "fiarse_sharding": "FIARSE (sharding-wise)", "fiarse_held": "FIARSE (counted by mask)",
     "scalefl_alone": "ScaleFL (weight 0)", "heterofl_fresh": "HeteroFL (fresh tests)",
     "fiarse_fresh": "FIARSE (fresh tests)", "heterofl_steps": "HeteroFL (fewer steps)",
-    "fiarse_steps": "FIARSE (fewer steps)",
+    "fiarse_steps": "FIARSE (fewer steps)", "fiarse_by_layer": "FIARSE (per layer)",
     "pruning_greedy": "Pruning-greedy",
     "mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "svhn": "SVHN", "cifar10": "CIFAR-10",
     "cifar100": "CIFAR-100", "cinic10": "CINIC-10", "tiny_imagenet": "TinyImageNet", "ag_news": "AG News",

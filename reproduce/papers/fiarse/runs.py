@@ -71,6 +71,7 @@ def algorithms(
         "fiarse_fresh": FIARSE(scope=setting.scope, **common),
         "heterofl_steps": HeteroFL(**common),
         "fiarse_steps": FIARSE(scope=setting.scope, **common),
+        "fiarse_by_layer": FIARSE(scope="layer", **common),
     }
 
 
@@ -110,9 +111,12 @@ FIFTH = (Lineup("fifth", COMPARED, participation=0.2),)
 FIVE = (Lineup("five", (*COMPARED[:3], "fjord", "fiarse"), "five", seeds=SEEDS + MORE_SEEDS),)
 ABLATED = (Lineup("ablation", ABLATION, sweep=SWEEP),)
 COUNTED = Lineup("counting", ("fiarse_held",)), Lineup("factor", ("fiarse", "fiarse_released"), seeds=MORE_SEEDS)
-CHOSEN = ("scalefl_alone", "heterofl_fresh", "fiarse_fresh", "heterofl_steps", "fiarse_steps")
-OTHERWISE = Lineup("distillation", CHOSEN[:1]), Lineup("fresh", CHOSEN[1:3]), Lineup("steps", CHOSEN[3:], steps=True)
-"""What the paper leaves open of its baselines, the test sets and the local work."""
+CHOSEN = ("scalefl_alone", "heterofl_fresh", "fiarse_fresh", "heterofl_steps", "fiarse_steps", "fiarse_by_layer")
+OTHERWISE = (
+    Lineup("distillation", CHOSEN[:1]), Lineup("fresh", CHOSEN[1:3]), Lineup("steps", CHOSEN[3:5], steps=True),
+    Lineup("layers", CHOSEN[5:]),
+)  # fmt: skip
+"""What the paper leaves open of its baselines, the test sets, the local work and its layers."""
 PANELS: Mapping[str, tuple[tuple[str, tuple[Lineup, ...]], ...]] = {
     "fig2": (("first", SWEPT),),
     "fig3": (("images", SWEPT), ("alone", ABLATED)),
