@@ -86,33 +86,22 @@ MORE = (
     Choice("momentum", "0.9, 1/10 of the rate", SLOW, only=("fedacs", "fedavg")),
 )
 """Of a panel of its own: some ask algorithms that the others do not."""
-NETWORKS = (
-    Choice("network", "5x5 kernels", {"problem.model.padding": 2, "problem.model.kernel": 5}),
-    Choice("network", "neither activations nor pooling", {"problem.model.activation": False}),
-)
-"""Readings of Table 3, which has no column for activations and pooling; of networks alone."""
 BRIEF = tuple(c for c in CHOICES if c.brief)
 STEEP = tuple(c for c in CHOICES if c.only == FEDNOVA or c.answer in (DEFAULT, "4 x", "1/10"))
 """What may explain that FedNova learns nothing on the network."""
-PAIR, FOUR = ("fedacs", "fedavg"), ("fedacs", "fedavg", "ca_fedavg", "fednova")
+FOUR = ("fedacs", "fedavg", "ca_fedavg", "fednova")
 ASKED: dict[str, tuple[tuple[settings.NetworkSetting, tuple[str, ...], tuple[Choice, ...], str], ...]] = {
-    "paper": (
-        (settings.MNIST, FOUR, CHOICES, ""),
-        (settings.MNIST, (*FOUR, *BESIDE), MORE, "-more"),
-        (settings.MNIST, PAIR, NETWORKS, "-network"),
-    ),
+    "paper": ((settings.MNIST, FOUR, CHOICES, ""), (settings.MNIST, (*FOUR, *BESIDE), MORE, "-more")),
     "reduced": (
         (settings.SMALL_FASHION, FOUR, CHOICES, ""),
-        (settings.LONGER_MNIST, PAIR, BRIEF, ""),
-        (settings.LONGER_MNIST, PAIR, NETWORKS, "-network"),
+        (settings.LONGER_MNIST, ("fedacs", "fedavg"), BRIEF, ""),
         (settings.LONGER_MNIST, FEDNOVA, STEEP, "-fednova"),
         (settings.SMALL_FASHION, (*FOUR, *BESIDE), MORE, "-more"),
     ),
     "smoke": (
-        (settings.BLOBS, PAIR, CHOICES, ""),
-        (settings.BLOBS, PAIR, NETWORKS, "-network"),
+        (settings.BLOBS, ("fedacs", "fedavg"), CHOICES, ""),
         (settings.BLOBS, FEDNOVA, STEEP, "-fednova"),
-        (settings.BLOBS, (*PAIR, *BESIDE), MORE, "-more"),
+        (settings.BLOBS, ("fedacs", "fedavg", *BESIDE), MORE, "-more"),
     ),
 }
 """Data set, algorithms, choices, and the end of the panel's name where a data set is asked twice."""
