@@ -33,8 +33,8 @@ SWEEP = (
     0.99, 1.0,
 )  # fmt: skip
 SEEDS, MORE_SEEDS = (0, 1, 2), (3, 4)
-"""The paper's number of seeds, and two more where three decide little: five sizes, eq. 3 against what the published
-code computes."""
+"""The paper's number of seeds, and two more where three decide little: five sizes on texts, eq. 3 against what the
+published code computes."""
 SHARDS = (("conv1", "layer1", "layer2"), ("layer3",), ("layer4", "fc"))
 """Three thresholds, as many as the published code has for AG News; for networks of images it has none."""
 
@@ -108,7 +108,8 @@ ABLATION = ("pruning_greedy", "fiarse_layerwise", "fiarse_released")
 FOUR = Lineup("four", ("heterofl", "fedrolex", "fiarse")), Lineup("scalefl", ("scalefl",))
 SWEPT = tuple(lineup._replace(sweep=SWEEP) for lineup in FOUR)
 FIFTH = (Lineup("fifth", COMPARED, participation=0.2),)
-FIVE = (Lineup("five", (*COMPARED[:3], "fjord", "fiarse"), "five", seeds=SEEDS + MORE_SEEDS),)
+FIVE = (Lineup("five", (*COMPARED[:3], "fjord", "fiarse"), "five"),)
+FIVE_OF_TEXTS = tuple(lineup._replace(seeds=SEEDS + MORE_SEEDS) for lineup in FIVE)
 ABLATED = (Lineup("ablation", ABLATION, sweep=SWEEP),)
 COUNTED = Lineup("counting", ("fiarse_held",)), Lineup("factor", ("fiarse", "fiarse_released"), seeds=MORE_SEEDS)
 CHOSEN = ("scalefl_alone", "heterofl_fresh", "fiarse_fresh", "heterofl_steps", "fiarse_steps", "fiarse_by_layer")
@@ -128,7 +129,7 @@ PANELS: Mapping[str, tuple[tuple[str, tuple[Lineup, ...]], ...]] = {
     "table1": (("images", SWEPT), ("beside", FOUR), ("texts", FOUR)),
     "table2": (("first", (Lineup("holders", ("fiarse",), explored=2),)),),
     "table4": (("images", FIFTH),),
-    "table5": (("images", FIVE), ("texts", FIVE)),
+    "table5": (("images", FIVE), ("texts", FIVE_OF_TEXTS)),
     "table6": (("last", (*SWEPT, *ABLATED, *COUNTED, *OTHERWISE)),),
     "table7": (("last", (*FIVE, Lineup("five-ablation", (*ABLATION, "fiarse_sharding"), "five"))),),
 }
