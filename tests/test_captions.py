@@ -41,7 +41,7 @@ def test_numbers_that_are_not_comparable_are_not_compared() -> None:
         assert word not in reduced
     whole = text("paper", panels_of)
     assert "| ours − paper | −4" in whole
-    assert "| Acc | 1 of 1 | 4 | 4 |" in whole
+    assert "| Acc | 1 of 1 | 4.00 | 4.00 |" in whole
 
 
 @pytest.mark.parametrize("panels", [no_panels, lambda scale: panels_of("paper")])
@@ -49,7 +49,7 @@ def test_numbers_that_are_not_comparable_are_not_compared() -> None:
 def test_what_is_the_same_at_all_scales_is_comparable(panels: Any, scale: str) -> None:
     same = text(scale, panels)
     assert f"{scale.capitalize()} scale; the same as at paper scale." in same
-    assert "| Acc | 1 of 1 | 4 | 4 |" in same
+    assert "| Acc | 1 of 1 | 4.00 | 4.00 |" in same
     assert "not comparable" not in same
 
 

@@ -177,7 +177,12 @@ def test_panels(scale: str) -> None:
     """Names are unique; every panel has the seven algorithms, calibrated where the appendix says so."""
     panels = [*runs.comparison(scale, "dynamic"), *runs.comparison(scale, "static"), *runs.imbalance(scale)]
     assert len({p.name for p in panels}) == len(panels)
-    for panel in panels:
+    whole = {p.name: p for p in panels if not p.name.endswith("-more")}
+    for more in (p for p in panels if p.name not in whole):
+        of = whole[more.name.removesuffix("-more")]
+        assert set(more.experiments) < set(of.experiments), "further seeds of some algorithms"
+        assert not set(more.seeds) & set(of.seeds)
+    for panel in whole.values():
         by_name = {e.labels["algorithm"]: e.algorithm for e in panel.experiments}
         assert set(runs.ALGORITHMS) < set(by_name)
         for name in runs.CALIBRATED:
