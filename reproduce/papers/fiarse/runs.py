@@ -155,7 +155,6 @@ def panels(name: str, scale: str) -> tuple[Panel, ...]:
         for which, lineups in PANELS[name]
         for dataset in data_sets(scale, which)
         for lineup in lineups
-        if min(lineup.seeds) < SCALES[scale].seeds
     )
 
 
@@ -180,8 +179,7 @@ def panel(scale: str, dataset: str, lineup: Lineup) -> Panel:
     words, asked = setting.substitute or here.substitute, lineup.participation
     if words and drawn != round(asked * setting.problem.clients):
         words += f"; more clients per round: {drawn} of {setting.problem.clients} for the paper's {100 * asked:g} %"
-    seeds = tuple(seed for seed in lineup.seeds if seed < here.seeds)
-    return Panel(f"{lineup.name}-{dataset.replace('_', '-')}", experiments, seeds, words)
+    return Panel(f"{lineup.name}-{dataset.replace('_', '-')}", experiments, lineup.seeds[: here.seeds], words)
 
 
 PATTERNS = Classification(
