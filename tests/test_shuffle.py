@@ -11,6 +11,13 @@ import pytest
 from reproduce.data.batches import Shuffled, Walk, permutations
 from reproduce.engine.kernels import library, shuffle
 from reproduce.engine.kernels.shuffle import permuted
+from reproduce.engine.requests import Train
+from reproduce.engine.stacking import Plans, Slot
+from reproduce.engine.task import Tasks
+from reproduce.models.declared import Softmax
+from reproduce.partitions.named import IID
+from reproduce.problem import Classification
+from reproduce.settings import settings
 from reproduce.streams import Key
 
 SIZES = (1, 2, 3, 16, 17, 255, 256, 257, 500, 513, 4097, 70_001)
@@ -36,23 +43,27 @@ int main(void) {
 """
 
 
-@pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("key", [("test",), ("test", 7), ("test", 2**32 - 1, 0, 5), tuple(range(9))])
-def test_permutations_are_those_of_numpy(n: int, key: Key) -> None:
-    """Keys of two words, which are padded, to ten, which are mixed in behind the first four."""
-    values = np.arange(n)[::-1] * 3
-    ours, theirs = (draw(key, values, 3) for draw in (permuted, permutations))
-    assert ours.dtype == theirs.dtype == np.int64
-    assert np.array_equal(ours, theirs)
+def test_permutations_are_those_of_numpy(key: Key) -> None:
+    """Keys of two words, which are padded, to ten, which are mixed in behind the first four; all sizes in one call."""
+    streams = [((*key[:-1], i), np.arange(n)[::-1] * 3, 3 + i % 2) for i, n in enumerate(SIZES)]
+    for ours, stream in zip(permuted(*zip(*streams, strict=True)), streams, strict=True):
+        assert ours.dtype == np.int64
+        assert np.array_equal(ours, permutations(*stream))
 
 
 @pytest.mark.parametrize("batches", [Shuffled(20), Walk(7)])
 def test_plans_are_the_same_with_and_without_a_compiler(batches: Shuffled, monkeypatch: pytest.MonkeyPatch) -> None:
-    key = (np.arange(0, 150, 3), 6, 1, 2, 3, 0)
-    plain, quick = batches.plan(*key), batches.plan(*key, draw=permuted)
+    """Of slots of several seeds and clients, drawn together and one at a time."""
+    problem = Classification("digits", Softmax(64, 10), IID(), 3, batches, train_samples=331)
+    tasks = [Tasks(settings()).get(problem, seed) for seed in (0, 1)]
+    request = Train(np.arange(3), np.array([6, 3, 1]), tasks[0].initial(), 0.1, 2)
+    slots = [Slot(task, request, row) for task in tasks for row in range(3)]
+    plain = [batches.plan(s.task.indices[s.client], s.steps, *s.key, 0) for s in slots]
+    together, apart = Plans().all(slots), [Plans().get(slot) for slot in slots]
     monkeypatch.setattr(shuffle, "exact", lambda source: None)
-    assert np.array_equal(plain, quick)
-    assert np.array_equal(plain, batches.plan(*key, draw=permuted))
+    for others in (together, apart, Plans().all(slots)):
+        assert all(map(np.array_equal, plain, others))
 
 
 @pytest.mark.parametrize("isa", library.levels())

@@ -8,7 +8,6 @@ batches that the client has done in earlier rounds; only `Cyclic` uses it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +18,6 @@ from reproduce.errors import UserError
 from reproduce.streams import Key, rng
 
 Indices = NDArray[np.int64]
-Draw = Callable[[Key, Indices, int], Indices]
 
 
 def permutations(key: Key, values: Indices, count: int) -> Indices:
@@ -72,14 +70,18 @@ class Batches:
 class Shuffled(Batches):
     """A new permutation for every pass, fresh in every round; the short last batch is kept (fedacs)."""
 
-    def plan(
-        self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int, draw: Draw = permutations
-    ) -> Indices:
-        n, rows = len(indices), self.per_pass(len(indices))
-        count = math.ceil(steps / rows)
-        passes = draw(("batches", seed, round, client), indices, count)  # [passes, n]
-        if n < rows * self.size:
-            passes = np.concatenate([passes, np.full((count, rows * self.size - n), -1)], axis=1)
+    def plan(self, indices: Indices, steps: int, seed: int, round: int, client: int, offset: int) -> Indices:
+        passes = permutations(("batches", seed, round, client), indices, self.passes(len(indices), steps))
+        return self.walk(passes, steps)
+
+    def passes(self, samples: int, steps: int) -> int:
+        """Passes that `steps` batches begin."""
+        return math.ceil(steps / self.per_pass(samples))
+
+    def walk(self, passes: Indices, steps: int) -> Indices:
+        """The first `steps` batches [steps, size] of passes [passes, n]."""
+        if short := -passes.shape[1] % self.size:
+            passes = np.concatenate([passes, np.full((len(passes), short), -1)], axis=1)
         return passes.reshape(-1, self.size)[:steps]
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
+from collections.abc import Hashable
 
 import numpy as np
 import torch
@@ -17,10 +16,10 @@ from reproduce.engine.order import ordered
 from reproduce.engine.requests import Evaluate, Evaluated
 from reproduce.engine.strategies import choose
 from reproduce.engine.task import ClassificationTask, Task
+from reproduce.engine.threads import Spread
 from reproduce.engine.trainer import demand
 from reproduce.models.model import Model
 
-Spread = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 Judged = tuple[dict[str, np.ndarray], np.ndarray | None]
 """Metric -> its values [M], and which samples each of the models got right, [M, n]."""
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from reproduce.data.batches import Indices
+from reproduce.engine.kernels.shuffle import permuted
 from reproduce.engine.layout import Layout
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
@@ -22,40 +24,20 @@ from reproduce.engine.task import Task
 from reproduce.streams import rng
 
 
-@dataclass(frozen=True)
 class Slot:
-    """Client number `row` of a request."""
+    """Client number `row` of a request: its work and its rate.
 
-    task: Task
-    request: Train
-    row: int
+    batches: what decides its batches; slots that share it walk through the same ones.
+    """
 
-    @cached_property
-    def client(self) -> int:
-        return int(self.request.clients[self.row])
-
-    @cached_property
-    def steps(self) -> int:
-        return int(self.request.steps[self.row])
-
-    @cached_property
-    def round(self) -> int:
-        r = self.request.round
-        return int(r if isinstance(r, int | np.integer) else r[self.row])
-
-    @property
-    def lr(self) -> float:
-        lr = self.request.lr
-        return float(lr[self.row] if isinstance(lr, np.ndarray) else lr)
-
-    @property
-    def offset(self) -> int:
-        return 0 if self.request.offset is None else int(self.request.offset[self.row])
-
-    @cached_property
-    def batches(self) -> tuple[int, ...]:
-        """What decides its batches: slots that share it walk through the same ones."""
-        return id(self.task), self.round, self.client, self.steps, self.offset
+    def __init__(self, task: Task, request: Train, row: int) -> None:
+        self.task, self.request, self.row = task, request, row
+        r, lr, offset = request.round, request.lr, request.offset
+        self.client, self.steps = int(request.clients[row]), int(request.steps[row])
+        self.round = int(r if isinstance(r, int | np.integer) else r[row])
+        self.lr = float(lr[row] if isinstance(lr, np.ndarray) else lr)
+        self.offset = 0 if offset is None else int(offset[row])
+        self.batches = id(task), self.round, self.client, self.steps, self.offset
 
     def row_of(self, value: Tensor) -> Tensor:
         """This client's row of a [P] or [C, P] tensor."""
@@ -74,9 +56,18 @@ class Plans:
         self._plans: dict[tuple[int, ...], Indices] = {}
 
     def get(self, slot: Slot) -> Indices:
-        if slot.batches not in self._plans:
-            self._plans[slot.batches] = slot.task.plan(slot.client, slot.steps, slot.round, slot.offset)  # type: ignore[union-attr]
-        return self._plans[slot.batches]
+        """Sample indices [steps, B] of the slot's local run."""
+        return self.all([slot])[0]
+
+    def all(self, slots: Sequence[Slot]) -> list[Indices]:
+        """The same of each slot; what is shuffled is drawn together."""
+        missing = {slot.batches: slot for slot in slots if slot.batches not in self._plans}
+        shuffled: dict[Any, Any] = {batches: slot for batches, slot in missing.items() if slot.task.shuffled}  # type: ignore[union-attr]
+        self._plans.update(zip(shuffled, _shuffled(list(shuffled.values())), strict=True))
+        for batches, slot in missing.items():
+            if batches not in shuffled:
+                self._plans[batches] = slot.task.plan(slot.client, slot.steps, slot.round, slot.offset)  # type: ignore[union-attr]
+        return [self._plans[slot.batches] for slot in slots]
 
     def numbering(self) -> Callable[[Slot], int]:
         """A function from slots to numbers of their plans, counted in the order in which it is asked."""
@@ -86,6 +77,17 @@ class Plans:
     def lengths(self, slot: Slot) -> bytes:
         """The sizes of the slot's batches, in one word."""
         return (self.get(slot) >= 0).sum(1).tobytes()
+
+
+def _shuffled(slots: Sequence[Any]) -> list[Indices]:
+    """The plans of slots whose tasks are shuffled, as `Shuffled.plan` has them."""
+    if not slots:
+        return []
+    batches = [slot.task.problem.batches for slot in slots]
+    mine = [slot.task.indices[slot.client] for slot in slots]
+    counts = [b.passes(len(indices), slot.steps) for b, indices, slot in zip(batches, mine, slots, strict=True)]
+    drawn = permuted([("batches", *slot.key) for slot in slots], mine, counts)
+    return [b.walk(passes, slot.steps) for b, passes, slot in zip(batches, drawn, slots, strict=True)]
 
 
 @dataclass
@@ -99,7 +101,7 @@ class Chunk:
     @cached_property
     def rule(self) -> Rule:
         """What the slots' rules have in common; `mu` may differ from client to client."""
-        return replace(self.slots[0].request.rule, mu=0.0)
+        return _unpulled(self.slots[0].request.rule)
 
     @cached_property
     def steps(self) -> np.ndarray:
@@ -151,7 +153,7 @@ class Chunk:
 
     def batches(self) -> np.ndarray:
         """Sample indices [A, K_max, B], -1 where a batch is short or a slot has finished."""
-        plans = [self.plans.get(s) for s in self.slots]
+        plans = self.plans.all(self.slots)
         out = np.full((len(plans), int(self.steps.max()), plans[0].shape[1]), -1, dtype=np.int64)
         for a, plan in enumerate(plans):
             out[a, : len(plan)] = plan
@@ -170,3 +172,8 @@ class Chunk:
     def dropout_seeds(self) -> list[int]:
         """Where the slots' dropout streams start."""
         return [int(rng("dropout", *s.key).integers(2**62)) for s in self.slots]
+
+
+@cache
+def _unpulled(rule: Rule) -> Rule:
+    return replace(rule, mu=0.0)

@@ -91,8 +91,8 @@ Key = Callable[["Slot"], Hashable]
 class Strategy:
     """One way to compute.
 
-    code: the function that trains a chunk, "module:name"; called with (chunk, arena), and with the precision if it may
-        be "bfloat16".
+    code: the function that trains a chunk, "module:name"; called with (chunk, arena), with the precision if it may be
+        "bfloat16", and with the trainer's threads if it `spreads` the slots over them itself.
     serves: the fields of `Train` and `Rule` that it knows; asked for another one it refuses.
     fits: can it compute the model, on the device? best: is it then faster than what follows in the table?
     size: models per chunk of the n slots there are.
@@ -115,6 +115,7 @@ class Strategy:
     free: frozenset[str] = frozenset({"mu"})
     single: frozenset[str] = frozenset()
     precisions: frozenset[str] = frozenset()
+    spreads: bool = False
     logits: str = "reproduce.engine.evaluate:network"
     together: Callable[[int, int], tuple[int, int]] = lambda models, batch: (1, batch)
 
@@ -132,11 +133,14 @@ class Strategy:
 
     def train(self, chunk: Chunk, home: Any, **options: Any) -> Rows:
         """Train a chunk on its arena, all of whose slots `choose` gave to this strategy."""
-        return pkgutil.resolve_name(self.code)(chunk, home, **options)  # type: ignore[no-any-return]
+        return _named(self.code)(chunk, home, **options)  # type: ignore[no-any-return]
 
     def forward(self, model: Any, x: Tensor, features: Tensor, where: np.ndarray) -> Tensor:
         """Logits [M, b, classes] of models x [M, P] on the samples `where` [b] of `features`."""
-        return pkgutil.resolve_name(self.logits)(model, x, features, where)
+        return _named(self.logits)(model, x, features, where)  # type: ignore[no-any-return]
+
+
+_named = cache(pkgutil.resolve_name)
 
 
 @cache
@@ -190,8 +194,9 @@ TABLE = (
         serves=NEEDED | {"model"} | SGD,
         fits=lambda work: _softmax(work) and work.device == "cpu" and work.vector > 0,
         best=lambda work: work.model.parameters <= SMALL,
-        size=lambda work, slots: max(5, -(-slots // 8)),
+        size=lambda work, slots: slots,
         key=lambda work, plans: plans.numbering(),
+        spreads=True,
         logits="reproduce.engine.evaluate:linear",
         together=lambda models, batch: (models, max(batch, 2000)),
     ),

@@ -13,7 +13,6 @@ from torch import Tensor
 from reproduce.data.batches import Indices, Shuffled, planned
 from reproduce.declare.values import foreign
 from reproduce.engine.arena import Arena
-from reproduce.engine.kernels.shuffle import permuted
 from reproduce.engine.layout import layout_of
 from reproduce.engine.objectives import Objectives, QuadraticTask
 from reproduce.engine.ops import One
@@ -39,6 +38,7 @@ class ClassificationTask:
         self.parameters = arena.layout.total
         self.dtype, self.device = arena.dtype, arena.device
         self.own_batches = foreign(problem.batches)
+        self.shuffled = isinstance(problem.batches, Shuffled) and not self.own_batches
         split_seed = seed_of(problem, seed)
         self.indices = arena.parts(problem, split_seed)
         self.clients = len(self.indices)
@@ -104,8 +104,6 @@ class ClassificationTask:
         batches, key = self.problem.batches, (self.seed, round, client, offset)
         mine = self.indices[client]
         if not self.own_batches:
-            if isinstance(batches, Shuffled):
-                return batches.plan(mine, steps, *key, draw=permuted)
             return batches.plan(mine, steps, *key)
         plan = planned(batches, mine, steps, *key)
         if self._lonely and (plan >= 0).sum(1).min() == 1:

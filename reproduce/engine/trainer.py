@@ -2,14 +2,13 @@
 
 How each is computed says strategies.py. A request's strategy follows from the request alone; slots meet in a chunk only
 if they have the same strategy, data, model and rule. Requests are taken in an order that their contents decide
-(order.py), each chunk is computed by one thread with one intra-op thread, and sums are added in chunk order: the result
+(order.py), each model is trained by one thread with one intra-op thread, and sums are added in chunk order: the result
 depends neither on the number of threads nor on the order of the requests.
 """
 
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -34,6 +33,7 @@ from reproduce.engine.requests import Train, Trained, asked
 from reproduce.engine.stacking import Chunk, Plans, Slot
 from reproduce.engine.strategies import Demand, Strategy
 from reproduce.engine.task import Task
+from reproduce.engine.threads import clocked
 from reproduce.models.model import Model
 
 
@@ -47,8 +47,14 @@ class Bucket:
     slots: list[Slot] = field(default_factory=list)
 
 
-Call = tuple[Chunk, Callable[[], Rows], list[int]]
-"""A chunk, what trains it, and the numbers of its slots' requests."""
+@dataclass(frozen=True)
+class Call:
+    """A chunk, its strategy, what trains it, and the numbers of its slots' requests."""
+
+    chunk: Chunk
+    strategy: Strategy
+    train: Callable[..., Rows]
+    owners: list[int]
 
 
 class Trainer:
@@ -90,14 +96,33 @@ class Trainer:
         plans = Plans()
         # buckets: what may train together; calls: chunks of these, one per thread at a time
         calls = [call for bucket in self._buckets(jobs, order) for call in self._calls(bucket, plans)]
-        for (chunk, _, owners), (rows, cpu) in zip(calls, self.spread(_clocked, calls), strict=True):
-            steps = np.array([slot.steps for slot in chunk.slots])  # processor time is shared out by steps
-            for owner, share in zip(owners, cpu * steps / steps.sum(), strict=True):
+        for call, (rows, cpu) in zip(calls, self._done(calls), strict=True):
+            slots, steps = call.chunk.slots, call.chunk.steps  # processor time is shared out by steps
+            for owner, share in zip(call.owners, (cpu * steps / steps.sum()).tolist(), strict=True):
                 collectors[owner].cpu += share
-            row = torch.tensor([slot.row for slot in chunk.slots], device=rows.update.device)  # places in the requests
-            for owner, row_of, rows_of in _by_owner(owners, row, rows):
+            row = torch.tensor([slot.row for slot in slots], device=rows.update.device)  # places in the requests
+            for owner, row_of, rows_of in _by_owner(call.owners, row, rows):
                 collectors[owner].add(row_of, rows_of)
         return [collectors[i].result() for i in range(len(jobs))]
+
+    def _done(self, calls: Sequence[Call]) -> Iterator[tuple[Rows, float]]:
+        """Rows and processor time of each call; a strategy that spreads its slots has all threads in turn."""
+        others = iter(self.spread(clocked, [call.train for call in calls if not call.strategy.spreads]))
+        for call in calls:
+            if not call.strategy.spreads:
+                yield next(others)
+                continue
+            elsewhere: list[float] = []
+            rows, cpu = clocked(partial(call.train, spread=partial(self._counted, elsewhere)))
+            yield rows, cpu + sum(elsewhere)
+
+    def _counted(self, elsewhere: list[float], function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+        """`spread`; the processor time of other threads than the one that asks is noted."""
+        pooled = self.pool and len(items) > 1
+        for found, cpu in self.spread(lambda item: clocked(partial(function, item)), items):
+            if pooled:
+                elsewhere.append(cpu)
+            yield found
 
     def _buckets(self, jobs: Sequence[tuple[Task, Train]], order: list[int]) -> list[Bucket]:
         """All slots: together is what has the same strategy, data, model and rule, as far as the strategy wants it."""
@@ -125,21 +150,15 @@ class Trainer:
         together = None if key is None or strategy.mixed else (lambda i: key(slots[i]))
         for part in _cut(order, size, together):
             chunk = Chunk([slots[i] for i in part], layout, plans)
-            yield chunk, self._call(strategy, chunk, home), [bucket.owners[i] for i in part]
+            yield Call(chunk, strategy, self._call(strategy, chunk, home), [bucket.owners[i] for i in part])
 
-    def _call(self, strategy: Strategy, chunk: Chunk, home: Any) -> Callable[[], Rows]:
+    def _call(self, strategy: Strategy, chunk: Chunk, home: Any) -> Callable[..., Rows]:
         """The call that trains `chunk`; notes in `used` how."""
         reduces = self.arithmetic in strategy.precisions
         applied = reduces and (home.device.type == "cuda" or self.arithmetic == "bfloat16")
         self.used.add(f"{strategy.name}+{self.arithmetic}" if applied else strategy.name)
         options = {"precision": self.arithmetic} if "bfloat16" in strategy.precisions else {}
         return partial(strategy.train, chunk, home, **options)
-
-
-def _clocked(call: Call) -> tuple[Rows, float]:
-    """The rows of a chunk, and the processor time of the thread that computed it."""
-    before = time.thread_time()
-    return call[1](), time.thread_time() - before
 
 
 def demand(home: Arena | Objectives, model: Model | None, terms: frozenset[str] = frozenset()) -> Demand:

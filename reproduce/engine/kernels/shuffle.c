@@ -47,8 +47,8 @@ static void seed(Stream *s, const uint32_t *words, int64_t count) {
  *
  * A number of the stream is two draws. A draw, cut to the bits of i, names the place that i is swapped with, unless it
  * is larger. Its outcome cannot be foreseen, so there is no jump: a place that is rejected is written over. */
-void permutations(const uint32_t *words, int64_t length, const int64_t *values, int64_t n, int64_t count,
-                  int32_t *place, int64_t *out) {
+static void stream_of(const uint32_t *words, int64_t length, const int64_t *values, int64_t n, int64_t count,
+                      int32_t *place, int64_t *out) {
     Stream stream;
     seed(&stream, words, length);
     const draw *end = (draw *)(stream.drawn + 8), *draws = end;
@@ -72,4 +72,11 @@ void permutations(const uint32_t *words, int64_t length, const int64_t *values, 
             out[i] = here;
         }
     }
+}
+
+/* The same for every stream s: of its row of words [streams][length], its values, their number n[s], and its count. */
+void permutations(const uint32_t *words, int64_t length, int64_t streams, const int64_t *const *values,
+                  const int64_t *n, const int64_t *count, int32_t *place, int64_t *const *out) {
+    for (int64_t s = 0; s < streams; s++)
+        stream_of(words + s * length, length, values[s], n[s], count[s], place, out[s]);
 }

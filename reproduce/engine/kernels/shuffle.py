@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from reproduce.data.batches import Indices, permutations
-from reproduce.engine.kernels.library import call, exact
+from reproduce.engine.kernels.library import addresses, call, exact
 from reproduce.streams import Key, words
 
 SOURCE = Path(__file__).with_suffix(".c")
 
 
-def permuted(key: Key, values: Indices, count: int) -> Indices:
-    """`count` permutations [count, n] of `values` [n] from the stream `key`: to the bit those of `permutations`."""
-    code, n = exact(SOURCE), len(values)
-    if code is None or n < 2 or n >= 2**31:
-        return permutations(key, values, count)
-    out, place, start = np.empty((count, n), dtype=np.int64), np.empty(n, dtype=np.int32), words(*key)
-    call(code.permutations, start, len(start), np.ascontiguousarray(values, np.int64), n, count, place, out)
+def permuted(keys: Sequence[Key], values: Sequence[Indices], counts: Sequence[int]) -> list[Indices]:
+    """For every stream keys[s] counts[s] permutations [count, n] of values[s] [n]: to the bit those of `permutations`.
+
+    All keys have equally many parts. One call for all, because each makes threads wait for Python's lock.
+    """
+    code, n = exact(SOURCE), np.array([len(v) for v in values])
+    if code is None or n.min() < 1 or n.max() >= 2**31:
+        return [permutations(*stream) for stream in zip(keys, values, counts, strict=True)]
+    mine = [np.ascontiguousarray(v, np.int64) for v in values]
+    out = [np.empty((count, len(v)), dtype=np.int64) for v, count in zip(values, counts, strict=True)]
+    whence, where = (addresses([v.ctypes.data for v in arrays]) for arrays in (mine, out))
+    start, place = np.stack([words(*key) for key in keys]), np.empty(n.max(), dtype=np.int32)
+    call(code.permutations, start, start.shape[1], len(keys), whence, n, np.array(counts), place, where)
     return out

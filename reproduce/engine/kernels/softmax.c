@@ -75,16 +75,14 @@ static void slope(const REAL *w, const Batch *s, int64_t classes, REAL *z, REAL 
     for (int64_t c = 0; c < classes; c++) combination(z + c * s->padded, s, g + c * width);
 }
 
-/* The samples that index [batch] names, -1 behind the last; those of the next step are asked for from memory. */
-static void take(Batch *s, const REAL *x, const int64_t *labels, const int64_t *index, int64_t batch, int more,
-                 int64_t *y, REAL *share) {
+/* The samples that index [batch] names, -1 behind the last. */
+static void take(Batch *s, const REAL *x, const int64_t *labels, const int64_t *index, int64_t batch, int64_t *y,
+                 REAL *share) {
     for (s->count = 0; s->count < batch && index[s->count] >= 0; s->count++) {
         s->x[s->count] = x + index[s->count] * s->width;
         y[s->count] = labels[index[s->count]];
     }
     for (int j = 0; j < s->count; j++) share[j] = (REAL)y[j] / s->count;
-    for (int64_t j = batch; more && j < 2 * batch && index[j] >= 0; j++)
-        for (int64_t f = 0; f < s->width; f += LANES) __builtin_prefetch(x + index[j] * s->width + f);
 }
 
 /* For every slot a: out[a] <- the end point of its local run from out[a].
@@ -109,7 +107,7 @@ int softmax_runs(const REAL *x, int64_t width, const int64_t *labels, const int6
     for (int64_t begin = 0, end; begin < slots; begin = end) {
         for (end = begin + 1; end < slots && plans[end] == plans[begin];) end++;
         for (int64_t k = 0; k < steps[begin]; k++) {
-            take(&samples, x, labels, plans[begin] + k * batch, batch, k + 1 < steps[begin], y, share);
+            take(&samples, x, labels, plans[begin] + k * batch, batch, y, share);
             for (int64_t a = begin; a < end; a++) {
                 REAL *w = out + a * classes * width;
                 slope(w, &samples, classes, z, g);

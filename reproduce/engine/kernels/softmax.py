@@ -1,4 +1,4 @@
-"""Softmax regression with few parameters: the local runs of a chunk's clients in one call of softmax.c.
+"""Softmax regression with few parameters: the local runs of a chunk's clients in a few calls of softmax.c.
 
 Small models are bound by the interpreter and by memory, not by arithmetic; compiled, a local step of logistic
 regression on a9a costs less than one torch operator.
@@ -14,10 +14,11 @@ from reproduce.engine.arena import Arena
 from reproduce.engine.kernels.library import LINE, Descent, addresses, aligned, call, library
 from reproduce.engine.local import Rows
 from reproduce.engine.stacking import Chunk
+from reproduce.engine.threads import Spread, parts
 
 
-def kernel_run(chunk: Chunk, arena: Arena) -> Rows:
-    """Train a chunk in compiled code; CPU only."""
+def kernel_run(chunk: Chunk, arena: Arena, spread: Spread = map) -> Rows:
+    """Train a chunk in compiled code; CPU only. All slots lie in one array, of which `spread`'s threads train parts."""
     start = chunk.start
     rule, dtype = chunk.rule, arena.dtype
     classes, features = chunk.layout.shapes[0]
@@ -48,7 +49,7 @@ def kernel_run(chunk: Chunk, arena: Arena) -> Rows:
         total := np.zeros_like(out) if wanted else None,
         first := np.zeros_like(out) if rule.first_gradient else None,
     )
-    _run(chunk, arena, x, out, vectors)
+    list(spread(lambda part: _run(chunk, part, arena, x, out, vectors), parts(len(out))))
     if total is not None:
         total /= np.maximum(chunk.steps, 1).astype(total.dtype)[:, None, None]
     left = Rows(torch.from_numpy(unpack(out) - start.numpy()))
@@ -56,23 +57,25 @@ def kernel_run(chunk: Chunk, arena: Arena) -> Rows:
     return left
 
 
-def _run(chunk: Chunk, arena: Arena, x: Tensor, out: np.ndarray, vectors: tuple[np.ndarray | None, ...]) -> None:
-    """Calls softmax.c on out [A, classes, width] and the vectors of `Descent`, of that shape or absent."""
-    (slots, classes, width), rule = out.shape, chunk.rule
-    plans = [np.ascontiguousarray(chunk.plans.get(slot)) for slot in chunk.slots]  # [steps, B] each
-    counts, steps = chunk.first_counts().tolist(), np.ascontiguousarray(chunk.steps, dtype=np.int64)
+def _run(
+    chunk: Chunk, part: slice, arena: Arena, x: Tensor, out: np.ndarray, vectors: tuple[np.ndarray | None, ...]
+) -> None:
+    """Calls softmax.c on the slots `part`; out is [A, classes, width], so are the vectors of `Descent`, or absent."""
+    slots, rule, (_, classes, width) = range(*part.indices(len(out))), chunk.rule, out.shape
+    plans = [np.ascontiguousarray(plan) for plan in chunk.plans.all(chunk.slots[part])]  # [steps, B] each
+    counts, steps = chunk.first_counts().tolist(), np.ascontiguousarray(chunk.steps[part], dtype=np.int64)
     places = [None if v is None else v.ctypes.data for v in vectors]
     rows = [
         Descent(
             *(chunk.rates[a], rule.momentum, rule.decay, chunk.mus[a], classes * width, counts[a]),
             *(None if place is None else place + a * out.strides[0] for place in places),
         )
-        for a in range(slots)
+        for a in slots
     ]
     done = call(
         library(arena.dtype).softmax_runs,
         *(x, width, arena.train_y, addresses([plan.ctypes.data for plan in plans]), plans[0].shape[1]),
-        *(steps, slots, classes, out, (Descent * slots)(*rows)),
+        *(steps, len(slots), classes, out[part], (Descent * len(slots))(*rows)),
     )
     if not done:
         raise MemoryError(f"no memory for a step of {classes} classes and {width} features")
