@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from reproduce.data.batches import Shuffled
 from reproduce.declare.experiment import Experiment, Panel, changed
 from reproduce.papers.defedavg import runs, settings
 from reproduce.papers.defedavg.settings import ClockSetting
@@ -53,6 +54,8 @@ HONEST, COUNTED = _transfers(1 / 15), _transfers(2.33 / 2.2)
 """A step of ten samples costs 15 times the printed FLOP (multiplications and additions, forwards and backwards). Where
 that is the unit of time, transfers are a fifteenth. The network has 2.33 MB for the printed 2.2."""
 HEAVY = {"algorithm.momentum": 0.9}
+ORDER = {"problem.batches": Shuffled(10)}
+CENTRED = {"problem": lambda given: replace(given, mean=(0.5,), std=(0.5,))}
 CHOICES: Mapping[str, tuple[Choice, ...]] = {
     "iid": (
         _choice("fedavg", "rate", "speeds read as rates", RATE),
@@ -69,6 +72,8 @@ CHOICES: Mapping[str, tuple[Choice, ...]] = {
         _choice("fedavg", "local10", "local rate / 10, as Table II for n >= 20", factors=(1, 0.1), panel="more"),
         *(_choice(a, "honest", "transfers / 15: honest cost of steps", HONEST, panel="more") for a in PAIR["iid"]),
         *(_choice(a, "counted", "size counted from the network", COUNTED, panel="more") for a in PAIR["iid"]),
+        *(_choice(a, "order", "batches in a new order per pass", ORDER, panel="data") for a in PAIR["iid"]),
+        *(_choice(a, "centred", "pixels from -1 to 1", CENTRED, panel="data") for a in PAIR["iid"]),
     ),
     "noniid": (
         _choice("fedavg", "rate", "speeds read as rates", RATE),
@@ -83,6 +88,8 @@ CHOICES: Mapping[str, tuple[Choice, ...]] = {
         _choice("defedavg_niid", "local2", "local rate x 2, supposed misprint", factors=(1, 2)),
         *(_choice(a, "shards", "two shards at random", SHARDS, panel="more") for a in PAIR["noniid"]),
         *(_choice(a, "heavy", "momentum 0.9, local rate / 10", HEAVY, (1, 0.1), "more") for a in PAIR["noniid"]),
+        *(_choice(a, "order", "batches in a new order per pass", ORDER, panel="data") for a in PAIR["noniid"]),
+        *(_choice(a, "centred", "pixels from -1 to 1", CENTRED, panel="data") for a in PAIR["noniid"]),
     ),
 }
 """The gaps' other readings, run beside those of Table I (`defedavg_niid_hold` is there already)."""
@@ -97,15 +104,16 @@ def panels(scale: str) -> tuple[Panel, ...]:
     are not, as it is judged (`_validated`); at paper scale of Fashion-MNIST only."""
     setting = settings.SETTINGS[scale][0]
     n = setting.participants[0]
-    order = ("given", "sensitivity", "tuned", "more", "sum", "validated")
+    order = ("given", "sensitivity", "tuned", "more", "sum", "data", "validated")
     found: dict[str, list[Panel]] = {name: [] for name in order}
     for distribution in settings.DISTRIBUTIONS:
         column = runs.times_panel(setting, distribution, n)
         # The seeds of the variants (the column may have more), and without those that are run here.
         others = tuple(e for e in column.experiments if e.labels["algorithm"] not in TEXTS)
         found["given"].append(replace(column, experiments=others, seeds=setting.seeds))
-        for name in ("sensitivity", "more", "sum"):
-            varied = [_varied(setting, distribution, n, v) for v in CHOICES[distribution] if v.panel == name]
+        for name in ("sensitivity", "more", "sum", "data"):
+            asked = [v for v in CHOICES[distribution] if v.panel == name and _fits(v, setting)]
+            varied = [_varied(setting, distribution, n, v) for v in asked]
             if varied:
                 found[name].append(runs.panel(f"{name}-{{}}-{distribution}", setting, varied))
         tuned = [e for name in runs.GROUPS[distribution] for e in _tuned(setting, distribution, n, name)]
@@ -114,6 +122,11 @@ def panels(scale: str) -> tuple[Panel, ...]:
         judged = map(_validated, tuned)
         found["validated"].append(runs.panel(f"validated-{{}}-{distribution}", setting, judged, unseen))
     return tuple(panel for group in found.values() for panel in group)
+
+
+def _fits(v: Choice, setting: ClockSetting) -> bool:
+    """Does the choice make sense here? Only images have pixels."""
+    return v.changes != CENTRED or len(setting.problem.sample.shape) == 3
 
 
 def _varied(setting: ClockSetting, distribution: str, n: int, v: Choice) -> Experiment:

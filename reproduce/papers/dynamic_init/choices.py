@@ -68,6 +68,10 @@ MORE = tuple(
     for scheme in ("proposed", "previous", "average")
 )
 """What the paper leaves open of the whole experiment, not of the method alone: with the schemes beside it."""
+WEIGHTS = (
+    Choice(AS_RUN, scheme="continuous"),
+    Choice("half the weight of the distillation", scheme="continuous", changes={"algorithm.kappa": times(0.5)}),
+)
 DATASETS, ROW = ("mnist", "fashion_mnist"), {"label_overlap": "0.0", "dirichlet_alpha": "0.3", "num_clients": "20"}
 """The settings of Table 3 in which the readings are compared."""
 ONCE = "one forward pass a step, as in MOON's own code"
@@ -98,7 +102,7 @@ def sensitivity(scale: str) -> tuple[Panel, ...]:
     here = SCALES[scale]
     data = {here.data[name].name: here.data[name] for name in DATASETS}  # one may stand for both
     moon = (_panel("moon", RUNNING[scale], MOON, here),) if scale in RUNNING else ()
-    asked = (("sensitivity", CHOICES), *([("more", MORE)] if scale in RUNNING else []))
+    asked = (("sensitivity", CHOICES), *([("more", MORE), ("weights", WEIGHTS)] if scale in RUNNING else []))
     return (*(_panel(kind, d, choices, here) for kind, choices in asked for d in data.values()), *moon)
 
 
