@@ -40,6 +40,8 @@ STACK = {"cpu": 5, "cuda": 32}
 """Models per stack; never measured on CUDA."""
 SMALL = 10_000
 """Parameters of a softmax up to which compiled code is faster than matrix products."""
+TOGETHER = 4_000_000
+"""Parameters of all slots of a chunk of `kernel`, which are in memory several times."""
 COMPILED = 30_000_000
 """Multiply-accumulates per sample up to which compiled layers are faster than torch's."""
 LARGE = 3_600_000
@@ -194,7 +196,7 @@ TABLE = (
         serves=NEEDED | {"model"} | SGD,
         fits=lambda work: _softmax(work) and work.device == "cpu" and work.vector > 0,
         best=lambda work: work.model.parameters <= SMALL,
-        size=lambda work, slots: slots,
+        size=lambda work, slots: max(5, min(slots, TOGETHER // work.model.parameters)),
         key=lambda work, plans: plans.numbering(),
         spreads=True,
         logits="reproduce.engine.evaluate:linear",
