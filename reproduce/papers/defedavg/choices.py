@@ -112,7 +112,7 @@ def panels(scale: str) -> tuple[Panel, ...]:
         others = tuple(e for e in column.experiments if e.labels["algorithm"] not in TEXTS)
         found["given"].append(replace(column, experiments=others, seeds=setting.seeds))
         for name in ("sensitivity", "more", "sum", "data"):
-            asked = [v for v in CHOICES[distribution] if v.panel == name and _fits(v, setting)]
+            asked = [v for v in CHOICES[distribution] if v.panel == name and fits(v, setting)]
             varied = [_varied(setting, distribution, n, v) for v in asked]
             if varied:
                 found[name].append(runs.panel(f"{name}-{{}}-{distribution}", setting, varied))
@@ -124,7 +124,7 @@ def panels(scale: str) -> tuple[Panel, ...]:
     return tuple(panel for group in found.values() for panel in group)
 
 
-def _fits(v: Choice, setting: ClockSetting) -> bool:
+def fits(v: Choice, setting: ClockSetting) -> bool:
     """Does the choice make sense here? Only images have pixels."""
     return v.changes != CENTRED or len(setting.problem.sample.shape) == 3
 
