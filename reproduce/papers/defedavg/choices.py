@@ -54,7 +54,7 @@ HONEST, COUNTED = _transfers(1 / 15), _transfers(2.33 / 2.2)
 """A step of ten samples costs 15 times the printed FLOP (multiplications and additions, forwards and backwards). Where
 that is the unit of time, transfers are a fifteenth. The network has 2.33 MB for the printed 2.2."""
 HEAVY = {"algorithm.momentum": 0.9}
-ORDER = {"problem.batches": Shuffled(10)}
+ORDER = {"problem.batches": lambda given: Shuffled(given.size)}
 CENTRED = {"problem": lambda given: replace(given, mean=(0.5,), std=(0.5,))}
 CHOICES: Mapping[str, tuple[Choice, ...]] = {
     "iid": (

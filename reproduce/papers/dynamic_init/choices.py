@@ -72,6 +72,7 @@ WEIGHTS = (
     Choice(AS_RUN, scheme="continuous"),
     Choice("half the weight of the distillation", scheme="continuous", changes={"algorithm.kappa": times(0.5)}),
 )
+"""The distillation of Continuous, whose weight the paper's lists and its sample command say differently."""
 DATASETS, ROW = ("mnist", "fashion_mnist"), {"label_overlap": "0.0", "dirichlet_alpha": "0.3", "num_clients": "20"}
 """The settings of Table 3 in which the readings are compared."""
 ONCE = "one forward pass a step, as in MOON's own code"
