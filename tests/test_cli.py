@@ -154,6 +154,16 @@ def test_a_report_of_nothing_leaves_nothing_behind(
     assert not [*tmp_path.iterdir()]
 
 
+def test_a_command_leaves_the_options_of_pandas_as_they_were(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also one that fails: its callers' own frames keep their kind of strings."""
+    import pandas as pd
+
+    for command in (["verify", "smoke", "fedagrac/fig1"], ["render", "smoke", "no-such-figure"]):
+        main(command)
+        assert pd.options.mode.string_storage == "auto"
+    assert "no-such-figure" in capsys.readouterr().err
+
+
 def test_an_unknown_name_lists_a_dozen_of_many() -> None:
     message = str(unknown("job", "zzz", (f"panel-{i:03d}" for i in range(100))))
     assert message.endswith("panel-011, ... and 88 more")

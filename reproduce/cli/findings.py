@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from reproduce.cli.frames import plain_strings
+
 NAME = "findings"
 
 
@@ -11,15 +13,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is not up to date")
 
 
+@plain_strings()
 def run(args: argparse.Namespace) -> None:
-    from reproduce.cli.frames import plain_strings
     from reproduce.errors import UserError
     from reproduce.files import write_text
     from reproduce.findings.pages import pages
     from reproduce.settings import check_place
 
     check_place()
-    plain_strings()
     found, failed = pages()
     stale = [page for page, text in found.items() if not page.is_file() or page.read_text(encoding="utf-8") != text]
     if args.check and stale:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from reproduce.cli.frames import plain_strings
+
 NAME = "multiverse"
 
 
@@ -16,14 +18,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scale", nargs="?", choices=("paper", "reduced", "smoke"), default="paper")
 
 
+@plain_strings()
 def run(args: argparse.Namespace) -> None:
-    from reproduce.cli.frames import plain_strings
     from reproduce.errors import UserError
     from reproduce.settings import check_place
     from reproduce.text import print_table
 
     check_place()
-    plain_strings()
     if not Path("results", args.scale).is_dir():
         raise UserError(f"no results/{args.scale} in {Path.cwd()}: nothing of it was run here")
     from reproduce.findings import multiverse

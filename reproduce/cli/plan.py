@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from reproduce.cli.frames import plain_strings
 from reproduce.errors import UserError
 from reproduce.text import counted, duration, fill, print_json, print_table, short
 
@@ -103,11 +104,10 @@ def _print_jobs(jobs: Sequence[Job], wanted: Collection[str]) -> None:
     print_table(header, rows, right=("EXPERIMENTS", "SEEDS", "SAMPLES", "FLOPS", "TIME"))
 
 
+@plain_strings()
 def _print_claims(scale: str, wanted: Collection[str], as_json: bool) -> None:
-    from reproduce.cli.frames import plain_strings
     from reproduce.runs.needs import needs, seconds
 
-    plain_strings()
     found = needs(scale, wanted)
     if as_json:
         print_json([_told(n) for n in found])

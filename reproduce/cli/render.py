@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from reproduce.cli.frames import plain_strings
 from reproduce.errors import UserError
 
 NAME = "render"
@@ -24,8 +25,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+@plain_strings()
 def run(args: argparse.Namespace) -> None:
-    from reproduce.cli.frames import plain_strings
     from reproduce.runs import plan
     from reproduce.settings import check_place
 
@@ -35,7 +36,6 @@ def run(args: argparse.Namespace) -> None:
         why = f"{tables[0]} is a table, without a width" if tables else f"use {WIDTHS[0]:g} to {WIDTHS[1]:g} inches"
         raise UserError(f"--width {args.width:g}: {why}")
     check_place()
-    plain_strings()
     failed = []
     for name in names:
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from reproduce.cli.frames import plain_strings
 from reproduce.errors import UserError
 
 NAME = "report"
@@ -19,9 +20,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--open", action="store_true", help="show it in the browser")
 
 
+@plain_strings()
 def run(args: argparse.Namespace) -> None:
     from reproduce import files
-    from reproduce.cli.frames import plain_strings
     from reproduce.declare.experiment import SCALES
     from reproduce.runs import plan
     from reproduce.settings import check_place
@@ -29,7 +30,6 @@ def run(args: argparse.Namespace) -> None:
     scale = plan.check_scale(args.scale)
     path = Path("report", scale, "index.html")
     check_place()
-    plain_strings()
     if not Path("results", scale).is_dir():
         raise UserError(f"nothing of {scale} was run here yet: `snakemake {scale} --cores 2` runs it")
     files.check_writable(path)

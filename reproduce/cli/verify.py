@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reproduce.cli.frames import plain_strings
 from reproduce.text import fill, paint, print_table, running, table
 
 if TYPE_CHECKING:
@@ -41,15 +42,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--power", action="store_true", help="print the chance that each claim can be decided")
 
 
+@plain_strings()
 def run(args: argparse.Namespace) -> None:
-    from reproduce.cli.frames import plain_strings
     from reproduce.runs import due, plan, results
     from reproduce.settings import check_place
 
     scale = plan.check_scale(args.scale)
     wanted = {a.id for a in plan.select(args.target)}
     check_place()
-    plain_strings()
     if not Path("results", scale).is_dir():
         print(f"no results/{scale} in {Path.cwd()}: nothing of it was run here", file=sys.stderr)
     if args.power:
