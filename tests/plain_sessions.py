@@ -108,13 +108,13 @@ class Plain:
             z, logits = self.network.forward(y, x)
             p, dz = probabilities(logits), np.zeros_like(z)
             d = (p - onehot) / len(batch)
-            if self.kind == "continuous":
+            if self.kind.startswith("continuous"):
                 d += 0.7 * (p - probabilities(self.network.forward(self.teacher, x)[1])) / len(batch)
             if self.kind.startswith("moon"):
                 poles = (self.network.forward(other, x)[0] for other in (w, past))
                 dz = CONTRAST * contrast(z, *poles) / len(batch)
             g = self.network.gradient(y, x, z, dz, d)
-            if self.kind == "fedprox":
+            if self.kind in ("fedprox", "continuous_prox"):
                 g += 1.0 * (y - w)
             if self.kind == "fedacg":
                 g += 0.3 * (y - w)

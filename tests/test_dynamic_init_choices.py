@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from runs import run
 
 from reproduce.algorithms.moon import Moon
 from reproduce.algorithms.scaffold import Scaffold, ScaffoldAsReleased
-from reproduce.declare.experiment import Experiment, Label
+from reproduce.declare.experiment import Experiment, Label, changed
 from reproduce.papers.dynamic_init import runs
-from reproduce.papers.dynamic_init.choices import AS_RUN, CHOICES, FEWER, MOON, MORE, TWICE, WEIGHTS, sensitivity
+from reproduce.papers.dynamic_init.choices import (
+    AS_RUN,
+    CHOICES,
+    FEWER,
+    FURTHER,
+    MOON,
+    MORE,
+    TWICE,
+    WEIGHTS,
+    sensitivity,
+)
 
 SCALES = ("smoke", "reduced", "paper")
 
@@ -22,7 +33,7 @@ def test_no_choice_is_asked_twice(scale: str) -> None:
     for panel in sensitivity(scale):
         unlabelled = {replace(e, labels={}) for e in panel.experiments}
         assert len(unlabelled) == len(panel.experiments)
-        kinds = {"moon": MOON, "more": MORE, "sensitivity": CHOICES, "weights": WEIGHTS}
+        kinds = {"moon": MOON, "more": MORE, "sensitivity": CHOICES, "weights": WEIGHTS, "further": FURTHER}
         assert len(panel.experiments) == len(kinds[panel.name.partition("-")[0]])
 
 
@@ -60,6 +71,25 @@ def test_the_distillation_has_half_its_weight() -> None:
     plain, half = next(p for p in sensitivity("reduced") if p.name == "weights-mnist").experiments
     assert (plain.algorithm.kappa, half.algorithm.kappa) == (1.0, 0.5)  # type: ignore[attr-defined]
     assert replace(half, algorithm=plain.algorithm, labels=plain.labels) == plain
+
+
+def test_the_shares_go_over_clients_and_the_distillation_is_an_addition() -> None:
+    """Of all that is declared nothing else differs from the tables, and the samples of a group are the same."""
+    known = {p.name: p for p in sensitivity("reduced")}
+    base = {e.labels["init_scheme"]: e for e in known["sensitivity-mnist"].experiments[:3]}
+    *shares, _, replaced, added = known["further-mnist"].experiments
+    labels = np.arange(4000) % 10
+    for e in shares:
+        plain = base[e.labels["init_scheme"]]
+        assert changed(e, {"problem.partition": plain.problem.partition, "labels": plain.labels}) == plain
+        ours, theirs = (one.problem.partition.split(labels, 20, 3) for one in (e, plain))
+        for half in (slice(0, 10), slice(10, 20)):
+            assert set(np.concatenate(ours[half])) == set(np.concatenate(theirs[half]))
+        assert len({len(part) for part in ours}) > 10 > 2 >= len({len(part) for part in theirs})
+    rule, before = (e.algorithm.rule() for e in (added, replaced))
+    assert (rule.mu, before.mu) == (1.0, 0.0)
+    assert replace(rule, mu=0.0) == before
+    assert changed(added, {"algorithm": replaced.algorithm, "labels": replaced.labels}) == replaced
 
 
 def test_one_thing_of_the_experiment_is_exchanged() -> None:

@@ -21,6 +21,7 @@ from reproduce.partitions.named import (
     DirichletClient,
     DistinctLabels,
     GroupedDirichlet,
+    GroupedShares,
     HalfLabels,
     PartialOverlap,
     Sharding,
@@ -171,6 +172,31 @@ def test_grouped_dirichlet_assigns_each_group_completely_with_equal_quotas(
         assert np.array_equal(used, np.flatnonzero(np.isin(labels, label_set)))
         total = len(used)
         assert sizes(group) == [total // half + (i < total % half) for i in range(half)]
+
+
+@settings(max_examples=15, deadline=None)
+@given(problem=problems(), alpha=st.sampled_from([0.1, 0.3, 10.0]), overlap=st.sampled_from([0.0, 0.5]))
+def test_grouped_shares_cut_each_label_over_the_clients_of_its_group(
+    problem: tuple[np.ndarray, int, int], alpha: float, overlap: float
+) -> None:
+    """Label by label as an independent loop cuts it: at floor(cumulative share * samples)."""
+    labels, clients, seed = problem
+    parts = GroupedShares(alpha, overlap, min_size=0).split(labels, clients, seed)
+    n = clients // 2
+    for g, given_labels in enumerate(label_groups(labels.max() + 1, overlap)):
+        rng = np.random.default_rng([seed, 1, g + 1])
+        while True:
+            wanted: list[list[int]] = [[] for _ in range(n)]
+            for label in given_labels:
+                own, before, cumulative = rng.permutation(np.flatnonzero(labels == label)), 0, 0.0
+                for client, share in enumerate(rng.dirichlet([alpha] * n)):
+                    cumulative += share
+                    end = len(own) if client == n - 1 else int(cumulative * len(own))
+                    wanted[client] += own[before:end].tolist()
+                    before = end
+            if all(wanted):
+                break
+        assert [part.tolist() for part in parts[g * n : (g + 1) * n]] == wanted
 
 
 @settings(max_examples=15, deadline=None)

@@ -16,6 +16,7 @@ from runs import run as play_all
 
 from reproduce.algorithms.base import FedAvg, check_ranges
 from reproduce.algorithms.distillation import Distillation
+from reproduce.algorithms.distilled_prox import DistilledFedProx
 from reproduce.algorithms.fedacg import FedACG
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.moon import Moon
@@ -37,6 +38,7 @@ ALGORITHMS: dict[str, FedAvg] = {
     "as_released": ScaffoldAsReleased(LR, momentum=MOMENTUM),
     "scaffold": Scaffold(LR, momentum=MOMENTUM, control="displacement"),
     "continuous": Distillation(LR, momentum=MOMENTUM, kappa=0.7),
+    "continuous_prox": DistilledFedProx(LR, momentum=MOMENTUM, kappa=0.7, mu=1.0),
     "moon": Moon(LR, momentum=MOMENTUM, mu=CONTRAST, temperature=TEMPERATURE),
     "moon_standard": Moon(LR, momentum=MOMENTUM, mu=CONTRAST, temperature=TEMPERATURE, from_fingerprint=False),
 }

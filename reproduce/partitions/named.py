@@ -9,12 +9,13 @@
 | `Sharding`, `ShuffledBlocks`              | fedagrac (DP2, i.i.d.)                     |
 | `BalancedDirichlet`                       | fiarse, CIFAR                              |
 | `label_groups`, `GroupedDirichlet`        | dynamic_init, Tables 1-7, 12               |
+| `GroupedShares`                           | dynamic_init, another reading              |
 | `Head`                                    | fedagrac, reduced scale                    |
 | `Exported`                                | none: what `python -m reproduce partition` wrote |
 | `HalfLabels`, `PartialOverlap`, `TwoShard`, `DistinctLabels` | dynamic_init, Tables 8-14 |
 
 Each has `split(labels, clients, seed)`: one array of positions in `labels` per client, no client empty, no sample twice
-(but `GroupedDirichlet` with shared labels says `shares_samples`), the same for the same arguments on every machine; a
+(but groups with shared labels say `shares_samples`), the same for the same arguments on every machine; a
 UserError when that is impossible. Records with a `data_seed` ignore the seed of
 the run unless it is None, because their paper draws the partition once for all runs.
 """
@@ -25,6 +26,7 @@ from reproduce.declare.values import Indices, Labels
 from reproduce.partitions.base import Partition
 from reproduce.partitions.dirichlet import BalancedDirichlet, CappedDirichlet, DirichletClass, DirichletClient
 from reproduce.partitions.exported import Exported
+from reproduce.partitions.group_shares import GroupedShares
 from reproduce.partitions.groups import (
     DistinctLabels,
     GroupedDirichlet,
@@ -38,6 +40,6 @@ from reproduce.partitions.subset import Head
 
 __all__ = [
     "IID", "BalancedDirichlet", "CappedDirichlet", "ClassPerClient", "DirichletClass", "DirichletClient",
-    "DistinctLabels", "Exported", "GroupedDirichlet", "HalfLabels", "Head", "Indices", "Labels", "PartialOverlap",
-    "Partition", "Sharding", "Shards", "ShuffledBlocks", "TwoClasses", "TwoShard", "label_groups",
+    "DistinctLabels", "Exported", "GroupedDirichlet", "GroupedShares", "HalfLabels", "Head", "Indices", "Labels",
+    "PartialOverlap", "Partition", "Sharding", "Shards", "ShuffledBlocks", "TwoClasses", "TwoShard", "label_groups",
 ]  # fmt: skip

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from reproduce.algorithms.distilled_prox import DistilledFedProx
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.declare.experiment import Experiment, Panel, changed
 from reproduce.models.declared import NormConvNet
 from reproduce.papers.dynamic_init import runs
 from reproduce.papers.dynamic_init.settings import FASHION, GAUSSIAN, SCALES, SessionData, SessionScale
+from reproduce.partitions.group_shares import GroupedShares
 from reproduce.systems import Epochs
 from reproduce.systems.link import Same
 
@@ -73,6 +75,15 @@ WEIGHTS = (
     Choice("half the weight of the distillation", scheme="continuous", changes={"algorithm.kappa": times(0.5)}),
 )
 """The distillation of Continuous, whose weight the paper's lists and its sample command say differently."""
+SHARES = {"problem.partition": lambda given: GroupedShares(given.alpha, given.overlap)}
+ADDED = {"algorithm": lambda given: DistilledFedProx(given.lr, momentum=given.momentum, kappa=given.kappa, mu=1.0)}
+FURTHER = (
+    *(Choice("shares of a class over clients", scheme=s, changes=SHARES) for s in ("proposed", "previous", "average")),
+    Choice(AS_RUN, "fedprox"),
+    Choice(AS_RUN, "fedprox", "continuous"),
+    Choice("distillation added to FedProx", "fedprox", "continuous", ADDED),
+)
+"""Which way the Dirichlet shares go; Continuous as an addition to an algorithm, where the authors' code replaces it."""
 DATASETS, ROW = ("mnist", "fashion_mnist"), {"label_overlap": "0.0", "dirichlet_alpha": "0.3", "num_clients": "20"}
 """The settings of Table 3 in which the readings are compared."""
 ONCE = "one forward pass a step, as in MOON's own code"
@@ -103,7 +114,10 @@ def sensitivity(scale: str) -> tuple[Panel, ...]:
     here = SCALES[scale]
     data = {here.data[name].name: here.data[name] for name in DATASETS}  # one may stand for both
     moon = (_panel("moon", RUNNING[scale], MOON, here),) if scale in RUNNING else ()
-    asked = (("sensitivity", CHOICES), *([("more", MORE), ("weights", WEIGHTS)] if scale in RUNNING else []))
+    asked = (
+        ("sensitivity", CHOICES),
+        *([("more", MORE), ("weights", WEIGHTS), ("further", FURTHER)] if scale in RUNNING else []),
+    )
     return (*(_panel(kind, d, choices, here) for kind, choices in asked for d in data.values()), *moon)
 
 
