@@ -11,7 +11,7 @@ import pytest
 
 from reproduce.algorithms.solvers import FadingFedAvg
 from reproduce.clocks.rounds import Rounds
-from reproduce.declare.experiment import SCALES, Experiment
+from reproduce.declare.experiment import SCALES, Experiment, changed
 from reproduce.papers import artifacts
 from reproduce.papers.fedacs import choices, measures, settings
 from reproduce.papers.fedacs import runs as declared
@@ -118,6 +118,18 @@ def test_the_algorithms_that_are_asked_alone() -> None:
         "fedvarp": {"variant": ("paper", "original")}, "fedau": {"cutoff": (50, 100_000)},
         "os": {"probe_batch": (32, 0)}, "fedacs": slow, "fedavg": slow,
     }  # fmt: skip
+
+
+def test_the_network_with_larger_kernels_is_the_one_of_the_public_code() -> None:
+    """21,840 parameters (docs/papers/fedacs.md); nothing else differs from the other choices of the network."""
+    panels = {p.name: p for p in choices.panels("reduced")}
+    panel, others = panels["sensitivity-mnist-network"], panels["sensitivity-mnist"].experiments
+    base = {e.labels["algorithm"]: replace(e, labels={}) for e in others if e.labels["answer"] == choices.DEFAULT}
+    for e in panel.experiments:
+        plain = base[str(e.labels["algorithm"])]
+        larger = e.labels["answer"] == "5x5 kernels"
+        assert e.problem.model.parameters == 21_840 if larger else replace(e, labels={}) == plain
+        assert changed(replace(e, labels={}), {"problem.model": plain.problem.model}) == plain
 
 
 def test_quadratics_are_laid_out_at_random_in_the_ranges_of_the_caption() -> None:

@@ -86,6 +86,9 @@ MORE = (
     Choice("momentum", "0.9, 1/10 of the rate", SLOW, only=("fedacs", "fedavg")),
 )
 """Of a panel of its own: some ask algorithms that the others do not."""
+KERNELS = {"problem.model.kernel": 5, "problem.model.padding": 0}
+NETWORK = (Choice("network", DEFAULT), Choice("network", "5x5 kernels", KERNELS))
+"""As in the public code whose widths are those of Table 3; on more seeds than the other choices of the network."""
 BRIEF = tuple(c for c in CHOICES if c.brief)
 STEEP = tuple(c for c in CHOICES if c.only == FEDNOVA or c.answer in (DEFAULT, "4 x", "1/10"))
 """What may explain that FedNova learns nothing on the network."""
@@ -97,6 +100,7 @@ ASKED: dict[str, tuple[tuple[settings.NetworkSetting, tuple[str, ...], tuple[Cho
         (settings.LONGER_MNIST, ("fedacs", "fedavg"), BRIEF, ""),
         (settings.LONGER_MNIST, FEDNOVA, STEEP, "-fednova"),
         (settings.SMALL_FASHION, (*FOUR, *BESIDE), MORE, "-more"),
+        (replace(settings.LONGER_MNIST, seeds=(0, 1, 2, 3)), ("fedacs", "fedavg"), NETWORK, "-network"),
     ),
     "smoke": (
         (settings.BLOBS, ("fedacs", "fedavg"), CHOICES, ""),

@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 
 from reproduce.declare.experiment import Experiment
 from reproduce.papers.fedacs import measures, theory
-from reproduce.papers.fedacs.choices import ASSIGNED, BESIDE, CHOICES, MORE, RATES
+from reproduce.papers.fedacs.choices import ASSIGNED, BESIDE, CHOICES, MORE, NETWORK, RATES
 from reproduce.report import around, categories, figures, looks
 from reproduce.report.histories import Histories
 from reproduce.report.looks import Look
@@ -214,7 +214,7 @@ def _ends(ax: Axes, histories: Histories) -> None:
 def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
     """Sensitivity: a line of dots per choice that was run, an axes per data set, as high as its lines need; below the
     shorter ones the decaying rates."""
-    asked = {f"{c.question}: {c.answer}": c.question for c in (*CHOICES, *MORE)}
+    asked = {f"{c.question}: {c.answer}": c.question for c in (*CHOICES, *MORE, *NETWORK)}
     rows = cells.assign(choice=cells["question"] + ": " + cells["answer"])
     run = {name: list(dict.fromkeys(mine["choice"])) for name, mine in rows.groupby("dataset", sort=False)}
     sets = {name: [c for c in asked if c in run[name]] for name in run if set(asked) & set(run[name])}
@@ -223,9 +223,9 @@ def choices(histories: Histories, cells: pd.DataFrame) -> Figure:
         _dots(ax, rows[rows["dataset"] == name], {line: asked[line] for line in lines})
         e: Any = histories.declared(dataset=name)
         kind = "LR" if type(e.problem.model).__name__ == "Softmax" else "CNN"
-        seeds = rows.loc[rows["dataset"] == name, "seed"].nunique()
+        counts = sorted({*rows[rows["dataset"] == name].groupby("choice")["seed"].nunique()})
         ax.set(xlabel="final accuracy (%)")
-        ax.set_title(f"{pretty(name)}, {kind}, {seeds} seeds", loc="right")
+        ax.set_title(f"{pretty(name)}, {kind}, {' or '.join(map(str, counts))} seeds", loc="right")
     _decays(axes[-1], histories)
     around.legend(fig)
     return fig
