@@ -86,7 +86,7 @@ MORE = (
     Choice("momentum", "0.9, 1/10 of the rate", SLOW, only=("fedacs", "fedavg")),
 )
 """Of a panel of its own: some ask algorithms that the others do not."""
-KERNELS = {"problem.model.kernel": 5, "problem.model.padding": 0}
+KERNELS = {"problem.model": lambda given: replace(given, kernel=5, padding=0)}
 NETWORK = (Choice("network", DEFAULT), Choice("network", "5x5 kernels", KERNELS))
 """As in the public code whose widths are those of Table 3; on more seeds than the other choices of the network."""
 BRIEF = tuple(c for c in CHOICES if c.brief)
