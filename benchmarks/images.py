@@ -12,6 +12,7 @@ from scipy import stats
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.cohort import Cohort
 from reproduce.engine.requests import Evaluate, Evaluated, listed
+from reproduce.errors import UserError
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
 from reproduce.runs import plan
@@ -35,8 +36,6 @@ LEADS = (
 )
 """Artifact, job, what is ahead of what, and which of the job's cells: at reduced scale, of 2,000 test images;
 sessions on Fashion-MNIST look at half of 10,000."""
-
-
 DECIDED = ("reproduced", "supported where run", "contradicted")
 
 
@@ -110,6 +109,10 @@ def images() -> None:
         for setting, ours, theirs in pairs(artifact, job, a, b, where):
             lead, n = ours - theirs, ours.shape[1]
             seeds, paired, both = variances(lead[0], lead[1:].T)
+            if not paired > 0:
+                raise UserError(
+                    f"{artifact}, {setting}{a} minus {b}: a run diverged, or no test image is in these cells"
+                )
             unpaired = sum(variances(alone[0], alone[1:].T)[1] for alone in (ours, theirs))
             over_seeds, over_images = (stats.t.ppf(0.975, df) for df in (n - 1, GROUPS - 1))
             widths = [
