@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageFilter
 
 from reproduce import papers
 from reproduce.declare.artifact import Artifact, Code, no_panels
@@ -235,7 +235,9 @@ def test_pictures_keep_their_bands_grids_and_hues(name: str) -> None:
     tint = was - was.mean(axis=2, keepdims=True)
     tinted = (was.min(axis=2) > 150) & (np.ptp(was, axis=2) > 10)
     kept = ((few - few.mean(axis=2, keepdims=True)) * tint).sum(axis=2) > 0.5 * (tint**2).sum(axis=2)
-    assert kept[tinted].mean() > 0.85, "tints are no grey"
+    # Within bands: how much of a picture are edges, where half the colour is lost, depends on what was trained.
+    bands = np.asarray(Image.fromarray(tinted).convert("L").filter(ImageFilter.MinFilter(5)), dtype=bool)
+    assert not bands.any() or kept[bands].mean() > 0.95, "tints are no grey"
     assert tuple(few[0, 0]) == (255, 255, 255), "white stays white"
 
 
