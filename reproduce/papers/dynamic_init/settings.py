@@ -194,7 +194,7 @@ SCALES = {
         groups={"20": Group(10, 6, FEW, SIX), "100": Group(20, 7, MANY)},
         older={"10": 10, "20": 10, "50": 10, "100": 20},
         seeds=SIX,
-        further={"unseen": tuple(range(7)), "scale": tuple(range(13))},
+        further={"unseen": tuple(range(7)), "scale": tuple(range(14))},
     ),
     "paper": SessionScale(
         data={d.name: d for d in (MNIST, FASHION, SVHN, CIFAR10, CIFAR100, TINY, NEWS)},

@@ -93,13 +93,14 @@ BRIEF = tuple(c for c in CHOICES if c.brief)
 STEEP = tuple(c for c in CHOICES if c.only == FEDNOVA or c.answer in (DEFAULT, "4 x", "1/10"))
 """What may explain that FedNova learns nothing on the network."""
 FOUR = ("fedacs", "fedavg", "ca_fedavg", "fednova")
+SEVEN = replace(settings.SMALL_FASHION, seeds=tuple(range(7)))
 ASKED: dict[str, tuple[tuple[settings.NetworkSetting, tuple[str, ...], tuple[Choice, ...], str], ...]] = {
     "paper": ((settings.MNIST, FOUR, CHOICES, ""), (settings.MNIST, (*FOUR, *BESIDE), MORE, "-more")),
     "reduced": (
-        (settings.SMALL_FASHION, FOUR, CHOICES, ""),
+        (SEVEN, FOUR, CHOICES, ""),
         (settings.LONGER_MNIST, ("fedacs", "fedavg"), BRIEF, ""),
         (settings.LONGER_MNIST, FEDNOVA, STEEP, "-fednova"),
-        (settings.SMALL_FASHION, (*FOUR, *BESIDE), MORE, "-more"),
+        (SEVEN, (*FOUR, *BESIDE), MORE, "-more"),
         (replace(settings.LONGER_MNIST, seeds=(0, 1, 2, 3)), ("fedacs", "fedavg"), NETWORK, "-network"),
     ),
     "smoke": (
@@ -140,7 +141,7 @@ ASSIGNED: Mapping[str, Mapping[str, Any]] = {
 }  # fmt: skip
 """What slow clients own."""
 RATES = (0.02, 0.1, 1.0, 4.0)
-TRADED = {"paper": settings.MNIST, "reduced": settings.SMALL_FASHION, "smoke": settings.BLOBS}
+TRADED = {"paper": settings.MNIST, "reduced": SEVEN, "smoke": settings.BLOBS}
 
 
 def traded(scale: str) -> tuple[Panel, ...]:
