@@ -180,6 +180,11 @@ def federation(kind: str, n: int, classes: int) -> tuple[Any, Membership, tuple[
     return groups.GroupedDirichlet(0.7, label_sets=unseen), Rotation((n, n, n), (0, 1, 0, 1, 0, 2)), unseen
 
 
+def views(sets: tuple[tuple[int, ...], ...]) -> tuple[str, ...]:
+    """What each group is evaluated on: its labels."""
+    return tuple("labels:" + ",".join(map(str, group)) for group in sets)
+
+
 def start(scheme: str, R: float) -> Start:
     """How a session starts. Continuous carries on, with another local loss."""
     known: dict[str, Start] = {"proposed": Proposed(R=R), "random_pilot": RandomPilot(R=R), "average": Average()}
@@ -202,8 +207,7 @@ def experiment(
         augment=data.augment, test_samples=data.test_samples, tokenizer=data.tokenizer,
     )  # fmt: skip
     lr, floor = data.rate_of(row["algorithm"])
-    views = tuple("labels:" + ",".join(map(str, group)) for group in sets)
-    clock = Sessions(sessions, data.rounds, members, views, start(row["init_scheme"], R), floor=floor)
+    clock = Sessions(sessions, data.rounds, members, views(sets), start(row["init_scheme"], R), floor=floor)
     continuous = row["init_scheme"] == "continuous"
     local = Distillation(lr, momentum=MOMENTUM, kappa=1.0) if continuous else algorithm(row["algorithm"], lr, acg)
     return Experiment({**labels, **named, **(more or {})}, problem, System(work=Steps(5)), local, clock)
