@@ -13,7 +13,7 @@ from reproduce.__main__ import main
 from reproduce.errors import UserError
 from reproduce.findings.choices import QUESTIONS, Register, page, register
 from reproduce.findings.multiverse import reread
-from reproduce.findings.quotes import cells, lead
+from reproduce.findings.quotes import cells, lead, played
 from reproduce.papers import PAPERS
 
 ROOT = Path(__file__).parent.parent
@@ -137,6 +137,16 @@ def test_equal_diverged_and_unfinished_runs_are_said_in_words(
 ) -> None:
     made = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": [{**EFFECT, **change}]}})
     assert said in made.choices[0].effects()[0][1]
+
+
+def test_an_effect_may_be_of_rows_that_play_wrote(tmp_path: Path) -> None:
+    tuned = {"cells": "play/reduced/across", "where": {"benchmark": "capacities"}, "b": {"algorithm": "heterofl"}}
+    effect = {**EFFECT, **tuned, "a": {"algorithm": "fiarse"}}
+    made = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": [effect]}})
+    rows = played("reduced/across")(benchmark="capacities")
+    expected = lead(rows(algorithm="fiarse"), rows(algorithm="heterofl"))
+    assert made.choices[0].effects()[0][1] == f"FedACS minus FedAvg: {expected} points (play)"
+    assert "`play/reduced/across` ([play](../play/reduced/across.csv))" in page([made])
 
 
 def test_a_selection_may_be_of_another_reading_of_the_curves(tmp_path: Path) -> None:

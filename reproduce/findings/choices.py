@@ -18,7 +18,7 @@ from typing import Any
 from reproduce.declare.experiment import PACKAGE
 from reproduce.errors import UserError, unknown
 from reproduce.files import read_yaml
-from reproduce.findings.quotes import Cells, cells, lead
+from reproduce.findings.quotes import Cells, cells, lead, played
 from reproduce.findings.short import about
 from reproduce.report.metrics import Reading
 
@@ -38,7 +38,8 @@ MOST = 2
 
 @dataclass(frozen=True)
 class Effect:
-    """What a change does: `a` minus `b` over common seeds, in every artifact ("scale/name") of `cells`.
+    """What a change does: `a` minus `b` over common seeds, in every artifact of `cells`: "scale/name", or
+    "play/scale/name" of the rows that `play` wrote.
 
     where: narrows both sides. numbers: artifact -> the difference in words, as `_number` reads it from the cells.
     Without cells it is known, and `what` says it.
@@ -81,6 +82,8 @@ def _number(effect: Effect, artifact: str) -> str:
 def _side(artifact: str, where: Mapping[str, Any]) -> Cells:
     """A selection of an artifact's cells, or of those that another reading makes."""
     wanted = {column: value for column, value in where.items() if column != "read"}
+    if artifact.startswith("play/"):
+        return played(artifact.removeprefix("play/"))(**wanted)
     if not where.get("read"):
         return cells(artifact)(**wanted)
     from reproduce.findings.multiverse import reread
@@ -249,7 +252,8 @@ def _shown(numbers: Mapping[str, str]) -> dict[str, str]:
 
 def _place(artifact: str, usual: str) -> str:
     scale, _, name = artifact.partition("/")
-    return f"[{scale}](../results/{scale}/cells/{name}.csv)" if usual else scale
+    file = f"play/{name}" if scale == "play" else f"results/{scale}/cells/{name}"
+    return f"[{scale}](../{file}.csv)" if usual else scale
 
 
 def _table(found: Register) -> str:
