@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image, ImageFilter
+from PIL import Image
 
 from reproduce import papers
 from reproduce.declare.artifact import Artifact, Code, no_panels
 from reproduce.page import contents, forest
 from reproduce.page.page import page
 from reproduce.page.tables import to_html
-from reproduce.report import figures
+from reproduce.report import figures, looks
 from reproduce.runs import plan
 from reproduce.store import seal
 from reproduce.verdicts.scoreboard import Tally, Verdict
@@ -225,20 +225,32 @@ def whole(png: Path, size: tuple[int, ...]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", ["dynamic_init_fig3", "defedavg_fig6", "fedacs_fig6", "fiarse_fig3"])
-def test_pictures_keep_their_bands_grids_and_hues(name: str) -> None:
+def test_pictures_keep_their_bands_and_grids(name: str) -> None:
     png = Path("figures/reduced", f"{name}.png")
     few = np.asarray(shown(png), dtype=int)
     was = whole(png, few.shape[1::-1])
     faint = (was.min(axis=2) > 190) & (was.min(axis=2) < 242)
     assert faint.mean() > 0.01
     assert (few.min(axis=2)[faint] > 246).mean() < 0.1, "what is faint stays darker than white"
+    assert tuple(few[0, 0]) == (255, 255, 255), "white stays white"
+
+
+@pytest.mark.parametrize("colour", [*looks.ramp(5)[:2], looks.BLUE])
+def test_faint_bands_are_no_grey(colour: str, tmp_path: Path) -> None:
+    """Of a picture of its own: how wide the bands of the committed ones are depends on what was trained."""
+    fig, axes = figures.sheet(columns=2)
+    x = np.linspace(0, 20, 200)
+    for ax, width in zip(axes.flat, (0.2, 0.4), strict=True):
+        ax.fill_between(x, np.sin(x) - width, np.sin(x) + width, color=colour, alpha=0.15, linewidth=0)
+        ax.plot(x, np.sin(x), color=colour)
+    _, png = figures.save(fig, tmp_path / "p", "")
+    few = np.asarray(shown(png), dtype=int)
+    was = whole(png, few.shape[1::-1])
     tint = was - was.mean(axis=2, keepdims=True)
     tinted = (was.min(axis=2) > 150) & (np.ptp(was, axis=2) > 10)
+    assert tinted.mean() > 0.02
     kept = ((few - few.mean(axis=2, keepdims=True)) * tint).sum(axis=2) > 0.5 * (tint**2).sum(axis=2)
-    # Within bands: how much of a picture are edges, where half the colour is lost, depends on what was trained.
-    bands = np.asarray(Image.fromarray(tinted).convert("L").filter(ImageFilter.MinFilter(5)), dtype=bool)
-    assert not bands.any() or kept[bands].mean() > 0.95, "tints are no grey"
-    assert tuple(few[0, 0]) == (255, 255, 255), "white stays white"
+    assert kept[tinted].mean() > 0.8
 
 
 def test_pictures_lose_their_stamp(tmp_path: Path) -> None:
