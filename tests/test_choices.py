@@ -48,7 +48,7 @@ def registers() -> dict[str, Register]:
 def written(folder: Path, choice: dict[str, Any], **more: Any) -> Register:
     """The register of a paper whose file has one choice."""
     file = folder / "fedacs/open_choices.yaml"
-    file.parent.mkdir()
+    file.parent.mkdir(parents=True)
     raw = {"code": "None.", "answers": dict.fromkeys(QUESTIONS, "Yes."), "choices": [choice], **more}
     file.write_text(yaml.safe_dump(raw))
     return register("fedacs", folder)
@@ -147,6 +147,9 @@ def test_an_effect_may_be_of_rows_that_play_wrote(tmp_path: Path) -> None:
     expected = lead(rows(algorithm="fiarse"), rows(algorithm="heterofl"))
     assert made.choices[0].effects()[0][1] == f"FedACS minus FedAvg: {expected} points (play)"
     assert "`play/reduced/across` ([play](../play/reduced/across.csv))" in page([made])
+    effect["a"] = {"algorithm": "fiarse", "read": {"best": True}}
+    with pytest.raises(UserError, match="has no curves to read in another way"):
+        written(tmp_path / "read", {**CHOICE, "options": {"one": "as run", "other": [effect]}})
 
 
 def test_a_selection_may_be_of_another_reading_of_the_curves(tmp_path: Path) -> None:

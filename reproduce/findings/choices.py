@@ -83,6 +83,8 @@ def _side(artifact: str, where: Mapping[str, Any]) -> Cells:
     """A selection of an artifact's cells, or of those that another reading makes."""
     wanted = {column: value for column, value in where.items() if column != "read"}
     if artifact.startswith("play/"):
+        if where.get("read"):
+            raise UserError(f"{artifact} has no curves to read in another way")
         return played(artifact.removeprefix("play/"))(**wanted)
     if not where.get("read"):
         return cells(artifact)(**wanted)

@@ -94,6 +94,7 @@ STEEP = tuple(c for c in CHOICES if c.only == FEDNOVA or c.answer in (DEFAULT, "
 """What may explain that FedNova learns nothing on the network."""
 FOUR = ("fedacs", "fedavg", "ca_fedavg", "fednova")
 SEVEN = replace(settings.SMALL_FASHION, seeds=tuple(range(7)))
+"""The figures have more seeds, which their claims ask for."""
 ASKED: dict[str, tuple[tuple[settings.NetworkSetting, tuple[str, ...], tuple[Choice, ...], str], ...]] = {
     "paper": ((settings.MNIST, FOUR, CHOICES, ""), (settings.MNIST, (*FOUR, *BESIDE), MORE, "-more")),
     "reduced": (
