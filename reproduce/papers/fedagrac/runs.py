@@ -150,7 +150,7 @@ def table2(scale: str) -> tuple[Panel, ...]:
             for name, algorithm in algorithms.items()
             for u in s.utilisations
         )  # fmt: skip
-        found.append(panel(f"table2-{device}", scale, runs, s.substitute, s.seeds))
+        found.append(panel(f"table2-{device}", scale, runs, s.substitute, s.more.get(device, s.seeds)))
     return jobs(scale, "table2", found)
 
 
