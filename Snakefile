@@ -51,7 +51,7 @@ for each, made in asked.made().items():
             update(made.files),
         log:
             made.log,
-        priority: len(made.files)
+        priority: made.numbers
         localrule: True
         params:
             commands=made.commands,

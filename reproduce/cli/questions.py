@@ -19,7 +19,7 @@ from reproduce.cli.watch import Watch
 from reproduce.declare.experiment import SCALES
 from reproduce.errors import UserError
 from reproduce.papers import PAPERS, artifacts
-from reproduce.runs import due, plan
+from reproduce.runs import due, expected, plan
 from reproduce.runs.plan import Job
 
 PYTHON = sys.executable
@@ -44,12 +44,14 @@ jobs of a paper, and one draws all its artifacts."""
 
 @dataclass(frozen=True)
 class Made:
-    """What a rule without wildcards makes: files, of what a function says, by commands for a shell."""
+    """What a rule without wildcards makes: files, of what a function says, by commands for a shell. numbers: how many
+    the results have, a measure of the time: the longest rule begins first, so that the cores end together."""
 
     inputs: Callable[[Any], list[str]]
     files: list[str]
     log: str
     commands: Callable[[Any], str]
+    numbers: int = 0
 
 
 class Asked:
@@ -76,7 +78,8 @@ class Asked:
             files = [f for a in plan.select(paper) for f in plan.outputs(scale, a.id)]
             whole, commands = partial(self._whole, scale, paper), partial(self._commands, scale, paper)
             if files:
-                found[f"{scale}_{paper}"] = Made(whole, files, f"logs/{scale}/{paper}.log", commands)
+                log, numbers = f"logs/{scale}/{paper}.log", expected.count(scale, f"{paper}/")
+                found[f"{scale}_{paper}"] = Made(whole, files, log, commands, numbers)
         return found
 
     @one_line()

@@ -98,6 +98,12 @@ def read(scale: str) -> Numbers:
     return numbers
 
 
+def count(scale: str, beginning: str) -> int:
+    """How many are committed of the jobs whose names begin so; 0 without a file."""
+    numbers = read(scale) if file(scale).exists() else {}
+    return sum(len(v) for job, metrics in numbers.items() if job.startswith(beginning) for v in metrics.values())
+
+
 def write(scale: str, numbers: Numbers) -> None:
     """Write them, a line for each metric of a job."""
     jobs = []
