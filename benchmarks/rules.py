@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import stats
 
 from reproduce.declare.experiment import PACKAGE
-from reproduce.verdicts.judging import Region, Unit
+from reproduce.verdicts.judging import LEVEL, Region, Unit, level_at
 from reproduce.verdicts.spreads import of_settings
 
 ABOVE = Region(0.0)
@@ -60,8 +60,20 @@ def residuals(dataset: str, seeds: int) -> np.ndarray:
     return draws - mean + mean / np.sqrt(1 - seeds / found.shape[1])
 
 
+def looked(kind: str, numbers: tuple[int, ...], halved: bool, n: int) -> float:
+    """How often a setting is called, either way, if it is judged with more seeds as long as it is open; halved: at the
+    levels of the rule, else at the first one's each time."""
+    called = 0
+    for leads in noise(kind, n, 1, numbers[-1])[:, 0].tolist():
+        levels = [level_at(look) if halved else LEVEL for look, _ in enumerate(numbers, 1)]
+        tried = (Unit([(v, v) for v in leads[:k]], ABOVE).at(level) for k, level in zip(numbers, levels, strict=True))
+        called += any(judged.says != "open" for judged in tried)
+    return called / n
+
+
 def rules(n: int = 200) -> None:
-    """16 settings of each kind, and our own residuals; in percent, of the moderated rule and of each setting alone."""
+    """16 settings of each kind, and our own residuals; in percent, of the moderated rule and of each setting alone.
+    Then one setting at several looks."""
     head = "inside though not | (alone) | outside by Holm though not | (alone)"
     print(f"| noise | seeds | {head} |\n|{' --- |' * 6}")
     told = [(kind, seeds, noise(kind, n, 16, seeds)) for kind in KINDS for seeds in (3, 6, 10)]
@@ -69,3 +81,9 @@ def rules(n: int = 200) -> None:
     for kind, seeds, draws in told:
         (a, b), (c, d) = wrong(draws), wrong(draws, alone=True)
         print(f"| {kind} | {seeds} | {a:.1%} | {c:.1%} | {b:.1%} | {d:.1%} |", flush=True)
+    print(f"\n| noise | seeds at each look | called | (each look at {LEVEL:.0%}) |\n|{' --- |' * 4}")
+    for kind, numbers in (
+        (kind, numbers) for kind in ("normal", KINDS[-1]) for numbers in ((3,), (3, 6), (3, 6, 12, 24))
+    ):
+        halved, plain = (looked(kind, numbers, how, 20 * n) for how in (True, False))
+        print(f"| {kind} | {', '.join(map(str, numbers))} | {halved:.1%} | {plain:.1%} |", flush=True)

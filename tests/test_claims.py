@@ -16,13 +16,15 @@ import pandas as pd
 import pytest
 import yaml
 from runs import sealed
+from scipy import stats
 
 from reproduce.declare.artifact import printed_settings
 from reproduce.errors import UserError
 from reproduce.papers import artifacts
-from reproduce.verdicts import markdown
+from reproduce.verdicts import markdown, words
 from reproduce.verdicts.checks import canon, merged
 from reproduce.verdicts.claims import ClaimsFile, Contents, claims_files, load_claims
+from reproduce.verdicts.judging import LEVEL
 from reproduce.verdicts.scope import CHECK
 from reproduce.verdicts.scoreboard import scoreboard, to_json
 
@@ -88,6 +90,9 @@ def test_merging_takes_keys_and_columns_away() -> None:
         ({"ours": ["margin"]}, "ours: the check has no margin"),
         ({"printed": "yes"}, "printed: 'yes'"),
         ({"caveat": "x"}, "unknown key 'caveat'"),
+        ({"looks": {"smoke": 2}}, "looks: unknown key 'smoke'"),
+        ({"looks": {"paper": 1}}, "looks: paper: 1 is not a number of looks"),
+        ({"looks": {"paper": True}}, "looks: paper: True is not a number of looks"),
         ({"check": {"metric": "acc", "bettr": "a", "than": ["b"]}}, "exactly one of"),
         ({"check": {"metric": "acc", "better": "a", "than": ["b"], "is": "> 0"}}, "better and is"),
         ({"check": {"metric": "acc", "better": "a"}}, "the key 'than' is missing"),
@@ -365,6 +370,28 @@ def test_scoreboard_as_data(tmp_path: Path) -> None:
     assert (one["rests_on"], three["rests_on"]) == ("closed form or simulation", "")
     assert (two["verdict"], two["effect"], two["paper_numbers"]) == ("contradicted", -4.0, "holds")
     assert (three["verdict"], three["interval"], three["reason"]) == ("not run", None, "says two")
+
+
+def test_each_further_look_halves_the_error_of_the_interval(tmp_path: Path) -> None:
+    """Three seeds with a lead of 2 and a standard deviation of 0.7: inside at 95 %, by the textbook, not at 97.5 %."""
+    leads, folder = (1.3, 2.0, 2.7), tmp_path / "results/paper/cells"
+    folder.mkdir(parents=True)
+    lines = [f"1,{a},{seed},acc,{v}" for seed, lead in enumerate(leads) for a, v in (("a", lead), ("b", 0))]
+    (folder / "toy_table1.csv").write_text("n,algorithm,seed,metric,value\n" + "\n".join(lines) + "\n")
+    sealed(folder / "toy_table1.csv")
+    for looks, said, level in (
+        ({}, "reproduced", 0.95),
+        ({"paper": 2}, "undecided", 0.975),
+        ({"reduced": 9}, "reproduced", 0.95),
+    ):
+        (found,) = scoreboard("paper", tmp_path / "results", [load(tmp_path, looks=looks)])
+        half = stats.t.ppf((1 + level) / 2, 2) * 0.7 / np.sqrt(3)
+        assert (found.verdict, found.interval) == (said, (pytest.approx(2 - half), pytest.approx(2 + half)))
+        assert (
+            (", look 2" in markdown.cell(found))
+            == ("look 2: 97.5 % intervals" in words.basis(found))
+            == (level > LEVEL)
+        )
 
 
 def test_verdicts_as_markdown(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from verdict_cells import outcome, runs, verdict
 
-from reproduce.verdicts.judging import INF, Observation, Region, Unit, share_interval
+from reproduce.verdicts.judging import INF, LEVEL, Observation, Region, Unit, level_at, share_interval
 from reproduce.verdicts.spreads import of_settings
 
 SAYS = ("against", "open", "for")
@@ -89,6 +89,20 @@ def test_the_two_rules_together_err_in_one_case_of_twenty(n: int) -> None:
     draws = np.random.default_rng(n).standard_normal((4000, n))
     wrong = np.mean([Unit(plain(row.tolist()), ABOVE).judged.says != "open" for row in draws])
     assert wrong <= 0.0505 + 3 * np.sqrt(0.05 * 0.95 / len(draws))
+
+
+def test_all_looks_together_err_less_than_twice_as_often_as_the_first() -> None:
+    """A setting whose truth lies on the end of the region is judged with more seeds as long as it is open."""
+    numbers, draws = (3, 6, 12, 24, 48), np.random.default_rng(0).standard_normal((1500, 48))
+
+    def called(row: list[float], levels: list[float]) -> bool:
+        pairs = zip(numbers, levels, strict=True)
+        return any(Unit(plain(row[:n]), ABOVE, level=level).judged.says != "open" for n, level in pairs)
+
+    looks = [level_at(look) for look, _ in enumerate(numbers, 1)]
+    assert looks[:3] == [LEVEL, pytest.approx(0.975), pytest.approx(0.9875)]
+    wrong, uncounted = (np.mean([called(row.tolist(), levels) for row in draws]) for levels in (looks, [LEVEL] * 5))
+    assert wrong < 0.1 < uncounted
 
 
 @settings(deadline=None, max_examples=30)

@@ -91,7 +91,7 @@ def print_power(scale: str, wanted: Iterable[str]) -> None:
     """A line a claim, then what could not be decided."""
     from reproduce.verdicts.claims import claims_files
     from reproduce.verdicts.forecast import forecasts
-    from reproduce.verdicts.judging import LEVEL
+    from reproduce.verdicts.judging import error_until
     from reproduce.verdicts.power import HALF, MOST
 
     asked = {c.id for f in claims_files() for c in f.claims if c.artifact in wanted and not c.construction}
@@ -118,8 +118,10 @@ def print_power(scale: str, wanted: Iterable[str]) -> None:
         )
     )
     print(fill(f"Could not have become reproduced or supported: {unsupported}."))
-    random = sum(bool(f.seeds) for f in judged)
-    wrong = f"{random} of them rest on seeds. At most {random * (1 - LEVEL):.1f} wrong verdicts are expected"
+    looks = [f.look for f in judged if f.seeds]
+    wrong = (
+        f"{len(looks)} of them rest on seeds. At most {sum(map(error_until, looks)):.1f} wrong verdicts are expected"
+    )
     print(fill(f"{wrong}, and so many only if every number lay on the end of what is required."))
 
 

@@ -40,7 +40,7 @@ PRINTED = "printed"
 
 KINDS = ("ordering", "equivalence", "ratio", "threshold", "trend", "value")
 NEEDED = {"id", "artifact", "statement", "where", "kind", "check"}
-OPTIONAL = {"scales", "unasked", "at", "ours", "expected", "note", "printed", "rests_on", "readings"}
+OPTIONAL = {"scales", "unasked", "at", "ours", "expected", "note", "printed", "rests_on", "readings", "looks"}
 ASKED = ("reduced", "paper")
 """The scales at which every claim is asked that does not say why not."""
 
@@ -87,7 +87,8 @@ class Claim:
     is not asked at another. ours: scale -> the numbers of the check that the statement does not give, in words.
     printed: what the printed numbers should give (holds, fails, na), where someone has looked. construction: it holds
     or fails whatever is trained, so that it is no claim but a check of this package. readings: a choice that the paper
-    leaves open, and the check at each scale under each answer.
+    leaves open, and the check at each scale under each answer. looks: scale -> with how many numbers of seeds it was
+    judged until it was decided, or until today, if with more than one.
     """
 
     id: str
@@ -104,6 +105,7 @@ class Claim:
     readings: Readings | None = None
     unasked: Mapping[str, str] = field(default_factory=dict)
     ours: Mapping[str, str] = field(default_factory=dict)
+    looks: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -187,6 +189,7 @@ def _claim(
             if not isinstance(raw[key], str) or not raw[key].strip():
                 raise UserError(f"{key}: {raw[key]!r} is not a text")
         scales, unasked = _scales(raw)
+        looks = _looks(raw.get("looks", {}))
         for scale in raw.get("at", {}):
             check_choice("at: scale", scale, (*SCALES, PRINTED))
         check_choice("printed", raw.get("printed", "na"), ("holds", "fails", "na"))
@@ -217,7 +220,16 @@ def _claim(
         readings=readings,
         unasked=unasked,
         ours=ours,
+        looks=looks,
     )
+
+
+def _looks(raw: Any) -> dict[str, int]:
+    check_keys("looks", raw, set(ASKED))
+    for scale, times in raw.items():
+        if type(times) is not int or times < 2:
+            raise UserError(f"looks: {scale}: {times!r} is not a number of looks (2 or more; one is no key)")
+    return dict(raw)
 
 
 def _scales(raw: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, str]]:

@@ -27,8 +27,8 @@ class Forecast:
     seeds: the fewest of a setting, 0 if none is random. chance: that the claim is decided if the paper is exactly
     right; None where there are no numbers to go by. wanted: where it is less than one half, the seeds in every setting
     with which it is; None beyond `power.MOST`. truth: the numbers that are taken to be right. spread: `measured`, or
-    `guess`. judged: has it numbers of ours? able: could these, whatever they had said, have decided for it, and against
-    it?
+    `guess`. judged: has it numbers of ours? look: how often was it judged? able: could these, whatever they had said,
+    have decided for it, and against it?
     """
 
     claim: str
@@ -39,6 +39,7 @@ class Forecast:
     truth: str
     spread: str
     judged: bool
+    look: int
     able: tuple[bool, bool]
 
 
@@ -103,6 +104,7 @@ def _forecast(claim: Claim, scale: str, shelf: Shelf, ours: Sequence[Design | No
         ", ".join(sorted(truths)),
         "guess" if guessed else "measured" if any(s.kind == "normal" for s in random) else "",
         bool(judged),
+        claim.looks.get(scale, 1),
         power.possible(judged),
     )
 
@@ -110,7 +112,7 @@ def _forecast(claim: Claim, scale: str, shelf: Shelf, ours: Sequence[Design | No
 def _planned(printed: Design, seeds: int, point: bool) -> Design:
     """The printed settings as runs of ours, of which nothing is known."""
     units = [replace(s.unit, point=point, seeds=s.unit.seeds * max(seeds, 1)) for s in printed.settings]
-    return replace(printed, settings=tuple(Setting(u, u.judged.value, None, u.judged.n) for u in units))
+    return replace(printed, settings=tuple(Setting(u, u.judged.value, None, u.judged.n) for u in units), look=0)
 
 
 def _if_right(settings: Sequence[Setting], printed: Sequence[Unit]) -> tuple[list[Setting], str]:

@@ -25,6 +25,20 @@ if TYPE_CHECKING:
 
 INF = math.inf
 LEVEL = 0.95
+
+
+def level_at(look: int) -> float:
+    """The level of an interval at the k-th look, which is the k-th number of seeds with which a claim is judged because
+    it was open with fewer. Each look may err half as often as the one before: all together less than twice as often as
+    the first, however often seeds are added."""
+    return 1 - (1 - LEVEL) / 2 ** (look - 1)
+
+
+def error_until(look: int) -> float:
+    """The errors of all looks until the k-th together: a bound, because they see the same seeds."""
+    return sum(1 - level_at(each) for each in range(1, look + 1))
+
+
 EPS = 1e-9
 """Slack within which a bound counts as met: decimal fractions of the tables are not binary ones."""
 
@@ -112,7 +126,7 @@ class Unit:
     point: the number is the same for every seed (a closed form, a count): it decides without an interval.
     exact: the statement must hold for every seed by itself (an identity), so one seed can refute or support it.
     step: what the numbers are multiples of; 0: unknown. share: they are yes or no. prior: what other settings say of
-    the spread. within: where the end of a scale keeps the number, whatever the noise.
+    the spread. within: where the end of a scale keeps the number, whatever the noise. level: of its interval.
     """
 
     seeds: list[Observation]
@@ -124,6 +138,7 @@ class Unit:
     share: bool = False
     prior: Prior | None = None
     within: Observation = NO_INFORMATION
+    level: float = LEVEL
 
     @property
     def random(self) -> bool:
@@ -131,7 +146,7 @@ class Unit:
 
     @cached_property
     def judged(self) -> Judgement:
-        return self.at(LEVEL)
+        return self.at(self.level)
 
     @property
     def slack(self) -> float:
@@ -144,13 +159,14 @@ class Unit:
         low, high = self.judged.low, self.judged.high
         return None if low is None or high is None else self.region.slack_range(low, high)
 
-    def error(self, side: str, level: float, most: int) -> float:
-        """The smallest error of an interval that lies on a side: a part of `level`'s, of `most` at most; 1 for none."""
+    def error(self, side: str, family: float, most: int) -> float:
+        """The smallest error of an interval that lies on a side: a part, of `most` at most, of that of a level for all;
+        else its own; 1 for none."""
         if self.judged.says != side or not self.random:
             return float(self.judged.says != side)
-        errors = [(1 - level) / parts for parts in range(most, 0, -1)]
+        errors = [(1 - family) / parts for parts in range(most, 0, -1)]
         first = bisect_left(errors, True, key=lambda error: self.at(1 - error).says == side)
-        return [*errors, 1 - LEVEL][first]
+        return [*errors, 1 - self.level][first]
 
     def at(self, level: float) -> Judgement:
         """What its observations say, by the interval of that level."""

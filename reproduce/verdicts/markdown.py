@@ -35,8 +35,9 @@ def line(row: Sequence[Verdict]) -> list[str]:
 
 
 def cell(v: Verdict) -> str:
-    """A verdict, and under it the settings and seeds that it rests on: "64×3–10"."""
+    """A verdict, and under it the settings and seeds that it rests on, and the look: "64×3–10, look 2"."""
     if v.rests_on == CHECK:
         return HOLDS[v.verdict]
     seeds = "×" + "–".join(str(n) for n in sorted(set(v.seeds))) if any(v.seeds) else ""
-    return f"{v.verdict}<br>{v.settings}{seeds}" if v.verdict in JUDGED else SIGNS[v.verdict]
+    look = f", look {v.look}" * (v.look > 1)
+    return f"{v.verdict}<br>{v.settings}{seeds}{look}" if v.verdict in JUDGED else SIGNS[v.verdict]

@@ -16,7 +16,7 @@ from statistics import median, stdev
 import numpy as np
 
 from reproduce.streams import rng
-from reproduce.verdicts.judging import LEVEL, NO_INFORMATION, Region, Unit, collapses
+from reproduce.verdicts.judging import NO_INFORMATION, Region, Unit, collapses, level_at
 from reproduce.verdicts.spreads import LEAST, fit
 
 DRAWS = 200
@@ -56,13 +56,25 @@ class Setting:
 
 @dataclass(frozen=True)
 class Design:
-    """One part of a claim as it is judged: settings, quantifier, level of the family; partly: settings are missing."""
+    """One part of a claim as it is judged: settings, quantifier, the number of parts; partly: settings are missing.
+    look: how often it was judged with more seeds than before, 0 if never."""
 
     settings: tuple[Setting, ...]
     quantifier: tuple[str, float, float]
-    level: float
+    parts: int
     partly: bool
     unit: str = ""
+    look: int = 1
+
+    @property
+    def single(self) -> float:
+        """The level of one interval."""
+        return level_at(max(self.look, 1))
+
+    @property
+    def level(self) -> float:
+        """That of all intervals of the part together."""
+        return 1 - (1 - self.single) / self.parts
 
 
 def as_measured(u: Unit) -> Setting:
@@ -85,8 +97,9 @@ def chance(designs: Sequence[Design], seeds: int = 0) -> tuple[float, float]:
 def enough(designs: Sequence[Design]) -> tuple[int, str] | None:
     """(seeds per setting, for or against) with which the chance to decide is one half; None beyond `MOST`.
 
-    They are more than the setting with the fewest has.
+    They are more than the setting with the fewest has, and the next look.
     """
+    designs = [replace(design, look=design.look + 1) for design in designs]
     now = min((s.seeds for d in designs for s in d.settings if s.kind != "sure"), default=MOST)
     counts = range(now + 1, MOST + 1)
     if not counts or max(chance(designs, MOST)) < HALF:
@@ -119,9 +132,9 @@ def decide(design: Design, inside: np.ndarray, outside: np.ndarray) -> tuple[np.
         n, (few, many, here, gone) = len(design.settings), counts(design, inside, outside)
         return (here >= few) & ((many >= n) | (gone >= n - many)), ((gone > n - few) | (here > many)) & whole
     if name == "any":
-        return shown(design, inside) > 0, (outside <= 1 - LEVEL).all(axis=1) & whole
+        return shown(design, inside) > 0, (outside <= 1 - design.single).all(axis=1) & whole
     against = shown(design, outside) > 0
-    return np.asarray((inside <= 1 - LEVEL).all(axis=1)), against & whole if name == "mean" else against
+    return np.asarray((inside <= 1 - design.single).all(axis=1)), against & whole if name == "mean" else against
 
 
 def counts(design: Design, inside: np.ndarray, outside: np.ndarray) -> tuple[int, int, np.ndarray, np.ndarray]:

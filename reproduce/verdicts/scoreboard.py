@@ -41,7 +41,7 @@ class Verdict(Outcome):
     requires and that are not the statement's, in words. unasked: it is not asked at this scale, for the reason given.
     covers: of how many of the paper's settings it speaks. paper_numbers: whether the claim holds on the paper's own
     printed numbers: holds, fails, or na (nothing printed that the check could read). printed: the deciding one of these
-    numbers, as `measured` is that of our runs.
+    numbers, as `measured` is that of our runs. look: see `judging.level_at`.
     """
 
     id: str
@@ -55,6 +55,7 @@ class Verdict(Outcome):
     unasked: bool = False
     covers: str = ""
     printed: Measured | None = None
+    look: int = 1
 
     @property
     def paper(self) -> str:
@@ -227,7 +228,14 @@ class Shelf:
         cells, reason = self.cells(claim, check, printed=scale == PRINTED)
         if cells is None:
             return Outcome("not run", reason=reason)
-        return evaluate(check, cells, self.file.metrics, self._wanted(claim, check, scale), ahead=scale != PRINTED)
+        return evaluate(
+            check,
+            cells,
+            self.file.metrics,
+            self._wanted(claim, check, scale),
+            ahead=scale != PRINTED,
+            look=claim.looks.get(scale, 1),
+        )
 
     def designs(self, claim: Claim, scale: str) -> list[Design | None]:
         """The parts of the claim as they are judged, as printed where it has readings; None for one without cells."""
@@ -236,7 +244,11 @@ class Shelf:
             cells = self.cells(claim, check, printed=scale == PRINTED)[0]
             none: list[Design | None] = [None for _ in parts(check)]
             made = (
-                none if cells is None else designs(check, cells, self.file.metrics, self._wanted(claim, check, scale))
+                none
+                if cells is None
+                else designs(
+                    check, cells, self.file.metrics, self._wanted(claim, check, scale), claim.looks.get(scale, 1)
+                )
             )
             self.designed[claim.id, scale] = made
         return self.designed[claim.id, scale]
@@ -301,5 +313,6 @@ def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
         unasked=scale not in claim.checks,
         covers=covers,
         printed=printed.measured,
+        look=claim.looks.get(scale, 1),
         **vars(outcome),
     )

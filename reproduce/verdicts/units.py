@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def units_of(found: Evidence, rows: pd.DataFrame, exact: bool) -> list[Unit]:
-    """The settings, which tell of each other's spread where they are of one metric, data set and network."""
+def units_of(found: Evidence, rows: pd.DataFrame, exact: bool, level: float) -> list[Unit]:
+    """The settings, which tell of each other's spread where they are of one metric, data set and network; level: of
+    their intervals."""
     steps: dict[str, float] = {}
     priors: dict[str, Prior | None] = {}
     if found.log and "step" in rows:
@@ -34,6 +35,6 @@ def units_of(found: Evidence, rows: pd.DataFrame, exact: bool) -> list[Unit]:
         ends = list(mine[ENDS].itertuples(index=False, name=None))
         point, key = not (mine["seed"] != -1).any(), str(name)
         found_units.append(
-            Unit(ends, found.region, key, point, exact, steps.get(key, 0.0), share, priors.get(key), sure)
+            Unit(ends, found.region, key, point, exact, steps.get(key, 0.0), share, priors.get(key), sure, level)
         )
     return found_units

@@ -19,7 +19,7 @@ from reproduce.verdicts import power
 from reproduce.verdicts.checks import Check, parts, quantifier
 from reproduce.verdicts.claims import Metric
 from reproduce.verdicts.forms import Evidence, evidence
-from reproduce.verdicts.judging import INF, LEVEL, Judgement, Region, Unit
+from reproduce.verdicts.judging import INF, Judgement, Region, Unit, level_at
 from reproduce.verdicts.observations import NotRun, average
 from reproduce.verdicts.scope import lacking
 from reproduce.verdicts.units import units_of
@@ -95,10 +95,14 @@ class Outcome:
 
 
 def designs(
-    check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric], wanted: Sequence[pd.DataFrame] = ()
+    check: Check,
+    cells: pd.DataFrame,
+    metrics: Mapping[str, Metric],
+    wanted: Sequence[pd.DataFrame] = (),
+    look: int = 1,
 ) -> list[power.Design | None]:
     """The parts of a check as they are judged; None for one that is not run."""
-    return [design for _, design in _parts(check, cells, metrics, wanted)]
+    return [design for _, design in _parts(check, cells, metrics, wanted, look)]
 
 
 def evaluate(
@@ -107,13 +111,14 @@ def evaluate(
     metrics: Mapping[str, Metric],
     wanted: Sequence[pd.DataFrame] = (),
     ahead: bool = False,
+    look: int = 1,
 ) -> Outcome:
     """The outcome of a checked `check` (see `claims.load_claims`) on observations.
 
     wanted: frames of settings that should be there; those that the check asks for and the cells lack are missing.
-    ahead: if it is undecided, also say what would decide it.
+    ahead: if it is undecided, also say what would decide it. look: see `judging.level_at`.
     """
-    judged = _parts(check, cells, metrics, wanted)
+    judged = _parts(check, cells, metrics, wanted, look)
     outcomes = [outcome for outcome, _ in judged]
     found = _of_parts(outcomes) if len(outcomes) > 1 else outcomes[0]
     if not ahead or found.verdict != "undecided":
@@ -182,15 +187,19 @@ def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
 
 
 def _parts(
-    check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric], wanted: Sequence[pd.DataFrame]
+    check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric], wanted: Sequence[pd.DataFrame], look: int
 ) -> list[tuple[Outcome, power.Design | None]]:
     asked = parts(check)
-    level = 1 - (1 - LEVEL) / len(asked)
-    return [_part(part, cells, metrics, wanted, level) for part in asked]
+    return [_part(part, cells, metrics, wanted, len(asked), look) for part in asked]
 
 
 def _part(
-    check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric], wanted: Sequence[pd.DataFrame], level: float
+    check: Check,
+    cells: pd.DataFrame,
+    metrics: Mapping[str, Metric],
+    wanted: Sequence[pd.DataFrame],
+    among: int,
+    look: int,
 ) -> tuple[Outcome, power.Design | None]:
     try:
         found = evidence(check, cells, metrics)
@@ -201,9 +210,9 @@ def _part(
                 dict.fromkeys([*found.missing, *(m for w in wanted for m in lacking(check, cells, w))])
             )
         rows = _mean_per_seed(found) if quantifier(check)[0] == "mean" else found.rows
-        units = units_of(found, rows, bool(check.get("exact")))
+        units = units_of(found, rows, bool(check.get("exact")), level_at(look))
         settings = tuple(map(power.as_measured, units))
-        design = power.Design(settings, quantifier(check), level, bool(found.missing), found.unit)
+        design = power.Design(settings, quantifier(check), among, bool(found.missing), found.unit, look)
         return _decide(found, units, design), design
     except NotRun as reason:
         return Outcome("not run", reason=str(reason)), None

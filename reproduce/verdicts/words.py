@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from reproduce.report.names import NAMES, pretty
 from reproduce.text import counted
+from reproduce.verdicts.judging import level_at
 from reproduce.verdicts.scoreboard import Verdict
 from reproduce.verdicts.verdict import Measured, exp
 
@@ -82,12 +83,13 @@ def demanded(v: Verdict) -> str:
 
 
 def basis(v: Verdict) -> str:
-    """On what a verdict rests: "64 settings, 3 to 10 seeds"."""
+    """On what a verdict rests: "64 settings, 3 to 10 seeds, look 2: 97.5 % intervals"."""
     if not v.settings:
         return ""
     fewest, most = v.seeds
     seeds = f"{fewest} to {most} seeds" if fewest < most else counted(most, "seed") if most else "no seeds"
-    return f"{counted(v.settings, 'setting')}, {seeds}"
+    looked = f", look {v.look}: {100 * level_at(v.look):.3g} % intervals" if v.look > 1 else ""
+    return f"{counted(v.settings, 'setting')}, {seeds}{looked}"
 
 
 def named(text: str, names: Mapping[str, str] | None = None) -> str:
