@@ -6,6 +6,7 @@ import contextlib
 import io
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import own_habits
 import pytest
@@ -28,9 +29,19 @@ from reproduce.settings import settings
 ON = "fedacs/fig7-static@4"
 
 
+ALONE = """
+for name, held in list(globals().items()):
+    if isinstance(held, type) and issubclass(held, FedAvg) and not held.__subclasses__() and name not in {names}:
+        del globals()[name]
+"""
+"""The end of a module that keeps some of its algorithms: all that a module holds is looked at around every hook."""
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "habits.py").write_text(own_habits.OWN)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
+    name = getattr(request.node, "callspec", SimpleNamespace(params={})).params.get("name")
+    alone = ALONE.format(names={name, "Same", "FedAvg"}) if name else ""
+    (tmp_path / "habits.py").write_text(own_habits.OWN + alone)
     (tmp_path / "habits_helper.py").write_text(own_habits.HELPER)
     (tmp_path / "habits_lazy.py").write_text(own_habits.LAZY)
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -157,7 +157,7 @@ LR_RATES = {"lr": 0.001, "lr_eta003": 0.03}
 TABLE1 = {
     "paper": (
         Race(fashion(LR, DRAWN), LR_RATES, 100, 400, 80.0, 1000, seeds=TEN),
-        Race(fashion(CNN2), {"cnn2": 0.03}, 100, 400, 80.0, 1000, seeds=tuple(range(7))),
+        Race(fashion(CNN2), {"cnn2": 0.03}, 100, 400, 80.0, 1000, seeds=SIX),
     ),
     "reduced": (
         Race(fashion(LR, DRAWN), LR_RATES, 100, 400, 80.0, 200, "LR followed for 200 rounds", TEN),
