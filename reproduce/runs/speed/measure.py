@@ -202,5 +202,7 @@ def main() -> None:
     print(json.dumps({"kinds": kinds, "start": start, **overheads()}))
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # what `__main__` declares counts as a user's own code, and is watched
+    from reproduce.runs.speed import measure
+
+    measure.main()
