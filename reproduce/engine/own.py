@@ -20,9 +20,10 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import sys
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,25 @@ from reproduce.streams import globally
 DATA = ("train_x", "train_y", "test_x", "test_y", "e", "h", "optimum")
 """The tensors of an arena that all runs share."""
 Play = Generator[Any, Any, None]
+
+
+class Loaded:
+    """The modules that are loaded, by file. A process has thousands, and every hook asks: they are looked through only
+    where `sys.modules` is another."""
+
+    def __init__(self) -> None:
+        self._seen, self._files = list[tuple[str, ModuleType]](), dict[str, list[tuple[str, ModuleType]]]()
+
+    def by_file(self) -> Mapping[str, Sequence[tuple[str, ModuleType]]]:
+        if (now := list(sys.modules.items())) != self._seen:
+            self._seen, self._files = now, {}
+            for name, module in now:  # no attribute is asked for: some modules load more to answer
+                file = getattr(module, "__dict__", {}).get("__file__")
+                self._files.setdefault(str(file), []).append((name, module))
+        return self._files
+
+
+LOADED = Loaded()
 
 
 def guarded(experiment: Experiment, seed: int) -> Any:
@@ -152,9 +172,9 @@ class Own:
     # --- what it can reach --------------------------------------------------------------------------------------------
 
     def _modules(self) -> traces.Modules:
-        """The user's modules that are loaded now. Of others no attribute is asked for: some load more to answer."""
-        places = ((n, m, getattr(m, "__dict__", {}).get("__file__")) for n, m in list(sys.modules.items()))
-        return {n: m for n, m, place in places if str(place) in self._files}
+        """The user's modules that are loaded now."""
+        loaded = LOADED.by_file()
+        return {name: module for file in self._files for name, module in loaded.get(file, ())}
 
     def _traces(self, modules: traces.Modules) -> dict[str, str]:
         """A digest of each thing that the code can remember by: fields of its object, names of its modules."""
