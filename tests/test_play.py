@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +40,7 @@ from reproduce.report import named
 from reproduce.report.looks import of
 from reproduce.report.named import titles
 from reproduce.report.names import pretty
-from reproduce.runs import plan, results, training
+from reproduce.runs import costs, plan, results, training
 
 
 @pytest.fixture
@@ -204,6 +205,21 @@ def test_a_quadratic_is_judged_by_its_distance(folder: Path) -> None:
 
 
 # --- training ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("runs", "cohorts"), [(2.5, 2), (0.0, 4)])
+def test_cohorts_are_as_large_as_half_of_the_memory_allows_and_give_the_same_bits(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], runs: float, cohorts: int
+) -> None:
+    asked: dict[str, Any] = {"on": "fedagrac-steps", "scale": "smoke", "seeds": (0,)}
+    together = play(["fednova", "fedprox", "fedavg(lr=0.2)"], **asked)
+    assert "4 runs in 1 cohort" in capsys.readouterr().err
+    shutil.rmtree("results")
+    monkeypatch.setattr(matches, "memory", lambda: 2 * runs * costs.held(job))
+    job = Match([Spec("fednova")], [find("fedagrac-steps", "smoke")], (0,), False)._jobs()[0][1]
+    apart = play(["fednova", "fedprox", "fedavg(lr=0.2)"], **asked)
+    assert f"4 runs in {cohorts} cohorts" in capsys.readouterr().err
+    pd.testing.assert_frame_equal(apart, together, check_exact=True)
 
 
 def test_nothing_is_trained_twice_and_a_changed_class_alone_again(

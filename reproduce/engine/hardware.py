@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import platform
 import shlex
@@ -31,6 +32,14 @@ def machine() -> Machine:
         "compiler": _compiler(os.environ.get("CC")),
         "kernels": _kernels(),
     }
+
+
+def memory() -> float:
+    """Bytes of this machine's memory; no bound where the system does not tell."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return math.inf
 
 
 @cache

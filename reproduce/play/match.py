@@ -2,7 +2,8 @@
 
 Every (algorithm, benchmark, rate) with its seeds is a job; those of a benchmark have one results file,
 results/SCALE/play/BENCHMARK.parquet, so that nothing is trained twice. What is missing of a benchmark is trained in one
-cohort; a user's own class is trained by itself, and if it fails nothing else does.
+cohort, or in as many as half of the memory asks for; a user's own class is trained by itself, and if it fails nothing
+else does.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 import pandas as pd
 
 from reproduce.declare.experiment import Experiment, Panel, canonical, own_files
+from reproduce.engine.hardware import memory
 from reproduce.errors import OwnCodeError, Stopped, UserError
 from reproduce.files import sole
 from reproduce.partitions.heldout import validated
@@ -121,14 +123,21 @@ class Match:
         return job(entry, self.seeds, entry.experiment)
 
     def groups(self, jobs: Iterable[tuple[Entry, Job]]) -> list[tuple[list[Entry], list[Job]]]:
-        """What is trained together: the package's algorithms on one benchmark with equal seeds; own ones alone."""
-        found: dict[object, tuple[list[Entry], list[Job]]] = {}
+        """What is trained together: the package's algorithms on one benchmark with equal seeds, as many as fit into
+        half of the memory; own ones alone."""
+        found: dict[object, list[tuple[list[Entry], list[Job]]]] = {}
+        filled: dict[object, float] = {}
         for entry, j in jobs:
             key = (entry.benchmark.name, j.panel.seeds, entry.spec if entry.own else None)
-            entries, members = found.setdefault(key, ([], []))
+            cohorts, size = found.setdefault(key, []), costs.held(j)
+            if not cohorts or filled[key] + size > memory() / 2:
+                cohorts.append(([], []))
+                filled[key] = 0.0
+            entries, members = cohorts[-1]
             entries.append(entry)
             members.append(j)
-        return list(found.values())
+            filled[key] += size
+        return [cohort for cohorts in found.values() for cohort in cohorts]
 
     def _settle(self) -> list[Entry]:
         """Choose the rates whose grids are there and hold; returns the entries whose rates are still to be chosen."""
@@ -145,24 +154,27 @@ class Match:
         return found + [(e, j) for e in self.entries if (j := self.reported(e)) is not None]
 
     def cost(self) -> str:
-        """One line: what is to be trained, tuning included, and how long that takes on one core."""
+        """One line: what is to be trained, tuning included, how long that takes on one core, and the most memory."""
         left = [id(e) for e in self._settle()]
         jobs = self._jobs()
         # A rate that is still to be chosen may be any: what is reported at it counts as missing.
         due = [
             (e, j) for e, j in jobs if (id(e) in left and j.panel.seeds == self.seeds) or not results.standing(j).holds
         ]
-        each = [costs.cost(joined(members)) for _, members in self.groups(due)]
+        cohorts = [members for _, members in self.groups(due)]
+        each = [costs.cost(joined(members)) for members in cohorts]
         if not each:
             all_ = "the result is there and holds" if len(jobs) == 1 else f"{len(jobs)} results are there and hold"
             return f"{all_}; nothing to train"
         samples, flops, seconds = (sum(getattr(c, k) for c in each) for k in ("samples", "flops", "seconds"))
+        most = max(c.bytes + sum(map(costs.held, members)) for c, members in zip(each, cohorts, strict=True))
         alone = sum(costs.cost(j).seconds for _, j in due)
         runs = sum(j.runs for _, j in due)
         missing = ("at most " if left else "") + f"{len(due)} of {len(jobs)} results"
         return (
             f"{missing} to train, {counted(runs, 'run')} in {counted(len(each), 'cohort')}: "
-            f"{short(samples)} samples, {short(flops)}FLOP, about {duration(seconds)} on one core"
+            f"{short(samples)} samples, {short(flops)}FLOP, about {duration(seconds)} on one core, "
+            f"{most / 1e9:.1f} GB"
             + (f" ({alone / seconds:.2g} times that without sharing batches)" if alone > 1.05 * seconds else "")
         )
 
