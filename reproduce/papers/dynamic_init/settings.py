@@ -85,8 +85,8 @@ TEN = tuple(range(10))
 """Where the paper has one run, and three of ours take a minute or two. With three seeds few statements about many
 settings survive Holm's procedure (docs/claims.md)."""
 THREE, SIX, TWELVE = (tuple(range(n)) for n in (3, 6, 12))
-"""Six at reduced scale and, of Table 3 at paper scale, where they take minutes, and twelve of Table 12; three of AG News
-and of the twenty clients of Tables 5 to 7, where a seed costs most."""
+"""Six at reduced scale and, of Table 3 at paper scale, where they take minutes, and twelve of Table 12; three of AG
+News and of the twenty clients of Tables 5 to 7, where a seed costs most."""
 
 # Learning rates of the authors' lr_poly.json.
 MNIST = SessionData(
