@@ -1,10 +1,14 @@
-"""The switch to faster matrix products keeps float32 accuracy, or is taken back."""
+"""The switch to faster matrix products keeps float32 accuracy, or is taken back; how much memory there is."""
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+
+import pytest
 import torch
 
-from reproduce.engine import machine
+from reproduce.engine import hardware, machine
 
 
 def test_products_stay_float32() -> None:
@@ -21,3 +25,17 @@ def test_switch_is_taken_back_when_the_products_are_not_float32(monkeypatch) -> 
     assert machine.fast_products.__wrapped__() is False
     assert torch.backends.mkldnn.matmul.fp32_precision == "none"
     torch.backends.mkldnn.matmul.fp32_precision = before
+
+
+def test_the_memory_is_that_of_the_machine_or_what_a_container_may_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "memory.max"
+    monkeypatch.setattr(hardware, "ALLOWED", file)
+    whole = hardware.memory()
+    for text, said in (("max\n", whole), ("123456\n", 123456.0), (f"{10 * int(whole)}\n", whole)):
+        file.write_text(text)
+        assert hardware.memory() == said
+    file.unlink()
+    monkeypatch.delattr("os.sysconf")
+    assert hardware.memory() == math.inf

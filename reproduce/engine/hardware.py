@@ -17,6 +17,8 @@ from reproduce.errors import UserError
 
 KERNELS = Path(__file__).parent / "kernels"
 CPUINFO = Path("/proc/cpuinfo")
+ALLOWED = Path("/sys/fs/cgroup/memory.max")
+"""What a container may take; `max` where there is no limit."""
 
 Machine = dict[str, str | int]
 
@@ -35,11 +37,16 @@ def machine() -> Machine:
 
 
 def memory() -> float:
-    """Bytes of this machine's memory; no bound where the system does not tell."""
+    """Bytes of memory that this machine, or the container on it, has; no bound where the system does not tell."""
     try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        allowed = ALLOWED.read_text().strip()
+    except OSError:
+        allowed = "max"
+    try:
+        whole = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, OSError, ValueError):
-        return math.inf
+        whole = math.inf
+    return min(whole, float(allowed)) if allowed.isdecimal() else whole
 
 
 @cache

@@ -173,9 +173,9 @@ class Match:
         missing = ("at most " if left else "") + f"{len(due)} of {len(jobs)} results"
         return (
             f"{missing} to train, {counted(runs, 'run')} in {counted(len(each), 'cohort')}: "
-            f"{short(samples)} samples, {short(flops)}FLOP, about {duration(seconds)} on one core, "
-            f"{most / 1e9:.1f} GB"
+            f"{short(samples)} samples, {short(flops)}FLOP, about {duration(seconds)} on one core"
             + (f" ({alone / seconds:.2g} times that without sharing batches)" if alone > 1.05 * seconds else "")
+            + f", up to {most / 1e9:.1f} GB"
         )
 
     def check(self) -> None:

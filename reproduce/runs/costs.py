@@ -158,9 +158,6 @@ def megabytes(scale: str, paper: str, name: str) -> int:
     return math.ceil(max(2000 + 1.5 * (due(job).bytes + kept(job)) / 1e6, 1.25 * peak / 1e6))
 
 
-VECTORS = 40
-
-
 def kept(job: Job) -> float:
     """Bytes of the states of all runs of a job, which live as long as it does: model, server's vectors, vectors of the
     clients, and of sessions the stored models with their fingerprints."""
@@ -175,11 +172,12 @@ def kept(job: Job) -> float:
 
 
 def held(job: Job) -> float:
-    """Bytes that a cohort needs for the runs of a job, beside what it needs for any: what they keep, and what all of
-    them ask for at once. About: runs of five clients to a session took 22 vectors of the model, of ten 50 (AG News,
-    tables 1 to 7 at reduced scale), 160 runs of ten clients 32, 384 with models of five sizes 28."""
-    parameters = sum(4.0 * e.problem.model.parameters for e in job.experiments if e.problem.model)  # type: ignore[attr-defined]
-    return kept(job) + VECTORS * parameters * len(job.panel.seeds)
+    """Bytes that a cohort needs at most for the runs of a job, beside what it needs for any: what they keep, and what
+    all of them ask for at once. That was up to 68 vectors of a model a run, with twenty clients in a round (AG News in
+    Table 1 of dynamic_init), and about half of it with ten (160 runs of FedaGrac's Table 2)."""
+    problems: list[Any] = [e.problem for e in job.experiments]
+    asked = 70 * 4.0 * sum(p.model.parameters for p in problems if p.model) * len(job.panel.seeds)
+    return kept(job) + asked
 
 
 def gpus() -> int:

@@ -228,28 +228,18 @@ class Shelf:
         cells, reason = self.cells(claim, check, printed=scale == PRINTED)
         if cells is None:
             return Outcome("not run", reason=reason)
-        return evaluate(
-            check,
-            cells,
-            self.file.metrics,
-            self._wanted(claim, check, scale),
-            ahead=scale != PRINTED,
-            look=claim.looks.get(scale, 1),
-        )
+        wanted, look = self._wanted(claim, check, scale), claim.looks.get(scale, 1)
+        return evaluate(check, cells, self.file.metrics, wanted, scale != PRINTED, look)
 
     def designs(self, claim: Claim, scale: str) -> list[Design | None]:
         """The parts of the claim as they are judged, as printed where it has readings; None for one without cells."""
         if (claim.id, scale) not in self.designed:
             check = claim.checks[scale]
             cells = self.cells(claim, check, printed=scale == PRINTED)[0]
-            none: list[Design | None] = [None for _ in parts(check)]
-            made = (
-                none
-                if cells is None
-                else designs(
-                    check, cells, self.file.metrics, self._wanted(claim, check, scale), claim.looks.get(scale, 1)
-                )
-            )
+            made: list[Design | None] = [None for _ in parts(check)]
+            if cells is not None:
+                wanted, look = self._wanted(claim, check, scale), claim.looks.get(scale, 1)
+                made = designs(check, cells, self.file.metrics, wanted, look)
             self.designed[claim.id, scale] = made
         return self.designed[claim.id, scale]
 
