@@ -23,7 +23,7 @@ def run(args: argparse.Namespace) -> None:
 
     check_place()
     there = expected.found(plan.check_scale(args.scale))
-    count = sum(len(values) for metrics in there.values() for values in metrics.values())
+    count = expected.count(there)
     if args.update:
         expected.write(args.scale, there)
         print(f"{expected.file(args.scale)}: {count:,} numbers of {len(there)} jobs")

@@ -78,8 +78,8 @@ class Asked:
             files = [f for a in plan.select(paper) for f in plan.outputs(scale, a.id)]
             whole, commands = partial(self._whole, scale, paper), partial(self._commands, scale, paper)
             if files:
-                log, numbers = f"logs/{scale}/{paper}.log", expected.count(scale, f"{paper}/")
-                found[f"{scale}_{paper}"] = Made(whole, files, log, commands, numbers)
+                numbers = expected.count(expected.read(scale) if expected.file(scale).exists() else {}, paper)
+                found[f"{scale}_{paper}"] = Made(whole, files, f"logs/{scale}/{paper}.log", commands, numbers)
         return found
 
     @one_line()

@@ -98,10 +98,10 @@ def read(scale: str) -> Numbers:
     return numbers
 
 
-def count(scale: str, beginning: str) -> int:
-    """How many are committed of the jobs whose names begin so; 0 without a file."""
-    numbers = read(scale) if file(scale).exists() else {}
-    return sum(len(v) for job, metrics in numbers.items() if job.startswith(beginning) for v in metrics.values())
+def count(numbers: Numbers, paper: str = "") -> int:
+    """How many they are, or those of a paper."""
+    mine = (metrics for job, metrics in numbers.items() if paper in ("", job.split("/")[0]))
+    return sum(len(values) for metrics in mine for values in metrics.values())
 
 
 def write(scale: str, numbers: Numbers) -> None:

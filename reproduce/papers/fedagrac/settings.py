@@ -190,12 +190,9 @@ class Search(NamedTuple):
     more: Mapping[str, tuple[int, ...]] = {}
 
 
-EIGHT = tuple(range(8))
+MORE = dict.fromkeys(("gtx1080ti", "gtx2080ti"), tuple(range(8)))
 TABLE2 = {
-    "paper": Search(
-        tuple(range(100, 0, -5)), tuple(DEVICE_RATIOS["default"].values()), 60.0, 50, 100, 0.1,
-        more={"gtx1080ti": EIGHT, "gtx2080ti": EIGHT},
-    ),
+    "paper": Search(tuple(range(100, 0, -5)), tuple(DEVICE_RATIOS["default"].values()), 60.0, 50, 100, 0.1, more=MORE),
     "reduced": Search(
         (100, 75, 50, 25), (20.0, 10.0, 3.0, 2.5), 55.0, 40, 60, 0.3, 10,
         "K of slow devices 10, fast device 20, 10, 3, 2.5 times as fast, target 55 in 40 rounds, accuracy after 60",
