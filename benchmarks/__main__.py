@@ -1,7 +1,7 @@
 """`python -m benchmarks [NAME ...] [--isa LEVEL] [--kills N] [--seed N]`: measures the engine, prints Markdown tables.
 
 Without a name everything but `fig4`, `choice`, `modules`, `start`, `smoke`, `precision`, `gpu`, `gpu-dry`, `plan`,
-`peers`, `schedules`, `events`, `roberta`, `play`, `rules`, `images` and `faults`.
+`peers`, `schedules`, `events`, `roberta`, `play`, `rules` and `faults`.
 
 --isa LEVEL: as on a machine with no more than these instructions; torch and the peers are held to them as well.
 
@@ -26,7 +26,6 @@ plan        planned against measured seconds of short jobs of every kind
 schedules   100,000 clients and 10,000,000 updates of every policy, Table I of defedavg; peak memory
 events      training by replay of a schedule against job by job; models kept to the horizon, and the bound
 rules       how often verdicts err: normal noise, our own residuals, runs that collapse
-images      what the choice of test images adds to the error of leads (needs the data sets; half an hour)
 roberta     small RoBERTa clients against `transformers`; what masks cost, and what a 1/64 client saves
 peers       W1 and W2 in other simulators and in JAX (BENCHMARK_PEERS = their Python interpreter)
 """
@@ -115,13 +114,6 @@ def rules() -> None:
     rules.rules()
 
 
-def images() -> None:
-    """Half widths of the 95 % intervals of leads, in points, over seeds and over test images (`benchmarks.images`)."""
-    from benchmarks import images
-
-    images.images()
-
-
 COMMANDS: dict[str, Callable[..., object]] = {
     "works": works,
     "seeds": cohorts.seeds,
@@ -146,7 +138,6 @@ COMMANDS: dict[str, Callable[..., object]] = {
     "events": schedules.events,
     "roberta": texts.texts,
     "rules": rules,
-    "images": images,
 }
 DEFAULT = ("works", "seeds", "sweep", "width", "overhead", "memory", "throughput")
 

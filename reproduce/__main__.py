@@ -19,6 +19,7 @@ try:  # Ctrl-C may come while the program is read
         data,
         expected,
         findings,
+        images,
         list_,
         multiverse,
         networks,
@@ -39,7 +40,7 @@ except KeyboardInterrupt:
 
 COMMANDS = (
     *(list_, plan, play, schedule, partition, networks, data, train, replay, render, expected),
-    *(verify, agreement, choices, multiverse, report, findings),
+    *(verify, agreement, choices, multiverse, images, report, findings),
 )
 
 

@@ -1,14 +1,30 @@
-"""What the benchmark `images` rests on: accuracies without a part of the test images, and the variance of a lead."""
+"""What other test images would change in a verdict: accuracies without a part of them, the variance of a lead, which
+runs are trained again for it, and what follows."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+import pandas as pd
 import pytest
 
-from benchmarks.images import GROUPS, variances, watched
+from reproduce.__main__ import main
+from reproduce.declare.experiment import Experiment
+from reproduce.findings import images
+from reproduce.findings.images import RESULTS, Decided, near, variances, watched
 from reproduce.runs import plan
 from reproduce.runs.job import begin, finish, frame
 from reproduce.settings import settings
+from reproduce.verdicts import images as record
+from reproduce.verdicts.checks import canon
+from reproduce.verdicts.images import GROUPS, Line, with_error
+from reproduce.verdicts.verdict import Measured
 
 JOBS = {
     "fedacs": "image-blobs-dynamic", "dynamic_init": "weights-gaussian", "fedagrac": "fig3-cnn2-async",
@@ -32,9 +48,9 @@ def crossed(values: np.ndarray) -> tuple[float, float, float]:
 
 def test_variances_are_those_of_a_two_way_analysis() -> None:
     draw = np.random.default_rng(0)
-    for seeds, images in ((2, 20), (5, 40), (7, 30)):
-        values = draw.normal(size=(seeds, 1)) + 3 * draw.normal(size=images) + draw.normal(size=(seeds, images))
-        whole, less = values.mean(1), (values.sum(1, keepdims=True) - values) / (images - 1)
+    for seeds, n in ((2, 20), (5, 40), (7, 30)):
+        values = draw.normal(size=(seeds, 1)) + 3 * draw.normal(size=n) + draw.normal(size=(seeds, n))
+        whole, less = values.mean(1), (values.sum(1, keepdims=True) - values) / (n - 1)
         assert variances(whole, less) == pytest.approx(crossed(values), rel=1e-9)
 
 
@@ -72,3 +88,103 @@ def test_every_accuracy_on_test_images_is_known_without_each_group(paper: str) -
             average = np.average(numbers, weights=left)
             assert average == pytest.approx(history[row][4], abs=1e-9 if exact else 0.5)
             assert np.ptp(numbers) > 0 or history[row][4] in (0, 100)
+
+
+# --- which runs decide ------------------------------------------------------------------------------------------------
+
+SCALES = ("reduced", "paper")
+claims = cache(near)
+
+
+def mine(cells: pd.DataFrame, labels: Mapping[str, Any]) -> np.ndarray:
+    """The cells that no label tells from those of a run."""
+    same = [(cells[c] == canon(label)).to_numpy() for c, label in labels.items() if c in cells and c != "num_clients"]
+    return np.logical_and.reduce(same)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_number_that_decides_is_made_of_the_runs_that_are_trained_again(scale: str) -> None:
+    """And of no others, unless it is the best of them; for every claim that is asked."""
+    for v in claims(scale):
+        decided = Decided(v, scale)
+        cells = decided.cells(RESULTS)
+        number = decided.numbers(cells)
+        assert len(number) == decided.measured.n
+        labels = [e.labels for _, each in decided.runs for those in each.values() for e in those]
+        by = 1e3 * ~np.logical_or.reduce([mine(cells, each) for each in labels])
+        if "best of" not in decided.measured.setting:
+            others = cells.assign(low=cells["low"] + by, high=cells["high"] + by)
+            pd.testing.assert_frame_equal(decided.numbers(others), number)
+
+
+def test_the_error_over_images_is_that_of_the_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Images that shift one side of a lead by known amounts, in all seeds alike."""
+    v = next(v for v in claims("reduced") if v.paper == "dynamic_init" and v.measured and v.measured.what == "lead")
+    shifts = np.random.default_rng(0).normal(size=GROUPS)
+    decided = Decided(v, "reduced")
+    artifact, _ = decided.runs[0]
+    ahead = decided.measured.setting.split(", ")[-1].split(" ahead of ")[0]
+    whole = images.stored(artifact, "reduced").frame
+
+    class Known:
+        def __init__(self, experiments: list[Experiment], seeds: tuple[int, ...]) -> None:
+            self.experiments = experiments
+
+        def frames(self) -> list[pd.DataFrame]:
+            labels = {tuple(map(str, e.labels.values())): e for e in self.experiments}
+            columns = list(self.experiments[0].labels)
+            rows = whole[[tuple(map(str, row)) in labels for row in whole[columns].itertuples(index=False)]]
+            side = np.logical_or.reduce([(rows[c] == ahead).to_numpy() for c in columns])
+            moved = side & rows["metric"].str.startswith("accuracy").to_numpy()
+            return [rows, *(rows.assign(value=rows["value"] + shift * moved) for shift in shifts)]
+
+    monkeypatch.setattr(images, "watched", Known)
+    expected = (GROUPS - 1) * shifts.std(ddof=1) / math.sqrt(GROUPS)
+    assert decided.line() == Line(v.id, decided.measured.setting, decided.measured.n, pytest.approx(expected, rel=1e-6))
+
+
+# --- what follows -----------------------------------------------------------------------------------------------------
+
+LEAD = Measured("lead", "percent", "", 1.0, 0.4, 1.6, (0.0, math.inf), True, False, 6)
+
+
+@pytest.mark.parametrize(("error", "says"), [(0.0, "for"), (0.3, "for"), (0.5, "open"), (50.0, "open")])
+def test_seeds_and_images_are_independent_errors(error: float, says: str) -> None:
+    half = 2.093024 * error  # the 97.5 % quantile of t with 19 degrees of freedom
+    (low, high), said = with_error(LEAD, error, 1)
+    assert (low, high) == pytest.approx((1 - math.hypot(0.6, half), 1 + math.hypot(0.6, half)), rel=1e-6)
+    assert said == says
+    assert with_error(LEAD, error, 2)[0][0] <= low
+
+
+def test_images_never_decide_what_seeds_left_open() -> None:
+    for low, high in ((-0.1, 1.6), (-2.0, 3.0)):
+        for error in (0.0, 0.1, 1.0):
+            assert with_error(replace(LEAD, low=low, high=high), error, 1)[1] == "open"
+
+
+def test_lines_are_of_the_seeds_that_decide_today(tmp_path: Path) -> None:
+    v = claims("reduced")[0]
+    assert v.measured is not None
+    line = Line(v.id, v.measured.setting, v.measured.n, 0.125)
+    file = tmp_path / "images.csv"
+    record.add(file, [replace(line, claim="a/b"), replace(line, error=9.0)])
+    record.add(file, [line])
+    assert record.lines(file) == {v.id: line, "a/b": replace(line, claim="a/b")}
+    assert record.error(v.id, v.measured, file) == line.error
+    for other in (replace(line, seeds=line.seeds + 1), replace(line, setting="another")):
+        record.add(file, [other])
+        assert record.error(v.id, v.measured, file) is None
+
+
+def test_a_damaged_record_is_said_and_not_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "images.csv"
+    file.write_text("claim,setting,seeds,error\na/b,,six,0.1\n")
+    assert record.lines(file) == {}
+    assert f"not used: {file}" in capsys.readouterr().err
+
+
+def test_verify_prints_what_is_recorded(capsys: pytest.CaptureFixture[str]) -> None:
+    v = next(v for v in claims("reduced") if v.images)
+    assert main(["verify", "reduced", v.artifact]) == 0
+    assert "over seeds and test images" in " ".join(capsys.readouterr().out.split())

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.artifact import Artifact
 from reproduce.errors import UserError, unknown
@@ -25,6 +25,9 @@ from reproduce.report.metrics import DECLARED, Reading, read_as
 from reproduce.runs import due, plan
 from reproduce.store import seal
 from reproduce.verdicts.scoreboard import Verdict, scoreboard
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 READINGS = (
     DECLARED,
@@ -81,6 +84,11 @@ def _write(folder: Path, artifact: Artifact, histories: Histories, reading: Read
             cells = render.check(artifact, metrics.cells(artifact, histories))
     except UserError:
         return
+    seal_cells(folder, artifact, cells)
+
+
+def seal_cells(folder: Path, artifact: Artifact, cells: pd.DataFrame) -> None:
+    """Write the cells of an artifact to a folder, as `scoreboard` reads them."""
     _seal(folder / f"{artifact.paper}_{artifact.name}.csv", render.cells_csv(artifact, cells))
 
 

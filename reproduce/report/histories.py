@@ -62,7 +62,7 @@ class Histories:
         labels = [c for c in self.frame.columns if c not in COLUMNS]
         known = {_name(e.labels, labels): attrgetter(what)(e) for e in self.experiments}
         rows = self.frame[labels].drop_duplicates()
-        values = [known[tuple(map(_spelled, row))] for row in rows.itertuples(index=False, name=None)]
+        values = [known[tuple(map(spelled, row))] for row in rows.itertuples(index=False, name=None)]
         found = self.frame[labels].merge(rows.assign(_value=values), on=labels, how="left")["_value"]
         return pd.Series(found.to_numpy(), index=self.frame.index)
 
@@ -81,10 +81,10 @@ class Histories:
 
 def _name(labels: Mapping[Any, Any], columns: Sequence[str]) -> tuple[str, ...]:
     """What tells an experiment from the others in a frame with these label columns."""
-    return tuple(_spelled(labels.get(c)) for c in columns)
+    return tuple(spelled(labels.get(c)) for c in columns)
 
 
-def _spelled(label: object) -> str:
+def spelled(label: object) -> str:
     """A label as text; "" for one that an experiment does not have, which makes floats of whole numbers beside it."""
     if label is None or label != label:
         return ""

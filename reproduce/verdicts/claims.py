@@ -107,6 +107,10 @@ class Claim:
     ours: Mapping[str, str] = field(default_factory=dict)
     looks: Mapping[str, int] = field(default_factory=dict)
 
+    def under(self, scale: str) -> list[Check]:
+        """The check at a scale at which it is asked, under each of its readings if it has some."""
+        return [self.checks[scale]] if self.readings is None else [*self.readings.checks[scale].values()]
+
 
 @dataclass(frozen=True)
 class ClaimsFile:

@@ -48,7 +48,8 @@ class Evidence:
     """What a check compares: one observation per unit (a setting or a pair of them) and seed, and where it must lie.
 
     rows: columns unit, seed, low, high. what: the name of the numbers for people. log: they are logarithms of ratios.
-    missing: what the check names and the cells do not have.
+    missing: what the check names and the cells do not have. unit: of the numbers; units: of a setting, where the check
+    asks several metrics.
     """
 
     rows: pd.DataFrame
@@ -57,6 +58,7 @@ class Evidence:
     log: bool = False
     missing: list[str] = field(default_factory=list)
     unit: str = ""
+    units: Mapping[str, str] = field(default_factory=dict)
 
 
 def evidence(check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric]) -> Evidence:
@@ -75,17 +77,19 @@ def evidence(check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric]) -
             frame = aggregate(refuse_duplicates(frame), listed(check[f"{how}_over"]), how)
     frame = refuse_duplicates(frame)
     groups = [frame] if check.get("over") == "metric" else [frame[frame["metric"] == name] for name in names]
-    unit = metrics[names[0]].unit
+    units = {name: metrics[name].unit for name in names}
     better = {name: check.get("direction", metrics[name].better) for name in names}
     found = [
-        _Asked(check, group, -1 if better[group["metric"].iloc[0]] == "lower" else 1, unit).evidence()
+        _Asked(check, group, -1 if better[name] == "lower" else 1, units[name]).evidence()
         for group in groups
-        if len(group)
+        if len(group) and (name := group["metric"].iloc[0])
     ]
     rows = _concat([e.rows for e in found])
-    first = found[0]
+    first, unit = found[0], units[names[0]]
     first.rows = rows.assign(unit=unit_names(rows))
     first.missing = list(dict.fromkeys([*missing, *(m for e in found for m in e.missing)]))
+    if not (first.log or first.what == "share") and "metric" in rows:
+        first.units = {name: units[m] for name, m in zip(first.rows["unit"], rows["metric"], strict=True)}
     first.unit = "log ratio" if first.log else "of the seeds" if first.what == "share" else unit
     return first
 

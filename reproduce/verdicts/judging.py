@@ -185,10 +185,10 @@ class Unit:
             value, (low, high), why = _interval(seeds, level, self.step, self.prior)
         if self.within != NO_INFORMATION:
             low, high, why = max(low, self.within[0]), min(high, self.within[1]), ""
-        says = _says(region, low, high)
+        says = side(region, low, high)
         if says == "open" and _alike(seeds, region) and _many(n, level) and not self.share:
             value, (low, high) = _median(seeds, level)
-            says, why = _says(region, low, high), "all on one side, median"
+            says, why = side(region, low, high), "all on one side, median"
         if (low, high) == NO_INFORMATION:
             return Judgement("open", value, None, None, n, why)
         return Judgement(says, value, low, high, n, why)
@@ -241,7 +241,7 @@ def _median(seeds: Sequence[Observation], level: float) -> tuple[float, Observat
     return _centre(*map(median, sides)), (low, high)
 
 
-def _says(region: Region, low: float, high: float) -> str:
+def side(region: Region, low: float, high: float) -> str:
     return "for" if region.contains(low, high) else "against" if region.excludes(low, high) else "open"
 
 

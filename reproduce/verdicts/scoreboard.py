@@ -21,13 +21,13 @@ from reproduce.declare.experiment import SCALES, Experiment
 from reproduce.errors import unknown
 from reproduce.papers import coverage as papers
 from reproduce.store import reading
-from reproduce.verdicts import scope
+from reproduce.verdicts import images, scope
 from reproduce.verdicts.checks import Check, listed, parts
 from reproduce.verdicts.claims import PRINTED, Claim, ClaimsFile, claims_files
 from reproduce.verdicts.observations import observed, read_cells
 from reproduce.verdicts.power import Design
 from reproduce.verdicts.scope import CHECK, EMPIRICAL, GROUNDS
-from reproduce.verdicts.verdict import JUDGED, Measured, Outcome, designs, evaluate, under_readings
+from reproduce.verdicts.verdict import JUDGED, Measured, Outcome, designs, evaluate, outcomes, under_readings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +41,8 @@ class Verdict(Outcome):
     requires and that are not the statement's, in words. unasked: it is not asked at this scale, for the reason given.
     covers: of how many of the paper's settings it speaks. paper_numbers: whether the claim holds on the paper's own
     printed numbers: holds, fails, or na (nothing printed that the check could read). printed: the deciding one of these
-    numbers, as `measured` is that of our runs. look: see `judging.level_at`.
+    numbers, as `measured` is that of our runs. look: see `judging.level_at`. images: standard
+    error of the deciding number over test images, None where it was not measured (`verdicts.images`).
     """
 
     id: str
@@ -56,6 +57,7 @@ class Verdict(Outcome):
     covers: str = ""
     printed: Measured | None = None
     look: int = 1
+    images: float | None = None
 
     @property
     def paper(self) -> str:
@@ -153,14 +155,14 @@ def by_ground(verdicts: Iterable[Verdict]) -> list[tuple[str, ...]]:
 def declared_seeds(claim: Claim, scale: str) -> int:
     """The fewest seeds that a panel which the claim reads declares; 0 if it reads none."""
     check = claim.checks[scale]
-    return min((len(panel.seeds) for panel, _ in scope.read(check, _read(claim, check), scale)), default=0)
+    return min((len(panel.seeds) for panel, _ in scope.read(check, artifacts_read(claim, check), scale)), default=0)
 
 
 def reads(claim: Claim, scale: str) -> tuple[set[str], list[Experiment]]:
     """The artifacts (ids) and experiments that the claim reads at a scale that it is meant for, under any reading."""
-    checks = [claim.checks[scale]] if claim.readings is None else [*claim.readings.checks[scale].values()]
-    experiments = [e for check in checks for _, e in scope.read(check, _read(claim, check), scale)]
-    return {a.id for check in checks for a in _read(claim, check)}, experiments
+    checks = claim.under(scale)
+    experiments = [e for check in checks for _, e in scope.read(check, artifacts_read(claim, check), scale)]
+    return {a.id for check in checks for a in artifacts_read(claim, check)}, experiments
 
 
 def to_json(verdicts: Iterable[Verdict]) -> str:
@@ -231,6 +233,18 @@ class Shelf:
         wanted, look = self._wanted(claim, check, scale), claim.looks.get(scale, 1)
         return evaluate(check, cells, self.file.metrics, wanted, scale != PRINTED, look)
 
+    def deciding(self, claim: Claim, scale: str, measured: Measured) -> Check | None:
+        """The part of the claim's check in which a number is the deciding one, under whichever reading."""
+        for check in claim.under(scale):
+            cells, _ = self.cells(claim, check, printed=False)
+            known = self.file.metrics, self._wanted(claim, check, scale), claim.looks.get(scale, 1)
+            for part, outcome in zip(
+                parts(check), [] if cells is None else outcomes(check, cells, *known), strict=False
+            ):
+                if outcome.measured == measured:
+                    return part
+        return None
+
     def designs(self, claim: Claim, scale: str) -> list[Design | None]:
         """The parts of the claim as they are judged, as printed where it has readings; None for one without cells."""
         if (claim.id, scale) not in self.designed:
@@ -245,7 +259,7 @@ class Shelf:
 
     def _wanted(self, claim: Claim, check: Check, scale: str) -> list[pd.DataFrame]:
         """The settings that the scale declares; at paper scale also those of the paper's own table."""
-        wanted = [] if scale == PRINTED else [self._declared(a, scale) for a in _read(claim, check)]
+        wanted = [] if scale == PRINTED else [self._declared(a, scale) for a in artifacts_read(claim, check)]
         of_paper = self.cells(claim, check, printed=True)[0] if scale == "paper" else None
         return [frame for frame in (*wanted, of_paper) if frame is not None and len(frame)]
 
@@ -260,7 +274,7 @@ class Shelf:
         check, in_print = claim.checks[scale], claim.checks[PRINTED]
         cells, paper = self.cells(claim, check, printed=False)[0], self.cells(claim, in_print, printed=True)[0]
         if paper is None or not len(scope.asked(parts(in_print)[0], paper)):
-            declared = [self._declared(a, "paper") for a in _read(claim, in_print)]
+            declared = [self._declared(a, "paper") for a in artifacts_read(claim, in_print)]
             paper = next((frame for frame in declared if len(frame)), None)
         return "" if cells is None or paper is None else scope.coverage(check, cells, in_print, paper)
 
@@ -277,8 +291,8 @@ def _declared(artifact: str, scale: str) -> pd.DataFrame:
     return scope.declared(_artifacts()[artifact].panels(scale))
 
 
-def _read(claim: Claim, check: Check) -> list[Artifact]:
-    """The artifacts whose cells a check reads."""
+def artifacts_read(claim: Claim, check: Check) -> list[Artifact]:
+    """The artifacts whose cells a check reads: its own, and those it is made `with`."""
     paper, name = claim.artifact.split("/")
     ids = [f"{paper}/{n}" for n in (name, *listed(check.get("with", [])))]
     return [_artifacts()[i] for i in ids if i in _artifacts()]
@@ -290,7 +304,7 @@ def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
         rests_on = CHECK
     elif outcome.verdict != "not run":
         check = claim.checks[scale]
-        rests_on, covers = scope.rests_on(check, _read(claim, check), scale), shelf.covers(claim, scale)
+        rests_on, covers = scope.rests_on(check, artifacts_read(claim, check), scale), shelf.covers(claim, scale)
     return Verdict(
         id=claim.id,
         artifact=claim.artifact,
@@ -304,5 +318,6 @@ def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
         covers=covers,
         printed=printed.measured,
         look=claim.looks.get(scale, 1),
+        images=images.error(claim.id, outcome.measured, images.file(scale, shelf.folder.parents[1])),
         **vars(outcome),
     )

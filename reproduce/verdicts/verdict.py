@@ -20,7 +20,7 @@ from reproduce.verdicts.checks import Check, parts, quantifier
 from reproduce.verdicts.claims import Metric
 from reproduce.verdicts.forms import Evidence, evidence
 from reproduce.verdicts.judging import INF, Judgement, Region, Unit, level_at
-from reproduce.verdicts.observations import NotRun, average
+from reproduce.verdicts.observations import ENDS, NotRun, average
 from reproduce.verdicts.scope import lacking
 from reproduce.verdicts.units import units_of
 
@@ -103,6 +103,24 @@ def designs(
 ) -> list[power.Design | None]:
     """The parts of a check as they are judged; None for one that is not run."""
     return [design for _, design in _parts(check, cells, metrics, wanted, look)]
+
+
+def outcomes(
+    check: Check,
+    cells: pd.DataFrame,
+    metrics: Mapping[str, Metric],
+    wanted: Sequence[pd.DataFrame] = (),
+    look: int = 1,
+) -> list[Outcome]:
+    """The outcomes of the parts of a check."""
+    return [outcome for outcome, _ in _parts(check, cells, metrics, wanted, look)]
+
+
+def numbers(part: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric], setting: str) -> pd.DataFrame:
+    """What a part of a check compares in one of its settings: columns low and high, a row for each seed."""
+    found = evidence(part, cells, metrics)
+    rows = _mean_per_seed(found) if quantifier(part)[0] == "mean" else found.rows
+    return rows[rows["unit"] == setting].set_index("seed")[ENDS].sort_index()
 
 
 def evaluate(
@@ -247,7 +265,7 @@ def _decide(found: Evidence, each: Sequence[Unit], design: power.Design) -> Outc
     return Outcome(
         said[verdict],
         None if math.isnan(slack) else slack,
-        COUNTS.get(name, found.unit),
+        COUNTS.get(name) or found.units.get(deciding.name, found.unit),
         interval,
         j.n,
         "; ".join(filter(None, [missing, tally, _words(measured, j.why)])),
@@ -264,7 +282,7 @@ def _measured(u: Unit, found: Evidence, name: str) -> Measured:
     """The number of a setting, NaN if nothing is known of it; ratios from their logarithms."""
     j, back = u.judged, exp if found.log and name not in COUNTS else float
     low, high = (None if end is None else back(end) for end in (j.low, j.high))
-    unit = COUNTS.get(name, "" if found.log else found.unit)
+    unit = COUNTS.get(name) or ("" if found.log else found.units.get(u.name, found.unit))
     exact = u.exact or not j.n  # a number of settings has an interval where one of them has seeds
     region = (back(u.region.low), back(u.region.high))
     what = name if name in COUNTS else found.what
