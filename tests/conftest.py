@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import miniature
@@ -33,6 +34,21 @@ def _own_store(tmp_path_factory: pytest.TempPathFactory) -> None:
 def place(tmp_path: Path) -> Settings:
     """An empty data folder and an empty store."""
     return Settings(tmp_path / "data", tmp_path / "store", "cpu", 1)
+
+
+@pytest.fixture(scope="session")
+def drawn_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project in miniature with a figure, which tests leave as it is."""
+    project = miniature.build(tmp_path_factory.mktemp("drawn"))
+    run = miniature.snakemake(project, miniature.FIG2, "-c2")
+    assert run.returncode == 0, miniature.text(run)
+    return project
+
+
+@pytest.fixture
+def drawn(drawn_once: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return shutil.copytree(drawn_once, tmp_path / "project")
 
 
 @pytest.fixture

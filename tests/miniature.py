@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import forks
+
 from reproduce.store import reading
 
 ROOT = Path(__file__).parent.parent
@@ -178,15 +180,7 @@ def command(module: str) -> list[str]:
 
 
 def run(folder: Path, module: str, arguments: Sequence[str], more: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*command(module), *arguments],
-        cwd=folder,
-        env=environment(folder, **more),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    return forks.run(folder, module, arguments, environment(folder, **more))
 
 
 def reproduce(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:

@@ -43,27 +43,25 @@ def test_every_artifact_is_of_one_rule() -> None:
     assert "table" in {a.kind for a in plan.artifacts() if not a.name.startswith("table")}, "it is asked"
 
 
-def test_changed_experiments_train_again_and_changed_rules_do_not(project: Path) -> None:
-    assert snakemake(project, FIG2, "-c2").returncode == 0
-    snakefile = project / "Snakefile"
+def test_changed_experiments_train_again_and_changed_rules_do_not(drawn: Path) -> None:
+    snakefile = drawn / "Snakefile"
     snakefile.write_text(snakefile.read_text().replace("{PYTHON} -m", "{PYTHON}  -m"))
-    assert "Nothing to be done" in text(snakemake(project, FIG2, "-n"))
-    fig = project / "reproduce/papers/fedacs/artifacts.py"
+    assert "Nothing to be done" in text(snakemake(drawn, FIG2, "-n"))
+    fig = drawn / "reproduce/papers/fedacs/artifacts.py"
     fig.write_text(fig.read_text().replace("Record(0.5)", "Record(0.25 if name == 'own' else 0.5)"))
     fig.write_text(fig.read_text().replace("def experiment(algorithm, ", "def experiment(name, algorithm, "))
     fig.write_text(fig.read_text().replace("experiment(a, requires, hours)", "experiment(name, a, requires, hours)"))
-    plan = text(snakemake(project, FIG2, "-n"))
+    plan = text(snakemake(drawn, FIG2, "-n"))
     assert "output: results/smoke/fedacs/own.parquet" in plan
     assert "output: results/smoke/fedacs/shared.parquet" not in plan, (
         "an equal panel of another artifact is not touched"
     )
 
 
-def test_seeds_of_the_configuration_replace_the_declared_ones_and_train_again(project: Path) -> None:
-    assert snakemake(project, FIG2, "-c2").returncode == 0
-    run = snakemake(project, FIG2, "-c2", "--config", "seeds=[4, 7]", "threads=2")
+def test_seeds_of_the_configuration_replace_the_declared_ones_and_train_again(drawn: Path) -> None:
+    run = snakemake(drawn, FIG2, "-c2", "--config", "seeds=[4, 7]", "threads=2")
     assert run.returncode == 0, text(run)
-    assert miniature.trained(project / "results/smoke/fedacs/own.parquet") == ([0, 1, 2, 4, 7], 2, 2)
+    assert miniature.trained(drawn / "results/smoke/fedacs/own.parquet") == ([0, 1, 2, 4, 7], 2, 2)
 
 
 def test_a_panel_without_its_data_set_is_left_out_and_said_so(project: Path) -> None:

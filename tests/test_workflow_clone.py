@@ -13,6 +13,21 @@ import pytest
 import written
 from miniature import FIG2, snakemake, text, trains
 
+BOTH = FIG2, "tables/smoke/fedacs_table1.md"
+
+
+@pytest.fixture(scope="module")
+def finished(drawn_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    project = shutil.copytree(drawn_once, tmp_path_factory.mktemp("finished") / "project")
+    assert snakemake(project, *BOTH, "-c2").returncode == 0
+    return project
+
+
+@pytest.fixture
+def both(finished: Path, tmp_path: Path) -> Path:
+    """A miniature in which that figure and a table are made."""
+    return shutil.copytree(finished, tmp_path / "project")
+
 
 def clone(project: Path, backwards: bool = True) -> Path:
     """`project` as a fresh checkout; backwards: what was made last has the oldest time."""
@@ -33,30 +48,25 @@ def change_code(project: Path) -> None:
 
 
 @pytest.mark.parametrize("backwards", [True, False])
-def test_nothing_is_to_do_in_a_clone_whatever_the_times(project: Path, backwards: bool) -> None:
-    assert snakemake(project, FIG2, "tables/smoke/fedacs_table1.md", "-c2").returncode == 0
-    copy = clone(project, backwards)
-    targets = (FIG2, "tables/smoke/fedacs_table1.md", "results/smoke/fedacs/own.parquet")
+def test_nothing_is_to_do_in_a_clone_whatever_the_times(both: Path, backwards: bool) -> None:
+    copy = clone(both, backwards)
+    targets = (*BOTH, "results/smoke/fedacs/own.parquet")
     assert "Nothing to be done" in text(snakemake(copy, *targets, "-n"))
 
 
-def test_results_of_older_code_are_trained_again_in_a_clone_too_and_said_so(project: Path) -> None:
-    both = FIG2, "tables/smoke/fedacs_table1.md"
-    assert snakemake(project, *both, "-c2").returncode == 0
-    copy = clone(project)
-    for folder in (project, copy):
+def test_results_of_older_code_are_trained_again_in_a_clone_too_and_said_so(both: Path) -> None:
+    copy = clone(both)
+    for folder in (both, copy):
         change_code(folder)
-        run = snakemake(folder, *both, "-c2")
+        run = snakemake(folder, *BOTH, "-c2")
         assert run.returncode == 0, text(run)
         assert "fig2 at scale smoke trains 2 jobs, about 2 min on one core (all 12 runs of older code)" in text(run)
         assert "To train: 2 jobs, about 2 min on one core" in text(run)
-        assert "Nothing to be done" in text(snakemake(folder, *both, "-n"))
+        assert "Nothing to be done" in text(snakemake(folder, *BOTH, "-n"))
 
 
-def test_a_replay_that_agrees_means_drawing_only(project: Path) -> None:
-    both = FIG2, "tables/smoke/fedacs_table1.md"
-    assert snakemake(project, *both, "-c2").returncode == 0
-    copy = clone(project)
+def test_a_replay_that_agrees_means_drawing_only(both: Path) -> None:
+    copy = clone(both)
     change_code(copy)
     ask = "from reproduce.runs import plan, replayed; from reproduce.declare.experiment import code\n"
     for name in ("own", "shared"):
@@ -64,29 +74,27 @@ def test_a_replay_that_agrees_means_drawing_only(project: Path) -> None:
         ask += "line = dict.fromkeys(replayed.COLUMNS, '') | {'job': 'fedacs/' + job.name, 'result': 'today'}\n"
         ask += "replayed.add('smoke', [line | {'agrees': 'yes', 'asked': '2', 'code': code(job.experiments)}])\n"
     subprocess.run([sys.executable, "-c", ask], cwd=copy, env=miniature.environment(copy), check=True)
-    run = snakemake(copy, *both, "-c2", "-p")
+    run = snakemake(copy, *BOTH, "-c2", "-p")
     assert "rule train" not in text(run)
     assert "rule figure" in text(run)
     assert "rule table" in text(run)
     assert "all 12 runs of older code, confirmed by a replay" in (copy / FIG2).read_text()
-    assert "Nothing to be done" in text(snakemake(copy, *both, "-n"))
+    assert "Nothing to be done" in text(snakemake(copy, *BOTH, "-n"))
 
 
-def test_other_seeds_are_trained_in_a_clone(project: Path) -> None:
-    assert snakemake(project, FIG2, "-c2").returncode == 0
-    copy = clone(project)
+def test_other_seeds_are_trained_in_a_clone(drawn: Path) -> None:
+    copy = clone(drawn)
     run = snakemake(copy, FIG2, "-c2", "--config", "seeds=[7]")
     assert "trains 2 jobs, about 2 min on one core (all 4 runs missing)" in text(run)
     assert miniature.trained(copy / "results/smoke/fedacs/own.parquet")[0] == [0, 1, 2, 7]
 
 
-def test_results_that_were_replaced_are_drawn_again(project: Path) -> None:
-    assert snakemake(project, FIG2, "-c2").returncode == 0
-    written.edit(project / "results/smoke/fedacs/own.parquet", date="later", git="c0ffee+")
-    run = snakemake(project, FIG2, "-c2", "-p")
+def test_results_that_were_replaced_are_drawn_again(drawn: Path) -> None:
+    written.edit(drawn / "results/smoke/fedacs/own.parquet", date="later", git="c0ffee+")
+    run = snakemake(drawn, FIG2, "-c2", "-p")
     assert "rule train" not in text(run)
-    assert "6 of 12 runs of uncommitted code" in (project / FIG2).read_text()
-    assert "Nothing to be done" in text(snakemake(project, FIG2, "-n"))
+    assert "6 of 12 runs of uncommitted code" in (drawn / FIG2).read_text()
+    assert "Nothing to be done" in text(snakemake(drawn, FIG2, "-n"))
 
 
 def test_a_single_figure_leaves_long_jobs_out_and_a_budget_trains_them(project: Path) -> None:
@@ -113,11 +121,10 @@ def test_a_whole_scale_has_no_budget(project: Path) -> None:
         assert "fedacs/long.parquet" not in trains(project, scale, "--config", "budget=1")
 
 
-def test_the_gaps_of_a_figure_that_is_there_are_left_unless_a_budget_is_given(project: Path) -> None:
-    assert snakemake(project, FIG2, "-c2").returncode == 0
-    (project / "results/smoke/fedacs/own.parquet").unlink()
-    assert snakemake(project, FIG2, "-c2").returncode == 0
-    copy = clone(project)
+def test_the_gaps_of_a_figure_that_is_there_are_left_unless_a_budget_is_given(drawn: Path) -> None:
+    (drawn / "results/smoke/fedacs/own.parquet").unlink()
+    assert snakemake(drawn, FIG2, "-c2").returncode == 0
+    copy = clone(drawn)
     few = copy / "results/smoke/fedacs/shared.parquet"
     written.edit(few, lambda run: run if run.seed == 1 else None)
     run = snakemake(copy, FIG2, "-c2")
@@ -130,9 +137,8 @@ def test_the_gaps_of_a_figure_that_is_there_are_left_unless_a_budget_is_given(pr
     assert miniature.trained(few)[0] == [0, 1, 2]
 
 
-def test_missing_seeds_are_added_and_what_is_there_stays_if_that_fails(project: Path) -> None:
-    assert snakemake(project, FIG2, "-c2").returncode == 0
-    copy = clone(project)
+def test_missing_seeds_are_added_and_what_is_there_stays_if_that_fails(drawn: Path) -> None:
+    copy = clone(drawn)
     few = copy / "results/smoke/fedacs/shared.parquet"
     written.edit(few, lambda run: run if run.seed == 1 else None, date="before")
     failing = copy / "results/smoke/fiarse/diverge.parquet"
@@ -152,12 +158,11 @@ def test_missing_seeds_are_added_and_what_is_there_stays_if_that_fails(project: 
     assert "fiarse/diverge.parquet" in trains(copy, "smoke")
 
 
-def test_fewer_seeds_draw_again_and_train_nothing(project: Path) -> None:
-    assert snakemake(project, FIG2, "-c2").returncode == 0
-    run = text(snakemake(project, FIG2, "-n", "--config", "seeds=[2]"))
+def test_fewer_seeds_draw_again_and_train_nothing(drawn: Path) -> None:
+    run = text(snakemake(drawn, FIG2, "-n", "--config", "seeds=[2]"))
     assert "rule figure" in run
     assert "rule train" not in run
-    assert "rule train" in text(snakemake(project, FIG2, "-n", "--config", "seeds=[2, 3]"))
+    assert "rule train" in text(snakemake(drawn, FIG2, "-n", "--config", "seeds=[2, 3]"))
 
 
 def test_a_results_file_is_a_target_that_trains(project: Path) -> None:
