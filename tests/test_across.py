@@ -308,23 +308,32 @@ def test_the_page_can_be_written_whatever_came_out(case: str, tmp_path: Path, mo
 # --- what is committed ------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def matrix(monkeypatch: pytest.MonkeyPatch) -> Match:
+@pytest.fixture(scope="module")
+def taken() -> Match:
     """As `snakemake across` makes it, by the committed configuration."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        asked = read_yaml(Path("config/config.yaml"))["play"]
+        assert asked["benchmarks"] == list(ALIASES)
+        specs, benchmarks = [Spec(n) for n in NAMES], [find(a, asked["scale"]) for a in ALIASES]
+        grid = tuple(map(float, asked["grid"]))
+        match = Match(specs, benchmarks, seeds(asked["seeds"]), asked["tune"], lenient=True, factors=grid)
+        match.take()
+        return match
+
+
+@pytest.fixture
+def matrix(taken: Match, monkeypatch: pytest.MonkeyPatch) -> Match:
     monkeypatch.chdir(ROOT)
-    asked = read_yaml(Path("config/config.yaml"))["play"]
-    assert asked["benchmarks"] == list(ALIASES)
-    specs, benchmarks = [Spec(n) for n in NAMES], [find(a, asked["scale"]) for a in ALIASES]
-    grid = tuple(map(float, asked["grid"]))
-    return Match(specs, benchmarks, seeds(asked["seeds"]), asked["tune"], lenient=True, factors=grid)
+    return taken
 
 
 @pytest.mark.slow
 def test_the_committed_matrix_is_that_of_the_committed_results(matrix: Match) -> None:
     """`python -m reproduce play --all --tune --finished -o play/reduced/across` makes it again."""
-    matrix.take()
-    pd.testing.assert_frame_equal(matrix.frame().reset_index(drop=True), committed(), check_dtype=False, rtol=1e-9)
-    found = summary(matrix.frame())
+    frame = matrix.frame()
+    pd.testing.assert_frame_equal(frame.reset_index(drop=True), committed(), check_dtype=False, rtol=1e-9)
+    found = summary(frame)
     text = (ROOT / "play/reduced/across.md").read_text(encoding="utf-8")
     assert "\n".join(across.markdown(found)) in text
 
@@ -332,7 +341,6 @@ def test_the_committed_matrix_is_that_of_the_committed_results(matrix: Match) ->
 @pytest.mark.slow
 def test_every_committed_play_is_of_the_matrix(matrix: Match) -> None:
     """Rates were tried on what the matrix says that they were chosen on: the held-out part or, before, the test set."""
-    matrix.take()
     tried = [j for e in matrix.entries for j in matrix.grid(e, e.chosen_on or HELD_OUT)]
     known = [j for j in [*tried, *filter(None, map(matrix.reported, matrix.entries))]]
     runs = {run for j in known for run in results.standing(j).there}
