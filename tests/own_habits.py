@@ -5,6 +5,8 @@ Each has a hook that adds a small number to the model; own_habits_ends.py says h
 
 from __future__ import annotations
 
+import ast
+
 HELPER = "KEPT = {}\n"
 LAZY = "N = [0]\n"
 
@@ -343,3 +345,19 @@ answers("MetricsNan", "metrics", lambda m: ((n, k, float("nan")) for n, k, v in 
 answers("ModelsByNumber", "models", lambda m: {1: m[""]})
 answers("RoundAsTuple", "round", lambda r: ())
 """
+
+
+def only(*names: str) -> str:
+    """The file with these algorithms alone: all that a module holds is looked at around every hook."""
+    tree = ast.parse(OWN)
+    tree.body = [node for node in tree.body if _algorithm(node) in ("", *names)]
+    return ast.unparse(tree)
+
+
+def _algorithm(node: ast.stmt) -> str:
+    """The name of the algorithm that a statement makes, "" if it makes none."""
+    if isinstance(node, ast.ClassDef):
+        return node.name if node.bases and node.name != "Habit" else ""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        return getattr(node.value.args[0], "value", "")
+    return ""
