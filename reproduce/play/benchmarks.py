@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from reproduce.algorithms.asynchronous import Asynchronous
@@ -288,7 +288,8 @@ def _has(e: Experiment, wanted: str, name: str) -> bool:
     return True
 
 
-def _panels(paper: str, scale: str) -> dict[str, Panel]:
+@cache
+def _panels(paper: str, scale: str) -> Mapping[str, Panel]:
     """The panels of a paper (of all, if there is no such paper) as "paper/panel"; of several of a name the largest."""
     found: dict[str, Panel] = {}
     for a in artifacts():
