@@ -39,21 +39,9 @@ from tests.runs import run
 CLIENTS, STEPS, RATE = 3, np.array([3, 5, 2]), 0.05
 TRACED = ("Plain", "Residual", "Modern", "Swapped", "Overwriting")
 ALONE = (
-    "Untraceable",
-    "Odd",
-    "Noisy",
-    "Tied",
-    "Frozen",
-    "Counting",
-    "ResidualUntraceable",
-    "ModernUntraceable",
-    "Strided",
-    "TwoWays",
-    "Scaling",
-    "Dropping",
-    "Still",
-    "Slicing",
-)
+    "Untraceable", "Odd", "Noisy", "Tied", "Frozen", "Counting", "ResidualUntraceable", "ModernUntraceable",
+    "Strided", "TwoWays", "Scaling", "Dropping", "Still", "Slicing",
+)  # fmt: skip
 
 
 def network(name: str, **arguments: Any) -> Network:

@@ -90,18 +90,9 @@ def test_an_own_file_in_the_folder_of_a_clone_finds_the_package_that_runs(folder
 def test_a_workflow_hands_over_what_was_written(folder: Path) -> None:
     """Snakemake fills in nothing that stands in braces, and the shell nothing either: of one benchmark, and of all."""
     words = (
-        "{scale}",
-        "{nothing}",
-        "{{wildcards.scale}}",
-        "{0}",
-        "a b",
-        "$HOME `id` $(id)",
-        '"',
-        "\\'",
-        "%s",
-        "a\nb",
+        "{scale}", "{nothing}", "{{wildcards.scale}}", "{0}", "a b", "$HOME `id` $(id)", '"', "\\'", "%s", "a\nb",
         "*",
-    )
+    )  # fmt: skip
     own = [f"mine:Slow(word={word!r})" for word in words]
     (folder / "config").mkdir()
     (folder / "config/config.yaml").write_text(json.dumps(config(algorithms=own)))
