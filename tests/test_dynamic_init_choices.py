@@ -18,11 +18,17 @@ from reproduce.papers.dynamic_init.choices import (
     CHOICES,
     FEWER,
     FURTHER,
+    HALVES,
+    LAST,
     MOON,
     MORE,
     OVERLAP,
+    SCALED,
     TWICE,
+    UNSEEN,
     WEIGHTS,
+    added,
+    fingerprinted,
     sensitivity,
 )
 
@@ -41,6 +47,10 @@ def test_no_choice_is_asked_twice(scale: str) -> None:
             "weights": WEIGHTS,
             "further": FURTHER,
             "overlap": OVERLAP,
+            "last": LAST,
+            "halves": HALVES,
+            "unseen": UNSEEN,
+            "scaled": SCALED,
         }
         assert len(panel.experiments) == len(kinds[panel.name.partition("-")[0]])
 
@@ -98,6 +108,42 @@ def test_the_shares_go_over_clients_and_the_distillation_is_an_addition() -> Non
     assert (rule.mu, before.mu) == (1.0, 0.0)
     assert replace(rule, mu=0.0) == before
     assert changed(added, {"algorithm": replaced.algorithm, "labels": replaced.labels}) == replaced
+
+
+def test_the_distillation_is_an_addition_to_each_algorithm() -> None:
+    """Without weight it is the algorithm, to the bit; the local loss has the terms of both."""
+    plain = next(p for p in sensitivity("smoke") if p.name.startswith("weights")).experiments[0]
+    for name in ("scaffold", "fedacg"):
+        both = changed(plain, added(name).changes)
+        alone = replace(plain, algorithm=runs.algorithm(name, plain.algorithm.lr, runs.FEW))
+        assert replace(alone.algorithm.rule(), distill=1.0) == both.algorithm.rule()
+        a, b, c = run([alone, changed(both, {"algorithm.kappa": 0.0}), both])
+        assert a.state["history"] == b.state["history"] != c.state["history"]
+
+
+def test_half_of_the_first_rate_is_the_fingerprints_own() -> None:
+    plain = next(p for p in sensitivity("smoke") if p.name.startswith("sensitivity")).experiments[0]
+    given, half, whole = run([plain, *(changed(plain, fingerprinted(share)) for share in (0.5, 1.0))])
+    assert given.state["history"] == half.state["history"] != whole.state["history"]
+
+
+def test_other_tables_differ_in_what_their_names_say() -> None:
+    """Those that are as in their table have its experiments; Table 13's are all there, or with the other algorithm."""
+    known = {p.name: p for p in sensitivity("reduced")}
+    for kind, table in (("halves", "table9"), ("unseen", "table12")):
+        printed = {replace(e, labels={}) for p in runs.panels((table,), "reduced") for e in p.experiments}
+        for e in known[f"{kind}-fashion-mnist"].experiments:
+            assert (replace(e, labels={}) in printed) == (e.labels["choice"] in ("Table 9", "Table 12"))
+    twenty = [e for e in known["halves-mnist"].experiments if "20 clients" in str(e.labels["choice"])]
+    assert {e.problem.clients for e in twenty} == {20}
+    for e in known["unseen-mnist"].experiments:
+        sets = e.problem.partition.label_sets
+        assert e.clock.views == runs.views(sets)
+        assert sorted(label for given in sets for label in given) == [*range(10)]
+        last = e.clock.membership.group(e.clock.sessions - 1)
+        assert last not in map(e.clock.membership.group, range(e.clock.sessions - 1))
+    printed = {replace(e, labels={}) for p in runs.panels(("table13",), "reduced") for e in p.experiments}
+    assert sum(replace(e, labels={}) in printed for e in known["scaled-cifar10"].experiments) == 4
 
 
 def test_one_thing_of_the_experiment_is_exchanged() -> None:

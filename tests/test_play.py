@@ -22,6 +22,7 @@ from reproduce.__main__ import main
 from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.algorithms.calibration import Calibrated
+from reproduce.algorithms.distilled_others import DistilledFedACG, DistilledScaffold
 from reproduce.algorithms.distilled_prox import DistilledFedProx
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.narrower import Narrower
@@ -57,7 +58,8 @@ def test_every_class_that_is_an_algorithm_by_itself_has_a_name() -> None:
         found.add(stack[-1])
         stack += stack.pop().__subclasses__()
     own = {c for c in found if c.__module__ in sys.modules and c.__module__.startswith("reproduce.")}
-    assert own - {Calibrated, Submodels, Narrower, Sliced, DistilledFedProx} == {n.cls for n in NAMES.values()}
+    distilled = {DistilledFedProx, DistilledScaffold, DistilledFedACG}
+    assert own - {Calibrated, Submodels, Narrower, Sliced, *distilled} == {n.cls for n in NAMES.values()}
     assert set(ORDER) <= set(NAMES)
 
 

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from reproduce.algorithms.distilled_others import DistilledFedACG, DistilledScaffold
 from reproduce.algorithms.distilled_prox import DistilledFedProx
 from reproduce.algorithms.scaffold import Scaffold
+from reproduce.clocks.fingerprints import OtherFingerprints
 from reproduce.declare.experiment import Experiment, Panel, changed
 from reproduce.models.declared import NormConvNet
 from reproduce.papers.dynamic_init import runs
-from reproduce.papers.dynamic_init.settings import FASHION, GAUSSIAN, SCALES, SessionData, SessionScale
+from reproduce.papers.dynamic_init.settings import FASHION, FEW, GAUSSIAN, SCALES, SessionData, SessionScale
 from reproduce.partitions.group_shares import GroupedShares
 from reproduce.partitions.groups import label_groups
 from reproduce.systems import Epochs
@@ -21,13 +23,14 @@ from reproduce.systems.link import Same
 
 class Choice(NamedTuple):
     """An algorithm and a scheme with something changed (`changed`). standard: the algorithm as published, at FedAvg's
-    learning rate, since SCAFFOLD's is tuned to the form that the authors' code runs."""
+    learning rate, since SCAFFOLD's is tuned to the form that the authors' code runs. row: further settings."""
 
     text: str
     algorithm: str = "fedavg"
     scheme: str = "proposed"
     changes: Mapping[str, Any] = {}
     standard: bool = False
+    row: Mapping[str, str] = {}
 
 
 AS_RUN = "as in the tables"
@@ -77,14 +80,71 @@ WEIGHTS = (
 )
 """The distillation of Continuous, whose weight the paper's lists and its sample command say differently."""
 SHARES = {"problem.partition": lambda given: GroupedShares(given.alpha, given.overlap)}
-ADDED = {"algorithm": lambda given: DistilledFedProx(given.lr, momentum=given.momentum, kappa=given.kappa, mu=1.0)}
+DISTILLED = {"fedprox": DistilledFedProx, "scaffold": DistilledScaffold, "fedacg": DistilledFedACG}
+
+
+def added(name: str) -> Choice:
+    """Distillation added to an algorithm that has the fields of the tables."""
+    names = {"fedprox": "FedProx", "scaffold": "SCAFFOLD", "fedacg": "FedACG"}
+    local = {"algorithm": lambda given: DISTILLED[name](**vars(runs.algorithm(name, given.lr, FEW)), kappa=given.kappa)}
+    return Choice(f"distillation added to {names[name]}", name, "continuous", local)
+
+
 FURTHER = (
     *(Choice("shares of a class over clients", scheme=s, changes=SHARES) for s in ("proposed", "previous", "average")),
     Choice(AS_RUN, "fedprox"),
     Choice(AS_RUN, "fedprox", "continuous"),
-    Choice("distillation added to FedProx", "fedprox", "continuous", ADDED),
+    added("fedprox"),
 )
 """Which way the Dirichlet shares go; Continuous as an addition to an algorithm, where the authors' code replaces it."""
+THREE = ("proposed", "previous", "average")
+SHORTER = {"clock.rounds": lambda rounds: round(2 * rounds / 3)}
+
+
+def fingerprinted(share: float) -> Mapping[str, Any]:
+    """Fingerprints at a share of the first rate."""
+    return {"clock": lambda given: OtherFingerprints(**vars(given), share=share)}
+
+
+LAST = (
+    Choice("fingerprints at the whole first rate", changes=fingerprinted(1.0)),
+    Choice("fingerprints at a twentieth of the first rate", changes=fingerprinted(0.05)),
+    *(Choice("two thirds of the rounds", scheme=s, changes=SHORTER) for s in ("proposed", "previous", "continuous")),
+    Choice(AS_RUN, "fedacg"),
+    Choice(AS_RUN, "scaffold", "continuous"),
+    *(added(name) for name in ("scaffold", "fedacg")),
+)
+"""The rate of fingerprints; 100 rounds for 150; Continuous as an addition to the others."""
+TWICE_AS_MANY = "Table 9: 20 clients in all"
+HALF = {"label_distribution": "half"}
+HALVES = tuple(
+    Choice(text, scheme=scheme, changes=changes, row=HALF)
+    for text, changes in (("Table 9", {}), (TWICE_AS_MANY, {}), ("Table 9: three times the rate", OTHERS[0][1]))
+    for scheme in THREE
+)
+"""Clients and rates of Tables 8 to 14."""
+OTHER_SETS = (tuple(range(2, 6)), tuple(range(6, 10)), (0, 1))
+UNSEEN = tuple(
+    Choice(text, scheme=scheme, changes=changes, row={"label_distribution": "unseen", "num_clients": "20"})
+    for text, changes in (
+        ("Table 12", {}),
+        (
+            "Table 12: the labels 0 and 1 unseen",
+            {"problem.partition.label_sets": OTHER_SETS, "clock.views": runs.views(OTHER_SETS)},
+        ),
+        ("Table 12: sessions B A B A B C", {"clock.membership.order": (1, 0, 1, 0, 1, 2)}),
+    )
+    for scheme in THREE
+)
+"""Labels and sessions of Table 12, of whose last session the numbers are: the one after the second transition."""
+KINDS = {"half": "half of the labels", "partial_overlap": "partial overlap"}
+SCALED = tuple(
+    Choice(f"Table 13: {words}, R = {R}", algorithm, row={"label_distribution": kind, "similarity_scale": R})
+    for algorithm in ("fedavg", "fedprox")
+    for kind, words in KINDS.items()
+    for R in ("50", "140")
+)
+"""Both distributions of Table 13 with both algorithms, at the least and the largest R that it has for SVHN."""
 DATASETS, ROW = ("mnist", "fashion_mnist"), {"label_overlap": "0.0", "dirichlet_alpha": "0.3", "num_clients": "20"}
 """The settings of Table 3 in which the readings are compared."""
 OVERLAPPING = ROW | {"label_overlap": "0.6"}
@@ -122,7 +182,7 @@ RUNNING = {
 
 def sensitivity(scale: str) -> tuple[Panel, ...]:
     """A panel per data set, below paper scale more; one of a network with running statistics, which the linear models
-    do not have; and one of news at reduced scale."""
+    do not have; and some of reduced scale alone."""
     here = SCALES[scale]
     data = {here.data[name].name: here.data[name] for name in DATASETS}  # one may stand for both
     moon = (_panel("moon", RUNNING[scale], MOON, here),) if scale in RUNNING else ()
@@ -130,24 +190,36 @@ def sensitivity(scale: str) -> tuple[Panel, ...]:
         ("sensitivity", CHOICES),
         *([("more", MORE), ("weights", WEIGHTS), ("further", FURTHER)] if scale in RUNNING else []),
     )
-    news = (_panel("overlap", here.data["ag_news"], OVERLAP, here, OVERLAPPING),) if scale == "reduced" else ()
-    return (*(_panel(kind, d, choices, here) for kind, choices in asked for d in data.values()), *moon, *news)
+    found = (*(_panel(kind, d, choices, here) for kind, choices in asked for d in data.values()), *moon)
+    if scale != "reduced":
+        return found
+    return (
+        *found,
+        _panel("overlap", here.data["ag_news"], OVERLAP, here, OVERLAPPING),
+        *(_panel("last", d, LAST, here) for d in data.values()),
+        *(_panel("halves", d, HALVES, here, {}) for d in data.values()),
+        *(_panel("unseen", d, UNSEEN, here, {}, here.further["unseen"]) for d in data.values()),
+        _panel("scaled", here.data["svhn"], SCALED, here, {}, here.further["unseen"]),
+    )
 
 
 def _panel(
-    kind: str, data: SessionData, choices: tuple[Choice, ...], here: SessionScale, row: Mapping[str, str] = ROW
-) -> Panel:
+    kind: str, data: SessionData, choices: tuple[Choice, ...], here: SessionScale, row: Mapping[str, str] = ROW,
+    seeds: tuple[int, ...] = (),
+) -> Panel:  # fmt: skip
     slug = f"{kind}-{data.name}".replace("_", "-")
     made = tuple(_experiment(choice, data, here, row) for choice in choices)
-    return Panel(slug, made, data.seeds or here.groups["20"].seeds, data.substitute)
+    return Panel(slug, made, seeds or data.seeds or here.groups["20"].seeds, data.substitute)
 
 
 def _experiment(choice: Choice, data: SessionData, here: SessionScale, settings: Mapping[str, str]) -> Experiment:
     if choice.text == FEWER:
         group = here.groups["20"]
         here = replace(here, groups={**here.groups, "20": replace(group, clients=group.clients // 2)})
-    row = {**settings, **here.always, "algorithm": choice.algorithm, "init_scheme": choice.scheme}
-    _, _, e = runs.main(row, data, here)
+    if choice.text == TWICE_AS_MANY:
+        here = replace(here, older={**here.older, "10": 2 * here.older["10"]})
+    row = {**settings, **here.always, **choice.row, "algorithm": choice.algorithm, "init_scheme": choice.scheme}
+    _, _, e = (runs.older if choice.row else runs.main)(row, data, here)
     e = replace(e, labels={**e.labels, "choice": choice.text})
     if choice.standard:
         lr, floor = data.rate_of("fedavg")

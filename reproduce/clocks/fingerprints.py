@@ -1,0 +1,23 @@
+"""Sessions whose fingerprints are taken at another rate: a choice of dynamic_init."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reproduce.algorithms.base import Env, FedAvg, Now
+from reproduce.clocks.sessions import Sessions
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class OtherFingerprints(Sessions):
+    """A fingerprint is taken with `share` of the first rate, which is a half in `Sessions`."""
+
+    share: float = 1.0
+
+    def _now(self, env: Env, algorithm: FedAvg, session: int, round: int, lr: float, steps_done: np.ndarray) -> Now:
+        beyond = round >= self.sessions * self.rounds  # those of fingerprints
+        return super()._now(env, algorithm, session, round, self.share * algorithm.lr if beyond else lr, steps_done)
