@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from reproduce.clocks.events import Events
-from reproduce.declare.experiment import PACKAGE, SCALES
+from reproduce.declare.experiment import PACKAGE, SCALES, changed
 from reproduce.engine.cost import estimate
 from reproduce.papers.defedavg import choices, measures, runs, settings
 from reproduce.papers.defedavg.artifacts import ARTIFACTS
@@ -291,7 +291,7 @@ def test_cells_of_the_variants(smoke: dict[str, Path]) -> None:
     names = {d: set(rows["algorithm"]) for d, rows in times.groupby("distribution")}
     for distribution, group in runs.GROUPS.items():
         asked = {v.name for v in choices.CHOICES[distribution] if choices.fits(v, settings.SMOKE)}
-        assert not any(name.endswith("centred") for name in asked)  # a choice of images
+        assert not any(name.endswith(("centred", "kaiming", "longer")) for name in asked)  # choices of images
         others = asked | {f"tuned_{a}" for a in group}
         hold = {"defedavg_niid_hold"} if distribution == "noniid" else set()
         assert names[distribution] == {*group, *others, *hold}
@@ -310,6 +310,26 @@ def test_cells_of_the_variants(smoke: dict[str, Path]) -> None:
     assert chosen == {"tuned_global_lr": float(best[0]), "tuned_local_lr": float(best[1])}
     assert mine[mine["metric"] == "time_to_target_s"]["value"].mean() == pytest.approx(found[False][best][0])
     assert set(numbers[numbers["metric"] == "tuned_local_lr"]["algorithm"]).isdisjoint({"tuned_asysg"})
+
+
+def test_another_start_and_twice_the_steps() -> None:
+    """Of the column's runs one thing is exchanged; the start is Kaiming's."""
+    for distribution, name in runs.PROPOSED.items():
+        (panel,) = (p for p in choices.panels("reduced") if p.name == f"start-fashion-mnist-{distribution}")
+        column = {e.labels["algorithm"]: e for e in runs.times_panel(settings.REDUCED, distribution, 10).experiments}
+        for e in panel.experiments:
+            asked = str(e.labels["algorithm"]).removeprefix(f"{name}_")
+            plain = changed(column[name if asked != "fedavg_kaiming" else "fedavg"], {"labels": {}, "clock": e.clock})
+            steps = {"system.work.k": e.system.work.k, "algorithm.lr": e.algorithm.lr}
+            assert replace(e, labels={}) == changed(plain, {"problem.model": e.problem.model, **steps})
+            model, before = e.problem.model, plain.problem.model
+            if asked.endswith("kaiming"):
+                assert model.initial("fc1.weight").scale == pytest.approx((2 / 784) ** 0.5)
+                assert model.shapes == before.shapes
+            factor = e.algorithm.lr / plain.algorithm.lr
+            assert (model == before, e.system.work.k, factor) == {
+                "longer": (True, 20, 1.0), "longer_half": (True, 20, 0.5)
+            }.get(asked, (False, 10, 1.0))  # fmt: skip
 
 
 def test_rates_are_chosen_from_a_whole_grid_only(smoke: dict[str, Path]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -127,11 +128,35 @@ def test_sweeps_contain_what_the_text_names(scale: str) -> None:
             )  # fmt: skip
 
 
+def test_the_rate_is_asked_on_a_row_of_table_6() -> None:
+    """At its own rate the runs are that row's, but for the end at the target; at five times the rate nothing else."""
+    own, steeper = panels("sensitivity", "reduced")[-2:]
+    (row,) = (p for p in panels("table6", "reduced") if p.name == "table6-cnn2-dp2-v25-fixed")
+    there = {e.labels["algorithm"]: e for e in row.experiments}
+    for a, b in zip(own.experiments, steeper.experiments, strict=True):
+        plain = there[a.labels["algorithm"]]
+        assert replace(a, labels={}) == replace(plain, labels={}, clock=replace(plain.clock, until=None))
+        assert b.algorithm.lr == pytest.approx(5 * a.algorithm.lr)
+        assert replace(b, labels={}, algorithm=replace(b.algorithm, lr=a.algorithm.lr)) == replace(a, labels={})
+
+
+def test_the_grid_at_reduced_scale_contains_the_row_and_has_the_papers_proportions() -> None:
+    for (_, _, k), grid in runs.rows("reduced", tuned=True).items():
+        row = runs.rows("reduced")["small_mlp", "dp2", k]
+        algorithms = {e.algorithm for e in grid.experiments}
+        assert {e.algorithm for e in row.experiments} <= algorithms
+        assert len(algorithms) == len(grid.experiments) == len(runs.grid())
+        rates = sorted({e.algorithm.lr for e in grid.experiments})
+        assert [rate / rates[-1] for rate in rates] == pytest.approx([0.5, 0.8, 1.0])
+
+
 @pytest.mark.parametrize("scale", SCALES)
 def test_sensitivity_asks_every_reading_at_every_rate(scale: str) -> None:
     asked = panels("sensitivity", scale)
     questions = settings.SENSITIVITY[scale]
-    means = [p.experiments[0].labels["k_mean"] for p in asked[len(questions.asked) :]]
+    means = [
+        p.experiments[0].labels["k_mean"] for p in asked[len(questions.asked) : len(asked) - len(questions.factors)]
+    ]
     assert tuple(means) == questions.means
     assert not set(means) & set(settings.FIG5[scale].means)
     for question, p in zip(questions.asked.values(), asked, strict=False):

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from reproduce.data.batches import Shuffled
 from reproduce.declare.experiment import Experiment, Panel, changed
+from reproduce.models.declared import MLP, ConvNet
+from reproduce.models.kaiming import KaimingMLP
 from reproduce.papers.defedavg import runs, settings
 from reproduce.papers.defedavg.settings import ClockSetting
 from reproduce.partitions.heldout import validated
@@ -56,6 +58,27 @@ that is the unit of time, transfers are a fifteenth. The network has 2.33 MB for
 HEAVY = {"algorithm.momentum": 0.9}
 ORDER = {"problem.batches": lambda given: Shuffled(given.size)}
 CENTRED = {"problem": lambda given: replace(given, mean=(0.5,), std=(0.5,))}
+LONGER = {"system.work.k": lambda k: 2 * k}
+
+
+def kaiming(given: MLP | ConvNet) -> MLP | ConvNet:
+    """The network from Kaiming's start."""
+    return replace(given, initialisation="kaiming") if isinstance(given, ConvNet) else KaimingMLP(**vars(given))
+
+
+def _of_images(distribution: str) -> tuple[Choice, ...]:
+    """Another start of the network, and twice the local steps at the same rate and at half of it (Fig. 7)."""
+    ours = runs.PROPOSED[distribution]
+    return (
+        *(
+            _choice(a, "kaiming", "Kaiming's start", {"problem.model": kaiming}, panel="start")
+            for a in PAIR[distribution]
+        ),
+        _choice(ours, "longer", "twice the steps", LONGER, panel="start"),
+        _choice(ours, "longer_half", "twice the steps, local rate / 2", LONGER, (1, 0.5), "start"),
+    )
+
+
 CHOICES: Mapping[str, tuple[Choice, ...]] = {
     "iid": (
         _choice("fedavg", "rate", "speeds read as rates", RATE),
@@ -74,6 +97,7 @@ CHOICES: Mapping[str, tuple[Choice, ...]] = {
         *(_choice(a, "counted", "size counted from the network", COUNTED, panel="more") for a in PAIR["iid"]),
         *(_choice(a, "order", "batches in a new order per pass", ORDER, panel="data") for a in PAIR["iid"]),
         *(_choice(a, "centred", "pixels from -1 to 1", CENTRED, panel="data") for a in PAIR["iid"]),
+        *_of_images("iid"),
     ),
     "noniid": (
         _choice("fedavg", "rate", "speeds read as rates", RATE),
@@ -90,6 +114,7 @@ CHOICES: Mapping[str, tuple[Choice, ...]] = {
         *(_choice(a, "heavy", "momentum 0.9, local rate / 10", HEAVY, (1, 0.1), "more") for a in PAIR["noniid"]),
         *(_choice(a, "order", "batches in a new order per pass", ORDER, panel="data") for a in PAIR["noniid"]),
         *(_choice(a, "centred", "pixels from -1 to 1", CENTRED, panel="data") for a in PAIR["noniid"]),
+        *_of_images("noniid"),
     ),
 }
 """The gaps' other readings, run beside those of Table I (`defedavg_niid_hold` is there already)."""
@@ -104,14 +129,14 @@ def panels(scale: str) -> tuple[Panel, ...]:
     are not, as it is judged (`_validated`); at paper scale of Fashion-MNIST only."""
     setting = settings.SETTINGS[scale][0]
     n = setting.participants[0]
-    order = ("given", "sensitivity", "tuned", "more", "sum", "data", "validated")
+    order = ("given", "sensitivity", "tuned", "more", "sum", "data", "start", "validated")
     found: dict[str, list[Panel]] = {name: [] for name in order}
     for distribution in settings.DISTRIBUTIONS:
         column = runs.times_panel(setting, distribution, n)
         # The seeds of the variants (the column may have more), and without those that are run here.
         others = tuple(e for e in column.experiments if e.labels["algorithm"] not in TEXTS)
         found["given"].append(replace(column, experiments=others, seeds=setting.seeds))
-        for name in ("sensitivity", "more", "sum", "data"):
+        for name in ("sensitivity", "more", "sum", "data", "start"):
             asked = [v for v in CHOICES[distribution] if v.panel == name and fits(v, setting)]
             varied = [_varied(setting, distribution, n, v) for v in asked]
             if varied:
@@ -125,8 +150,8 @@ def panels(scale: str) -> tuple[Panel, ...]:
 
 
 def fits(v: Choice, setting: ClockSetting) -> bool:
-    """Does the choice make sense here? Only images have pixels."""
-    return v.changes != CENTRED or len(setting.problem.sample.shape) == 3
+    """Does the choice make sense here? Only images have pixels, and networks to start otherwise."""
+    return (v.changes != CENTRED and v.panel != "start") or len(setting.problem.sample.shape) == 3
 
 
 def _varied(setting: ClockSetting, distribution: str, n: int, v: Choice) -> Experiment:

@@ -188,7 +188,17 @@ def sensitivity(scale: str) -> tuple[Panel, ...]:
         words = f"LR of Fig. 5: mean K {mean}, V {other.variance:,}, its rate and rounds"
         c, k = other.regression._replace(substitute=words), LocalSteps(mean, other.variance)
         found.append(compared(c, f"sensitivity-lr-{mean}", scale, k))
-    return tuple(found)
+    return (*found, *(steeper(scale, factor) for factor in s.factors))
+
+
+def steeper(scale: str, factor: int) -> Panel:
+    """Three of the algorithms on the second network of Table 6, with unequal steps, at `factor` times its rate."""
+    (_, c, *_), mean, variances, _ = settings.TABLE6[scale]
+    rate, lam, mu = c.rates
+    points = algorithms(factor * rate, lam, mu)
+    chosen = {name: points[name] for name in ("fedagrac", "fedavg", "fednova")}
+    c = c._replace(model=f"{c.model}_rate{factor}", target=0.0)
+    return compared(c, f"sensitivity-rate-{factor}", scale, LocalSteps(mean, variances[1]), chosen)
 
 
 # --- Section 6: five algorithms (Table 6, Fig. 5), and FedaGrac over its two rates (Fig. 4) ---------------------------
@@ -233,24 +243,27 @@ def compared(
 
 
 def rows(scale: str, tuned: bool = False) -> dict[tuple[str, str, LocalSteps], Panel]:
-    """(model, partition, numbers of steps) -> the panel of the row of Table 6, or its tuned grid."""
-    models, mean, variances, _ = settings.TABLE6[scale]
+    """(model, partition, numbers of steps) -> the panel of the row of Table 6, or its tuned grid, whose rates and λ are
+    to the row's as the paper's to its own."""
+    models, mean, variances, searched = settings.TABLE6[scale]
     modes: tuple[Mode, ...] = ("fixed", "random")
     kinds = [LocalSteps(mean, 0, "none"), *(LocalSteps(mean, v, mode) for v in variances for mode in modes)]
     found = {}
     for c in models:
+        if tuned and c.model not in searched:
+            continue
+        of_rate, of_lam, _ = (own / paper for own, paper in zip(c.rates, settings.PUBLISHED, strict=True))
+        points = grid(tuple(of_rate * r for r in settings.RATES), tuple(of_lam * lam for lam in settings.LAMBDAS))
         for k in kinds:
             row = (c.model, c.partition, k)
             name = f"{'tuned' if tuned else 'table6'}-{c.model}-{c.partition}-v{k.variance}-{k.mode}"
-            points, stop = grid() if tuned else None, tuned or row != settings.SHARED
-            found[row] = compared(c, name, scale, k, points, stop)
+            found[row] = compared(c, name, scale, k, points if tuned else None, tuned or row != settings.SHARED)
     return found
 
 
 def table6(scale: str) -> tuple[Panel, ...]:
-    """One per row; at paper scale also the tuned grid of each row."""
-    more = rows(scale, tuned=True).values() if settings.TABLE6[scale].tuned else ()
-    return jobs(scale, "table6", [*rows(scale).values(), *more])
+    """One per row, then the tuned grids."""
+    return jobs(scale, "table6", [*rows(scale).values(), *rows(scale, tuned=True).values()])
 
 
 def fig5(scale: str) -> tuple[Panel, ...]:

@@ -217,12 +217,14 @@ class Question(NamedTuple):
 
 
 class Questions(NamedTuple):
-    """What is asked, by name, all with uneven steps; means: further ones of the steps of Fig. 5's regression."""
+    """What is asked, by name, all with uneven steps; means: further ones of the steps of Fig. 5's regression; factors:
+    of the rate of the second network of Table 6."""
 
     asked: Mapping[str, Question]
     rounds: int
     substitute: str = ""
     means: tuple[int, ...] = ()
+    factors: tuple[int, ...] = ()
 
 
 SHARE = 0.1
@@ -249,7 +251,7 @@ SENSITIVITY = {
     "paper": Questions({"uniform": EVERYTHING, "uniform_drawn": SPLITS}, 200),
     "reduced": Questions(
         {"uniform": EVERYTHING, "uniform_part": TENTH, "uniform_drawn": SPLITS._replace(seeds=TEN), **OTHERWISE}, 60,
-        "fewer steps and rounds: K uniform in 10 to 40 for 100 to 400, 60 rounds", (25, 100),
+        "fewer steps and rounds: K uniform in 10 to 40 for 100 to 400, 60 rounds", (25, 100), (1, 5),
     ),
     "smoke": Questions({"uniform": EVERYTHING, "uniform_part": TENTH, "uniform_drawn": SPLITS, **OTHERWISE}, 4),
 }  # fmt: skip
@@ -289,12 +291,12 @@ class Comparison(NamedTuple):
 
 
 class StepRows(NamedTuple):
-    """Table 6 at a scale: its models, mean and variances of the steps; `tuned`: also the grid of each row."""
+    """Table 6 at a scale: its models, mean and variances of the steps; `tuned`: those whose rows also have a grid."""
 
     models: tuple[Comparison, ...]
     mean: int
     variances: tuple[int, int]
-    tuned: bool = False
+    tuned: tuple[str, ...] = ()
 
 
 PHRASE = "small CNN on Fashion-MNIST for AlexNet on CIFAR-10: 10 clients, mean K 25, V 0, 1, 25, 65 % within 80 rounds"
@@ -305,7 +307,7 @@ TABLE6 = {
             Comparison("alexnet", "dp2", cifar10(ALEXNET, DP2), PUBLISHED, 200, 70.0),
             Comparison("vgg19", "dp2", cifar10(VGG, DP2), PUBLISHED, 200, 80.0),
         ),
-        500, (100, 10000), tuned=True,
+        500, (100, 10000), tuned=("alexnet", "vgg19"),
     ),
     "reduced": StepRows(
         (
@@ -317,7 +319,7 @@ TABLE6 = {
                 "rounds",
             ),
         ),
-        25, (1, 25),
+        25, (1, 25), tuned=("small_mlp",),
     ),
     "smoke": StepRows((Comparison("tiny_cnn", "dp1", TINY_CNN, (0.3, 0.3, 0.01), 5, 50.0, "tiny data"),), 4, (1, 2)),
 }  # fmt: skip
