@@ -8,7 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
+from reproduce.algorithms.base import FedAvg, WeightedDraws
+from reproduce.algorithms.drawn_twice import DrawnTwice
 from reproduce.algorithms.solvers import FadingFedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import SCALES, Experiment, changed
@@ -16,6 +19,7 @@ from reproduce.papers import artifacts
 from reproduce.papers.fedacs import choices, measures, settings
 from reproduce.papers.fedacs import runs as declared
 from reproduce.papers.fedacs.artifacts import NAMES
+from reproduce.partitions.named import IID
 from reproduce.problem import Quadratic
 from reproduce.report.histories import Histories
 from reproduce.report.render import render
@@ -130,6 +134,46 @@ def test_the_network_with_larger_kernels_is_the_one_of_the_public_code() -> None
         larger = e.labels["answer"] == "5x5 kernels"
         assert e.problem.model.parameters == 21_840 if larger else replace(e, labels={}) == plain
         assert changed(replace(e, labels={}), {"problem.model": plain.problem.model}) == plain
+
+
+def test_one_thing_is_exchanged_in_the_networks_and_the_draws() -> None:
+    panels = {p.name: p for p in choices.panels("reduced")}
+    for name, fields in (
+        ("sensitivity-mnist-literal", "problem.model"),
+        ("sensitivity-fashion-mnist-cnn", "problem.augment"),
+    ):
+        first, second, *others = panels[name].experiments
+        for plain, other in zip((first, second), others, strict=True):
+            assert other.problem != plain.problem
+            kept = plain.problem.model if fields == "problem.model" else "none"
+            assert changed(other, {fields: kept, "labels": plain.labels}) == plain
+    literal = panels["sensitivity-mnist-literal"].experiments[-1].problem.model
+    assert literal.parameters == 786_480
+    assert {"relu", "pool"}.isdisjoint(literal.graph.kinds[:-2])
+    for e in panels["sensitivity-fashion-mnist-twice"].experiments:
+        plain = next(
+            x for x in FASHION.experiments
+            if (x.labels["answer"], x.labels["algorithm"]) == (choices.DEFAULT, e.labels["algorithm"])
+        )  # fmt: skip
+        assert vars(e.algorithm) == vars(plain.algorithm)
+        assert changed(e, {"algorithm": plain.algorithm, "labels": plain.labels}) == plain
+
+
+def test_who_is_drawn_twice_trains_twice() -> None:
+    """One client that is always drawn twice: the mean of two local runs from the same model, the first of them that
+    of the plain algorithm; without a second one nothing differs."""
+    once = {"problem.clients": 1, "problem.partition": IID(), "clock.rounds": 1, "system": System(work.Steps(2))}
+    plain = changed(next(iter(choices.panels("smoke")[0].experiments)), {**once, "labels": {}})
+    rate = plain.algorithm.lr
+
+    def end(made: type[FedAvg], k: int) -> torch.Tensor:
+        (found,) = run([changed(plain, {"algorithm": made(rate, WeightedDraws(k))})])
+        return found.state["x"]
+
+    assert torch.equal(end(DrawnTwice, 1), end(FedAvg, 1))
+    assert torch.equal(end(FedAvg, 2), end(FedAvg, 1))
+    assert not torch.allclose(end(DrawnTwice, 2), end(FedAvg, 2))
+    assert float((end(DrawnTwice, 2) - end(FedAvg, 2)).abs().max()) < 0.1
 
 
 def test_quadratics_are_laid_out_at_random_in_the_ranges_of_the_caption() -> None:

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
+import pytest
+from runs import run
+
+from reproduce.algorithms.base import DistinctClients
+from reproduce.algorithms.heterofl import HeteroFL
+from reproduce.algorithms.submodel_choices import FirstWindow, SteppedHeteroFL
+from reproduce.clocks.rounds import Rounds
+from reproduce.data.cropped_tests import cropped
+from reproduce.declare.experiment import Experiment
 from reproduce.papers.fiarse import runs
 from reproduce.partitions.fresh import FreshTests
 from reproduce.partitions.named import BalancedDirichlet
+from reproduce.systems import Epochs, System
+from reproduce.systems.capacity import SplitCapacity
 
+SYSTEM = System(Epochs(1), capacity=SplitCapacity((1.0, 1 / 4)))
 rng = np.random.default_rng(0)
 TRAIN, TEST = rng.integers(0, 10, 4000), rng.integers(0, 10, 2000)
 
@@ -50,3 +64,56 @@ def test_the_methods_beside_table_6_differ_in_the_tests_or_in_the_weight_alone()
     assert (alone.problem, alone.system) == (scalefl.problem, scalefl.system)
     assert (alone.algorithm.distill, scalefl.algorithm.distill) == (0.0, 0.05)
     assert alone.algorithm.levels == scalefl.algorithm.levels
+
+
+def test_what_is_asked_at_reduced_scale_alone_differs_in_what_its_name_says() -> None:
+    """From the method in its row: the evaluated window, the rate, what masks may leave out, exits, widths, crops."""
+    experiments = [e for name in ("table6", "table7") for p in runs.panels(name, "reduced") for e in p.experiments]
+    known = {(str(e.labels["algorithm"]), e.labels["size_set"]): e for e in experiments}
+    of = {"fedrolex_first": "fedrolex", "heterofl_stepped": "heterofl", "scalefl_whole": "scalefl"}
+    for name, plain in of.items():
+        ours, theirs = known[name, "four"], known[plain, "four"]
+        assert (ours.problem, ours.system, ours.clock) == (theirs.problem, theirs.system, theirs.clock)
+    assert known["heterofl_stepped", "four"].algorithm.falls == (22, 38)
+    assert known["scalefl_whole", "four"].algorithm.levels == (
+        (1.0, 3, 1.0), (1 / 4, 3, 1 / 2), (1 / 16, 3, 1 / 4), (1 / 64, 3, 1 / 8)
+    )  # fmt: skip
+    masked, whole = known["fiarse_masked", "four"], known["fiarse", "four"].problem.model
+    assert set(masked.problem.model.maskable) == set(whole.shapes) > set(whole.maskable)
+    floored, ceil = (known[name, "five"].problem.model for name in ("heterofl_floored", "heterofl"))
+    for c, down, up in ((64, 38, 39), (128, 76, 77), (16, 9, 10)):
+        assert [replace(m, width=0.6).kept_channels(c) for m in (floored, ceil)] == [down, up]
+    assert all(replace(m, width=w).kept_channels(16) == 16 * w for m in (floored, ceil) for w in (1 / 2, 1 / 4, 1 / 8))
+    for method in ("heterofl", "fiarse"):
+        tests, plain = (known[f"{method}_{kind}", "four"] for kind in ("cropped", "augmented"))
+        assert replace(tests.problem, data="fashion_mnist") == plain.problem
+        assert replace(plain.problem, augment="none") == known[method, "four"].problem
+
+
+def test_the_window_is_the_first_one_and_the_rate_falls_twice() -> None:
+    common = {"lr": 0.5, "participation": DistinctClients(2, average=True)}
+    last, first = (
+        Experiment({"algorithm": "a"}, runs.PATTERNS, SYSTEM, made(rolling=True, **common), Rounds(8))
+        for made in (HeteroFL, FirstWindow)
+    )
+    found = run([last, first], range(4))
+    small = []
+    for a, b in zip(found[:4], found[4:], strict=True):
+        assert (a.state["x"] == b.state["x"]).all()
+        mine, other = ([v for *_, m, k, v in x.state["history"] if (m, k) == ("accuracy", "0.25")] for x in (a, b))
+        assert mine[:2] == other[:2]
+        small.append(mine != other)
+    assert any(small)
+    falling = SteppedHeteroFL(lr=1.0, falls=(2, 4))
+    rates = [falling.learning_rate(None, SimpleNamespace(round=r, lr=None)) for r in range(6)]  # type: ignore[arg-type]
+    assert rates == pytest.approx([1, 1, 0.1, 0.1, 0.01, 0.01])
+
+
+def test_test_images_are_cropped_and_mirrored_each_by_itself() -> None:
+    """Every image is one of the 162 versions of itself, and few are as they were."""
+    images = np.random.default_rng(1).integers(1, 255, (50, 6, 6, 1), dtype=np.uint8)
+    wide = np.pad(images, ((0, 0), (4, 4), (4, 4), (0, 0)))
+    for image, made in zip(wide, cropped(images), strict=True):
+        versions = [image[t : t + 6, left : left + 6] for t in range(9) for left in range(9)]
+        assert any((made == v).all() or (made == v[:, ::-1]).all() for v in versions)
+    assert np.mean([(a == b).all() for a, b in zip(images, cropped(images), strict=True)]) < 0.1

@@ -24,9 +24,11 @@ from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.algorithms.calibration import Calibrated
 from reproduce.algorithms.distilled_others import DistilledFedACG, DistilledScaffold
 from reproduce.algorithms.distilled_prox import DistilledFedProx
+from reproduce.algorithms.drawn_twice import DrawnTwice, FedACSDrawnTwice
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.narrower import Narrower
 from reproduce.algorithms.sliced import Sliced
+from reproduce.algorithms.submodel_choices import FirstWindow, SteppedHeteroFL
 from reproduce.algorithms.submodels import Submodels
 from reproduce.declare import closure, experiment
 from reproduce.declare.experiment import PARTS, code
@@ -58,8 +60,9 @@ def test_every_class_that_is_an_algorithm_by_itself_has_a_name() -> None:
         found.add(stack[-1])
         stack += stack.pop().__subclasses__()
     own = {c for c in found if c.__module__ in sys.modules and c.__module__.startswith("reproduce.")}
-    distilled = {DistilledFedProx, DistilledScaffold, DistilledFedACG}
-    assert own - {Calibrated, Submodels, Narrower, Sliced, *distilled} == {n.cls for n in NAMES.values()}
+    choices = {DistilledFedProx, DistilledScaffold, DistilledFedACG, DrawnTwice, FedACSDrawnTwice}
+    choices |= {SteppedHeteroFL, FirstWindow}
+    assert own - {Calibrated, Submodels, Narrower, Sliced, *choices} == {n.cls for n in NAMES.values()}
     assert set(ORDER) <= set(NAMES)
 
 

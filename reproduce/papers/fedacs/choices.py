@@ -9,6 +9,7 @@ from typing import Any
 
 from reproduce.algorithms.base import WeightedDraws
 from reproduce.algorithms.calibration import Calibration
+from reproduce.algorithms.drawn_twice import DrawnTwice, FedACSDrawnTwice
 from reproduce.algorithms.solvers import FadingFedAvg
 from reproduce.declare.experiment import Experiment, Label, Panel, changed
 from reproduce.papers.fedacs import runs, settings
@@ -89,12 +90,30 @@ MORE = (
 KERNELS = {"problem.model": lambda given: replace(given, kernel=5, padding=0)}
 NETWORK = (Choice("network", DEFAULT), Choice("network", "5x5 kernels", KERNELS))
 """As in the public code whose widths are those of Table 3; on more seeds than the other choices of the network."""
+TWICE = (
+    Choice(
+        "drawn twice", "trains twice, own links", {"algorithm": lambda a: FedACSDrawnTwice(**vars(a))}, only=("fedacs",)
+    ),
+    Choice("drawn twice", "trains twice, own links", {"algorithm": lambda a: DrawnTwice(**vars(a))}, only=("fedavg",)),
+)
+LITERAL = (
+    Choice("literal network", "as in Fig. 6"),
+    Choice("literal network", "neither activations nor pooling", {"problem.model.activation": False}),
+)
+CROPS = (
+    Choice("augmentation", "none"),
+    Choice("augmentation", "crops and flips", {"problem.augment": "crop_flip"}),
+)
 BRIEF = tuple(c for c in CHOICES if c.brief)
 STEEP = tuple(c for c in CHOICES if c.only == FEDNOVA or c.answer in (DEFAULT, "4 x", "1/10"))
 """What may explain that FedNova learns nothing on the network."""
 FOUR = ("fedacs", "fedavg", "ca_fedavg", "fednova")
 SEVEN = replace(settings.SMALL_FASHION, seeds=tuple(range(7)))
 """The figures have more seeds, which their claims ask for."""
+CNN_FASHION = replace(
+    settings.SMALL_MNIST, data="fashion_mnist", mean=SEVEN.mean, std=SEVEN.std, seeds=(0, 1, 2),
+    substitute="the network of MNIST on Fashion-MNIST; " + settings.FEW_IMAGES,
+)  # fmt: skip
 ASKED: dict[str, tuple[tuple[settings.NetworkSetting, tuple[str, ...], tuple[Choice, ...], str], ...]] = {
     "paper": ((settings.MNIST, FOUR, CHOICES, ""), (settings.MNIST, (*FOUR, *BESIDE), MORE, "-more")),
     "reduced": (
@@ -103,6 +122,9 @@ ASKED: dict[str, tuple[tuple[settings.NetworkSetting, tuple[str, ...], tuple[Cho
         (settings.LONGER_MNIST, FEDNOVA, STEEP, "-fednova"),
         (SEVEN, (*FOUR, *BESIDE), MORE, "-more"),
         (replace(settings.LONGER_MNIST, seeds=(0, 1, 2, 3)), ("fedacs", "fedavg"), NETWORK, "-network"),
+        (SEVEN, ("fedacs", "fedavg"), TWICE, "-twice"),
+        (replace(CNN_FASHION, name="fashion_mnist_cnn"), ("fedacs", "fedavg"), CROPS, ""),
+        (replace(settings.SMALL_MNIST, seeds=(0, 1, 2)), ("fedacs", "fedavg"), LITERAL, "-literal"),
     ),
     "smoke": (
         (settings.BLOBS, ("fedacs", "fedavg"), CHOICES, ""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -11,11 +12,14 @@ from reproduce.algorithms.fiarse import FIARSE
 from reproduce.algorithms.fjord import FjORD
 from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.algorithms.scalefl import ScaleFL
+from reproduce.algorithms.submodel_choices import FirstWindow, SteppedHeteroFL
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Fixed
+from reproduce.data.cropped_tests import CroppedTests
 from reproduce.data.embedded import GaussianClasses
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.models.declared import Perceptron
+from reproduce.models.residual_choices import FlooredResNet, MaskedResNet
 from reproduce.papers.fiarse.settings import SCALES, SubmodelSetting
 from reproduce.partitions.fresh import FreshTests
 from reproduce.partitions.named import IID
@@ -37,6 +41,8 @@ SEEDS, MORE_SEEDS = (0, 1, 2), (3, 4)
 published code computes."""
 SHARDS = (("conv1", "layer1", "layer2"), ("layer3",), ("layer4", "fc"))
 """Three thresholds, as many as the published code has for AG News; for networks of images it has none."""
+FALLS = (3 / 8, 5 / 8)
+"""When the rate falls, as a part of the rounds: HeteroFL's code has 300 and 500 of 800 for CIFAR-10."""
 
 # --- the methods ------------------------------------------------------------------------------------------------------
 
@@ -72,13 +78,29 @@ def algorithms(
         "heterofl_steps": HeteroFL(**common),
         "fiarse_steps": FIARSE(scope=setting.scope, **common),
         "fiarse_by_layer": FIARSE(scope="layer", **common),
-    }
+        "fedrolex_first": FirstWindow(rolling=True, **common),
+        "heterofl_stepped": SteppedHeteroFL(falls=tuple(round(at * setting.clock.rounds) for at in FALLS), **common),
+        "fiarse_masked": FIARSE(scope=setting.scope, **common),
+        "scalefl_whole": ScaleFL(
+            levels=tuple((size, len(setting.exits), math.sqrt(size)) for size in SIZES[size_set]),
+            from_round=setting.clock.rounds // 4 + 1, **common,
+        ),
+        "heterofl_floored": HeteroFL(**common),
+        **dict.fromkeys(("heterofl_augmented", "heterofl_cropped"), HeteroFL(**common)),
+        **dict.fromkeys(("fiarse_augmented", "fiarse_cropped"), FIARSE(scope=setting.scope, **common)),
+    }  # fmt: skip
 
 
 def network(setting: SubmodelSetting, algorithm: str) -> Classification:
-    """The problem of a method: the network of ScaleFL has exits; what is "fresh" are the clients' test sets."""
+    """The problem of a method: the network of ScaleFL has exits; what is "fresh" are the clients' test sets, what is
+    "cropped" the test images, too, where training crops and mirrors its own."""
     if algorithm.endswith("_fresh"):
         return replace(setting.problem, partition=FreshTests(setting.problem.partition))
+    if algorithm.endswith(("_augmented", "_cropped")):
+        data = CroppedTests(setting.problem.data) if algorithm.endswith("_cropped") else setting.problem.data
+        return replace(setting.problem, augment="crop_flip", data=data)
+    if kind := {"floored": FlooredResNet, "masked": MaskedResNet}.get(algorithm.rpartition("_")[2]):
+        return replace(setting.problem, model=kind(**vars(setting.problem.model)))
     if not algorithm.startswith("scalefl"):
         return setting.problem
     return replace(setting.problem, model=setting.problem.model.with_exits(setting.exits))
@@ -118,6 +140,14 @@ OTHERWISE = (
     Lineup("layers", CHOSEN[5:]),
 )  # fmt: skip
 """What the paper leaves open of its baselines, the test sets, the local work and its layers."""
+LATER = {
+    "window": ("fedrolex_first",), "falls": ("heterofl_stepped",), "masked": ("fiarse_masked",),
+    "widths": ("scalefl_whole",),
+    "augmented": ("heterofl_augmented", "fiarse_augmented"), "cropped": ("heterofl_cropped", "fiarse_cropped"),
+}  # fmt: skip
+"""The same, asked at reduced scale alone."""
+ROUNDED = (Lineup("rounding", ("heterofl_floored",), "five"),)
+"""With five sizes; of four all widths are whole numbers."""
 PANELS: Mapping[str, tuple[tuple[str, tuple[Lineup, ...]], ...]] = {
     "fig2": (("first", SWEPT),),
     "fig3": (("images", SWEPT), ("alone", ABLATED)),
@@ -130,19 +160,25 @@ PANELS: Mapping[str, tuple[tuple[str, tuple[Lineup, ...]], ...]] = {
     "table2": (("first", (Lineup("holders", ("fiarse",), explored=2),)),),
     "table4": (("images", FIFTH),),
     "table5": (("images", FIVE), ("texts", FIVE_OF_TEXTS)),
-    "table6": (("last", (*SWEPT, *ABLATED, *COUNTED, *OTHERWISE)),),
-    "table7": (("last", (*FIVE, Lineup("five-ablation", (*ABLATION, "fiarse_sharding"), "five"))),),
-}
+    "table6": (
+        ("last", (*SWEPT, *ABLATED, *COUNTED, *OTHERWISE)),
+        ("reduced", tuple(Lineup(name, methods) for name, methods in LATER.items())),
+    ),
+    "table7": (
+        ("last", (*FIVE, Lineup("five-ablation", (*ABLATION, "fiarse_sharding"), "five"))), ("reduced", ROUNDED),
+    ),
+}  # fmt: skip
 """Artifact -> on which data sets (`data_sets`), which lineups."""
 
 
 def data_sets(scale: str, which: str) -> list[str]:
-    """Those of images: the first stands for CIFAR-10, the last for CIFAR-100 ("alone": where one stands for both);
-    those that Table 1 has beside them; texts."""
+    """Those of images: the first stands for CIFAR-10, the last for CIFAR-100 ("alone": where one stands for both;
+    "reduced": at that scale alone); those that Table 1 has beside them; texts."""
     here = SCALES[scale]
     images = list(here.settings)
     alone = images if len(images) == 1 else []
     known = {"images": images, "first": images[:1], "last": images[-1:], "alone": alone}
+    known["reduced"] = images[-1:] if scale == "reduced" else []
     return {**known, "beside": list(here.beside), "texts": list(here.texts)}[which]
 
 
