@@ -112,7 +112,7 @@ SEVEN = replace(settings.SMALL_FASHION, seeds=tuple(range(7)))
 """The figures have more seeds, which their claims ask for."""
 CNN_FASHION = replace(
     settings.SMALL_MNIST, data="fashion_mnist", mean=SEVEN.mean, std=SEVEN.std, seeds=(0, 1, 2),
-    substitute="the network of MNIST on Fashion-MNIST; " + settings.FEW_IMAGES,
+    substitute=settings.FEW_IMAGES,
 )  # fmt: skip
 ASKED: dict[str, tuple[tuple[settings.NetworkSetting, tuple[str, ...], tuple[Choice, ...], str], ...]] = {
     "paper": ((settings.MNIST, FOUR, CHOICES, ""), (settings.MNIST, (*FOUR, *BESIDE), MORE, "-more")),

@@ -197,7 +197,8 @@ def steeper(scale: str, factor: int) -> Panel:
     rate, lam, mu = c.rates
     points = algorithms(factor * rate, lam, mu)
     chosen = {name: points[name] for name in ("fedagrac", "fedavg", "fednova")}
-    c = c._replace(model=f"{c.model}_rate{factor}", target=0.0)
+    words = f"CNN of Table 6: mean K {mean}, V {variances[1]}, {c.rounds} rounds"
+    c = c._replace(model=f"{c.model}_rate{factor}", target=0.0, substitute=words)
     return compared(c, f"sensitivity-rate-{factor}", scale, LocalSteps(mean, variances[1]), chosen)
 
 
