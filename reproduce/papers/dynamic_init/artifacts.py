@@ -87,7 +87,8 @@ MACHINE = (
 READINGS = (
     "Not a table of the paper. The setting of Table 3 with disjoint labels and Dirichlet parameter 0.3, one thing "
     "exchanged at a time; all rows of a data set (MOON, with another network, by itself) have the same partition, "
-    "initial model and batches. With control variates SCAFFOLD has FedAvg's learning rate."
+    "initial model and batches. With control variates SCAFFOLD has FedAvg's learning rate. Rows that name Table 9, 12 "
+    "or 13 have that table's setting."
 )
 BEGINS = "Dotted lines: a session begins."
 CURVES = (
