@@ -22,6 +22,7 @@ from reproduce.algorithms.moon import Moon
 from reproduce.algorithms.scaffold import Scaffold
 from reproduce.cli.networks import SOURCES
 from reproduce.clocks.events import Events
+from reproduce.clocks.fingerprints import OtherFingerprints
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
 from reproduce.data.batches import Shuffled
@@ -201,7 +202,7 @@ def test_everything_that_is_declared_goes_together_and_needs_no_torch() -> None:
     all networks can be kept."""
     experiments = [e for scale in SCALES for j in plan.jobs(scale) for e in j.experiments]
     assert len(experiments) > 2000
-    assert {type(e.clock) for e in experiments} == {Rounds, Sessions, Events}
+    assert {type(e.clock) for e in experiments} == {Rounds, Sessions, OtherFingerprints, Events}
     code = "import sys; from reproduce.runs import plan; [plan.jobs(s) for s in ('smoke', 'reduced', 'paper')]"
     models = filter(None, (getattr(e.problem, "model", None) for e in experiments))
     makers = {part.make.partition(":")[0] for model in models for part in model.parts}

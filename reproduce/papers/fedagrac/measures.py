@@ -88,7 +88,7 @@ def rounds(histories: Histories) -> pd.DataFrame:
     # A target that is reached before a run diverges is a number, but no reason to choose its point.
     lost = metrics.diverged(cells, histories.frame)
     grid = cells.assign(value=cells["value"].mask(lost))[cells["point"].notna()]
-    chosen = best_points(grid, [*SETTING, "algorithm"], lower=True)
+    chosen = best_points(grid, [*SETTING, "target_accuracy", "max_rounds", "algorithm"], lower=True)
     return pd.concat([cells[cells["point"].isna()].drop(columns="point"), chosen], ignore_index=True)
 
 
