@@ -217,7 +217,7 @@ def test_smoke_scale_from_training_to_the_figure(tmp_path: Path, monkeypatch: py
     cells = pd.read_csv(tmp_path / plan.cells_file("smoke", artifact.id))
     assert set(cells["metric"]) == {"final_accuracy", "distance_plateau"}
     assert set(cells.loc[cells["metric"] == "final_accuracy", "question"]) == {
-        c.question for c in (*choices.CHOICES, *choices.MORE)
+        c.question for c in (*choices.CHOICES, *choices.MORE, *choices.TWICE)
     }
 
 

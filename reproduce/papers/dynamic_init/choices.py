@@ -188,7 +188,7 @@ def sensitivity(scale: str) -> tuple[Panel, ...]:
     moon = (_panel("moon", RUNNING[scale], MOON, here),) if scale in RUNNING else ()
     asked = (
         ("sensitivity", CHOICES),
-        *([("more", MORE), ("weights", WEIGHTS), ("further", FURTHER)] if scale in RUNNING else []),
+        *([("more", MORE), ("weights", WEIGHTS), ("further", FURTHER), ("last", LAST)] if scale in RUNNING else []),
     )
     found = (*(_panel(kind, d, choices, here) for kind, choices in asked for d in data.values()), *moon)
     if scale != "reduced":
@@ -196,7 +196,6 @@ def sensitivity(scale: str) -> tuple[Panel, ...]:
     return (
         *found,
         _panel("overlap", here.data["ag_news"], OVERLAP, here, OVERLAPPING),
-        *(_panel("last", d, LAST, here) for d in data.values()),
         *(_panel("halves", d, HALVES, here, {}) for d in data.values()),
         *(_panel("unseen", d, UNSEEN, here, {}, here.further["unseen"]) for d in data.values()),
         _panel("scaled", here.data["svhn"], SCALED, here, {}, here.further["unseen"]),

@@ -130,6 +130,7 @@ ASKED: dict[str, tuple[tuple[settings.NetworkSetting, tuple[str, ...], tuple[Cho
         (settings.BLOBS, ("fedacs", "fedavg"), CHOICES, ""),
         (settings.BLOBS, FEDNOVA, STEEP, "-fednova"),
         (settings.BLOBS, ("fedacs", "fedavg", *BESIDE), MORE, "-more"),
+        (settings.BLOBS, ("fedacs", "fedavg"), TWICE, "-twice"),
     ),
 }
 """Data set, algorithms, choices, and the end of the panel's name where a data set is asked twice."""

@@ -141,11 +141,12 @@ OTHERWISE = (
 )  # fmt: skip
 """What the paper leaves open of its baselines, the test sets, the local work and its layers."""
 LATER = {
-    "window": ("fedrolex_first",), "falls": ("heterofl_stepped",), "masked": ("fiarse_masked",),
-    "widths": ("scalefl_whole",),
+    "window": ("fedrolex_first",), "falls": ("heterofl_stepped",),
+    "masked": ("fiarse_masked",), "widths": ("scalefl_whole",),
     "augmented": ("heterofl_augmented", "fiarse_augmented"), "cropped": ("heterofl_cropped", "fiarse_cropped"),
 }  # fmt: skip
-"""The same, asked at reduced scale alone."""
+"""The same, asked below paper scale (the first two) and at reduced scale alone."""
+LATER_LINEUPS = tuple(Lineup(name, methods) for name, methods in LATER.items())
 ROUNDED = (Lineup("rounding", ("heterofl_floored",), "five"),)
 """With five sizes; of four all widths are whole numbers."""
 PANELS: Mapping[str, tuple[tuple[str, tuple[Lineup, ...]], ...]] = {
@@ -162,7 +163,7 @@ PANELS: Mapping[str, tuple[tuple[str, tuple[Lineup, ...]], ...]] = {
     "table5": (("images", FIVE), ("texts", FIVE_OF_TEXTS)),
     "table6": (
         ("last", (*SWEPT, *ABLATED, *COUNTED, *OTHERWISE)),
-        ("reduced", tuple(Lineup(name, methods) for name, methods in LATER.items())),
+        ("below", LATER_LINEUPS[:2]), ("reduced", LATER_LINEUPS[2:]),
     ),
     "table7": (
         ("last", (*FIVE, Lineup("five-ablation", (*ABLATION, "fiarse_sharding"), "five"))), ("reduced", ROUNDED),
@@ -173,12 +174,13 @@ PANELS: Mapping[str, tuple[tuple[str, tuple[Lineup, ...]], ...]] = {
 
 def data_sets(scale: str, which: str) -> list[str]:
     """Those of images: the first stands for CIFAR-10, the last for CIFAR-100 ("alone": where one stands for both;
-    "reduced": at that scale alone); those that Table 1 has beside them; texts."""
+    "reduced": at that scale alone, "below": and at smoke scale); those that Table 1 has beside them; texts."""
     here = SCALES[scale]
     images = list(here.settings)
     alone = images if len(images) == 1 else []
     known = {"images": images, "first": images[:1], "last": images[-1:], "alone": alone}
     known["reduced"] = images[-1:] if scale == "reduced" else []
+    known["below"] = images[-1:] if scale != "paper" else []
     return {**known, "beside": list(here.beside), "texts": list(here.texts)}[which]
 
 
