@@ -391,7 +391,7 @@ FIG4 = {
     "reduced": (
         Map(
             "cnn2", fashion(CNN2, DP1), (0.1, 0.03, 0.005), (0.05, 0.3, 1.0, 1.5), 25, 25, 30,
-            "small CNN on Fashion-MNIST for AlexNet on CIFAR-10: 10 clients, mean K 25, V 25, 30 rounds", TEN,
+            "small CNN on Fashion-MNIST for AlexNet on CIFAR-10: 10 clients, mean K 25, V 25, 30 rounds", (0, 1, 2, 3),
         ),
         Map(
             "lr", A9A, (0.05, 0.01, 0.005, 0.001), (0.01, 0.1, 0.5, 1.0, 2.0), 50, 100, 100,
