@@ -120,7 +120,7 @@ def times_panel(setting: ClockSetting, distribution: str, n: int) -> Panel:
     """One column of Table I for one distribution."""
     pairs = rates(setting, distribution, n).items()
     experiments = (run(setting, distribution, n, name, pair) for name, pair in pairs)
-    return panel(f"{{}}-{distribution}-n{n}", setting, experiments, setting.seeds_of(n))
+    return panel(f"{{}}-{distribution}-n{n}", setting, experiments, setting.seeds_of(distribution, n))
 
 
 def participants_panels(scale: str) -> tuple[Panel, ...]:
@@ -152,7 +152,7 @@ def _over_rounds(setting: ClockSetting, distribution: str, n: int, k: int) -> Pa
     clock = Events(policy(name, n), setting.rounds, every=setting.every, train_view=settings.LOSS_VIEW, train_every=2)
     lines = (run(setting, distribution, n, algorithm, pair, K=k) for algorithm, pair in pairs.items())
     experiments = (changed(e, {"system.work": Steps(k), "clock": clock}) for e in lines)
-    return panel(f"rounds-{{}}-{distribution}-n{n}-k{k}", setting, experiments, setting.seeds_of(n))
+    return panel(f"rounds-{{}}-{distribution}-n{n}-k{k}", setting, experiments, setting.seeds_of(distribution, n))
 
 
 def echo() -> list[Experiment]:

@@ -36,7 +36,8 @@ class ClockSetting:
     between evaluations; target: percent of test accuracy, of the mean of the last `smooth` evaluations; shown: virtual
     seconds that the figures show; searched: the local rates of the grid (reduced: without the two lowest, far from any
     target); rounds: aggregations of Figs. 6 and 7, `few` the n of Fig. 6, `ks` the K of Fig. 7; own: rates for all n,
-    by distribution, in place of those of Table II. more: the seeds of some n, over_n: of Fig. 6, if not `seeds`.
+    by distribution, in place of those of Table II. more: the seeds of a distribution and n, over_n: of Fig.
+    6, if not `seeds`.
     """
 
     dataset: str
@@ -56,7 +57,7 @@ class ClockSetting:
     few: tuple[int, ...] = (5, *PARTICIPANTS)
     ks: tuple[int, ...] = (20, 50, 100)
     seeds: tuple[int, ...] = SEEDS
-    more: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    more: Mapping[tuple[str, int], tuple[int, ...]] = field(default_factory=dict)
     over_n: tuple[int, ...] = ()
     own: Mapping[str, Mapping[str, Pair]] = field(default_factory=dict)
     substitute: str = ""
@@ -66,9 +67,9 @@ class ClockSetting:
         """The n of Fig. 7 and of the variants: 10, or what stands in for it."""
         return 10 if 10 in self.few else self.few[1]
 
-    def seeds_of(self, n: int) -> tuple[int, ...]:
+    def seeds_of(self, distribution: str, n: int) -> tuple[int, ...]:
         """Of the panels of Table I and Figs. 2 to 5 and 7 with n participants."""
-        return self.more.get(n, self.seeds)
+        return self.more.get((distribution, n), self.seeds)
 
 
 def _own(pair: Pair, iid_fedavg: Pair) -> Mapping[str, Mapping[str, Pair]]:
@@ -100,11 +101,14 @@ PAPER = (
         50, CIFAR10, CIFAR10, (0.5, 0.5), (70.0, 60.0), (1400.0, 5000.0), (1000.0, 2000.0), GRID,
     ),
 )  # fmt: skip
+MORE = {
+    **dict.fromkeys((("iid", 10), ("noniid", 10), ("iid", 80)), tuple(range(10))), ("noniid", 80): tuple(range(4)),
+}  # fmt: skip
 REDUCED = ClockSetting(
     "fashion_mnist", problem("fashion_mnist", MLP(784, 64, 10)),
     10, replace(FASHION_MNIST, step=5 * FASHION_MNIST.step), FASHION_MNIST, (0.25, 0.5),
     (80.0, 70.0), (120.0, 250.0), (60.0, 100.0), searched=(0.01, 0.05, 0.1, 0.3), smooth=(3, 5), rounds=1200,
-    ks=(4, 10, 20), more=dict.fromkeys((10, 80), tuple(range(10))), over_n=tuple(range(12)),
+    ks=(4, 10, 20), more=MORE, over_n=tuple(range(12)),
     own=_own((0.1, 0.1), iid_fedavg=(1.0, 0.1)),
     substitute="a network 784-64-10 for the convolutional one: pixels from 0 to 1, K = 10 steps of five times the "
     "length, until 120 s (IID) and 250 s (non-IID) or for 1,200 aggregations, targets 80 % and 70 %, times to them of "
