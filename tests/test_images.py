@@ -54,6 +54,14 @@ def test_variances_are_those_of_a_two_way_analysis() -> None:
         assert variances(whole, less) == pytest.approx(crossed(values), rel=1e-9)
 
 
+def test_the_error_of_a_median_is_that_of_the_median_without_each_group() -> None:
+    """Of seeds of which one collapsed, and of which images say something else: that is in the mean alone."""
+    shifts = np.random.default_rng(2).normal(size=GROUPS)
+    less = 50 + np.outer([1.0, 1.0, 1.0, 1.0, 90.0], shifts)
+    assert images.of_median(less) == pytest.approx((GROUPS - 1) * shifts.std(ddof=1) / math.sqrt(GROUPS))
+    assert images.added(less.mean(1), less) > 10 * images.of_median(less)
+
+
 def test_the_variance_of_both_is_that_of_means_over_other_seeds_and_images() -> None:
     """Without a bias, though seeds and images share their noise."""
     draw = np.random.default_rng(1)

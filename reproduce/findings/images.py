@@ -124,6 +124,18 @@ def variances(whole: Values, less: Values) -> tuple[float, float, float]:
     return a, b, max(a, b, a + b - float(shared))
 
 
+def added(whole: Values, less: Values) -> float:
+    """The standard error that test images add to that of a mean over seeds."""
+    over_seeds, _, both = variances(whole, less)
+    return math.sqrt(max(0.0, both - over_seeds))
+
+
+def of_median(less: Values) -> float:
+    """The standard error over test images of a median of seeds: the jackknife's of the median itself."""
+    medians = np.median(less, axis=0)
+    return float(np.sqrt((len(medians) - 1) * medians.var()))
+
+
 class Decided:
     """The number that decides a claim, and the runs that it is made of."""
 
@@ -194,8 +206,9 @@ class Decided:
         values = np.stack([f.to_numpy(float) for f in found])  # [1 + GROUPS, seed, end]
         if not (np.isfinite(values).all() and (values[..., 0] == values[..., 1]).all()):
             raise UserError(f"{self.claim.id}: a run diverged or did not reach its target")
-        over_seeds, _, both = variances(values[0, :, 0], values[1:, :, 0].T)
-        return Line(self.claim.id, self.measured.setting, self.measured.n, math.sqrt(max(0.0, both - over_seeds)))
+        of_mean = math.isclose(self.numbers(self.cells(RESULTS))["low"].mean(), self.measured.value)
+        error = added(values[0, :, 0], values[1:, :, 0].T) if of_mean else of_median(values[1:, :, 0].T)
+        return Line(self.claim.id, self.measured.setting, self.measured.n, error)
 
     def _judged(self, results: Path) -> pd.DataFrame:
         """The number by seed from cells in a folder; artifacts that were not trained again are as they are."""

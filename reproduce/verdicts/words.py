@@ -87,7 +87,7 @@ def with_images(v: Verdict) -> str:
     """The interval of the deciding number over seeds and test images, and whether it still decides: "0.31 to 0.56
     points: still decided"."""
     if not v.measured or not v.images:
-        return "not known" if v.images is None else "no test image is in it"
+        return "not known" if v.images is None else "as over seeds"
     (low, high), side = with_error(v.measured, v.images, v.look)
     same = side == ("against" if v.verdict == "contradicted" else "for")
     return f"{number(low)} to {amount(high, v.measured.unit)}: {'still decided' if same else 'open'}"
