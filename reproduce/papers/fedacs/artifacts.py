@@ -240,8 +240,8 @@ ARTIFACTS = (
         notes=(
             "Not a figure of the paper.",
             "The default: dynamic system, contiguous classes, T in passes over the data, rates calibrated locally in "
-            "every round. What has no dot was not run or cannot differ from the default. The literal network, and the "
-            "network of MNIST on Fashion-MNIST, with and without crops and flips, have 60 rounds.",
+            "every round. What has no dot was not run or cannot differ from the default. The network "
+            "of MNIST on Fashion-MNIST, with and without crops and flips, has 60 rounds.",
         ),
     ),
     figure(

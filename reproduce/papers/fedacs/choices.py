@@ -96,10 +96,6 @@ TWICE = (
     ),
     Choice("drawn twice", "trains twice, own links", {"algorithm": lambda a: DrawnTwice(**vars(a))}, only=("fedavg",)),
 )
-LITERAL = (
-    Choice("literal network", "as in Fig. 6"),
-    Choice("literal network", "neither activations nor pooling", {"problem.model.activation": False}),
-)
 CROPS = (
     Choice("augmentation", "none"),
     Choice("augmentation", "crops and flips", {"problem.augment": "crop_flip"}),
@@ -124,7 +120,6 @@ ASKED: dict[str, tuple[tuple[settings.NetworkSetting, tuple[str, ...], tuple[Cho
         (replace(settings.LONGER_MNIST, seeds=(0, 1, 2, 3)), ("fedacs", "fedavg"), NETWORK, "-network"),
         (SEVEN, ("fedacs", "fedavg"), TWICE, "-twice"),
         (replace(CNN_FASHION, name="fashion_mnist_cnn"), ("fedacs", "fedavg"), CROPS, ""),
-        (replace(settings.SMALL_MNIST, seeds=(0, 1, 2)), ("fedacs", "fedavg"), LITERAL, "-literal"),
     ),
     "smoke": (
         (settings.BLOBS, ("fedacs", "fedavg"), CHOICES, ""),
