@@ -180,7 +180,6 @@ class Program:
         self.filters = [trace.names[s.weight] for s in trace.layers if s.kind == CONV]
         self.local = threading.local()
         self.wide = self._may_be_wide()
-        self.most = self._most()
 
     def _may_be_wide(self) -> bool:
         """Do the channels of all layers fill vectors, as channels.c wants them?"""
@@ -190,37 +189,24 @@ class Program:
 
     def by_channel(self, batch: int) -> bool:
         """Is a channel in every lane the faster way for batches of this size? Without filters for all small ones."""
-        piece = self.piece(batch)
-        lanes = -(-piece // self.lanes) * self.lanes * -(-batch // piece)
+        lanes = self.piece(batch) * -(-batch // self.piece(batch))
         return self.wide and (lanes > SPARE * batch or (not self.filters and batch <= 2 * PIECE))
 
-    def _most(self) -> int:
-        """Samples that go through all layers together, with a sample in every lane."""
-        most = max(self.lanes, PIECE)
-        while most > self.lanes and most * self.size(False) * self.dtype.itemsize > CACHE:
-            most //= 2
-        return most
-
     def piece(self, batch: int) -> int:
-        """Samples of a piece, such that all of a batch are as large, and none is below a vector."""
-        return max(self.lanes, -(-batch // -(-batch // self.most)))
+        """Samples of a piece, whole vectors of them, such that a batch leaves few lanes empty."""
+        most = max(1, PIECE // self.lanes)
+        while most > 1 and most * self.lanes * self.size(False) * self.dtype.itemsize > CACHE:
+            most //= 2
+        return self.lanes * min(range(1, most + 1), key=lambda v: (-(-batch // (v * self.lanes)) * v, -v))
 
     def buffers(self, wide: bool) -> np.ndarray:
-        """Rows of the struct Buffer; the layout with a sample in every lane has borders.
-
-        What only a pool reads gives its place to its gradient, if the windows cover all of it.
-        """
+        """Rows of the struct Buffer; the layout with a sample in every lane has borders."""
         rows, at = [], 0
-        pools = {s.source for s in self.trace.layers if s.kind == POOL}
-        kept = {s.source for s in self.trace.layers if s.kind == RELU}
-        for n, b in enumerate(self.trace.buffers):
+        for b in self.trace.buffers:
             border, gradient_border = (0, 0) if wide else (b.border, b.gradient_border)
-            shared = n in pools - kept and b.height % 2 == b.width % 2 == 0
-            slopes = at if shared else at + b.padded(border)
-            rows.append(
-                (b.channels, b.height, b.width, gradient_border if shared else border, gradient_border, at, slopes)
-            )
-            at = slopes + b.padded(gradient_border)
+            values, slopes = b.padded(border), b.padded(gradient_border)
+            rows.append((b.channels, b.height, b.width, border, gradient_border, at, at + values))
+            at += values + slopes
         return np.array(rows, dtype=np.int64)
 
     def size(self, wide: bool) -> int:
