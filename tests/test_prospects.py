@@ -13,7 +13,7 @@ from scipy.stats import nct, t
 from reproduce.verdicts import power
 from reproduce.verdicts.claims import Metric
 from reproduce.verdicts.observations import read_cells
-from reproduce.verdicts.verdict import Outcome, Prospect, designs, evaluate, under_readings
+from reproduce.verdicts.verdict import Outcome, Prospect, evaluate, judged, under_readings
 
 METRICS = {"acc": Metric("acc", "points", "higher", "")}
 CHECKS: dict[str, dict[str, Any]] = {
@@ -78,7 +78,7 @@ def test_the_chance_to_decide_is_how_often_the_rules_decide(name: str, n: int, t
     check = CHECKS[name]
     draw = np.random.default_rng(5)
     frame = spread(tmp_path, [scattered(*lead, n, draw) for lead in leads])
-    parts = [design for design in designs({"metric": "acc", **check}, frame, METRICS) if design]
+    parts = [design for _, design in judged({"metric": "acc", **check}, frame, METRICS) if design]
     yes, no = power.chance(parts)
     found = decided(check, leads, n, tmp_path, 40)
     error = 3 * 0.5 / np.sqrt(40) + 0.02
@@ -123,7 +123,7 @@ def test_what_the_runs_could_have_said(tmp_path: Path) -> None:
         (best, [[1.0, 2.0, 3.0]], (False, False)),
         (best, [[1.0] * 6], (True, True)),
     ):
-        parts = designs({"metric": "acc", **check}, spread(tmp_path, numbers), METRICS)
+        parts = [d for _, d in judged({"metric": "acc", **check}, spread(tmp_path, numbers), METRICS)]
         assert power.possible([p for p in parts if p]) == able
 
 

@@ -140,7 +140,7 @@ class Decided:
     """The number that decides a claim, and the runs that it is made of."""
 
     def __init__(self, v: Verdict, scale: str) -> None:
-        self.verdict, self.scale = v, scale
+        self.scale = scale
         self.file = next(f for f in claims_files() if f.paper == v.paper)
         self.claim = next(c for c in self.file.claims if c.id == v.id)
         assert v.measured

@@ -27,7 +27,7 @@ from reproduce.verdicts.claims import PRINTED, Claim, ClaimsFile, claims_files
 from reproduce.verdicts.observations import observed, read_cells
 from reproduce.verdicts.power import Design
 from reproduce.verdicts.scope import CHECK, EMPIRICAL, GROUNDS
-from reproduce.verdicts.verdict import JUDGED, Measured, Outcome, designs, evaluate, outcomes, under_readings
+from reproduce.verdicts.verdict import JUDGED, Measured, Outcome, evaluate, judged, under_readings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -237,12 +237,11 @@ class Shelf:
         """The part of the claim's check in which a number is the deciding one, under whichever reading."""
         for check in claim.under(scale):
             cells, _ = self.cells(claim, check, printed=False)
-            known = self.file.metrics, self._wanted(claim, check, scale), claim.looks.get(scale, 1)
-            for part, outcome in zip(
-                parts(check), [] if cells is None else outcomes(check, cells, *known), strict=False
-            ):
-                if outcome.measured == measured:
-                    return part
+            if cells is not None:
+                known = self.file.metrics, self._wanted(claim, check, scale), claim.looks.get(scale, 1)
+                for part, (outcome, _) in zip(parts(check), judged(check, cells, *known), strict=True):
+                    if outcome.measured == measured:
+                        return part
         return None
 
     def designs(self, claim: Claim, scale: str) -> list[Design | None]:
@@ -253,7 +252,7 @@ class Shelf:
             made: list[Design | None] = [None for _ in parts(check)]
             if cells is not None:
                 wanted, look = self._wanted(claim, check, scale), claim.looks.get(scale, 1)
-                made = designs(check, cells, self.file.metrics, wanted, look)
+                made = [design for _, design in judged(check, cells, self.file.metrics, wanted, look)]
             self.designed[claim.id, scale] = made
         return self.designed[claim.id, scale]
 

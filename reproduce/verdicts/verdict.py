@@ -94,26 +94,16 @@ class Outcome:
     decides: str = ""
 
 
-def designs(
+def judged(
     check: Check,
     cells: pd.DataFrame,
     metrics: Mapping[str, Metric],
     wanted: Sequence[pd.DataFrame] = (),
     look: int = 1,
-) -> list[power.Design | None]:
-    """The parts of a check as they are judged; None for one that is not run."""
-    return [design for _, design in _parts(check, cells, metrics, wanted, look)]
-
-
-def outcomes(
-    check: Check,
-    cells: pd.DataFrame,
-    metrics: Mapping[str, Metric],
-    wanted: Sequence[pd.DataFrame] = (),
-    look: int = 1,
-) -> list[Outcome]:
-    """The outcomes of the parts of a check."""
-    return [outcome for outcome, _ in _parts(check, cells, metrics, wanted, look)]
+) -> list[tuple[Outcome, power.Design | None]]:
+    """The outcome of each part of a check, and the part as it is judged; None for one that is not run."""
+    asked = parts(check)
+    return [_part(part, cells, metrics, wanted, len(asked), look) for part in asked]
 
 
 def numbers(part: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric], setting: str) -> pd.DataFrame:
@@ -136,12 +126,12 @@ def evaluate(
     wanted: frames of settings that should be there; those that the check asks for and the cells lack are missing.
     ahead: if it is undecided, also say what would decide it. look: see `judging.level_at`.
     """
-    judged = _parts(check, cells, metrics, wanted, look)
-    outcomes = [outcome for outcome, _ in judged]
+    each = judged(check, cells, metrics, wanted, look)
+    outcomes = [outcome for outcome, _ in each]
     found = _of_parts(outcomes) if len(outcomes) > 1 else outcomes[0]
     if not ahead or found.verdict != "undecided":
         return found
-    return _with_prospect(found, [design for _, design in judged if design], None in [d for _, d in judged])
+    return _with_prospect(found, [design for _, design in each if design], None in [d for _, d in each])
 
 
 def _of_parts(outcomes: Sequence[Outcome]) -> Outcome:
@@ -202,13 +192,6 @@ def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
     weakest = next((o for o in ran.values() if o.verdict == SUPPORTED), first)
     agree = f"under each of {len(ran)} readings of {about}" if len(ran) > 1 else f"under one reading of {about}"
     return replace(weakest, reason=f"{agree}. {said}")
-
-
-def _parts(
-    check: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric], wanted: Sequence[pd.DataFrame], look: int
-) -> list[tuple[Outcome, power.Design | None]]:
-    asked = parts(check)
-    return [_part(part, cells, metrics, wanted, len(asked), look) for part in asked]
 
 
 def _part(
