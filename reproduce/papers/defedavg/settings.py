@@ -101,14 +101,12 @@ PAPER = (
         50, CIFAR10, CIFAR10, (0.5, 0.5), (70.0, 60.0), (1400.0, 5000.0), (1000.0, 2000.0), GRID,
     ),
 )  # fmt: skip
-MORE = {
-    **dict.fromkeys((("iid", 10), ("noniid", 10), ("iid", 80)), tuple(range(10))), ("noniid", 80): tuple(range(4)),
-}  # fmt: skip
+MORE = {(distribution, n): tuple(range(10)) for distribution in DISTRIBUTIONS for n in (10, 80)}
 REDUCED = ClockSetting(
     "fashion_mnist", problem("fashion_mnist", MLP(784, 64, 10)),
     10, replace(FASHION_MNIST, step=5 * FASHION_MNIST.step), FASHION_MNIST, (0.25, 0.5),
     (80.0, 70.0), (120.0, 250.0), (60.0, 100.0), searched=(0.01, 0.05, 0.1, 0.3), smooth=(3, 5), rounds=1200,
-    ks=(4, 10, 20), more=MORE, over_n=tuple(range(12)),
+    ks=(4, 10, 20), more=MORE, over_n=tuple(range(20)),
     own=_own((0.1, 0.1), iid_fedavg=(1.0, 0.1)),
     substitute="a network 784-64-10 for the convolutional one: pixels from 0 to 1, K = 10 steps of five times the "
     "length, until 120 s (IID) and 250 s (non-IID) or for 1,200 aggregations, targets 80 % and 70 %, times to them of "

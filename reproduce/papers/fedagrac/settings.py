@@ -97,7 +97,8 @@ FIG2 = {
     ),
     "reduced": Sweep(
         (0.0, 0.05, 0.2, 0.5, 1.0, 1.5), (0.0, 0.1, 0.5, 1.0), 60,
-        "fewer steps and rounds: K uniform in 10 to 40 and constant 25 for 100 to 400 and 100, 60 rounds", TEN, TEN,
+        "fewer steps and rounds: K uniform in 10 to 40 and constant 25 for 100 to 400 and 100, 60 rounds",
+        tuple(range(18)), TEN,
     ),
     "smoke": Sweep((0.0, 1.0), (0.0, 1.0), 5),
 }  # fmt: skip
@@ -121,7 +122,7 @@ class Orientation(NamedTuple):
 FIG3 = {
     "paper": (
         Orientation("lr", fashion(LR, DRAWN), 0.001, 1.0, seeds=TEN),
-        Orientation("cnn2", fashion(CNN2), 0.03, 0.1, side=(("cnn2_lambda1", 0.03, 1.0),), seeds=SIX),
+        Orientation("cnn2", fashion(CNN2), 0.03, 0.1, side=(("cnn2_lambda1", 0.03, 1.0),), seeds=TEN),
     ),
     "reduced": (
         Orientation(
@@ -347,7 +348,7 @@ FIG5 = {
         Comparison(
             "cnn2", "dp2", fashion(CNN2, DP2), NETWORK, 40,
             substitute="small CNN on Fashion-MNIST for AlexNet on CIFAR-10: 10 clients, mean K 10 and 50 for 100 and "
-            "500, V 100 for 10,000, rate 0.03, λ 0.3, 40 rounds", seeds=(0, 1, 2, 3),
+            "500, V 100 for 10,000, rate 0.03, λ 0.3, 40 rounds", seeds=tuple(range(8)),
         ),
         Comparison(
             "lr", "dp1", A9A, (0.05, 1.0, 0.1), 100,
@@ -391,7 +392,7 @@ FIG4 = {
     "reduced": (
         Map(
             "cnn2", fashion(CNN2, DP1), (0.1, 0.03, 0.005), (0.05, 0.3, 1.0, 1.5), 25, 25, 30,
-            "small CNN on Fashion-MNIST for AlexNet on CIFAR-10: 10 clients, mean K 25, V 25, 30 rounds", (0, 1, 2, 3),
+            "small CNN on Fashion-MNIST for AlexNet on CIFAR-10: 10 clients, mean K 25, V 25, 30 rounds", TEN,
         ),
         Map(
             "lr", A9A, (0.05, 0.01, 0.005, 0.001), (0.01, 0.1, 0.5, 1.0, 2.0), 50, 100, 100,
