@@ -115,7 +115,8 @@ def oriented(o: Orientation, step_async: int, scale: str) -> Panel:
         for name, options in SCHEMES.items()
         if not (more and name == "fedagrac_avg")  # which sends no first gradient
     )  # fmt: skip
-    return panel(f"fig3-{o.model}-{'async' if step_async else 'equal'}", scale, runs, o.substitute, o.seeds)
+    kind, seeds = ("async", o.seeds) if step_async else ("equal", o.seeds_even or o.seeds)
+    return panel(f"fig3-{o.model}-{kind}", scale, runs, o.substitute, seeds)
 
 
 def table1(scale: str) -> tuple[Panel, ...]:

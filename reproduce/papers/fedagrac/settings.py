@@ -106,7 +106,8 @@ FIG2 = {
 
 class Orientation(NamedTuple):
     """The four schemes with one model; `single`: also with the first gradient alone as estimate; `side`: further (name
-    of the model in the results, rate, λ). The last two are in the cells, but not drawn."""
+    of the model in the results, rate, λ). The last two are in the cells, but not drawn. seeds_even: with even steps, if
+    not `seeds`."""
 
     model: str
     problem: Classification
@@ -117,12 +118,13 @@ class Orientation(NamedTuple):
     rounds: int = 200
     substitute: str = ""
     seeds: tuple[int, ...] = ()
+    seeds_even: tuple[int, ...] = ()
 
 
 FIG3 = {
     "paper": (
         Orientation("lr", fashion(LR, DRAWN), 0.001, 1.0, seeds=TEN),
-        Orientation("cnn2", fashion(CNN2), 0.03, 0.1, side=(("cnn2_lambda1", 0.03, 1.0),), seeds=TEN),
+        Orientation("cnn2", fashion(CNN2), 0.03, 0.1, side=(("cnn2_lambda1", 0.03, 1.0),), seeds=SIX, seeds_even=TEN),
     ),
     "reduced": (
         Orientation(
