@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < parameters; i++) at[i] = y + offsets[i], slopes[i] = g + offsets[i];
     for (int i = 0; i < 2 * count; i++) packed[i] = calloc(filters[0], sizeof(REAL));
     for (int i = 0; i < numbers[4]; i++) mask[i] = masks + mask_at[i];
-    Network net = {layers, buffers, count, numbers[1], (vec *)work, packed, rows};
+    Network net = {layers, buffers, count, numbers[1], work, packed, rows};
     Descent run = {rule[0], rule[1], rule[2], rule[3], size, 1, 0, anchor, rule[1] ? velocity : 0, 0, 0};
     (numbers[0] ? channel_steps : local_steps)(&net, &run, 0, numbers[3], y, g, at, slopes, x, labels, index,
                                                numbers[2], mask, numbers[4], numbers[5]);

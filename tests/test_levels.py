@@ -92,6 +92,40 @@ def test_compiled_equals_reference(
     assert expected.rows[0].abs().max() > 1e-4
 
 
+@pytest.mark.parametrize("batch", [1, 5, 7, 16, 25, 31, 33])
+@pytest.mark.parametrize(
+    ("size", "kernel", "padding"), [(13, 3, 0), (9, 3, 2), (17, 5, 0), (13, 5, 2), (12, 5, 2), (6, 3, 1)]
+)
+def test_rows_of_samples_end_anywhere(isa: str, size: int, kernel: int, padding: int, batch: int) -> None:
+    """Rows that are no multiple of a vector: gradients and logits as torch's, and nothing is left of what went before.
+
+    The last batch is short, and the one before it diverges. Last bits are those of whole vectors of samples.
+    """
+    model = ConvNet(2, size, (3, 14), (6,), kernel=kernel, padding=padding)
+    code = compiled.program(model, (2, size, size), torch.float64)
+    assert code is not None
+    g = torch.Generator().manual_seed(1)
+    x = torch.randn((batch, 2, size, size), generator=g, dtype=torch.float64)
+    labels = torch.randint(0, 10, (batch,), generator=g)
+    start = 0.1 * torch.randn(code.layout.total, generator=g, dtype=torch.float64)
+
+    def gradient(y: torch.Tensor, index: np.ndarray) -> torch.Tensor:
+        run, end = library.Descent(1.0, 0, 0, 0, len(y), 1), y.clone()
+        code.steps(run, end, x, labels, index[None], torch.empty((1, 0), dtype=x.dtype), 0, False)
+        return y - end
+
+    whole, short = np.arange(batch), np.append(np.arange(batch - 1), -1) if batch > 1 else np.arange(1)
+    for index in (whole, short):
+        here, y = index[index >= 0], start.clone().requires_grad_()
+        logits = model.forward(One(), code.layout.named(y), x[here])
+        torch.nn.functional.cross_entropy(logits, labels[here]).backward()
+        torch.testing.assert_close(gradient(start, index), y.grad, rtol=0, atol=1e-12)
+        torch.testing.assert_close(code.logits(start, x, here), logits.detach(), rtol=0, atol=1e-12)
+        assert gradient(torch.full_like(start, torch.nan), whole).isnan().any()
+    padded = np.append(short, np.full(max(0, 32 - batch), -1))
+    assert batch > 32 or torch.equal(gradient(start, short), gradient(start, padded))
+
+
 def _wide(model: Model) -> bool:
     program = compiled.program(model, (64,) if isinstance(model, MLP) else (1, 8, 8), torch.float64)
     assert program is not None

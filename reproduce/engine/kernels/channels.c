@@ -203,9 +203,9 @@ static void gather(const REAL *x, const int64_t *index, const Buffer *s, REAL *t
 static int64_t size(const Buffer *b) { return b->channels * b->height * b->width; }
 
 /* Values and gradients of buffer n. */
-static REAL *at(const Network *net, int64_t n) { return (REAL *)net->work + net->buffers[n].at * net->piece; }
+static REAL *at(const Network *net, int64_t n) { return net->work + net->buffers[n].at * net->piece; }
 static REAL *slope(const Network *net, int64_t n) {
-    return (REAL *)net->work + net->buffers[n].gradient_at * net->piece;
+    return net->work + net->buffers[n].gradient_at * net->piece;
 }
 
 /* Does a linear layer find the features in torch's order? Else it reads them, turned, from `rows`. */

@@ -180,6 +180,10 @@ class Program:
         self.filters = [trace.names[s.weight] for s in trace.layers if s.kind == CONV]
         self.local = threading.local()
         self.wide = self._may_be_wide()
+        numbers = sum(b.padded(b.border) + b.padded(b.gradient_border) for b in trace.buffers)
+        self.most = max(1, PIECE // lanes)  # vectors of a piece
+        while self.most > 1 and self.most * lanes * numbers * dtype.itemsize > CACHE:
+            self.most //= 2
 
     def _may_be_wide(self) -> bool:
         """Do the channels of all layers fill vectors, as channels.c wants them?"""
@@ -189,30 +193,34 @@ class Program:
 
     def by_channel(self, batch: int) -> bool:
         """Is a channel in every lane the faster way for batches of this size? Without filters for all small ones."""
-        lanes = self.piece(batch) * -(-batch // self.piece(batch))
+        lanes = self._vectors(batch) * -(-batch // self._vectors(batch))
         return self.wide and (lanes > SPARE * batch or (not self.filters and batch <= 2 * PIECE))
 
+    def _vectors(self, batch: int) -> int:
+        """Lanes of a piece, whole vectors of them, such that a batch leaves few of them empty."""
+        return self.lanes * min(range(1, self.most + 1), key=lambda v: (-(-batch // (v * self.lanes)) * v, -v))
+
     def piece(self, batch: int) -> int:
-        """Samples of a piece, whole vectors of them, such that a batch leaves few lanes empty."""
-        most = max(1, PIECE // self.lanes)
-        while most > 1 and most * self.lanes * self.size(False) * self.dtype.itemsize > CACHE:
-            most //= 2
-        return self.lanes * min(range(1, most + 1), key=lambda v: (-(-batch // (v * self.lanes)) * v, -v))
+        """Samples of a piece, at least a vector of them."""
+        return min(self._vectors(batch), max(batch, self.lanes))
 
-    def buffers(self, wide: bool) -> np.ndarray:
-        """Rows of the struct Buffer; the layout with a sample in every lane has borders."""
+    def buffers(self, wide: bool) -> tuple[np.ndarray, int]:
+        """Rows of the struct Buffer, and numbers per sample of them all.
+
+        The layout with a sample in every lane has borders, and behind each image zeros that a row's last vector meets.
+        What only a pool reads gives its place to its gradient, if the windows cover all of it.
+        """
         rows, at = [], 0
-        for b in self.trace.buffers:
-            border, gradient_border = (0, 0) if wide else (b.border, b.gradient_border)
-            values, slopes = b.padded(border), b.padded(gradient_border)
-            rows.append((b.channels, b.height, b.width, border, gradient_border, at, at + values))
-            at += values + slopes
-        return np.array(rows, dtype=np.int64)
-
-    def size(self, wide: bool) -> int:
-        """Numbers per sample in the workspace."""
-        last = self.trace.buffers[-1]
-        return int(self.buffers(wide)[-1, -1]) + last.padded(0 if wide else last.gradient_border)
+        pools = {s.source for s in self.trace.layers if s.kind == POOL}
+        kept = {s.source for s in self.trace.layers if s.kind == RELU}
+        for n, b in enumerate(self.trace.buffers):
+            border, gradient_border, zeros = (0, 0, 0) if wide else (b.border, b.gradient_border, 1)
+            shared = n in pools - kept and b.height % 2 == b.width % 2 == 0
+            border = gradient_border if shared else border
+            slopes = at if shared else at + b.padded(border) + zeros
+            rows.append((b.channels, b.height, b.width, border, gradient_border, at, slopes))
+            at = slopes + b.padded(gradient_border) + zeros
+        return np.array(rows, dtype=np.int64), at
 
     def turned(self, rows: Tensor, back: bool = False) -> Tensor:
         """Flat models [.., P] with filters as channels.c wants them, [k, k, in, out], in place; or `back`."""
@@ -249,13 +257,18 @@ class Program:
         )
 
     def masks(self, generator: torch.Generator, steps: int, full: int) -> Tensor:
-        """Factors [steps, B n_1 + B n_2 + ..] of the dropout layers for `full` = B samples: the draws of `ops.One`."""
+        """Factors [steps, B n_1 + B n_2 + ..] of the dropout layers for `full` = B samples: the draws of `ops.One`.
+
+        They are made in place, since every call of torch waits for Python's lock.
+        """
         draws = torch.empty((steps, full * self.drops)).uniform_(generator=generator)
-        parts = draws.split([full * n for _, n in self.trace.masks], dim=1)
-        kept = [
-            (part >= p).to(self.dtype).mul_(1 / (1 - p)) for part, (p, _) in zip(parts, self.trace.masks, strict=True)
-        ]
-        return torch.cat(kept, dim=1) if kept else draws
+        sizes, rates = [full * n for _, n in self.trace.masks], [p for p, _ in self.trace.masks]
+        for part, p in zip(draws.split(sizes, dim=1), rates, strict=True):
+            part.ge_(p)
+        factors = draws.to(self.dtype)
+        for part, p in zip(factors.split(sizes, dim=1), rates, strict=True):
+            part.mul_(1 / (1 - p))
+        return factors
 
     def logits(self, y: Tensor, x: Tensor, index: np.ndarray) -> Tensor:
         """[n, classes] of the samples x[index] under the flat model y [P], without dropout."""
@@ -280,8 +293,8 @@ class Scratch:
 
     def __init__(self, program: Program, piece: int, wide: bool) -> None:
         trace, lanes, dtype = program.trace, program.lanes, program.dtype
-        self.buffers = program.buffers(wide)
-        self.work = aligned(program.size(wide) * piece, dtype)
+        self.buffers, numbers = program.buffers(wide)
+        self.work = aligned(numbers * piece, dtype)
         filters = [
             trace.buffers[s.source].channels * trace.buffers[s.target].channels * s.kernel**2
             for s in trace.layers

@@ -1,27 +1,34 @@
 /* Gradients of small convolutional networks, one model at a time, on the processor's vector units.
  *
- * A lane of a vector is a sample: an activation is [channel][row][column][V] vectors, V vectors holding the V * LANES
- * samples of a piece. Weights are scalars that are broadcast, so that convolutions of any width and filter fill the
- * vectors as long as the batch does, and a filter tap is a shift by V vectors within a row. Sums stay in registers:
- * CHANNELS x PIXELS accumulators in a convolution, CHANNELS x taps in its weight gradient.
+ * A lane of a vector is a sample: an activation is [channel][row][column][B], B the samples of a piece. Vectors cover
+ * a row of width * B numbers as a whole, so that batches of any size fill them, and a filter tap is a shift by B
+ * numbers. Weights are scalars that are broadcast: filters may have any number of channels. Sums stay in registers:
+ * CHANNELS x PIXELS in a convolution, CHANNELS x taps in its weight gradient.
+ *
+ * The last vector of a row overlaps the one before (`within`) and computes the same bits again. B is at least LANES, so
+ * that every row has whole vectors. Where numbers are summed, sample b has the lane b % LANES at every pixel: the last
+ * bits of a sum do not depend on B. There a row's last vector reads what is behind the row; B zeros, behind the last.
  *
  * Buffers have the border of zeros that the convolution reading them needs: activations the padding of the next layer,
  * gradients k - 1 - padding for the way back, which is again a convolution. Borders are zeroed once, by the caller.
  */
 #include "network.h"
 
-/* An image as the kernels see it: its first inner element, vectors per row and per channel. */
+/* Where the vector of a row of n numbers begins that is to cover those from i on. */
+INLINE long within(long i, long n) { return i + LANES <= n ? i : n - LANES; }
+
+/* An image as the kernels see it: its first inner element, numbers per row and per channel. */
 typedef struct {
-    vec *at;
+    REAL *at;
     long row, plane;
 } View;
 
-static View view(vec *work, int64_t at, const Buffer *b, int64_t border, int V) {
-    long row = (b->width + 2 * border) * V, plane = row * (b->height + 2 * border);
-    return (View){work + at * V + border * (row + V), row, plane};
+static View view(REAL *work, int64_t at, const Buffer *b, int64_t border, int B) {
+    long row = (b->width + 2 * border) * B, plane = row * (b->height + 2 * border);
+    return (View){work + at * B + border * (row + B), row, plane};
 }
-static View values(vec *work, const Buffer *b, int V) { return view(work, b->at, b, b->border, V); }
-static View slopes(vec *work, const Buffer *b, int V) { return view(work, b->gradient_at, b, b->gradient_border, V); }
+static View values(REAL *work, const Buffer *b, int B) { return view(work, b->at, b, b->border, B); }
+static View slopes(REAL *work, const Buffer *b, int B) { return view(work, b->gradient_at, b, b->gradient_border, B); }
 
 /* ---- convolution: out[c][x] = bias[c] + sum over inputs and taps of in[i][x + tap] w[i][tap][c] ---- */
 
@@ -38,55 +45,64 @@ INLINE Range meeting(long first, long last, int k, int padding, long length) {
 
 /* A convolution as its tiles see it. */
 typedef struct {
-    const vec *in; /* the row's first element, border included */
+    const REAL *in; /* the row's first element, border included */
     long plane, row, out_plane;
-    int inputs, k, V, outputs, padding, width;
+    int inputs, k, B, padding, width;
     Range rows;
     const REAL *w, *bias;
 } Conv;
 
-INLINE void conv_tile(const int C, const int P, const Conv *s, long at, vec *out) {
+INLINE void conv_tile(const int C, const int P, const Conv *s, long at, REAL *out) {
     vec sum[12][4];
     UNROLL for (int c = 0; c < C; c++)
         UNROLL for (int p = 0; p < P; p++) sum[c][p] = (vec){0} + (s->bias ? s->bias[c] : 0);
-    const Range taps = meeting(at / s->V, (at + P - 1) / s->V, s->k, s->padding, s->width), rows = s->rows;
-    const long V = s->V, outputs = s->outputs, run = taps.to - taps.from, height = rows.to - rows.from;
-    const long row = s->row - run * V, plane = s->plane - height * s->row; /* from the end of one to the next */
-    const long w_row = (s->k - run) * outputs, w_plane = (s->k - height) * s->k * outputs;
-    const vec *x = s->in + at + rows.from * s->row + taps.from * V;
-    const REAL *w = s->w + (rows.from * s->k + taps.from) * outputs;
+    const Range taps = meeting(at / s->B, (at + P * LANES - 1) / s->B, s->k, s->padding, s->width), rows = s->rows;
+    const long B = s->B, run = taps.to - taps.from, height = rows.to - rows.from;
+    const long row = s->row - run * B, plane = s->plane - height * s->row; /* from the end of one to the next */
+    const long w_row = (s->k - run) * C, w_plane = (s->k - height) * s->k * C;
+    const REAL *x = s->in + at + rows.from * s->row + taps.from * B;
+    const REAL *w = s->w + (rows.from * s->k + taps.from) * C;
     for (int i = 0; i < s->inputs; i++, x += plane, w += w_plane)
         for (long ky = 0; ky < height; ky++, x += row, w += w_row)
-            for (long kx = 0; kx < run; kx++, x += V, w += outputs) {
+            for (long kx = 0; kx < run; kx++, x += B, w += C) {
                 vec here[4];
-                UNROLL for (int p = 0; p < P; p++) here[p] = x[p];
+                UNROLL for (int p = 0; p < P; p++) here[p] = load(x + p * LANES);
                 UNROLL for (int c = 0; c < C; c++) UNROLL for (int p = 0; p < P; p++) sum[c][p] += here[p] * w[c];
             }
-    UNROLL for (int c = 0; c < C; c++) UNROLL for (int p = 0; p < P; p++) out[c * s->out_plane + p] = sum[c][p];
+    UNROLL for (int c = 0; c < C; c++)
+        UNROLL for (int p = 0; p < P; p++) store(out + at + c * s->out_plane + p * LANES, sum[c][p]);
 }
 
-INLINE void conv_row(const int C, const int P, const Conv *s, vec *out, long n) {
+/* A row of n numbers, in tiles of P vectors or, where those would mostly overlap, of one. */
+INLINE void conv_row(const int C, const int P, const Conv *s, REAL *out, long n) {
     long t = 0;
-    for (; t + P <= n; t += P) conv_tile(C, P, s, t, out + t);
-    for (; t < n; t++) conv_tile(C, 1, s, t, out + t);
+    for (; t + P * LANES <= n; t += P * LANES) conv_tile(C, P, s, t, out);
+    if (t > 0 && n - t > P * LANES / 2)
+        conv_tile(C, P, s, n - P * LANES, out);
+    else
+        for (; t < n; t += LANES) conv_tile(C, 1, s, within(t, n), out);
 }
 
-#define MOST_CHANNELS (SUMS / 2) /* of a tile of two pixels */
+#define MOST_CHANNELS (SUMS / 2) /* of a tile of two vectors */
 
-/* `in` is the view including its border of `padding`, [height][width] what is inside; w [inputs][k][k][outputs]. */
-static void conv(View in, int inputs, int k, int V, const REAL *w, const REAL *bias, View out, int outputs,
+/* Channels that are computed together, in blocks of nearly equal size: block b begins at `block_start(outputs, b)`. */
+static int block_count(int outputs) { return (outputs + MOST_CHANNELS - 1) / MOST_CHANNELS; }
+static int block_start(int outputs, int b) { return outputs * b / block_count(outputs); }
+
+/* `in` is the view including its border of `padding`, [height][width] what is inside; w as `pack` leaves it. */
+static void conv(View in, int inputs, int k, int B, const REAL *w, const REAL *bias, View out, int outputs,
                  const Buffer *source, int padding, const Buffer *target) {
-    int blocks = (outputs + MOST_CHANNELS - 1) / MOST_CHANNELS;
-    for (int b = 0; b < blocks; b++) {
-        int from = outputs * b / blocks, count = outputs * (b + 1) / blocks - from;
+    for (int b = 0; b < block_count(outputs); b++) {
+        int from = block_start(outputs, b), count = block_start(outputs, b + 1) - from;
         for (int y = 0; y < target->height; y++) {
-            const Conv s = {in.at + y * in.row, in.plane, in.row, out.plane, inputs, k, V, outputs, padding,
-                            source->width, meeting(y, y, k, padding, source->height), w + from, bias ? bias + from : 0};
-            vec *o = out.at + from * out.plane + y * out.row;
+            const Conv s = {in.at + y * in.row, in.plane, in.row, out.plane, inputs, k, B, padding, source->width,
+                            meeting(y, y, k, padding, source->height), w + (long)from * inputs * k * k,
+                            bias ? bias + from : 0};
+            REAL *o = out.at + from * out.plane + y * out.row;
             switch (count) {
 #define CASE(C)                                                                                                        \
     case C:                                                                                                            \
-        if (C <= MOST_CHANNELS) conv_row(C, SUMS / C < 4 ? SUMS / C : 4, &s, o, (long)target->width * V);              \
+        if (C <= MOST_CHANNELS) conv_row(C, SUMS / C < 4 ? SUMS / C : 4, &s, o, (long)target->width * B);              \
         break;
                 CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
 #undef CASE
@@ -95,126 +111,157 @@ static void conv(View in, int inputs, int k, int V, const REAL *w, const REAL *b
     }
 }
 
-/* [outputs][inputs][k][k] -> [inputs][k][k][outputs], or mirrored [outputs][k][k][inputs] for the way back. */
-static void pack(const REAL *w, int outputs, int inputs, int k, REAL *to, REAL *back) {
-    int taps = k * k;
-    for (int o = 0; o < outputs; o++)
-        for (int i = 0; i < inputs; i++)
-            for (int t = 0; t < taps; t++) {
-                REAL value = w[(o * inputs + i) * taps + t];
-                to[(i * taps + t) * outputs + o] = value;
-                if (back) back[(o * taps + taps - 1 - t) * inputs + i] = value;
-            }
+/* Filters [outputs][inputs][k][k] -> [inputs][k][k][a block of outputs], block after block; or, for the way `back`,
+ * mirrored and with inputs and outputs exchanged. */
+static void pack(const REAL *w, int outputs, int inputs, int k, int back, REAL *to) {
+    int taps = k * k, targets = back ? inputs : outputs, sources = back ? outputs : inputs;
+    for (int b = 0; b < block_count(targets); b++)
+        for (int s = 0; s < sources; s++)
+            for (int t = 0; t < taps; t++)
+                for (int c = block_start(targets, b); c < block_start(targets, b + 1); c++)
+                    *to++ = back ? w[(s * inputs + c) * taps + taps - 1 - t] : w[(c * inputs + s) * taps + t];
 }
 
 /* ---- weight gradient of a convolution: g[c][i][ky][kx] += sum over pixels of d[c][x] in[i][x + tap] ---- */
 
-INLINE void taps_tile(const int C, const int K, const vec *d, long d_plane, long d_row, const vec *x, long x_row,
-                      int height, long n, int V, REAL *g, long g_plane) {
-    vec sum[8][5];
+/* Adds a vector of samples of one pixel: C channels, K neighbouring taps. */
+INLINE void taps_vector(const int C, const int K, const REAL *d, long d_plane, int samples, const vec *seen,
+                        vec sum[8][5]) {
+    UNROLL for (int c = 0; c < C; c++) {
+        const vec slope = load_first(d + c * d_plane, samples);
+        UNROLL for (int t = 0; t < K; t++) sum[c][t] += slope * seen[t];
+    }
+}
+
+/* A sample has the same lane at every pixel and adds them in their order, whatever B is. What neighbouring taps read
+ * stays in registers, if a pixel has one or two vectors (V; 0: any number). */
+INLINE void taps_tile(const int C, const int K, const int V, const REAL *d, long d_plane, long d_row, const REAL *x,
+                      long x_row, int height, int width, int B, REAL *g, long g_plane) {
+    vec sum[8][5], seen[2][5];
     UNROLL for (int c = 0; c < C; c++) UNROLL for (int t = 0; t < K; t++) sum[c][t] = (vec){0};
-    for (int y = 0; y < height; y++)
-        for (long p = 0; p < n; p++) {
-            vec shifted[5];
-            UNROLL for (int t = 0; t < K; t++) shifted[t] = x[y * x_row + p + t * V];
-            UNROLL for (int c = 0; c < C; c++) {
-                vec slope = d[c * d_plane + y * d_row + p];
-                UNROLL for (int t = 0; t < K; t++) sum[c][t] += slope * shifted[t];
+    for (int y = 0; y < height; y++) {
+        const REAL *slope = d + y * d_row, *in = x + y * x_row;
+        UNROLL for (int v = 0; v < V; v++)
+            UNROLL for (int t = 1; t < K; t++) seen[v][t] = load(in + (t - 1) * B + v * LANES);
+        for (int p = 0; p < width; p++, slope += B, in += B) {
+            UNROLL for (int v = 0; v < V; v++) {
+                UNROLL for (int t = 1; t < K; t++) seen[v][t - 1] = seen[v][t];
+                seen[v][K - 1] = load(in + (K - 1) * B + v * LANES);
+                taps_vector(C, K, slope + v * LANES, d_plane, v < V - 1 ? LANES : B - v * LANES, seen[v], sum);
+            }
+            for (int b = 0; !V && b < B; b += LANES) {
+                UNROLL for (int t = 0; t < K; t++) seen[0][t] = load(in + t * B + b);
+                taps_vector(C, K, slope + b, d_plane, B - b, seen[0], sum);
             }
         }
+    }
     UNROLL for (int c = 0; c < C; c++) UNROLL for (int t = 0; t < K; t++) g[c * g_plane + t] += total(sum[c][t]);
 }
 
-#define MOST_TAPS(K) (SUMS / (K) < 1 ? 1 : (SUMS + 1) / (K) < 8 ? (SUMS + 1) / (K) : 8) /* 5 x 5 fits 32 registers */
+/* Channels of a tile: with their sums, registers are full of what is read once (V = 0) or kept of V vectors. */
+#define ROOM(K, V) (((V) ? REGISTERS - 3 - (V) * (K) : SUMS + 1) / (K))
+#define MOST_TAPS(K, V) (ROOM(K, V) < 1 ? 1 : ROOM(K, V) < 8 ? ROOM(K, V) : 8)
+#define KEPT (REGISTERS > 16 ? 2 : 0) /* most vectors that are kept */
 
-static void taps(int C, int K, const vec *d, View dv, const vec *x, View in, int height, long n, int V, REAL *g,
-                 long g_plane) {
-    switch (C * 8 + K) {
-#define CASE(c, t)                                                                                                     \
-    case c * 8 + t:                                                                                                    \
-        if (c <= MOST_TAPS(t)) taps_tile(c, t, d, dv.plane, dv.row, x, in.row, height, n, V, g, g_plane);              \
+static void taps(int C, int K, int V, const REAL *d, View dv, const REAL *x, View in, int height, int width, int B,
+                 REAL *g, long g_plane) {
+    switch ((C * 8 + K) * 4 + V) {
+#define CASE(c, t, v)                                                                                                  \
+    case (c * 8 + t) * 4 + v:                                                                                          \
+        if (v <= KEPT && c <= MOST_TAPS(t, v))                                                                         \
+            taps_tile(c, t, v, d, dv.plane, dv.row, x, in.row, height, width, B, g, g_plane);                          \
         break;
-#define CASES(t) CASE(1, t) CASE(2, t) CASE(3, t) CASE(4, t) CASE(5, t) CASE(6, t) CASE(7, t) CASE(8, t)
-        CASES(1) CASES(2) CASES(3) CASES(4) CASES(5)
+#define CASES(c, t) CASE(c, t, 0) CASE(c, t, 1) CASE(c, t, 2)
+#define ALL(t) CASES(1, t) CASES(2, t) CASES(3, t) CASES(4, t) CASES(5, t) CASES(6, t) CASES(7, t) CASES(8, t)
+        ALL(1) ALL(2) ALL(3) ALL(4) ALL(5)
+#undef ALL
 #undef CASES
 #undef CASE
     }
 }
 
-static void conv_weights(View in, int inputs, View d, int outputs, int k, int height, int width, int V, REAL *g,
+static void conv_weights(View in, int inputs, View d, int outputs, int k, int height, int width, int B, REAL *g,
                          REAL *bias) {
+    const int V = B <= KEPT * LANES ? (B + LANES - 1) / LANES : 0;
     for (int kx = 0; kx < k; kx += 5) {
-        int K = k - kx < 5 ? k - kx : 5, most = MOST_TAPS(K), blocks = (outputs + most - 1) / most;
+        int K = k - kx < 5 ? k - kx : 5, most = MOST_TAPS(K, V), blocks = (outputs + most - 1) / most;
         for (int b = 0; b < blocks; b++) {
             int from = outputs * b / blocks, count = outputs * (b + 1) / blocks - from;
-            const vec *slope = d.at + from * d.plane;
+            const REAL *slope = d.at + from * d.plane;
             for (int i = 0; i < inputs; i++)
                 for (int ky = 0; ky < k; ky++)
-                    taps(count, K, slope, d, in.at + i * in.plane + ky * in.row + kx * V, in, height, (long)width * V,
-                         V, g + ((from * inputs + i) * k + ky) * k + kx, (long)inputs * k * k);
+                    taps(count, K, V, slope, d, in.at + i * in.plane + ky * in.row + kx * B, in, height, width, B,
+                         g + ((from * inputs + i) * k + ky) * k + kx, (long)inputs * k * k);
         }
     }
-    for (int c = 0; c < outputs; c++) {
-        vec sum = {0};
+    for (int c = 0; c < outputs; c += 4) {
+        const int count = least(outputs - c, 4);
+        vec sum[4] = {0};
         for (int y = 0; y < height; y++)
-            for (long p = 0; p < (long)width * V; p++) sum += d.at[c * d.plane + y * d.row + p];
-        bias[c] += total(sum);
+            for (const REAL *p = d.at + c * d.plane + y * d.row, *end = p + (long)width * B; p < end; p += B)
+                for (int b = 0; b < B; b += LANES)
+                    UNROLL for (int i = 0; i < 4; i++)
+                        sum[i] += load_first(p + b + least(i, count - 1) * d.plane, B - b);
+        for (int i = 0; i < count; i++) bias[c + i] += total(sum[i]);
     }
 }
 
 /* ---- linear layers ---- */
 
-INLINE void matrix_tile(const int R, const int N, const REAL *w, long by_row, long by_term, int terms, const vec *x,
-                        const REAL *bias, vec *out, int V) {
+/* N vectors of samples, LANES apart but for the last. */
+INLINE void matrix_tile(const int R, const int N, const REAL *w, long by_row, long by_term, int terms, const REAL *x,
+                        const REAL *bias, REAL *out, int B, long last) {
     vec sum[SUMS][4];
     UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < N; v++) sum[r][v] = (vec){0} + (bias ? bias[r] : 0);
-    for (int t = 0; t < terms; t++, x += V, w += by_term) {
+    for (int t = 0; t < terms; t++, x += B, w += by_term) {
         vec here[4];
-        UNROLL for (int v = 0; v < N; v++) here[v] = x[v];
+        UNROLL for (int v = 0; v < N; v++) here[v] = load(x + (v < N - 1 ? v * LANES : last));
         UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < N; v++) sum[r][v] += here[v] * w[r * by_row];
     }
-    UNROLL for (int r = 0; r < R; r++) UNROLL for (int v = 0; v < N; v++) out[r * V + v] = sum[r][v];
+    UNROLL for (int r = 0; r < R; r++)
+        UNROLL for (int v = 0; v < N; v++) store(out + r * B + (v < N - 1 ? v * LANES : last), sum[r][v]);
 }
 
-INLINE void matrix_columns(const int N, const REAL *w, long by_row, long by_term, int rows, int terms, const vec *x,
-                           const REAL *bias, vec *out, int V) {
+INLINE void matrix_columns(const int N, const REAL *w, long by_row, long by_term, int rows, int terms, const REAL *x,
+                           const REAL *bias, REAL *out, int B, long last) {
     const int R = SUMS / N < 12 ? SUMS / N : 12;
     int r = 0;
-    for (; r + R <= rows; r += R)
-        matrix_tile(R, N, w + r * by_row, by_row, by_term, terms, x, bias ? bias + r : 0, out + (long)r * V, V);
-    for (; r + 3 <= rows; r += 3)
-        matrix_tile(3, N, w + r * by_row, by_row, by_term, terms, x, bias ? bias + r : 0, out + (long)r * V, V);
-    for (; r < rows; r++)
-        matrix_tile(1, N, w + r * by_row, by_row, by_term, terms, x, bias ? bias + r : 0, out + (long)r * V, V);
+#define TILES(R)                                                                                                       \
+    for (; r + R <= rows; r += R)                                                                                      \
+        matrix_tile(R, N, w + r * by_row, by_row, by_term, terms, x, bias ? bias + r : 0, out + (long)r * B, B, last);
+    TILES(R) TILES(3) TILES(1)
+#undef TILES
 }
 
 /* out[r] = bias[r] + sum over t of w[r * by_row + t * by_term] x[t]; both directions of a linear layer. */
-static void matrix(const REAL *w, long by_row, long by_term, int rows, int terms, const vec *x, const REAL *bias,
-                   vec *out, int V) {
-    int v = 0;
-    for (; v + 4 <= V; v += 4) matrix_columns(4, w, by_row, by_term, rows, terms, x + v, bias, out + v, V);
-    switch (V - v) {
-    case 3: matrix_columns(3, w, by_row, by_term, rows, terms, x + v, bias, out + v, V); break;
-    case 2: matrix_columns(2, w, by_row, by_term, rows, terms, x + v, bias, out + v, V); break;
-    case 1: matrix_columns(1, w, by_row, by_term, rows, terms, x + v, bias, out + v, V); break;
+static void matrix(const REAL *w, long by_row, long by_term, int rows, int terms, const REAL *x, const REAL *bias,
+                   REAL *out, int B) {
+    for (long b = 0; b < B; b += 4 * LANES) {
+        long last = within(B - b < 4 * LANES ? (B - b - 1) / LANES * LANES : 3 * LANES, B - b);
+        switch (B - b < 4 * LANES ? (B - b + LANES - 1) / LANES : 4) {
+#define CASE(N)                                                                                                        \
+    case N: matrix_columns(N, w, by_row, by_term, rows, terms, x + b, bias, out + b, B, last); break;
+            CASE(1) CASE(2) CASE(3) CASE(4)
+#undef CASE
+        }
     }
 }
 
 INLINE void outer_tile(const int R, const int C, const REAL *d, long d_row, int samples, const REAL *xt, long width,
                        REAL *g, long inputs, int valid) {
-    loose sum[6][4];
-    UNROLL for (int r = 0; r < R; r++) UNROLL for (int c = 0; c < C; c++) sum[r][c] = (loose){0};
+    vec sum[6][4];
+    UNROLL for (int r = 0; r < R; r++) UNROLL for (int c = 0; c < C; c++) sum[r][c] = (vec){0};
     for (int b = 0; b < samples; b++) {
-        loose x[4];
-        UNROLL for (int c = 0; c < C; c++) x[c] = *(const loose *)(xt + b * width + c * LANES);
+        vec x[4];
+        UNROLL for (int c = 0; c < C; c++) x[c] = load(xt + b * width + c * LANES);
         UNROLL for (int r = 0; r < R; r++) UNROLL for (int c = 0; c < C; c++) sum[r][c] += x[c] * d[r * d_row + b];
     }
     UNROLL for (int r = 0; r < R; r++) UNROLL for (int c = 0; c < C; c++) {
-        if (valid >= (c + 1) * LANES) {
-            loose *to = (loose *)(g + r * inputs + c * LANES);
-            *to += sum[r][c];
-        } else
-            for (int i = 0; i < LANES && c * LANES + i < valid; i++) g[r * inputs + c * LANES + i] += sum[r][c][i];
+        REAL *to = g + r * inputs + c * LANES;
+        if (valid >= (c + 1) * LANES)
+            store(to, load(to) + sum[r][c]);
+        else
+            for (int i = 0; i < LANES && c * LANES + i < valid; i++) to[i] += sum[r][c][i];
     }
 }
 
@@ -235,174 +282,190 @@ static void linear_weights(const REAL *d, long d_row, int rows, int samples, con
 
 /* ---- layers without parameters, in place or to a smaller buffer ---- */
 
-INLINE vec largest(const vec *a, const vec *b, int V) {
-    vec m = choose(a[V] > a[0], a[V], a[0]);
-    m = choose(b[0] > m, b[0], m);
-    return choose(b[V] > m, b[V], m);
-}
+INLINE vec larger(vec a, vec b) { return choose(b > a, b, a); }
 
-static void pool(View in, View out, int channels, int height, int width, int V) {
+/* Windows of two by two. */
+static void pool(View in, View out, int channels, int height, int width, int B) {
     for (int c = 0; c < channels; c++)
         for (int y = 0; y < height; y++)
             for (int x = 0; x < width; x++)
-                for (int v = 0; v < V; v++) {
-                    const vec *a = in.at + c * in.plane + 2 * y * in.row + 2 * x * V + v, *b = a + in.row;
-                    out.at[c * out.plane + y * out.row + x * V + v] = largest(a, b, V);
+                for (long i = 0; i < B; i += LANES) {
+                    const REAL *a = in.at + c * in.plane + 2 * y * in.row + 2 * x * B + within(i, B), *b = a + in.row;
+                    vec m = larger(larger(larger(load(a), load(a + B)), load(b)), load(b + B));
+                    store(out.at + c * out.plane + y * out.row + x * B + within(i, B), m);
                 }
 }
 
-/* The first of equal maxima gets the gradient, as in torch. The maximum is taken again: dropout works in place. */
-static void unpool(View in, View din, View dout, int channels, int height, int width, int V) {
+/* The first of equal maxima gets the gradient, as in torch. The maximum is taken again: dropout works in place.
+ *
+ * The gradient may take the place of the values, so that no number is met twice. */
+static void unpool(View in, View din, View dout, int channels, int height, int width, int B) {
     const vec zero = {0};
     for (int c = 0; c < channels; c++)
         for (int y = 0; y < height; y++)
-            for (int x = 0; x < width; x++)
-                for (int v = 0; v < V; v++) {
-                    const vec *a = in.at + c * in.plane + 2 * y * in.row + 2 * x * V + v, *b = a + in.row;
-                    vec *da = din.at + c * din.plane + 2 * y * din.row + 2 * x * V + v, *db = da + din.row;
-                    vec m = largest(a, b, V), left = dout.at[c * dout.plane + y * dout.row + x * V + v];
-                    da[0] = choose(a[0] == m, left, zero);
-                    left = choose(a[0] == m, zero, left);
-                    da[V] = choose(a[V] == m, left, zero);
-                    left = choose(a[V] == m, zero, left);
-                    db[0] = choose(b[0] == m, left, zero);
-                    left = choose(b[0] == m, zero, left);
-                    db[V] = choose(b[V] == m, left, zero);
+            for (long i = 0; i < B; i += LANES)
+                for (int x = 0; x < width; x++) {
+                    const long first = within(i, B);
+                    const REAL *a = in.at + c * in.plane + 2 * y * in.row + 2 * x * B + first, *b = a + in.row;
+                    REAL *d = din.at + c * din.plane + 2 * y * din.row + 2 * x * B + first, *e = d + din.row;
+                    REAL *const to[4] = {d, d + B, e, e + B};
+                    const vec value[4] = {load(a), load(a + B), load(b), load(b + B)};
+                    const vec m = larger(larger(larger(value[0], value[1]), value[2]), value[3]);
+                    vec left = load(dout.at + c * dout.plane + y * dout.row + x * B + first);
+                    UNROLL for (int p = 0; p < 4; p++) {
+                        const bits here = value[p] == m;
+                        const vec slope = choose(here, left, zero);
+                        store(to[p], first < i ? choose(from(i - first), slope, load(to[p])) : slope);
+                        left = choose(here, zero, left);
+                    }
                 }
 }
 
 /* NaN passes, so that a diverged model is seen to have diverged. */
-static void relu(View a, const Buffer *s, int V) {
+static void relu(View a, const Buffer *s, int B) {
     const vec zero = {0};
+    const long n = s->width * B;
     for (int c = 0; c < s->channels; c++)
-        for (int y = 0; y < s->height; y++) {
-            vec *p = a.at + c * a.plane + y * a.row;
-            for (long i = 0; i < s->width * V; i++) p[i] = choose(p[i] < zero, zero, p[i]);
-        }
+        for (int y = 0; y < s->height; y++)
+            for (long i = 0; i < n; i += LANES) {
+                REAL *p = a.at + c * a.plane + y * a.row + within(i, n);
+                store(p, choose(load(p) < zero, zero, load(p)));
+            }
 }
 
-static void relu_back(View a, View d, const Buffer *s, int V) {
+static void relu_back(View a, View d, const Buffer *s, int B) {
     const vec zero = {0};
+    const long n = s->width * B;
     for (int c = 0; c < s->channels; c++)
-        for (int y = 0; y < s->height; y++) {
-            vec *p = a.at + c * a.plane + y * a.row, *q = d.at + c * d.plane + y * d.row;
-            for (long i = 0; i < s->width * V; i++) q[i] = choose(p[i] > zero, q[i], zero);
-        }
+        for (int y = 0; y < s->height; y++)
+            for (long i = 0; i < n; i += LANES) {
+                REAL *q = d.at + c * d.plane + y * d.row + within(i, n);
+                store(q, choose(load(a.at + c * a.plane + y * a.row + within(i, n)) > zero, load(q), zero));
+            }
 }
 
 /* Multiplies by a mask [samples][channels], or [samples][channels * height * width] if not `whole`. */
-static void scale(View a, const Buffer *s, int V, const REAL *mask, int samples, int whole) {
+static void scale(View a, const Buffer *s, int B, const REAL *mask, int samples, int whole) {
     const long pixels = s->height * s->width, n = whole ? s->channels : s->channels * pixels;
-    vec factors[V];
-    REAL *lane = (REAL *)factors;
+    REAL factors[B];
     memset(factors, 0, sizeof factors);
     for (int c = 0; c < s->channels; c++)
         for (int y = 0; y < s->height; y++)
             for (int x = 0; x < s->width; x++) {
-                vec *p = a.at + c * a.plane + y * a.row + (long)x * V;
+                REAL *p = a.at + c * a.plane + y * a.row + (long)x * B;
                 const REAL *m = mask + (whole ? c : c * pixels + y * s->width + x);
                 if (!whole || !(x || y))
-                    for (int b = 0; b < samples; b++) lane[b] = m[b * n];
-                for (int v = 0; v < V; v++) p[v] *= factors[v];
+                    for (int b = 0; b < samples; b++) factors[b] = m[b * n];
+                for (int b = 0; b < B; b++) p[b] *= factors[b];
             }
 }
 
-/* Samples x[index[b]][n] -> lanes of a buffer; the lanes behind the last sample are zero. */
-static void gather(const REAL *x, const int64_t *index, View a, const Buffer *s, int V, int samples) {
-    long n = s->channels * s->height * s->width;
+/* Samples x[index[b]][..] side by side in a buffer; those behind the last sample are zero. */
+static void gather(const REAL *x, const int64_t *index, View a, const Buffer *s, int B, int samples) {
+    const long n = s->channels * s->height * s->width;
+    const int some = s->width < LANES ? s->width : LANES;
     for (int c = 0; c < s->channels; c++)
-        for (int y = 0; y < s->height; y++)
-            for (int w = 0; w < s->width; w++, x++) {
-                REAL *p = (REAL *)(a.at + c * a.plane + y * a.row + (long)w * V);
-                for (int b = 0; b < samples; b++) p[b] = x[index[b] * n];
-                for (int b = samples; b < V * LANES; b++) p[b] = 0;
-            }
+        for (int y = 0; y < s->height; y++, x += s->width)
+            for (int w = 0; w < s->width; w += LANES)
+                for (int b = 0; b < B; b += LANES) {
+                    const long pixel = some < LANES ? 0 : within(w, s->width), first = within(b, B);
+                    REAL *to = a.at + c * a.plane + y * a.row + pixel * B + first;
+                    vec v[LANES] = {0};
+                    for (int r = 0; r < LANES && first + r < samples; r++) {
+                        const REAL *from = x + index[first + r] * n + pixel;
+                        if (some == LANES) v[r] = load(from);
+                        else memcpy(v + r, from, some * sizeof(REAL));
+                    }
+                    transposed(v);
+                    for (int r = 0; r < some; r++) store(to + r * B, v[r]);
+                }
 }
 
-/* Features of all samples without border: [i][V] vectors -> [b][i], rows padded with zeros to whole vectors. */
-static void transpose(const vec *x, int features, int V, int samples, REAL *to) {
-    long width = (features + LANES - 1) / LANES * LANES;
-    for (int b = 0; b < samples; b++) {
-        const REAL *from = (const REAL *)x + b;
-        for (int i = 0; i < features; i++) to[b * width + i] = from[(long)i * V * LANES];
-        for (int i = features; i < width; i++) to[b * width + i] = 0;
-    }
+/* Features of all samples without border: [i][B] -> [b][i], rows padded with zeros to whole vectors. */
+static void transpose(const REAL *x, int features, int B, REAL *to) {
+    const long width = (features + LANES - 1) / LANES * LANES;
+    for (int i = 0; i < features; i += LANES)
+        for (int b = 0; b < B; b += LANES) {
+            vec v[LANES];
+            for (int r = 0; r < LANES; r++)
+                v[r] = i + r < features ? load(x + (long)(i + r) * B + within(b, B)) : (vec){0};
+            transposed(v);
+            for (int r = 0; r < LANES; r++) store(to + (within(b, B) + r) * width + i, v[r]);
+        }
 }
 
 /* ---- a network ---- */
 
-static void forward(const Layer *layers, int count, const Buffer *buffers, vec *work, int V, REAL *const *parameters,
+static void forward(const Layer *layers, int count, const Buffer *buffers, REAL *work, int B, REAL *const *parameters,
                     REAL *const *packed, REAL *const *masks, long first, int samples) {
     for (int l = 0; l < count; l++) {
         const Layer *s = layers + l;
         const Buffer *in = buffers + s->in, *out = buffers + s->out;
-        View a = values(work, in, V), z = values(work, out, V);
+        View a = values(work, in, B), z = values(work, out, B);
         long size = in->channels * in->height * in->width;
         switch (s->kind) {
         case CONV:
-            a.at -= s->padding * (a.row + V);
-            conv(a, in->channels, s->kernel, V, packed[s->packed], parameters[s->bias], z, out->channels, in,
+            a.at -= s->padding * (a.row + B);
+            conv(a, in->channels, s->kernel, B, packed[s->packed], parameters[s->bias], z, out->channels, in,
                  s->padding, out);
             break;
-        case POOL: pool(a, z, out->channels, out->height, out->width, V); break;
+        case POOL: pool(a, z, out->channels, out->height, out->width, B); break;
         case LINEAR:
-            matrix(parameters[s->weight], size, 1, out->channels, size, a.at, parameters[s->bias], z.at, V);
+            matrix(parameters[s->weight], size, 1, out->channels, size, a.at, parameters[s->bias], z.at, B);
             break;
-        case RELU: relu(a, in, V); break;
+        case RELU: relu(a, in, B); break;
         case SCALE_CHANNELS:
-            if (masks) scale(a, in, V, masks[s->mask] + first * in->channels, samples, 1);
+            if (masks) scale(a, in, B, masks[s->mask] + first * in->channels, samples, 1);
             break;
         case SCALE:
-            if (masks) scale(a, in, V, masks[s->mask] + first * size, samples, 0);
+            if (masks) scale(a, in, B, masks[s->mask] + first * size, samples, 0);
             break;
         }
     }
 }
 
-static void backward(const Layer *layers, int count, const Buffer *buffers, vec *work, int V, REAL *const *parameters,
+static void backward(const Layer *layers, int count, const Buffer *buffers, REAL *work, int B, REAL *const *parameters,
                      REAL *const *packed, REAL *const *masks, REAL *const *gradients, REAL *rows, long first,
                      int samples) {
     for (int l = count - 1; l >= 0; l--) {
         const Layer *s = layers + l;
         const Buffer *in = buffers + s->in, *out = buffers + s->out;
-        View a = values(work, in, V), d = slopes(work, in, V), dz = slopes(work, out, V);
+        View a = values(work, in, B), d = slopes(work, in, B), dz = slopes(work, out, B);
         long size = in->channels * in->height * in->width;
         switch (s->kind) {
         case CONV:
-            a.at -= s->padding * (a.row + V);
-            conv_weights(a, in->channels, dz, out->channels, s->kernel, out->height, out->width, V,
+            a.at -= s->padding * (a.row + B);
+            conv_weights(a, in->channels, dz, out->channels, s->kernel, out->height, out->width, B,
                          gradients[s->weight], gradients[s->bias]);
             if (s->in) {
                 int padding = s->kernel - 1 - s->padding;
-                dz.at -= padding * (dz.row + V);
-                conv(dz, out->channels, s->kernel, V, packed[s->packed_back], 0, d, in->channels, out, padding, in);
+                dz.at -= padding * (dz.row + B);
+                conv(dz, out->channels, s->kernel, B, packed[s->packed_back], 0, d, in->channels, out, padding, in);
             }
             break;
-        case POOL: unpool(a, d, dz, out->channels, out->height, out->width, V); break;
+        case POOL: unpool(a, d, dz, out->channels, out->height, out->width, B); break;
         case LINEAR:
-            transpose(a.at, size, V, samples, rows);
-            linear_weights((REAL *)dz.at, (long)V * LANES, out->channels, samples, rows, size, gradients[s->weight]);
+            transpose(a.at, size, B, rows);
+            linear_weights(dz.at, B, out->channels, samples, rows, size, gradients[s->weight]);
             for (int r = 0; r < out->channels; r++)
-                for (int v = 0; v < V; v++) gradients[s->bias][r] += total(dz.at[r * V + v]);
-            if (s->in) matrix(parameters[s->weight], 1, size, size, out->channels, dz.at, 0, d.at, V);
+                for (int b = 0; b < B; b += LANES)
+                    gradients[s->bias][r] += total(load_first(dz.at + (long)r * B + b, B - b));
+            if (s->in) matrix(parameters[s->weight], 1, size, size, out->channels, dz.at, 0, d.at, B);
             break;
-        case RELU: relu_back(a, d, in, V); break;
+        case RELU: relu_back(a, d, in, B); break;
         case SCALE_CHANNELS:
-            if (masks) scale(d, in, V, masks[s->mask] + first * in->channels, samples, 1);
+            if (masks) scale(d, in, B, masks[s->mask] + first * in->channels, samples, 1);
             break;
         case SCALE:
-            if (masks) scale(d, in, V, masks[s->mask] + first * size, samples, 0);
+            if (masks) scale(d, in, B, masks[s->mask] + first * size, samples, 0);
             break;
         }
     }
 }
 
-/* Gradient of the mean cross-entropy with respect to the logits, in the lanes of the samples; zero in the others. */
-static void cross_entropy(const vec *logits, vec *slope, int classes, int V, const int64_t *labels,
-                          const int64_t *index, int samples, REAL share) {
-    const REAL *z = (const REAL *)logits;
-    REAL *d = (REAL *)slope;
-    long n = (long)V * LANES;
+/* Gradient of the mean cross-entropy with respect to the logits of the samples; zero behind the last one. */
+static void cross_entropy(const REAL *z, REAL *d, int classes, long n, const int64_t *labels, const int64_t *index,
+                          int samples, REAL share) {
     for (long i = 0; i < classes * n; i++) d[i] = 0;
     for (int b = 0; b < samples; b++) {
         REAL top = z[b], norm = 0;
@@ -416,23 +479,24 @@ static void pack_all(const Layer *layers, int count, const Buffer *buffers, REAL
                      REAL *const *packed, int back) {
     for (const Layer *s = layers; s < layers + count; s++)
         if (s->kind == CONV)
-            pack(parameters[s->weight], buffers[s->out].channels, buffers[s->in].channels, s->kernel,
-                 packed[s->packed], back && s->in ? packed[s->packed_back] : 0);
+            for (int way = 0; way <= (back && s->in); way++)
+                pack(parameters[s->weight], buffers[s->out].channels, buffers[s->in].channels, s->kernel, way,
+                     packed[way ? s->packed_back : s->packed]);
 }
 
 /* The gradient of the mean loss of `samples` samples x[index[.]] is added to `gradients`, piece by piece. */
 static void add_gradient(const Network *net, REAL *const *parameters, REAL *const *masks, REAL *const *gradients,
                          const REAL *x, const int64_t *labels, const int64_t *index, int samples) {
     const Buffer *in = net->buffers, *out = in + net->layers[net->count - 1].out;
-    int V = net->piece / LANES, piece = net->piece;
+    int B = net->piece;
     pack_all(net->layers, net->count, in, parameters, net->packed, 1);
-    for (int first = 0; first < samples; first += piece) {
-        int here = samples - first < piece ? samples - first : piece;
-        gather(x, index + first, values(net->work, in, V), in, V, here);
-        forward(net->layers, net->count, in, net->work, V, parameters, net->packed, masks, first, here);
-        cross_entropy(values(net->work, out, V).at, slopes(net->work, out, V).at, out->channels, V, labels,
+    for (int first = 0; first < samples; first += B) {
+        int here = samples - first < B ? samples - first : B;
+        gather(x, index + first, values(net->work, in, B), in, B, here);
+        forward(net->layers, net->count, in, net->work, B, parameters, net->packed, masks, first, here);
+        cross_entropy(values(net->work, out, B).at, slopes(net->work, out, B).at, out->channels, B, labels,
                       index + first, here, (REAL)1 / samples);
-        backward(net->layers, net->count, in, net->work, V, parameters, net->packed, masks, gradients, net->rows,
+        backward(net->layers, net->count, in, net->work, B, parameters, net->packed, masks, gradients, net->rows,
                  first, here);
     }
 }
@@ -459,14 +523,14 @@ void local_steps(const Network *net, const Descent *run, int64_t from, int64_t t
 void logits(const Network *net, REAL *const *parameters, const REAL *x, const int64_t *index, int64_t samples,
             REAL *out) {
     const Buffer *in = net->buffers, *last = in + net->layers[net->count - 1].out;
-    int V = net->piece / LANES, piece = net->piece;
+    int B = net->piece;
     pack_all(net->layers, net->count, in, parameters, net->packed, 0);
-    for (int64_t first = 0; first < samples; first += piece) {
-        int here = samples - first < piece ? samples - first : piece;
-        gather(x, index + first, values(net->work, in, V), in, V, here);
-        forward(net->layers, net->count, in, net->work, V, parameters, net->packed, 0, first, here);
-        const REAL *z = (const REAL *)values(net->work, last, V).at;
+    for (int64_t first = 0; first < samples; first += B) {
+        int here = samples - first < B ? samples - first : B;
+        gather(x, index + first, values(net->work, in, B), in, B, here);
+        forward(net->layers, net->count, in, net->work, B, parameters, net->packed, 0, first, here);
+        const REAL *z = values(net->work, last, B).at;
         for (int b = 0; b < here; b++)
-            for (int c = 0; c < last->channels; c++) out[(first + b) * last->channels + c] = z[(long)c * piece + b];
+            for (int c = 0; c < last->channels; c++) out[(first + b) * last->channels + c] = z[(long)c * B + b];
     }
 }

@@ -7,18 +7,6 @@
 #define SAMPLES 12 /* most samples (or rows of a gradient) of a tile */
 #define MOST(C) (SUMS / (C) < SAMPLES ? SUMS / (C) : SAMPLES) /* of them, beside C vectors */
 
-INLINE vec load(const REAL *p) { return *(const loose *)p; }
-INLINE void store(REAL *p, vec v) { *(loose *)p = v; }
-INLINE int least(int a, int b) { return a < b ? a : b; }
-
-/* The lanes from `skip` on: a row of numbers ends with a vector that skips what the one before it has seen. */
-INLINE bits from(int skip) {
-    bits lane;
-    for (int i = 0; i < LANES; i++) lane[i] = i;
-    return lane >= skip;
-}
-INLINE vec from_lane(vec v, int skip) { return choose(from(skip), v, (vec){0}); }
-
 /* Calls `tile(P)` for all samples, in blocks of nearly equal size P that are at most `most`. */
 #define EACH_BLOCK(samples, most, tile)                                                                                \
     for (int blocks = ((samples) + (most) - 1) / (most), block = 0; block < blocks; block++) {                         \

@@ -20,7 +20,7 @@ typedef struct {
     const Layer *layers;
     const Buffer *buffers;
     int64_t count, piece; /* layers; samples that go through them together */
-    vec *work;            /* activations and gradients */
+    REAL *work;           /* activations and gradients */
     REAL *const *packed;  /* filters in the order of the convolutions */
     REAL *rows;           /* the features of a piece, sample by sample */
 } Network;

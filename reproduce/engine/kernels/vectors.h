@@ -33,6 +33,20 @@ typedef REAL loose __attribute__((vector_size(WIDTH), aligned(sizeof(REAL)), may
 /* Per lane: a where the comparison holds, b elsewhere. */
 INLINE vec choose(bits holds, vec a, vec b) { return (vec)((holds & (bits)a) | (~holds & (bits)b)); }
 
+INLINE int least(int a, int b) { return a < b ? a : b; }
+INLINE vec load(const REAL *p) { return *(const loose *)p; }
+INLINE void store(REAL *p, vec v) { *(loose *)p = v; }
+
+/* The lanes from `skip` on: a row of numbers ends with a vector that skips what the one before it has seen. */
+INLINE bits from(int skip) {
+    bits lane;
+    for (int i = 0; i < LANES; i++) lane[i] = i;
+    return lane >= skip;
+}
+INLINE vec from_lane(vec v, int skip) { return choose(from(skip), v, (vec){0}); }
+/* The vector at p with zeros behind the first n lanes. */
+INLINE vec load_first(const REAL *p, int n) { return (vec)((bits)load(p) & ~from(n)); }
+
 /* Sum over the lanes, by halves. */
 INLINE REAL total(vec v) {
 #if WIDTH == 64
@@ -97,6 +111,18 @@ INLINE vec folded(vec a, vec b, const int w) {
 #endif
     default: CASE(1)
 #undef CASE
+    }
+}
+
+/* Row r, lane l <-> row l, lane r: rows 2i and 2i + 1 give their even and odd lanes to two new ones, over and over. */
+INLINE void transposed(vec *v) {
+    UNROLL for (int left = LANES; left > 1; left /= 2) {
+        vec next[LANES];
+        UNROLL for (int i = 0; i < LANES / 2; i++) {
+            next[i] = BLOCKS(v[2 * i], v[2 * i + 1], EVEN, 1);
+            next[i + LANES / 2] = BLOCKS(v[2 * i], v[2 * i + 1], ODD, 1);
+        }
+        UNROLL for (int i = 0; i < LANES; i++) v[i] = next[i];
     }
 }
 
