@@ -124,11 +124,11 @@ def times_panel(setting: ClockSetting, distribution: str, n: int) -> Panel:
 
 
 def participants_panels(scale: str) -> tuple[Panel, ...]:
-    """Fig. 6: DeFedAvg over aggregations with different n at the usual K, all on the same seeds."""
+    """Fig. 6: DeFedAvg over aggregations with different n at the usual K, all of a distribution on the same seeds."""
     return tuple(
-        replace(_over_rounds(setting, distribution, n, setting.steps), seeds=setting.over_n or setting.seeds)
+        replace(_over_rounds(setting, kind, n, setting.steps), seeds=setting.over_n.get(kind, setting.seeds))
         for setting in settings.SETTINGS[scale]
-        for distribution in settings.DISTRIBUTIONS
+        for kind in settings.DISTRIBUTIONS
         for n in setting.few
     )
 

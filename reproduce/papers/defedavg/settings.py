@@ -36,8 +36,8 @@ class ClockSetting:
     between evaluations; target: percent of test accuracy, of the mean of the last `smooth` evaluations; shown: virtual
     seconds that the figures show; searched: the local rates of the grid (reduced: without the two lowest, far from any
     target); rounds: aggregations of Figs. 6 and 7, `few` the n of Fig. 6, `ks` the K of Fig. 7; own: rates for all n,
-    by distribution, in place of those of Table II. more: the seeds of a distribution and n, over_n: of Fig.
-    6, if not `seeds`.
+    by distribution, in place of those of Table II. more: the seeds of a distribution and n, over_n: of a
+    distribution in Fig. 6, if not `seeds`.
     """
 
     dataset: str
@@ -58,7 +58,7 @@ class ClockSetting:
     ks: tuple[int, ...] = (20, 50, 100)
     seeds: tuple[int, ...] = SEEDS
     more: Mapping[tuple[str, int], tuple[int, ...]] = field(default_factory=dict)
-    over_n: tuple[int, ...] = ()
+    over_n: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     own: Mapping[str, Mapping[str, Pair]] = field(default_factory=dict)
     substitute: str = ""
 
@@ -106,7 +106,7 @@ REDUCED = ClockSetting(
     "fashion_mnist", problem("fashion_mnist", MLP(784, 64, 10)),
     10, replace(FASHION_MNIST, step=5 * FASHION_MNIST.step), FASHION_MNIST, (0.25, 0.5),
     (80.0, 70.0), (120.0, 250.0), (60.0, 100.0), searched=(0.01, 0.05, 0.1, 0.3), smooth=(3, 5), rounds=1200,
-    ks=(4, 10, 20), more=MORE, over_n=tuple(range(20)),
+    ks=(4, 10, 20), more=MORE, over_n={"iid": tuple(range(12)), "noniid": tuple(range(20))},
     own=_own((0.1, 0.1), iid_fedavg=(1.0, 0.1)),
     substitute="a network 784-64-10 for the convolutional one: pixels from 0 to 1, K = 10 steps of five times the "
     "length, until 120 s (IID) and 250 s (non-IID) or for 1,200 aggregations, targets 80 % and 70 %, times to them of "
