@@ -7,6 +7,8 @@ own, so that a client's images do not depend on its neighbours in the stack.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -22,11 +24,16 @@ class Augmentation:
     """The random crops and flips of the local runs in `slots`; every step of a slot takes the next of its stream."""
 
     def __init__(self, slots: list[Slot], arena: Arena, batch: int) -> None:
-        problem = arena.problem
-        self.batch = batch
-        self.streams = [rng("augment", *slot.key) for slot in slots] if problem.augment == "crop_flip" else []
+        cropped = arena.problem.augment == "crop_flip"
+        self.arena, self.batch = arena, batch
+        self.streams = [rng("augment", *slot.key) for slot in slots] if cropped else []
+
+    @cached_property
+    def black(self) -> Tensor:
+        """The value of a black pixel, [ch, 1, 1]."""
+        problem = self.arena.problem
         black = [-m / s for m, s in zip(problem.mean, problem.std, strict=True)] or [0.0]
-        self.black = torch.tensor(black, dtype=arena.dtype, device=arena.device).view(-1, 1, 1)
+        return torch.tensor(black, dtype=self.arena.dtype, device=self.arena.device).view(-1, 1, 1)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Images [A, B, ch, H, W] of the first A slots, or [B, ch, H, W] of the only one, B at most the batch size."""

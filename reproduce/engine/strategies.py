@@ -44,6 +44,8 @@ TOGETHER = 4_000_000
 """Parameters of all slots of a chunk of `kernel`, which are in memory several times."""
 COMPILED = 30_000_000
 """Multiply-accumulates per sample up to which compiled layers are faster than torch's."""
+QUICK = 200_000
+"""The same up to which a call costs about as much as a client, so that a chunk has five at least."""
 LARGE = 3_600_000
 """The same up to which a stack is faster than one model at a time."""
 
@@ -222,7 +224,7 @@ TABLE = (
         serves=NEEDED | {"model"} | SGD,
         fits=lambda work: work.device == "cpu" and work.vector > 0 and work.chain,
         best=lambda work: macs(work.model, work.sample) <= COMPILED,
-        size=lambda work, slots: max(1, slots // 16),
+        size=lambda work, slots: max(5 if macs(work.model, work.sample) <= QUICK else 1, slots // 16),
         logits="reproduce.engine.evaluate:chains",
         together=lambda models, batch: (1, 1000),
     ),
