@@ -193,16 +193,16 @@ class Program:
 
     def by_channel(self, batch: int) -> bool:
         """Is a channel in every lane the faster way for batches of this size? Without filters for all small ones."""
-        lanes = self._vectors(batch) * -(-batch // self._vectors(batch))
+        lanes = self._lanes(batch) * -(-batch // self._lanes(batch))
         return self.wide and (lanes > SPARE * batch or (not self.filters and batch <= 2 * PIECE))
 
-    def _vectors(self, batch: int) -> int:
+    def _lanes(self, batch: int) -> int:
         """Lanes of a piece, whole vectors of them, such that a batch leaves few of them empty."""
         return self.lanes * min(range(1, self.most + 1), key=lambda v: (-(-batch // (v * self.lanes)) * v, -v))
 
     def piece(self, batch: int) -> int:
         """Samples of a piece, at least a vector of them."""
-        return min(self._vectors(batch), max(batch, self.lanes))
+        return min(self._lanes(batch), max(batch, self.lanes))
 
     def buffers(self, wide: bool) -> tuple[np.ndarray, int]:
         """Rows of the struct Buffer, and numbers per sample of them all.

@@ -194,7 +194,7 @@ static void conv_weights(View in, int inputs, View d, int outputs, int k, int he
                          g + ((from * inputs + i) * k + ky) * k + kx, (long)inputs * k * k);
         }
     }
-    for (int c = 0; c < outputs; c += 4) {
+    for (int c = 0; c < outputs; c += 4) { /* four sums that do not wait for each other */
         const int count = least(outputs - c, 4);
         vec sum[4] = {0};
         for (int y = 0; y < height; y++)
