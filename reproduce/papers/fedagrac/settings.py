@@ -97,8 +97,7 @@ FIG2 = {
     ),
     "reduced": Sweep(
         (0.0, 0.05, 0.2, 0.5, 1.0, 1.5), (0.0, 0.1, 0.5, 1.0), 60,
-        "fewer steps and rounds: K uniform in 10 to 40 and constant 25 for 100 to 400 and 100, 60 rounds",
-        tuple(range(18)), TEN,
+        "fewer steps and rounds: K uniform in 10 to 40 and constant 25 for 100 to 400 and 100, 60 rounds", TEN, TEN,
     ),
     "smoke": Sweep((0.0, 1.0), (0.0, 1.0), 5),
 }  # fmt: skip
