@@ -106,7 +106,7 @@ REDUCED = ClockSetting(
     "fashion_mnist", problem("fashion_mnist", MLP(784, 64, 10)),
     10, replace(FASHION_MNIST, step=5 * FASHION_MNIST.step), FASHION_MNIST, (0.25, 0.5),
     (80.0, 70.0), (120.0, 250.0), (60.0, 100.0), searched=(0.01, 0.05, 0.1, 0.3), smooth=(3, 5), rounds=1200,
-    ks=(4, 10, 20), more=MORE, over_n={"iid": tuple(range(12)), "noniid": tuple(range(20))},
+    ks=(4, 10, 20), more=MORE, over_n={"iid": tuple(range(12)), "noniid": tuple(range(40))},
     own=_own((0.1, 0.1), iid_fedavg=(1.0, 0.1)),
     substitute="a network 784-64-10 for the convolutional one: pixels from 0 to 1, K = 10 steps of five times the "
     "length, until 120 s (IID) and 250 s (non-IID) or for 1,200 aggregations, targets 80 % and 70 %, times to them of "

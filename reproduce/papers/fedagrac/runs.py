@@ -199,7 +199,7 @@ def steeper(scale: str, factor: int) -> Panel:
     points = algorithms(factor * rate, lam, mu)
     chosen = {name: points[name] for name in ("fedagrac", "fedavg", "fednova")}
     words = f"CNN of Table 6: mean K {mean}, V {variances[1]}, {c.rounds} rounds"
-    c = c._replace(model=f"{c.model}_rate{factor}", target=0.0, substitute=words)
+    c = c._replace(model=f"{c.model}_rate{factor}", target=0.0, substitute=words, seeds=())
     return compared(c, f"sensitivity-rate-{factor}", scale, LocalSteps(mean, variances[1]), chosen)
 
 
@@ -297,5 +297,6 @@ def fig4(scale: str) -> tuple[Panel, ...]:
                 for rate in m.rates
                 for lam in m.lambdas
             )  # fmt: skip
-            found.append(panel(f"fig4-{m.model}-{kind}", scale, runs, m.substitute, m.seeds))
+            seeds = m.seeds if kind == "async" else m.seeds_even or m.seeds
+            found.append(panel(f"fig4-{m.model}-{kind}", scale, runs, m.substitute, seeds))
     return tuple(found)
