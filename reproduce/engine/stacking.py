@@ -50,10 +50,12 @@ class Slot:
 
 
 class Plans:
-    """Batch plans of one tick; runs that share seed, round and client (sweep points, algorithms) share the plan."""
+    """What is drawn for the local runs of one tick: batch plans, which runs share that have seed, round and client in
+    common (sweep points, algorithms), and dropout streams."""
 
     def __init__(self) -> None:
         self._plans: dict[tuple[int, ...], Indices] = {}
+        self._dropout: dict[tuple[int, int, int], int] = {}
 
     def get(self, slot: Slot) -> Indices:
         """Sample indices [steps, B] of the slot's local run."""
@@ -68,6 +70,12 @@ class Plans:
             if batches not in shuffled:
                 self._plans[batches] = slot.task.plan(slot.client, slot.steps, slot.round, slot.offset)  # type: ignore[union-attr]
         return [self._plans[slot.batches] for slot in slots]
+
+    def dropout(self, slots: Sequence[Slot]) -> list[int]:
+        """Where the slots' dropout streams start, which are keyed by (seed, round, client)."""
+        for key in {slot.key for slot in slots} - self._dropout.keys():
+            self._dropout[key] = int(rng("dropout", *key).integers(2**62))
+        return [self._dropout[slot.key] for slot in slots]
 
     def numbering(self) -> Callable[[Slot], int]:
         """A function from slots to numbers of their plans, counted in the order in which it is asked."""
@@ -166,12 +174,8 @@ class Chunk:
         return np.array([s.task.first_pass(s.client, s.steps, s.offset) for s in self.slots])
 
     def generators(self, device: torch.device) -> list[torch.Generator]:
-        """One dropout stream per slot, keyed by (seed, round, client)."""
-        return [torch.Generator(device).manual_seed(seed) for seed in self.dropout_seeds()]
-
-    def dropout_seeds(self) -> list[int]:
-        """Where the slots' dropout streams start."""
-        return [int(rng("dropout", *s.key).integers(2**62)) for s in self.slots]
+        """One dropout stream per slot."""
+        return [torch.Generator(device).manual_seed(seed) for seed in self.plans.dropout(self.slots)]
 
 
 @cache

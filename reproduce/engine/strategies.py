@@ -103,6 +103,8 @@ class Strategy:
     key: by what slots with equally many steps are sorted (None: by nothing); mixed: may a chunk hold several keys?
     free: fields of the rule in which the slots of a chunk may differ. single: fields of the request that must be the
         same for all slots of a chunk, so that requests with one of them stay apart.
+    ahead: are batches and dropout streams drawn for all slots before the first trains? Between two local runs of
+        compiled code that takes four times as long, because Python's code has left the caches.
     precisions: reduced precisions that it applies.
     logits: the function that evaluates models, "module:name"; together: models, and samples, that it evaluates at a
         time, from the number of models and the problem's batch for evaluation.
@@ -120,6 +122,7 @@ class Strategy:
     single: frozenset[str] = frozenset()
     precisions: frozenset[str] = frozenset()
     spreads: bool = False
+    ahead: bool = False
     logits: str = "reproduce.engine.evaluate:network"
     together: Callable[[int, int], tuple[int, int]] = lambda models, batch: (1, batch)
 
@@ -225,6 +228,7 @@ TABLE = (
         fits=lambda work: work.device == "cpu" and work.vector > 0 and work.chain,
         best=lambda work: macs(work.model, work.sample) <= COMPILED,
         size=lambda work, slots: max(5 if macs(work.model, work.sample) <= QUICK else 1, slots // 16),
+        ahead=True,
         logits="reproduce.engine.evaluate:chains",
         together=lambda models, batch: (1, 1000),
     ),

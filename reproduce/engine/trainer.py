@@ -9,7 +9,7 @@ depends neither on the number of threads nor on the order of the requests.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -96,7 +96,7 @@ class Trainer:
         plans = Plans()
         # buckets: what may train together; calls: chunks of these, one per thread at a time
         calls = [call for bucket in self._buckets(jobs, order) for call in self._calls(bucket, plans)]
-        for call, (rows, cpu) in zip(calls, self._done(calls), strict=True):
+        for call, rows, cpu in _held(zip(calls, self._done(calls), strict=True)):
             slots, steps = call.chunk.slots, call.chunk.steps  # processor time is shared out by steps
             for owner, share in zip(call.owners, (cpu * steps / steps.sum()).tolist(), strict=True):
                 collectors[owner].cpu += share
@@ -144,6 +144,9 @@ class Trainer:
         strategy, work, slots = bucket.strategy, bucket.work, bucket.slots
         home, size = slots[0].task.arena, strategy.size(work, len(slots))
         layout: Any = layout_of(work.model) if work.model else home.layout
+        if strategy.ahead:
+            plans.all(slots)
+            plans.dropout(slots)
         order = sorted(range(len(slots)), key=lambda i: -slots[i].steps)
         if key := strategy.key(work, plans):
             order = sorted(order, key=lambda i: (-slots[i].steps, key(slots[i])))
@@ -159,6 +162,20 @@ class Trainer:
         self.used.add(f"{strategy.name}+{self.arithmetic}" if applied else strategy.name)
         options = {"precision": self.arithmetic} if "bfloat16" in strategy.precisions else {}
         return partial(strategy.train, chunk, home, **options)
+
+
+def _held(done: Iterable[tuple[Call, tuple[Rows, float]]]) -> Iterator[tuple[Call, Rows, float]]:
+    """Calls with their rows and processor time, held back until the rows take `KEEP` bytes: adding them up between two
+    local runs would meet cold caches and wait for Python's lock."""
+    held: list[tuple[Call, Rows, float]] = []
+    size = 0
+    for call, (rows, cpu) in done:
+        held.append((call, rows, cpu))
+        size += rows.update.nbytes
+        if size > KEEP:
+            yield from held
+            held, size = [], 0
+    yield from held
 
 
 def demand(home: Arena | Objectives, model: Model | None, terms: frozenset[str] = frozenset()) -> Demand:
@@ -204,7 +221,8 @@ def _by_owner(owners: list[int], row: Tensor, rows: Rows) -> Iterator[tuple[int,
 
 
 KEEP = 16 << 20
-"""Bytes of updates up to which a request that wants weighted sums keeps its rows and adds them up at the end."""
+"""Bytes of updates up to which calls' rows are held back, and up to which a request that wants weighted sums keeps its
+rows and adds them up at the end."""
 
 
 class Collector:

@@ -263,6 +263,8 @@ class Program:
         """
         draws = torch.empty((steps, full * self.drops)).uniform_(generator=generator)
         sizes, rates = [full * n for _, n in self.trace.masks], [p for p, _ in self.trace.masks]
+        if len(set(rates)) == 1:
+            sizes, rates = [draws.shape[1]], rates[:1]
         for part, p in zip(draws.split(sizes, dim=1), rates, strict=True):
             part.ge_(p)
         factors = draws.to(self.dtype)

@@ -124,6 +124,13 @@ static void pack(const REAL *w, int outputs, int inputs, int k, int back, REAL *
 
 /* ---- weight gradient of a convolution: g[c][i][ky][kx] += sum over pixels of d[c][x] in[i][x + tap] ---- */
 
+/* What a tile of a weight gradient reads: d of its channels, the input under its first tap. */
+typedef struct {
+    const REAL *d, *x;
+    long d_plane, d_row, x_row;
+    int height, width, B;
+} Taps;
+
 /* Adds a vector of samples of one pixel: C channels, K neighbouring taps. */
 INLINE void taps_vector(const int C, const int K, const REAL *d, long d_plane, int samples, const vec *seen,
                         vec sum[8][5]) {
@@ -135,23 +142,23 @@ INLINE void taps_vector(const int C, const int K, const REAL *d, long d_plane, i
 
 /* A sample has the same lane at every pixel and adds them in their order, whatever B is. What neighbouring taps read
  * stays in registers, if a pixel has one or two vectors (V; 0: any number). */
-INLINE void taps_tile(const int C, const int K, const int V, const REAL *d, long d_plane, long d_row, const REAL *x,
-                      long x_row, int height, int width, int B, REAL *g, long g_plane) {
+INLINE void taps_tile(const int C, const int K, const int V, const Taps *s, REAL *g, long g_plane) {
     vec sum[8][5], seen[2][5];
+    const int B = s->B;
     UNROLL for (int c = 0; c < C; c++) UNROLL for (int t = 0; t < K; t++) sum[c][t] = (vec){0};
-    for (int y = 0; y < height; y++) {
-        const REAL *slope = d + y * d_row, *in = x + y * x_row;
+    for (int y = 0; y < s->height; y++) {
+        const REAL *slope = s->d + y * s->d_row, *in = s->x + y * s->x_row;
         UNROLL for (int v = 0; v < V; v++)
             UNROLL for (int t = 1; t < K; t++) seen[v][t] = load(in + (t - 1) * B + v * LANES);
-        for (int p = 0; p < width; p++, slope += B, in += B) {
+        for (int p = 0; p < s->width; p++, slope += B, in += B) {
             UNROLL for (int v = 0; v < V; v++) {
                 UNROLL for (int t = 1; t < K; t++) seen[v][t - 1] = seen[v][t];
                 seen[v][K - 1] = load(in + (K - 1) * B + v * LANES);
-                taps_vector(C, K, slope + v * LANES, d_plane, v < V - 1 ? LANES : B - v * LANES, seen[v], sum);
+                taps_vector(C, K, slope + v * LANES, s->d_plane, v < V - 1 ? LANES : B - v * LANES, seen[v], sum);
             }
             for (int b = 0; !V && b < B; b += LANES) {
                 UNROLL for (int t = 0; t < K; t++) seen[0][t] = load(in + t * B + b);
-                taps_vector(C, K, slope + b, d_plane, B - b, seen[0], sum);
+                taps_vector(C, K, slope + b, s->d_plane, B - b, seen[0], sum);
             }
         }
     }
@@ -163,13 +170,11 @@ INLINE void taps_tile(const int C, const int K, const int V, const REAL *d, long
 #define MOST_TAPS(K, V) (ROOM(K, V) < 1 ? 1 : ROOM(K, V) < 8 ? ROOM(K, V) : 8)
 #define KEPT (REGISTERS > 16 ? 2 : 0) /* most vectors that are kept */
 
-static void taps(int C, int K, int V, const REAL *d, View dv, const REAL *x, View in, int height, int width, int B,
-                 REAL *g, long g_plane) {
+static void taps(int C, int K, int V, const Taps *s, REAL *g, long g_plane) {
     switch ((C * 8 + K) * 4 + V) {
 #define CASE(c, t, v)                                                                                                  \
     case (c * 8 + t) * 4 + v:                                                                                          \
-        if (v <= KEPT && c <= MOST_TAPS(t, v))                                                                         \
-            taps_tile(c, t, v, d, dv.plane, dv.row, x, in.row, height, width, B, g, g_plane);                          \
+        if (v <= KEPT && c <= MOST_TAPS(t, v)) taps_tile(c, t, v, s, g, g_plane);                                      \
         break;
 #define CASES(c, t) CASE(c, t, 0) CASE(c, t, 1) CASE(c, t, 2)
 #define ALL(t) CASES(1, t) CASES(2, t) CASES(3, t) CASES(4, t) CASES(5, t) CASES(6, t) CASES(7, t) CASES(8, t)
@@ -187,11 +192,12 @@ static void conv_weights(View in, int inputs, View d, int outputs, int k, int he
         int K = k - kx < 5 ? k - kx : 5, most = MOST_TAPS(K, V), blocks = (outputs + most - 1) / most;
         for (int b = 0; b < blocks; b++) {
             int from = outputs * b / blocks, count = outputs * (b + 1) / blocks - from;
-            const REAL *slope = d.at + from * d.plane;
+            Taps s = {d.at + from * d.plane, 0, d.plane, d.row, in.row, height, width, B};
             for (int i = 0; i < inputs; i++)
-                for (int ky = 0; ky < k; ky++)
-                    taps(count, K, V, slope, d, in.at + i * in.plane + ky * in.row + kx * B, in, height, width, B,
-                         g + ((from * inputs + i) * k + ky) * k + kx, (long)inputs * k * k);
+                for (int ky = 0; ky < k; ky++) {
+                    s.x = in.at + i * in.plane + ky * in.row + kx * B;
+                    taps(count, K, V, &s, g + ((from * inputs + i) * k + ky) * k + kx, (long)inputs * k * k);
+                }
         }
     }
     for (int c = 0; c < outputs; c += 4) { /* four sums that do not wait for each other */
@@ -296,29 +302,43 @@ static void pool(View in, View out, int channels, int height, int width, int B) 
                 }
 }
 
+/* The gradients of a window whose first pixel is at a and d, for samples first[0].. and, if N = 2, first[1].. */
+INLINE void unpool_vectors(const int N, const REAL *a, long row, REAL *d, long d_row, const REAL *dout, int B,
+                           const long *first) {
+    const long from[4] = {0, B, row, row + B}, to[4] = {0, B, d_row, d_row + B};
+    const vec zero = {0};
+    vec value[2][4];
+    UNROLL for (int n = 0; n < N; n++) UNROLL for (int p = 0; p < 4; p++) value[n][p] = load(a + from[p] + first[n]);
+    UNROLL for (int n = 0; n < N; n++) {
+        const vec *v = value[n], m = larger(larger(larger(v[0], v[1]), v[2]), v[3]);
+        vec left = load(dout + first[n]);
+        UNROLL for (int p = 0; p < 4; p++) {
+            const bits here = v[p] == m;
+            store(d + to[p] + first[n], choose(here, left, zero));
+            left = choose(here, zero, left);
+        }
+    }
+}
+
 /* The first of equal maxima gets the gradient, as in torch. The maximum is taken again: dropout works in place.
  *
- * The gradient may take the place of the values, so that no number is met twice. */
+ * The gradient may take the place of the values: vectors that overlap are read before one is written. */
 static void unpool(View in, View din, View dout, int channels, int height, int width, int B) {
-    const vec zero = {0};
     for (int c = 0; c < channels; c++)
         for (int y = 0; y < height; y++)
-            for (long i = 0; i < B; i += LANES)
-                for (int x = 0; x < width; x++) {
-                    const long first = within(i, B);
-                    const REAL *a = in.at + c * in.plane + 2 * y * in.row + 2 * x * B + first, *b = a + in.row;
-                    REAL *d = din.at + c * din.plane + 2 * y * din.row + 2 * x * B + first, *e = d + din.row;
-                    REAL *const to[4] = {d, d + B, e, e + B};
-                    const vec value[4] = {load(a), load(a + B), load(b), load(b + B)};
-                    const vec m = larger(larger(larger(value[0], value[1]), value[2]), value[3]);
-                    vec left = load(dout.at + c * dout.plane + y * dout.row + x * B + first);
-                    UNROLL for (int p = 0; p < 4; p++) {
-                        const bits here = value[p] == m;
-                        const vec slope = choose(here, left, zero);
-                        store(to[p], first < i ? choose(from(i - first), slope, load(to[p])) : slope);
-                        left = choose(here, zero, left);
-                    }
+            for (int x = 0; x < width; x++) {
+                const REAL *a = in.at + c * in.plane + 2 * y * in.row + 2 * x * B;
+                REAL *d = din.at + c * din.plane + 2 * y * din.row + 2 * x * B;
+                const REAL *slope = dout.at + c * dout.plane + y * dout.row + x * B;
+                for (int i = 0, n; i < B; i += n * LANES) {
+                    const long first[2] = {i, within(i + LANES, B)};
+                    n = first[1] > i && first[1] < i + LANES ? 2 : 1;
+                    if (n == 2)
+                        unpool_vectors(2, a, in.row, d, din.row, slope, B, first);
+                    else
+                        unpool_vectors(1, a, in.row, d, din.row, slope, B, first);
                 }
+            }
 }
 
 /* NaN passes, so that a diverged model is seen to have diverged. */
@@ -373,6 +393,7 @@ static void gather(const REAL *x, const int64_t *index, View a, const Buffer *s,
                     vec v[LANES] = {0};
                     for (int r = 0; r < LANES && first + r < samples; r++) {
                         const REAL *from = x + index[first + r] * n + pixel;
+                        __builtin_prefetch(from + 64); /* samples lie anywhere */
                         if (some == LANES) v[r] = load(from);
                         else memcpy(v + r, from, some * sizeof(REAL));
                     }
@@ -492,6 +513,7 @@ static void add_gradient(const Network *net, REAL *const *parameters, REAL *cons
     pack_all(net->layers, net->count, in, parameters, net->packed, 1);
     for (int first = 0; first < samples; first += B) {
         int here = samples - first < B ? samples - first : B;
+        for (int b = 0; b < here; b++) __builtin_prefetch(labels + index[first + b]); /* so do labels */
         gather(x, index + first, values(net->work, in, B), in, B, here);
         forward(net->layers, net->count, in, net->work, B, parameters, net->packed, masks, first, here);
         cross_entropy(values(net->work, out, B).at, slopes(net->work, out, B).at, out->channels, B, labels,
