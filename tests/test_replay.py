@@ -342,7 +342,8 @@ def test_an_earlier_commit_decides_nothing(how: str, changed: plan.Job, monkeypa
     assert main(["replay", "smoke", "--against", "HEAD"]) == 2
     assert results.standing(changed).state == "differs"
     where = replayed.lines("smoke")[f"{changed.paper}/{changed.name}"]["where"]
-    assert bool(re.search(", and by .* from [0-9a-f]{12} here", where)) == (how == "other bits")
+    words = {"other bits": ", and by .* from [0-9a-f]{12} here", "of other code": "; no record that the code of "}
+    assert [bool(re.search(found, where)) for found in words.values()] == [how == other for other in words]
 
 
 def test_a_commit_that_is_none_is_refused(changed: plan.Job, capsys: pytest.CaptureFixture[str]) -> None:

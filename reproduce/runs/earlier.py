@@ -88,7 +88,7 @@ class Earlier:
 
     def compared(self, job: Job, line: Mapping[str, str]) -> Mapping[str, str]:
         """The line of a replay that does not agree, as the earlier code decides it: the same bits, or not; the line as
-        it is where it agrees already, or where the earlier code does not hold for the result either."""
+        it is where it agrees already. Where the earlier code does not hold for the result either, it says so."""
         from reproduce.runs.replay import replay
 
         if line["agrees"] == "yes":
@@ -98,7 +98,7 @@ class Earlier:
         asked = {"scale": job.scale, "paper": job.paper, "job": job.name}
         codes, rows = self._rows({**asked, "seeds": seeds, "rounds": rounds, "precision": precision})
         if not self._holds(job, codes):
-            return line
+            return {**line, "where": f"{line['where']}; no record that the code of {self.commit} gave this result"}
         outcome = replay(job.experiments, seeds, int(line["asked"]), rows, precision)
         if outcome.deviation > 0:
             return {**line, "where": f"{outcome.where}, and by {outcome.deviation:.2g} from {self.commit} here"}
