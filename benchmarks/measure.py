@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,7 +57,6 @@ def engine_round(
     trainer = Trainer(threads, strategy, precision)
     jobs = [tasks.get(work.problem, seed) for seed in range(seeds)]
     starts = [task.initial() for task in jobs]
-    gc.freeze()  # as a job does
     counter = iter(range(10**9))
     weights = torch.full((1, work.per_round), 1 / work.per_round, device=here.device)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -105,7 +104,6 @@ def train(job: plan.Job, output: Path | None = None) -> None:
 def _train(job: plan.Job, path: Path, alone: bool) -> None:
     from reproduce.runs.job import train_job
 
-    gc.freeze()  # what is imported stays: the collector need not look through it again and again
     if settings().to_target:
         job = replace(job, experiments=tuple(e.to_target for e in job.experiments))
     digest = plan.digest_of(job, settings().precision)
