@@ -70,7 +70,7 @@ class Group:
 class SessionScale:
     """data: the paper's data set -> what is run for it. groups: printed n of Tables 1-7 -> clients. older: printed
     number of clients of Tables 8-14, in all (in a session for Table 12) -> as run. always: settings that all rows have.
-    further: seeds of Tables 12 ("unseen") and 13 ("scale"), if not `seeds`.
+    further: seeds of a label distribution and of Table 13 ("scale"), if not `seeds`.
     """
 
     data: Mapping[str, SessionData]
@@ -85,8 +85,8 @@ TEN = tuple(range(10))
 """Where the paper has one run, and three of ours take a minute or two. With three seeds few statements about many
 settings survive Holm's procedure (docs/claims.md)."""
 THREE, SIX, TWELVE, SIXTEEN = (tuple(range(n)) for n in (3, 6, 12, 16))
-"""Six at reduced scale, where they take minutes, twelve of Table 12, and sixteen of Table 3 at paper scale; three of AG
-News and of the twenty clients of Tables 5 to 7, where a seed costs most."""
+"""Six at reduced scale, where they take minutes, twelve of Table 12, sixteen of Table 9 and, at paper scale, of Table 3;
+three of AG News and of the twenty clients of Tables 5 to 7, where a seed costs most."""
 
 # Learning rates of the authors' lr_poly.json.
 MNIST = SessionData(
@@ -194,7 +194,7 @@ SCALES = {
         groups={"20": Group(10, 6, FEW, SIX), "100": Group(20, 7, MANY)},
         older={"10": 10, "20": 10, "50": 10, "100": 20},
         seeds=SIX,
-        further={"unseen": TWELVE, "scale": tuple(range(24))},
+        further={"unseen": TWELVE, "half": SIXTEEN, "distinct": SIXTEEN, "scale": tuple(range(24))},
     ),
     "paper": SessionScale(
         data={d.name: d for d in (MNIST, FASHION, SVHN, CIFAR10, CIFAR100, TINY, NEWS)},
