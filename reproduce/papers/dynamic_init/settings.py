@@ -85,8 +85,8 @@ TEN = tuple(range(10))
 """Where the paper has one run, and three of ours take a minute or two. With three seeds few statements about many
 settings survive Holm's procedure (docs/claims.md)."""
 THREE, SIX, TWELVE, SIXTEEN = (tuple(range(n)) for n in (3, 6, 12, 16))
-"""Six at reduced scale, where they take minutes, twelve of Table 12, sixteen of Table 9 and, at paper scale, of Table 3;
-three of AG News and of the twenty clients of Tables 5 to 7, where a seed costs most."""
+"""Six at reduced scale, where they take minutes, twelve of Table 12, sixteen of Table 9 and, at paper scale, of Table
+3; three of AG News and of the twenty clients of Tables 5 to 7, where a seed costs most."""
 
 # Learning rates of the authors' lr_poly.json.
 MNIST = SessionData(
