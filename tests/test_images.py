@@ -112,7 +112,7 @@ def mine(cells: pd.DataFrame, labels: Mapping[str, Any]) -> np.ndarray:
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_the_number_that_decides_is_made_of_the_runs_that_are_trained_again(scale: str) -> None:
-    """And of no others, unless it is the best of them; for every claim that is asked."""
+    """And of no others, unless it is the best of them, as every cost of a transfer; for every claim that is asked."""
     for v in claims(scale):
         decided = Decided(v, scale)
         cells = decided.cells(RESULTS)
@@ -120,7 +120,7 @@ def test_the_number_that_decides_is_made_of_the_runs_that_are_trained_again(scal
         assert len(number) == decided.measured.n
         labels = [e.labels for _, each in decided.runs for those in each.values() for e in those]
         by = 1e3 * ~np.logical_or.reduce([mine(cells, each) for each in labels])
-        if "best of" not in decided.measured.setting:
+        if "best of" not in decided.measured.setting and decided.measured.what != "cost":
             others = cells.assign(low=cells["low"] + by, high=cells["high"] + by)
             pd.testing.assert_frame_equal(decided.numbers(others), number)
 
