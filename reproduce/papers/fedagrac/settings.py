@@ -69,7 +69,7 @@ COMMON = {
     "smoke": Common(Steps(4), Uniform(2, 6), TINY_CNN, 0.3, (0, 1), one_job=True, path=60),
 }
 TEN = tuple(range(10))
-"""Of logistic regression in Table 1 and Figs. 3 to 5: the paper has one run, and ten of ours take minutes.
+"""Of logistic regression in Table 1 and Figs. 3 and 5: the paper has one run, and ten of ours take minutes.
 With three seeds few statements about many settings survive Holm's procedure (docs/claims.md)."""
 SIX = tuple(range(6))
 """Of the network in Figs. 2 and 3, where runs diverge: six are the fewest with an interval of their median. At reduced
