@@ -140,6 +140,8 @@ def table1(scale: str) -> tuple[Panel, ...]:
 def table2(scale: str) -> tuple[Panel, ...]:
     """One panel per slow device: all utilisations of both algorithms."""
     s, common = settings.TABLE2[scale], COMMON[scale]
+    partition = common.cnn.partition
+    problem = replace(common.cnn, partition=replace(partition, data_seed=None) if s.drawn else partition)
     algorithms = {"fednova": FedNova(common.rate), "fedagrac": fedagrac(common.rate, s.lam)}
     found = []
     for device, ratio in zip(DEVICES, s.ratios, strict=True):
@@ -147,7 +149,7 @@ def table2(scale: str) -> tuple[Panel, ...]:
         labels |= {"target_accuracy": s.target, "max_rounds": s.limit}
         runs = (
             ({**labels, "utilization": u, "algorithm": name},
-             common.cnn, DeviceClasses(s.slow, ratio, u / 100), algorithm, Rounds(s.rounds))
+             problem, DeviceClasses(s.slow, ratio, u / 100), algorithm, Rounds(s.rounds))
             for name, algorithm in algorithms.items()
             for u in s.utilisations
         )  # fmt: skip
