@@ -91,8 +91,8 @@ def settings(paper: str, scale: str) -> str:
 def gallery(scale: str, folder: Path) -> str:
     """The figures of a scale, small. An artifact's leads to its place on the report page, another one is just shown."""
     from reproduce import papers
-    from reproduce.findings.short import about
-    from reproduce.page.contents import label, small
+    from reproduce.pages.contents import label, small
+    from reproduce.pages.short import about
 
     made = {f"{a.paper}_{a.name}": a for a in papers.artifacts()}
     files = {f.stem: f for f in Path("figures", scale).glob("*.png")}
@@ -126,7 +126,7 @@ def plain(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[
 
 def pages(app: Any, exception: Exception | None) -> None:
     """Write the report pages into the site, with every file that they link to."""
-    from reproduce.page.page import page
+    from reproduce.pages.page import page
     from reproduce.verdicts.scoreboard import coverage, scoreboard
 
     site = Path(app.outdir)
@@ -144,7 +144,7 @@ def pages(app: Any, exception: Exception | None) -> None:
 def vector(site: Path, artifact: Any, png: Path) -> str:
     """Draw a figure again from the committed results, as SVG into the site, if it is not there or older than its PNG;
     its address as seen from a report page."""
-    from reproduce.findings.multiverse import stored
+    from reproduce.pages.multiverse import stored
     from reproduce.report import drawing, figures, metrics
 
     scale, file = png.parent.name, site / png.with_suffix(".svg")

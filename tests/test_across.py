@@ -15,9 +15,9 @@ from scipy import stats
 
 from reproduce.__main__ import main
 from reproduce.files import read_yaml
-from reproduce.findings import pages as findings
-from reproduce.findings import quotes
-from reproduce.findings.quotes import Cells, leaders, outcome, outcomes
+from reproduce.pages import documents as findings
+from reproduce.pages import quotes
+from reproduce.pages.quotes import Cells, leaders, outcome, outcomes
 from reproduce.play import across, carried, play, summary
 from reproduce.play.across import Matrix, apart, gained
 from reproduce.play.benchmarks import ALIASES, find

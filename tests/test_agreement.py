@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from reproduce.errors import UserError
-from reproduce.findings import agreement
-from reproduce.findings.short import about
-from reproduce.page.points import points
+from reproduce.pages import agreement
+from reproduce.pages.points import points
+from reproduce.pages.short import about
 
 HEAD = "dataset,algorithm,metric,mean,std,seeds,paper,paper_std,difference,censored,status,paper_censored\n"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reproduce.page.page import page
+from reproduce.pages.page import page
 from reproduce.papers import PAPERS, artifacts
 from reproduce.verdicts.scoreboard import Verdict, claims, coverage, scoreboard
 

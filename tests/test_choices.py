@@ -11,9 +11,9 @@ import yaml
 
 from reproduce.__main__ import main
 from reproduce.errors import UserError
-from reproduce.findings.choices import QUESTIONS, Register, page, register
-from reproduce.findings.multiverse import reread
-from reproduce.findings.quotes import cells, lead, played
+from reproduce.pages.choices import QUESTIONS, Register, page, register
+from reproduce.pages.multiverse import reread
+from reproduce.pages.quotes import cells, lead, played
 from reproduce.papers import PAPERS
 
 ROOT = Path(__file__).parent.parent

@@ -16,8 +16,8 @@ import pytest
 
 from reproduce.__main__ import main
 from reproduce.declare.experiment import Experiment
-from reproduce.findings import images
-from reproduce.findings.images import RESULTS, Decided, near, variances, watched
+from reproduce.pages import images
+from reproduce.pages.images import RESULTS, Decided, near, variances, watched
 from reproduce.runs import plan
 from reproduce.runs.job import begin, finish, frame
 from reproduce.settings import settings

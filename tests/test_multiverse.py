@@ -9,9 +9,9 @@ import pytest
 
 from reproduce.declare.artifact import Window
 from reproduce.errors import UserError
-from reproduce.findings import multiverse
-from reproduce.findings.multiverse import READINGS, Turned, boards, curves, reread, turned
-from reproduce.findings.quotes import cells
+from reproduce.pages import multiverse
+from reproduce.pages.multiverse import READINGS, Turned, boards, curves, reread, turned
+from reproduce.pages.quotes import cells
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
 from reproduce.report.metrics import DECLARED, Reading, read_as

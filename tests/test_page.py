@@ -15,9 +15,9 @@ from PIL import Image
 
 from reproduce import papers
 from reproduce.declare.artifact import Artifact, Code, no_panels
-from reproduce.page import contents, forest
-from reproduce.page.page import page
-from reproduce.page.tables import to_html
+from reproduce.pages import contents, forest
+from reproduce.pages.page import page
+from reproduce.pages.tables import to_html
 from reproduce.report import figures, looks
 from reproduce.runs import plan
 from reproduce.store import seal

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import ttest_ind
 
 from reproduce.errors import UserError
-from reproduce.findings.quotes import Cells, beside, lead
+from reproduce.pages.quotes import Cells, beside, lead
 
 RNG = np.random.default_rng(5)
 OURS = {k: RNG.normal(mean, 1.0, 3) for k, mean in enumerate((10.0, 10.0, 14.0, 10.0, 30.0))}

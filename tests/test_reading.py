@@ -18,7 +18,7 @@ from pyarrow import parquet
 
 from reproduce.__main__ import main
 from reproduce.errors import UserError, say_once
-from reproduce.page import origin
+from reproduce.pages import origin
 from reproduce.papers import artifacts
 from reproduce.report.histories import load
 from reproduce.runs import costs, due, plan, results

@@ -25,8 +25,7 @@ ROOMS = (
     ("papers",),
     ("verdicts",),
     ("runs",),
-    ("findings", "play"),
-    ("page",),
+    ("pages", "play"),
     ("cli",),
     ("__main__", "api"),
 )

@@ -11,7 +11,7 @@ import pytest
 
 from reproduce import papers
 from reproduce.declare.artifact import Artifact, Code, Curves, Filled, Last, Printed, no_panels
-from reproduce.page.seen import seen
+from reproduce.pages.seen import seen
 from reproduce.store import seal
 
 DRAW = Code("pictures:draw")

@@ -11,8 +11,8 @@ import test_words
 import yaml
 
 from reproduce.errors import UserError
-from reproduce.findings import short
-from reproduce.page.origin import citing
+from reproduce.pages import short
+from reproduce.pages.origin import citing
 from reproduce.papers import PAPERS
 from reproduce.runs import plan
 from reproduce.verdicts.scoreboard import Verdict, scoreboard

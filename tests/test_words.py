@@ -11,8 +11,8 @@ import runs
 
 from reproduce.__main__ import main
 from reproduce.errors import UserError
-from reproduce.findings.pages import TEMPLATES, pages, reflow
-from reproduce.findings.quotes import Cells, apart, beside, lead, share
+from reproduce.pages.documents import TEMPLATES, pages, reflow
+from reproduce.pages.quotes import Cells, apart, beside, lead, share
 from reproduce.papers import PAPERS, artifacts
 from reproduce.papers.coverage import COUNTS, coverage, coverage_table, total
 from reproduce.papers.described import settings_table, short
@@ -65,7 +65,7 @@ def test_pages_are_rendered_from_the_committed_cells() -> None:
 
 def test_the_command_checks_and_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
-    monkeypatch.setattr("reproduce.findings.pages.pages", lambda: ({page: "new\n"}, []))
+    monkeypatch.setattr("reproduce.pages.documents.pages", lambda: ({page: "new\n"}, []))
     assert main(["findings", "--check"]) == 2
     assert not page.exists()
     assert main(["findings"]) == 0

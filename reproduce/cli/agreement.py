@@ -20,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def draw(output: Path, scale: str) -> None:
     from reproduce.errors import UserError
     from reproduce.files import write
-    from reproduce.findings.agreement import figure
+    from reproduce.pages.agreement import figure
     from reproduce.report.figures import style
 
     if output.suffix not in (".png", ".pdf", ".svg"):
@@ -30,7 +30,7 @@ def draw(output: Path, scale: str) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from reproduce.findings import agreement
+    from reproduce.pages import agreement
     from reproduce.settings import check_place
     from reproduce.text import print_table
 

@@ -9,7 +9,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from reproduce.findings.choices import OpenChoice
+    from reproduce.pages.choices import OpenChoice
 
 NAME = "choices"
 
@@ -20,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from reproduce.errors import unknown
-    from reproduce.findings.choices import QUESTIONS, register
+    from reproduce.pages.choices import QUESTIONS, register
     from reproduce.papers import PAPERS
     from reproduce.settings import check_place
     from reproduce.text import fill, paint
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> None:
 
 def show(number: int, choice: OpenChoice) -> None:
     """One open choice, with the cells that its numbers are from."""
-    from reproduce.findings.choices import AS_RUN
+    from reproduce.pages.choices import AS_RUN
     from reproduce.text import fill, paint
 
     print("\n" + paint(f"{number}. {choice.open}", "bold"))

@@ -17,7 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from reproduce.errors import UserError
     from reproduce.files import write_text
-    from reproduce.findings.pages import pages
+    from reproduce.pages.documents import pages
     from reproduce.settings import check_place
 
     check_place()

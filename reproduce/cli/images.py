@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from reproduce import files
     from reproduce.errors import UserError
-    from reproduce.findings.images import near
+    from reproduce.pages.images import near
     from reproduce.runs import plan
     from reproduce.settings import check_place
     from reproduce.text import print_table
@@ -57,7 +57,7 @@ def measure(claims: list[Verdict], scale: str, minutes: float | None) -> list[st
     from tqdm import tqdm
 
     from reproduce.errors import UserError
-    from reproduce.findings.images import Decided
+    from reproduce.pages.images import Decided
     from reproduce.text import duration
     from reproduce.verdicts import images
 

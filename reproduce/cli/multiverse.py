@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> None:
     check_place()
     if not Path("results", args.scale).is_dir():
         raise UserError(f"no results/{args.scale} in {Path.cwd()}: nothing of it was run here")
-    from reproduce.findings import multiverse
+    from reproduce.pages import multiverse
     from reproduce.report.metrics import DECLARED
 
     found = multiverse.boards(args.scale)

@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> None:
     if not Path("results", scale).is_dir():
         raise UserError(f"nothing of {scale} was run here yet: `snakemake {scale} --cores 2` runs it")
     files.check_writable(path)
-    from reproduce.page.page import page
+    from reproduce.pages.page import page
     from reproduce.verdicts.scoreboard import coverage, scoreboard
 
     beside = [s for s in SCALES if s != scale and Path("report", s, "index.html").is_file()]

@@ -1,6 +1,6 @@
 """What the choice of the test images adds to the number that decides a claim: the record of a scale, and what follows.
 
-`reproduce.findings.images` measures it, by training again what decides; here it is read and put beside the seeds.
+`reproduce.pages.images` measures it, by training again what decides; here it is read and put beside the seeds.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.errors import UserError, unknown
 from reproduce.files import read_text
-from reproduce.findings import choices
-from reproduce.findings.quotes import FUNCTIONS, filled
-from reproduce.findings.short import first_table, short
+from reproduce.pages import choices
+from reproduce.pages.quotes import FUNCTIONS, filled
+from reproduce.pages.short import first_table, short
 from reproduce.papers import PAPERS
 from reproduce.papers.coverage import coverage, coverage_table
 from reproduce.text import markdown as grid
@@ -81,7 +81,7 @@ def rendered(template: Path, **more: Any) -> str:
 
 def agreement_said(root: Path) -> str:
     """In a sentence: how many of our numbers agree with the printed ones."""
-    from reproduce.findings import agreement
+    from reproduce.pages import agreement
 
     _, numbers, agree, leads, sign, size = agreement.counts("paper", root / "tables")[-1]
     text = f"Of {numbers} printed numbers {agree} agree. Of {leads} leads {sign} have the same sign"

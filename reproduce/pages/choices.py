@@ -1,7 +1,7 @@
 """What the papers leave open: one register per paper, `papers/<key>/open_choices.yaml`, with numbers from the cells.
 
 A register answers the questions that everybody asks first (`QUESTIONS`) and lists the open choices. An effect is
-"not run", or leads (`reproduce.findings.quotes.lead`) between two selections of an artifact's cells; a selection with
+"not run", or leads (`reproduce.pages.quotes.lead`) between two selections of an artifact's cells; a selection with
 `read` is of the cells that another reading of the same curves makes (`report.metrics.Reading`). Where an option changes
 no run, and so no lead, `{known: ...}` says what follows. A register that does not follow this ends in a UserError that
 names the file, the entry and the field.
@@ -18,8 +18,8 @@ from typing import Any
 from reproduce.declare.experiment import PACKAGE
 from reproduce.errors import UserError, unknown
 from reproduce.files import read_yaml
-from reproduce.findings.quotes import Cells, cells, lead, played
-from reproduce.findings.short import about
+from reproduce.pages.quotes import Cells, cells, lead, played
+from reproduce.pages.short import about
 from reproduce.report.metrics import Reading
 
 QUESTIONS = (
@@ -88,7 +88,7 @@ def _side(artifact: str, where: Mapping[str, Any]) -> Cells:
         return played(artifact.removeprefix("play/"))(**wanted)
     if not where.get("read"):
         return cells(artifact)(**wanted)
-    from reproduce.findings.multiverse import reread
+    from reproduce.pages.multiverse import reread
 
     return reread(artifact, Path.cwd(), **where["read"])(**wanted)
 

@@ -17,11 +17,11 @@ from reproduce import papers
 from reproduce.declare.artifact import Artifact
 from reproduce.errors import UserError
 from reproduce.files import read_text, regular
-from reproduce.findings.short import About, about, short
-from reproduce.page.forest import forest
-from reproduce.page.origin import CITED, Origin, origin
-from reproduce.page.seen import seen
-from reproduce.page.tables import to_html
+from reproduce.pages.forest import forest
+from reproduce.pages.origin import CITED, Origin, origin
+from reproduce.pages.seen import seen
+from reproduce.pages.short import About, about, short
+from reproduce.pages.tables import to_html
 from reproduce.report import figures
 from reproduce.runs import plan
 from reproduce.store import reading

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from reproduce.declare.artifact import Artifact, Code, Curves, Filled, Last, Reach, Sheet, Window
 from reproduce.errors import UserError
-from reproduce.findings import quotes
+from reproduce.pages import quotes
 from reproduce.verdicts.claims import ClaimsFile, claims_files
 from reproduce.verdicts.words import named, number
 

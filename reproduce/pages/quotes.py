@@ -1,6 +1,6 @@
 """Numbers for sentences: selections of committed cells, and what the pages say of them.
 
-The templates of `reproduce.findings.pages` call the functions in `FUNCTIONS`; each returns text.
+The templates of `reproduce.pages.documents` call the functions in `FUNCTIONS`; each returns text.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from reproduce.errors import UserError
-from reproduce.findings import agreement
-from reproduce.findings.short import about
+from reproduce.pages import agreement
+from reproduce.pages.short import about
 from reproduce.text import counted
 from reproduce.verdicts import words
 

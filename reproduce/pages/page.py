@@ -22,9 +22,9 @@ def page(
     more: `address` of `contents`, where they lie beside the page."""
     from jinja2 import Environment, FileSystemLoader
 
-    from reproduce.page.contents import across, contents
-    from reproduce.page.origin import CITED
-    from reproduce.page.points import points
+    from reproduce.pages.contents import across, contents
+    from reproduce.pages.origin import CITED
+    from reproduce.pages.points import points
     from reproduce.runs import due, plan, results
     from reproduce.verdicts.markdown import SIGNS
     from reproduce.verdicts.scope import CHECK

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.errors import UserError, unknown
 from reproduce.files import read_yaml
-from reproduce.findings import quotes
+from reproduce.pages import quotes
 from reproduce.papers import PAPERS
 from reproduce.text import markdown
 from reproduce.verdicts.scope import GROUNDS

@@ -106,7 +106,7 @@ SAID = {True: "what the paper proposes", False: "what it is compared with"}
 
 def figure(scale: str) -> Figure:
     """Ours over printed, a panel for each paper and unit; the grey band is what counts as agreement."""
-    from reproduce.findings.short import about
+    from reproduce.pages.short import about
     from reproduce.report.figures import sheet, style
 
     groups = numbers(scale).groupby(["paper", "unit"])

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from reproduce.declare.artifact import Artifact
 from reproduce.errors import UserError, unknown
 from reproduce.files import write_text
-from reproduce.findings.quotes import Cells, parsed
+from reproduce.pages.quotes import Cells, parsed
 from reproduce.papers import artifacts
 from reproduce.report import metrics, render
 from reproduce.report.histories import Histories, load

@@ -25,7 +25,7 @@ from reproduce.engine.cost import estimate_together
 from reproduce.engine.requests import Evaluate, Evaluated, listed
 from reproduce.engine.task import ClassificationTask
 from reproduce.errors import UserError
-from reproduce.findings.multiverse import seal_cells, stored
+from reproduce.pages.multiverse import seal_cells, stored
 from reproduce.report import metrics, render
 from reproduce.report.histories import Histories, spelled
 from reproduce.runs.costs import rates

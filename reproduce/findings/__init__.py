@@ -1,1 +1,0 @@
-"""The pages that say what came out, from committed cells."""
