@@ -9,7 +9,6 @@ import pytest
 
 from reproduce.errors import UserError
 from reproduce.pages import agreement
-from reproduce.pages.points import points
 from reproduce.pages.short import about
 
 HEAD = "dataset,algorithm,metric,mean,std,seeds,paper,paper_std,difference,censored,status,paper_censored\n"
@@ -68,10 +67,3 @@ def test_the_picture_has_a_panel_for_each_paper_and_unit() -> None:
     said = [(title[1], int(title[2])) for title in titles if title]
     groups = found.groupby(["paper", "unit"]).size()
     assert sorted(said) == sorted((about(str(paper)).name, n) for (paper, _), n in groups.items())
-
-
-@pytest.mark.parametrize("scale", ["reduced", "paper"])
-def test_every_point_of_the_page_says_its_seeds(scale: str) -> None:
-    found = points(scale)
-    assert found["points"]
-    assert {said.rsplit(" ", 1)[1] for *_, said, _ in found["points"]} <= {"seed", "seeds"}

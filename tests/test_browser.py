@@ -198,23 +198,6 @@ def test_the_first_screen_has_the_five_papers_with_their_answers(browser: Any) -
     assert all("contradicted" in " ".join(bar) for bar in browser.execute_script(share))
 
 
-def test_points_say_what_they_are_and_lead_to_their_table(browser: Any) -> None:
-    count = "return [document.querySelectorAll('#scatter circle').length, data.points.length]"
-    drawn, given = browser.execute_script(count)
-    assert drawn == given > 50
-    place = browser.execute_script(
-        "const dot = document.querySelector('#scatter circle');"
-        "dot.dispatchEvent(new PointerEvent('pointermove', { bubbles: true }));"
-        "dot.dispatchEvent(new MouseEvent('click', { bubbles: true })); return location.hash.slice(1)"
-    )
-    said = browser.execute_script("return document.getElementById('tip').textContent")
-    assert place in {a.id.replace("/", "-") for a in artifacts()}
-    assert "seeds: ours " in said
-    assert "printed " in said
-    places = "return [...document.querySelectorAll('#scatter circle')].map(e => e.cx.baseVal.value)"
-    assert all(44 <= x <= 242 for x in browser.execute_script(places))
-
-
 def test_a_heading_sorts_and_the_first_column_stays(browser: Any) -> None:
     script = """
     const table = document.querySelector("#across table");

@@ -19,7 +19,6 @@ from reproduce.errors import UserError
 from reproduce.files import read_text, regular
 from reproduce.pages.forest import forest
 from reproduce.pages.origin import CITED, Origin, origin
-from reproduce.pages.seen import seen
 from reproduce.pages.short import About, about, short
 from reproduce.pages.tables import to_html
 from reproduce.report import figures
@@ -72,7 +71,7 @@ class Judged:
 @dataclass(frozen=True)
 class Item:
     """An artifact on the page. target: what to make, if it is not made; refused: why what was made is not shown.
-    image, alt, caption: of a figure; table: HTML."""
+    image, caption: of a figure; table: HTML."""
 
     artifact: Artifact
     claims: tuple[Judged, ...]
@@ -80,7 +79,6 @@ class Item:
     target: str = ""
     refused: str = ""
     image: str = ""
-    alt: str = ""
     table: str = ""
     caption: str = ""
 
@@ -126,7 +124,7 @@ class Paper:
         return {word: items for word, items in found.items() if items}
 
 
-def inlined(artifact: Artifact, png: Path) -> str:
+def inlined(artifact: Artifact | None, png: Path) -> str:
     """The address of a figure that lies inside the page."""
     return f"data:image/webp;base64,{base64.b64encode(small(png)).decode()}"
 
@@ -170,7 +168,7 @@ def _inline(text: str) -> str:
 def across(scale: str) -> str:
     """The algorithms by benchmarks as a table (HTML), if they were played at the scale, else ""."""
     file = Path(f"play/{scale}/across.md")
-    return to_html(read_text(file).partition("\n")[2], name="Algorithms by benchmark") if file.is_file() else ""
+    return to_html(read_text(file).partition("\n")[2], "Algorithms by benchmark") if file.is_file() else ""
 
 
 def item(
@@ -188,7 +186,7 @@ def item(
             return Item(artifact, judged, behind, table=_table(shown, artifact))
         caption = shown.with_suffix(".txt")
         said = caption.read_text(encoding="utf-8").strip() if caption.is_file() else f"{artifact.title}."
-        return Item(artifact, judged, behind, image=address(artifact, shown), alt=seen(artifact, scale), caption=said)
+        return Item(artifact, judged, behind, image=address(artifact, shown), caption=said)
     except (OSError, ValueError, SyntaxError, UserError) as error:  # Pillow's of odd PNGs
         why = f"not as it was rendered ({' '.join(str(error).split())}); render {artifact.id} again"
         reading.say(shown, why)
@@ -212,7 +210,7 @@ def _table(file: Path, artifact: Artifact) -> str:
     """A rendered table without its title, which is the heading on the page already. OSError or ValueError if it is
     none."""
     _, _, below = read_text(file).partition("\n")
-    made = to_html(below, top=2, name=label(artifact))
+    made = to_html(below, label(artifact))
     if "<table" not in made:
         raise ValueError("there is no table in it")
     return made

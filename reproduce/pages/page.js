@@ -1,4 +1,4 @@
-// Filters, the picture of agreement and sorting. Without scripts the page is there, but for that picture.
+// Filters and sorting. Without scripts the page is there.
 const form = document.getElementById("filters"), menu = document.getElementById("menu"), side = document.getElementById("side");
 const filtered = document.getElementById("filtered");
 const low = e => e.textContent.toLowerCase();
@@ -90,49 +90,5 @@ for (const table of document.querySelectorAll(".wide table")) {
     head.append(button);
     button.addEventListener("click", () => sort(table, column, button));
   });
-}
-
-// Ours over printed: a panel for each paper and unit, its diagonal, and the band that counts as agreement.
-const data = JSON.parse(document.getElementById("points").textContent), box = document.getElementById("scatter");
-const tip = document.getElementById("tip"), size = 250, left = 44, bottom = 34;
-function ticks(from, to, log) {
-  const decade = 10 ** Math.floor(Math.log10(to - from)), step = (to - from) / decade < 2.5 ? decade / 2 : decade;
-  if (!log) return Array.from({ length: 12 }, (_, i) => (Math.ceil(from / step) + i) * step || 0).filter(v => v <= to);
-  const of = digits => digits.flatMap(d => Array.from({ length: 7 }, (_, i) => d * 10 ** i)).filter(v => v >= from && v <= to);
-  return [[1], [1, 2, 5], [1, 2, 3, 5, 7]].map(of).find(found => found.length > 2) || of([1, 1.5, 2, 3, 4, 5, 6, 7, 8]);
-}
-function drawn({ title, unit, log }, panel) {
-  const mine = data.points.map((p, i) => [...p, i]).filter(p => p[0] === panel), all = mine.flatMap(p => [p[1], p[2]]);
-  const pad = 0.05 * (Math.max(...all) - Math.min(...all)), from = log ? Math.min(...all) / 1.3 : Math.min(...all) - pad;
-  const to = log ? Math.max(...all) * 1.3 : Math.max(...all) + pad, scaled = log ? Math.log : v => v;
-  const at = v => (scaled(Math.min(Math.max(v, from), to)) - scaled(from)) / (scaled(to) - scaled(from));
-  const x = v => (left + (size - left - 8) * at(v)).toFixed(1), y = v => (8 + (size - bottom - 8) * (1 - at(v))).toFixed(1);
-  const band = v => unit === "%" ? [v - data.band.points, v + data.band.points] : [v * (1 - data.band.share), v * (1 + data.band.share)];
-  const edge = data.band ? Array.from({ length: 41 }, (_, i) => log ? from * (to / from) ** (i / 40) : from + (to - from) * i / 40) : [];
-  const zone = [...edge.map(v => [v, band(v)[0]]), ...edge.reverse().map(v => [v, band(v)[1]])].map(([a, b]) => `${x(a)},${y(b)}`).join(" ");
-  const marks = ticks(from, to, log).map(v => { const text = v.toLocaleString("en").replace("-", "−");
-    return `<text x="${x(v)}" y="${size - bottom + 16}" text-anchor="middle">${text}</text><text x="${left - 5}" y="${+y(v) + 4}" text-anchor="end">${text}</text>`; });
-  const zero = data.band ? "" : `<path class="axis" d="M${x(0)} ${y(from)}V${y(to)}M${x(from)} ${y(0)}H${x(to)}"/>`;
-  const dots = mine.map(p => `<circle class="${p[3] ? "own" : "other"}" cx="${x(p[1])}" cy="${y(p[2])}" r="3" data-i="${p[6]}"/>`);
-  return `<figure><svg viewBox="0 0 ${size} ${size}" role="img" aria-label="${title}; ours over printed, ${unit}"><polygon class="band" points="${zone}"/>
-    <path class="axis" d="M${x(from)} ${y(to)}V${y(from)}H${x(to)}M${x(from)} ${y(from)}L${x(to)} ${y(to)}"/>${zero}${marks.join("")}${dots.join("")}
-    <text x="${(left + size) / 2}" y="${size - 3}" text-anchor="middle">printed (${unit})</text>
-    <text transform="translate(9 ${(size - bottom) / 2}) rotate(-90)" text-anchor="middle">ours</text></svg><figcaption>${title} (${unit})</figcaption></figure>`;
-}
-if (box) {
-  box.innerHTML = data.panels.map(drawn).join("");
-  const over = event => data.points[event.target.dataset?.i];
-  box.addEventListener("pointermove", event => {
-    const point = over(event);
-    tip.hidden = !point;
-    if (!point) return;
-    const [panel, printed, ours, , text] = point, gap = +(ours - printed).toPrecision(3);
-    const { unit } = data.panels[panel];
-    tip.textContent = `${data.panels[panel].title.split(":")[0]}, ${text}: ours ${ours}, printed ${printed} ${unit} (${gap < 0 ? "−" : "+"}${Math.abs(gap)})`;
-    tip.style.left = `${Math.min(event.pageX + 12, document.documentElement.clientWidth - 280)}px`;
-    tip.style.top = `${event.pageY + 14}px`;
-  });
-  box.addEventListener("pointerleave", () => { tip.hidden = true; });
-  box.addEventListener("click", event => { if (over(event)) location.hash = over(event)[5]; });
 }
 arrived();

@@ -22,15 +22,15 @@ def page(
     more: `address` of `contents`, where they lie beside the page."""
     from jinja2 import Environment, FileSystemLoader
 
-    from reproduce.pages.contents import across, contents
+    from reproduce.pages.contents import across, contents, inlined
     from reproduce.pages.origin import CITED
-    from reproduce.pages.points import points
     from reproduce.runs import due, plan, results
     from reproduce.verdicts.markdown import SIGNS
     from reproduce.verdicts.scope import CHECK
     from reproduce.verdicts.scoreboard import HOLDS, by_ground, claims, headline
     from reproduce.verdicts.verdict import VERDICTS
 
+    picture = Path("figures", scale, "agreement.png")
     shown, folder = contents(scale, verdicts, found, **more), FileSystemLoader(Path(__file__).parent)
     environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["css"] = lambda verdict: verdict.replace(" ", "-")
@@ -48,7 +48,7 @@ def page(
         verdicts=VERDICTS,
         signs=SIGNS,
         reasons=CITED,
-        points=points(scale),
+        agreement=inlined(None, picture) if picture.is_file() else "",
         across=across(scale),
         others=others,
         home=home,
