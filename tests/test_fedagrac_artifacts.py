@@ -15,6 +15,7 @@ import pytest
 from reproduce.algorithms.fedagrac import Constant, FedaGrac
 from reproduce.data.batches import Cyclic
 from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel
+from reproduce.models.declared import Softmax
 from reproduce.papers.fedagrac import measures, pictures, runs, settings, theory
 from reproduce.partitions.named import CappedDirichlet, Head
 from reproduce.report import metrics
@@ -182,18 +183,15 @@ def test_the_further_questions_exchange_one_thing_each() -> None:
     assert known["sensitivity-uniform-batch25"].experiments[0].problem.batches == Cyclic(25)
 
 
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("name", ["table1", "fig3", "fig4", "fig5", "sensitivity"])
-def test_seeds_draw_splits_of_their_own_where_the_settings_say_so(scale: str, name: str) -> None:
-    """LR, one question of `sensitivity`, and below paper scale Table 1; all else has the published split."""
-    for e in (e for p in panels(name, scale) for e in p.experiments):
-        partition = e.problem.partition
-        own = (
-            (name == "table1" and scale != "paper")
-            or "lr" in str(e.labels["model"])
-            or e.labels.get("local_steps") == "uniform_drawn"
-        )
-        assert (getattr(partition, "data_seed", None) is None) == own
+def test_seeds_draw_splits_of_their_own() -> None:
+    """Of logistic regression everywhere; of the network where it was trained so."""
+    for scale in SCALES:
+        for e in (e for name in TRAINED for p in panels(name, scale) for e in p.experiments):
+            if isinstance(e.problem.model, Softmax):
+                assert getattr(e.problem.partition, "data_seed", None) is None
+    for name in ("table2", "fig3"):
+        found = [e for p in panels(name, "paper") for e in p.experiments]
+        assert {e.problem.partition.data_seed for e in found} == {None}
 
 
 def test_the_part_of_the_data_keeps_the_steps_per_pass() -> None:
