@@ -1,5 +1,5 @@
-# make smoke: every table and figure in miniature, on embedded data.   make test: the whole gate of the continuous integration.
-# Both make the virtual environment .venv first, once. A CUDA machine that shall use its GPU installs its own torch instead.
+# make smoke: every table and figure in miniature, on embedded data.   make test: lint, types and the fast tests, before a commit.
+# make test-all: all tests, and smoke. All make the virtual environment .venv first, once. A CUDA machine that shall use its GPU installs its own torch instead.
 
 PYTHON ?= python3
 CORES ?= 2
@@ -13,7 +13,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 ARCHIVE ?= reproduce-$(VERSION).tar.gz
 
-.PHONY: smoke docs archive test lint types unit format clean
+.PHONY: smoke docs archive test test-all lint types times format clean
 
 # The last line compares the results with results/smoke.json: what computes something else ends here.
 smoke: $(VENV)/workflow.stamp
@@ -31,7 +31,15 @@ archive:
 	git archive --prefix=reproduce-$(VERSION)/ --output=$(ARCHIVE) HEAD
 	@echo "Written: $(ARCHIVE)"
 
-test: lint types smoke unit
+test: lint types
+	$(BIN)/python -m pytest --fast --numprocesses $(CORES) --dist worksteal
+
+test-all: lint types smoke
+	$(BIN)/python -m pytest --numprocesses $(CORES) --dist loadfile
+
+# Which test functions are slow, for `make test`.
+times: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest --times --numprocesses $(CORES) --dist loadfile
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -40,9 +48,6 @@ lint: $(VENV)/dev.stamp
 
 types: $(VENV)/dev.stamp
 	$(BIN)/mypy
-
-unit: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest --numprocesses $(CORES) --dist loadfile
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+import random
 import shutil
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import miniature
@@ -13,12 +18,25 @@ import benchmarks  # noqa: F401  (the strategy `reference`)
 from reproduce.settings import Settings
 
 ROOT = Path(__file__).parent.parent
+TIMES = Path(__file__).parent / "times.json"
+"""Test functions that take longer than `FAST`: seconds of the slowest parameter. `make times` writes it."""
+FAST, DRAWN = 1.0, 3
+SEED = "REPRODUCE_TEST_SEED"
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["MPLBACKEND"] = "Agg"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--fast", action="store_true", help="of each test function up to three parameters, none that is slow"
+    )
+    parser.addoption("--seed", help="of the parameters that --fast draws; default: today's date")
+    parser.addoption("--times", action="store_true", help=f"record slow test functions in {TIMES.name}")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ[SEED] = config.getoption("seed") or os.environ.get(SEED) or f"{datetime.now(UTC):%Y%m%d}"
     os.environ.setdefault("REPRODUCE_DATA", str(ROOT / "data"))
     for name in ("DEVICE", "PRECISION", "THREADS", "SEEDS", "TO_TARGET"):
         os.environ.pop(f"REPRODUCE_{name}", None)
@@ -57,9 +75,40 @@ def project(tmp_path: Path) -> Path:
     return miniature.build(tmp_path)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out the tests that need what this machine lacks, and say so."""
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    again = f"pytest --fast --seed {os.environ[SEED]} draws the same"
+    return [f"fast: functions of at most {FAST:g} s, {DRAWN} parameters of each; {again}"] * config.getoption("fast")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Draw the parameters of the fast tier. Leave out the tests that need what this machine lacks, and say so."""
+    if config.getoption("fast"):
+        slow = json.loads(TIMES.read_text())
+        functions = defaultdict(list)
+        for item in items:
+            functions[_function(item.nodeid)].append(item)
+        for name, found in functions.items():
+            few = random.Random(os.environ[SEED] + name).sample(found, min(len(found), DRAWN))
+            functions[name] = [] if name in slow else few
+        items[:] = [item for item in items if item in functions[_function(item.nodeid)]]
     if not Path(os.environ["REPRODUCE_DATA"]).is_dir():
         for item in items:
             if item.get_closest_marker("data"):  # `keywords` has the names of folders too
                 item.add_marker(pytest.mark.skip(reason="no folder with data sets (REPRODUCE_DATA)"))
+
+
+def _function(nodeid: str) -> str:
+    return nodeid.partition("[")[0].removeprefix("tests/")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> Iterator[None]:
+    """Write the times of a run of everything."""
+    yield
+    if config.getoption("times"):
+        seconds: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
+        for report in (r for found in terminalreporter.stats.values() for r in found if hasattr(r, "when")):
+            seconds[_function(report.nodeid)][report.nodeid] += report.duration
+        slow = {name: round(max(found.values()), 1) for name, found in seconds.items() if max(found.values()) > FAST}
+        TIMES.write_text(json.dumps(dict(sorted(slow.items())), indent=0) + "\n")
