@@ -1,4 +1,4 @@
-from reproduce.cli import configuration, questions
+from reproduce.workflow import configuration, questions
 from reproduce.runs import costs, plan
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from reproduce import settings
 from reproduce.algorithms.base import FedAvg
-from reproduce.cli import configuration
+from reproduce.workflow import configuration
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
 from reproduce.declare.artifact import Artifact

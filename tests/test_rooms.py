@@ -27,6 +27,7 @@ ROOMS = (
     ("runs",),
     ("pages", "play"),
     ("cli",),
+    ("workflow",),
     ("__main__", "api"),
 )
 """From the bottom to the top; rooms of one floor do not know each other."""

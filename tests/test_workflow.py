@@ -13,7 +13,7 @@ import miniature
 import pytest
 from miniature import FIG2, snakemake, text
 
-from reproduce.cli.questions import PAPER
+from reproduce.workflow.questions import PAPER
 from reproduce.runs import plan
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reproduce.cli import plays
-from reproduce.cli.configuration import check_writable, one_line
+from reproduce.workflow.configuration import check_writable, one_line
 from reproduce.cli.watch import Watch
 from reproduce.declare.experiment import SCALES
 from reproduce.errors import UserError

@@ -1,0 +1,1 @@
+"""What the rules of the Snakefile ask, and its configuration."""
