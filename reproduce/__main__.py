@@ -19,7 +19,6 @@ try:  # Ctrl-C may come while the program is read
         data,
         expected,
         findings,
-        images,
         list_,
         multiverse,
         networks,
@@ -40,7 +39,7 @@ except KeyboardInterrupt:
 
 COMMANDS = (
     *(list_, plan, play, schedule, partition, networks, data, train, replay, render, expected),
-    *(verify, agreement, choices, multiverse, images, report, findings),
+    *(verify, agreement, choices, multiverse, report, findings),
 )
 
 

@@ -152,7 +152,7 @@ def test_an_interrupt_is_a_line(
         "render": "smoke x/y",
         "play": "",
     }
-    words |= {"train": "smoke x y", "replay": "smoke", "images": "smoke", "verify": "smoke", "report": "smoke"}
+    words |= {"train": "smoke x y", "replay": "smoke", "verify": "smoke", "report": "smoke"}
     name = module.NAME  # type: ignore[attr-defined]
     assert main((name, *words[name].split())) == 130
     assert capsys.readouterr().err.count("\n") == 1

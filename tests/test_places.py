@@ -20,7 +20,6 @@ NEEDS = {
     "agreement": "agreement",
     "choices": "choices",
     "multiverse": "multiverse",
-    "images": "images reduced",
     "report": "report smoke",
     "replay": "replay smoke",
     "findings": "findings --check",

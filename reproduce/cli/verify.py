@@ -177,8 +177,6 @@ def entry(v: Verdict) -> list[str]:
     texts = [f'"{v.statement}"']
     if v.measured:
         texts.append(f"{words.deciding(v.measured, v.names)}; required: {words.demanded(v) or 'no bound'}")
-    if v.images is not None:
-        texts.append(f"over seeds and test images {words.with_images(v)}")
     texts.append(words.named("; ".join(filter(None, [v.covers, v.reason])), v.names))
     texts += [words.named(f"would decide it: {v.decides}", v.names)] if v.decides else []
     paper = {"holds": "holds on the numbers that the paper prints", "fails": "fails on the paper's own numbers"}

@@ -8,7 +8,6 @@ from reproduce.text import markdown as table
 from reproduce.verdicts.scope import CHECK, EMPIRICAL
 from reproduce.verdicts.scoreboard import HOLDS, Verdict
 from reproduce.verdicts.verdict import JUDGED
-from reproduce.verdicts.words import with_images
 
 SIGNS: Mapping[str, str] = {
     "reproduced": "✓", "supported where run": "◐", "contradicted": "✗", "depends": "◇", "undecided": "?",
@@ -41,5 +40,4 @@ def cell(v: Verdict) -> str:
         return HOLDS[v.verdict]
     seeds = "×" + "–".join(str(n) for n in sorted(set(v.seeds))) if any(v.seeds) else ""
     look = f", look {v.look}" * (v.look > 1)
-    turns = "<br>open on other test images" * (v.images is not None and with_images(v).endswith("open"))
-    return f"{v.verdict}<br>{v.settings}{seeds}{look}{turns}" if v.verdict in JUDGED else SIGNS[v.verdict]
+    return f"{v.verdict}<br>{v.settings}{seeds}{look}" if v.verdict in JUDGED else SIGNS[v.verdict]

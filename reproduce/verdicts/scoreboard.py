@@ -21,7 +21,7 @@ from reproduce.declare.experiment import SCALES, Experiment
 from reproduce.errors import unknown
 from reproduce.papers import coverage as papers
 from reproduce.store import reading
-from reproduce.verdicts import images, scope
+from reproduce.verdicts import scope
 from reproduce.verdicts.checks import Check, listed, parts
 from reproduce.verdicts.claims import PRINTED, Claim, ClaimsFile, claims_files
 from reproduce.verdicts.observations import observed, read_cells
@@ -41,8 +41,7 @@ class Verdict(Outcome):
     requires and that are not the statement's, in words. unasked: it is not asked at this scale, for the reason given.
     covers: of how many of the paper's settings it speaks. paper_numbers: whether the claim holds on the paper's own
     printed numbers: holds, fails, or na (nothing printed that the check could read). printed: the deciding one of these
-    numbers, as `measured` is that of our runs. look: see `judging.level_at`. images: standard
-    error of the deciding number over test images, None where it was not measured (`verdicts.images`).
+    numbers, as `measured` is that of our runs. look: see `judging.level_at`.
     """
 
     id: str
@@ -57,7 +56,6 @@ class Verdict(Outcome):
     covers: str = ""
     printed: Measured | None = None
     look: int = 1
-    images: float | None = None
 
     @property
     def paper(self) -> str:
@@ -233,17 +231,6 @@ class Shelf:
         wanted, look = self._wanted(claim, check, scale), claim.looks.get(scale, 1)
         return evaluate(check, cells, self.file.metrics, wanted, scale != PRINTED, look)
 
-    def deciding(self, claim: Claim, scale: str, measured: Measured) -> Check | None:
-        """The part of the claim's check in which a number is the deciding one, under whichever reading."""
-        for check in claim.under(scale):
-            cells, _ = self.cells(claim, check, printed=False)
-            if cells is not None:
-                known = self.file.metrics, self._wanted(claim, check, scale), claim.looks.get(scale, 1)
-                for part, (outcome, _) in zip(parts(check), judged(check, cells, *known), strict=True):
-                    if outcome.measured == measured:
-                        return part
-        return None
-
     def designs(self, claim: Claim, scale: str) -> list[Design | None]:
         """The parts of the claim as they are judged, as printed where it has readings; None for one without cells."""
         if (claim.id, scale) not in self.designed:
@@ -317,6 +304,5 @@ def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
         covers=covers,
         printed=printed.measured,
         look=claim.looks.get(scale, 1),
-        images=images.error(claim.id, outcome.measured, images.file(scale, shelf.folder.parents[1])),
         **vars(outcome),
     )

@@ -20,7 +20,7 @@ from reproduce.verdicts.checks import Check, parts, quantifier
 from reproduce.verdicts.claims import Metric
 from reproduce.verdicts.forms import Evidence, evidence
 from reproduce.verdicts.judging import INF, Judgement, Region, Unit, level_at
-from reproduce.verdicts.observations import ENDS, NotRun, average
+from reproduce.verdicts.observations import NotRun, average
 from reproduce.verdicts.scope import lacking
 from reproduce.verdicts.units import units_of
 
@@ -104,13 +104,6 @@ def judged(
     """The outcome of each part of a check, and the part as it is judged; None for one that is not run."""
     asked = parts(check)
     return [_part(part, cells, metrics, wanted, len(asked), look) for part in asked]
-
-
-def numbers(part: Check, cells: pd.DataFrame, metrics: Mapping[str, Metric], setting: str) -> pd.DataFrame:
-    """What a part of a check compares in one of its settings: columns low and high, a row for each seed."""
-    found = evidence(part, cells, metrics)
-    rows = _mean_per_seed(found) if quantifier(part)[0] == "mean" else found.rows
-    return rows[rows["unit"] == setting].set_index("seed")[ENDS].sort_index()
 
 
 def evaluate(

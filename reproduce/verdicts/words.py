@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from reproduce.report.names import NAMES, pretty
 from reproduce.text import counted
-from reproduce.verdicts.images import with_error
 from reproduce.verdicts.judging import level_at
 from reproduce.verdicts.scoreboard import Verdict
 from reproduce.verdicts.verdict import Measured, exp
@@ -81,16 +80,6 @@ def demanded(v: Verdict) -> str:
     if not v.measured:
         return ""
     return (required(v.measured) or "no bound") + (f" (ours: {v.ours})" if v.ours else "")
-
-
-def with_images(v: Verdict) -> str:
-    """The interval of the deciding number over seeds and test images, and whether it still decides: "0.31 to 0.56
-    points: still decided"."""
-    if not v.measured or not v.images:
-        return "not known" if v.images is None else "as over seeds"
-    (low, high), side = with_error(v.measured, v.images, v.look)
-    same = side == ("against" if v.verdict == "contradicted" else "for")
-    return f"{number(low)} to {amount(high, v.measured.unit)}: {'still decided' if same else 'open'}"
 
 
 def basis(v: Verdict) -> str:
