@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +19,6 @@ from reproduce.cli.replay import together
 from reproduce.clocks.sessions import Sessions
 from reproduce.declare.experiment import Experiment
 from reproduce.runs import plan, replayed, results
-from reproduce.runs.earlier import ROWS
 from reproduce.runs.job import frame
 from reproduce.runs.replay import Comparison, replay
 
@@ -285,67 +282,3 @@ def test_committed_results_are_what_the_code_computes(
     seeds = [results.stored(job.output)[0].seed]
     outcome = replay(job.experiments, seeds, 2, pd.read_parquet(job.output), "float32")
     assert outcome.agrees, outcome
-
-
-# --- against an earlier commit ----------------------------------------------------------------------------------------
-
-CHANGED = {
-    "rounds": "fedagrac/fig2-equal",
-    "sessions": "dynamic_init/unseen-gaussian-n10",
-    "events": "defedavg/gaussian-iid-n3",
-}
-
-
-@pytest.fixture
-def changed(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> plan.Job:
-    """A result that a processor far from this one made of a code that is the last commit; today's code is another."""
-    monkeypatch.chdir(tmp_path)
-    job = plan.job("smoke", *CHANGED[getattr(request, "param", "rounds")].split("/"))
-    assert main(["train", "smoke", job.paper, job.name]) == 0
-    # With its compiled C sources: the commit's are the same, and need not be built again.
-    shutil.copytree(ROOT / "reproduce", tmp_path / "reproduce", ignore=shutil.ignore_patterns("*.pyc"))
-    who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-    for command in (["init", "-q"], ["add", "reproduce"], [*who, "commit", "-qm", "then"]):
-        subprocess.run(["git", *command], check=True)
-    edit(job.output, factor=1.1)
-    for module in ("runs.results", "declare.experiment"):
-        monkeypatch.setattr(f"reproduce.{module}.code", lambda experiments: "0" * 16)
-    return job
-
-
-@pytest.mark.parametrize("changed", CHANGED, indirect=True)
-def test_where_last_bits_differ_an_earlier_commit_decides(
-    changed: plan.Job, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["replay", "smoke"]) == 2
-    assert results.standing(changed).state == "differs"
-    assert main(["replay", "smoke"]) == 2
-    assert f"replayed 0; {changed.runs} runs: {changed.runs} differs" in capsys.readouterr().out, (
-        "it is not asked again"
-    )
-    assert main(["replay", "smoke", "--against", "HEAD"]) == 0
-    assert results.standing(changed).state == "confirmed"
-    line = replayed.lines("smoke")[f"{changed.paper}/{changed.name}"]
-    assert (line["agrees"], float(line["deviation"]) > 0.01) == ("yes", True)
-    assert re.search(r" at round \d+; the bits of [0-9a-f]{12} on this processor", line["where"])
-
-
-@pytest.mark.parametrize("how", ["other bits", "of other code"])
-def test_an_earlier_commit_decides_nothing(how: str, changed: plan.Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that gives other bits than today's code, and one whose code does not hold for the result either."""
-    if how == "other bits":
-        spoilt = ROWS.replace('run.state["history"]]', '[(*r[:4], r[4] * (1 + 1e-7)) for r in run.state["history"]]]')
-        assert spoilt != ROWS
-        monkeypatch.setattr("reproduce.runs.earlier.ROWS", spoilt)
-    else:
-        edit(changed.output, code="1" * 16)
-    assert main(["replay", "smoke", "--against", "HEAD"]) == 2
-    assert results.standing(changed).state == "differs"
-    where = replayed.lines("smoke")[f"{changed.paper}/{changed.name}"]["where"]
-    words = {"other bits": ", and by .* from [0-9a-f]{12} here", "of other code": "; no record that the code of "}
-    assert [bool(re.search(found, where)) for found in words.values()] == [how == other for other in words]
-
-
-def test_a_commit_that_is_none_is_refused(changed: plan.Job, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["replay", "smoke", "--against", "nowhere"]) == 2
-    assert "there is no such commit" in capsys.readouterr().err

@@ -7,10 +7,6 @@ told: `--rounds`.
 What was compared is recorded in results/SCALE/replay.csv. A result of older code whose replay agrees counts as
 confirmed; one that does not is named, and trained again when it is asked for. Jobs come in the order of their cost;
 those that are recorded for today's code are skipped, so that a replay that was stopped goes on.
-
-On another processor last bits differ, and in long rounds training carries them further than any tolerance. There,
-`--against COMMIT` asks another question: where the code of that commit holds for a result, does it give the same bits
-on this machine as today's?
 """
 
 from __future__ import annotations
@@ -20,14 +16,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce.text import print_table
 
 if TYPE_CHECKING:
-    from reproduce.runs.earlier import Earlier
     from reproduce.runs.plan import Job
     from reproduce.store.reading import Stored
 
@@ -41,11 +35,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", help="a paper (fedacs) or an artifact (fedacs/fig6); default: all")
     parser.add_argument("--rounds", type=int, default=2, metavar="K", help="rounds to train at least (default: 2)")
     parser.add_argument(
-        "--against",
-        metavar="COMMIT",
-        help="where numbers differ, compare with what the code of this commit gives on this machine, bit for bit",
-    )
-    parser.add_argument(
         "--minutes", type=float, metavar="M", help="stop after so many minutes (default: when all is done)"
     )
 
@@ -53,7 +42,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from reproduce.errors import UserError
     from reproduce.runs import plan, results
-    from reproduce.runs.earlier import Earlier
     from reproduce.settings import check_place
 
     if args.rounds < 1 or (args.minutes is not None and not args.minutes > 0):
@@ -61,8 +49,7 @@ def run(args: argparse.Namespace) -> None:
     wanted = {a.id for a in plan.select(args.target)}
     check_place()
     found = [j for j in plan.jobs(args.scale) if wanted.intersection(j.artifacts) and results.standing(j).exists]
-    with Earlier(args.against) if args.against else nullcontext() as earlier:
-        again([[job] for job in found], args.scale, args.rounds, args.minutes, earlier)
+    again([[job] for job in found], args.scale, args.rounds, args.minutes)
 
 
 def again(
@@ -70,10 +57,8 @@ def again(
     scale: str,
     rounds: int = 2,
     minutes: float | None = None,
-    earlier: Earlier | None = None,
 ) -> None:
-    """Replay what of these results needs it, a group in one cohort, record and print it; earlier: the code that
-    results which differ are compared with.
+    """Replay what of these results needs it, a group in one cohort, record and print it.
 
     UserError, when all is done, for what cannot be replayed and for results that today's code does not give.
     """
@@ -86,7 +71,7 @@ def again(
     files.check_writable(replayed.file(scale))
     replayed.check(scale)
     found = [job for group in groups for job in group]
-    todo = [list(pending(g, rounds, earlier is not None)) for g in groups]
+    todo = [list(pending(g, rounds)) for g in groups]
     todo = sorted(filter(None, todo), key=lambda g: expected(g, rounds))
     deadline = time.monotonic() + 60 * minutes if minutes else float("inf")
     rows, late, failed = [], 0, []
@@ -95,8 +80,6 @@ def again(
             bar.set_postfix_str(f"{group[0].paper}/{group[0].name}")
             try:
                 lines = together(group, rounds, deadline) if time.monotonic() < deadline else None
-                if earlier and lines:
-                    lines = [earlier.compared(job, line) for job, line in zip(group, lines, strict=True)]
             except UserError as error:
                 failed.append(f"{group[0].paper}/{group[0].name}: {error}")
                 continue
@@ -120,20 +103,16 @@ def again(
         raise UserError("; ".join(failed))
 
 
-def pending(jobs: Iterable[Job], rounds: int, differing: bool = False) -> Iterator[Job]:
-    """The jobs to replay: of older code, with data, and not recorded for today's code with as many rounds.
-
-    differing: those too that are recorded as not agreeing.
-    """
+def pending(jobs: Iterable[Job], rounds: int) -> Iterator[Job]:
+    """The jobs to replay: of older code, with data, and not recorded for today's code with as many rounds."""
     from reproduce.runs import plan, replayed, results
 
     for job in jobs:
         found = states(job)
         line = replayed.lines(job.scale).get(f"{job.paper}/{job.name}", {})
-        recorded = {"current", "confirmed"} if differing else {"current", "confirmed", "differs"}
         if not results.standing(job).usable or found <= {"current"}:
             continue
-        if found <= recorded and int(line["asked"]) >= depth(job, rounds):
+        if found <= {"current", "confirmed", "differs"} and int(line["asked"]) >= depth(job, rounds):
             continue
         if plan.missing(job):
             print(f"{job.paper}/{job.name}: not replayed, {plan.missing(job)}", file=sys.stderr)
