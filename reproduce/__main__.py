@@ -28,7 +28,6 @@ try:  # Ctrl-C may come while the program is read
         render,
         replay,
         report,
-        schedule,
         train,
         verify,
     )
@@ -38,7 +37,7 @@ except KeyboardInterrupt:
     sys.exit(130)
 
 COMMANDS = (
-    *(list_, plan, play, schedule, partition, networks, data, train, replay, render, expected),
+    *(list_, plan, play, partition, networks, data, train, replay, render, expected),
     *(verify, agreement, choices, multiverse, report, findings),
 )
 

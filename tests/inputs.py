@@ -26,8 +26,6 @@ PLAY = ("play", "fednova", "--on", "fedagrac-steps", "--scale", "smoke")
 OTHER = "results/smoke/fedagrac/table1-cnn2.parquet"
 OTHERS: Mapping[tuple[str, ...], tuple[str, ...]] = {
     TRAIN: ("x.parquet",),
-    ("schedule", "fedavg"): ("x.png",),
-    ("schedule", "fedbuff"): ("x.pdf",),
     PARTITION: ("x.parquet",),
     (*PARTITION, "--seed", "1"): ("x.png",),
     PLAY: ("x.md", "x.csv", "x.png", "x.pdf"),
@@ -103,8 +101,7 @@ NEVER = "/proc/nothing"
 
 def outputs() -> Iterator[Bad]:
     """Places for `-o` that cannot be written to: said before any training or simulation."""
-    schedule = ("schedule", "fedavg")
-    for command, ending in ((TRAIN, ".parquet"), (schedule, ".png"), (schedule, ".pdf"), (PARTITION, ".parquet")):
+    for command, ending in ((TRAIN, ".parquet"), (PARTITION, ".png"), (PARTITION, ".parquet")):
         for name, output, says, prepare in (
             ("a folder", f"there{ending}", "it is a folder; name a file", folder(f"there{ending}")),
             ("under a file", f"there/a{ending}", "name a file in a folder", file("there")),
@@ -126,8 +123,6 @@ def outputs() -> Iterator[Bad]:
     yield Bad("-o is empty", (*TRAIN, "-o", ""), "it is a folder")
     yield Bad("-o is this folder", (*TRAIN, "-o", "."), "it is a folder")
     yield Bad("-o is the root", (*TRAIN, "-o", "/"), "it is a folder")
-    for output in ("", "a", "a.jpg", "a.png.txt", ".", "/dev/stdout", "/dev/null", ".png"):
-        yield Bad("-o is no picture", ("schedule", "fedavg", "-o", output), "pictures are .png or .pdf")
     for output in ("", "a", "a.csv", ".", "/dev/stdout", ".parquet"):
         yield Bad("-o is no partition", (*PARTITION, "-o", output), "end its name in .parquet for the partition")
     for output in ("/dev/stdout", "/dev/stderr", "/dev/null", "/proc/self/fd/1", "Makefile", ".parquet", "a"):
@@ -247,7 +242,6 @@ def names() -> Iterator[Bad]:
     slots: tuple[tuple[tuple[str, ...], str, str], ...] = (
         (("list", "--scale", "{}"), "scale", "papre"),
         (("plan", "fedagrac", "--scale", "{}"), "scale", "smok"),
-        (("schedule", "defedavg/fig2", "--scale", "{}"), "scale", "reducd"),
         (("train", "{}", "fedagrac", JOB), "scale", "smke"),
         (("replay", "{}"), "scale", "papr"),
         (("expected", "{}"), "scale", "smok"),
@@ -256,7 +250,6 @@ def names() -> Iterator[Bad]:
         (("report", "{}"), "scale", "Smoke"),
         (("plan", "{}"), "", "fedasc"),
         (("replay", "smoke", "{}"), "", "dynamic-init"),
-        (("schedule", "{}"), "", "defedavg_idd"),
         (("train", "smoke", "{}", JOB), "paper", "fedagarc"),
         (("train", "smoke", "fedagrac", "{}"), "job", "table1lr"),
         (("render", "smoke", "{}"), "artifact", "fedagrac/tabel1"),
@@ -276,30 +269,8 @@ def names() -> Iterator[Bad]:
 
 def numbers() -> Iterator[Bad]:
     """Numbers out of range, and words that are none."""
-    own = ("schedule", "fedavg")
-    for option, values in {
-        "--seed": ("-1", f"{2**32}", f"{2**70}", "x", "1.5"),
-        "--clients": ("0", "-5", "x", "nan", "1000001", f"{10**12}", f"{10**400}"),
-        "--n": ("0", "-1", "x", "1000001", f"{10**30}"),
-        "--steps": ("0", "-1", "x", "1000000001", f"{10**30}", f"{10**400}"),
-        "--step": ("-1", "nan", "inf", "x", "1e308", "1e13", "1e-300", "1e11"),
-        "--upload": ("-1", "nan", "inf", "1e308", "1e-300"),
-        "--download": ("-1", "nan", "inf", "1.7e308", "5e-324"),
-        "--aggregations": ("0", "-1", "x", "999999999999"),
-        "--horizon": ("-1", "nan", "x", "inf", "1e308"),
-        "--option": ("junk", "nothing=1", "=", ""),
-    }.items():
-        for value in values:
-            yield Bad(f"{option} {value}", (*own, f"{option}={value}"), "")
     for value in ("-1", f"{2**32}", "x", "1.5"):
         yield Bad(f"--seed {value}", (*PARTITION, f"--seed={value}"), "--seed")
-    for low, high in (("5", "1"), ("nan", "1"), ("0", "1"), ("1", "inf"), ("x", "1"), ("1e-300", "1"), ("1", "1e300")):
-        yield Bad(f"--slowdown {low} {high}", (*own, "--slowdown", low, high), "")
-    for words in ("favano --step 1e6", "favano --option wait=1e308", "favano --upload 1e12", "favano --option wait=nan",
-                  "defedavg_niid --option empty=skip --step 1e3", "fedbuff --steps 1000000000 --step 1e9",
-                  "asysg --step 1e308", "defedavg_iid --step 1e308", "defedavg_niid --step 1e308",
-                  "fedbuff --step 1e308", "favano --step 1e308"):  # fmt: skip
-        yield Bad(words, ("schedule", *words.split()), "")
     for options in ("mu=[1]", "mu={}", "mu={1: [2]}", "mu=(1, [2])", "mu=nan", "mu=1e999", "1", "**{}"):
         words = (PLAY[0], f"fedprox({options})", *PLAY[2:])
         yield Bad(f"fedprox({options})", words, "is a number" if "999" in options else "options are name=value")
@@ -311,12 +282,11 @@ def numbers() -> Iterator[Bad]:
 def arguments() -> Iterator[Bad]:
     """Words that are missing, too many, or unknown."""
     for command in (
-        (), ("--scale",), ("list", "--scale"), ("list", "more"), ("plan", "fedagrac", "more"), ("schedule",),
+        (), ("--scale",), ("list", "--scale"), ("list", "more"), ("plan", "fedagrac", "more"),
         ("plan", "--calibrate", "--no-calibrate"), ("data", "fetch", "mnist"), ("data", "get"), ("train", "smoke"),
         ("train",), ("train", "smoke", "fedagrac"), (*TRAIN, "-o"), (*TRAIN, "--threads", "2"), ("replay",),
         ("render",), ("render", "smoke"), ("render", "smoke", TABLE, "more"), ("verify",),
         ("verify", "smoke", "--json", "--power"), ("verify", "smoke", "--jsn"), ("findings", "now"), ("partition",),
-        ("schedule", "fedavg", "--slowdown", "1"),
     ):  # fmt: skip
         yield Bad("wrong words", command, "")
     for asked in ("--list", "--matrix", "--all"):
@@ -333,7 +303,6 @@ def arguments() -> Iterator[Bad]:
     )
     yield Bad("panels of nobody", ("play", "--panels", "fedax"), "fedacs")
     yield Bad("an embedded set", ("data", "get", "digits"), "nothing to get")
-    yield Bad("no schedule", ("schedule", "fedacs/fig7"), "has a schedule")
     yield Bad("an algorithm's partition", ("partition", "fedprox"), "fedprox is an algorithm, not a benchmark")
     yield Bad("nothing to split", ("partition", "fedacs/fig7-static"), "there are no data to split")
     yield Bad("a set that is missing", ("partition", "fedacs/mnist-static", "--scale", "paper"), "data set mnist: no ")

@@ -44,7 +44,6 @@ def test_the_smoke_part_does_what_the_page_says(archive: Path) -> None:
         done = called(command, archive)
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
     assert (archive / "figures/smoke/fedacs_fig7.png").is_file()
-    assert (archive / "schedule.png").is_file()
 
 
 def test_the_verdicts_are_those_of_the_scoreboard() -> None:

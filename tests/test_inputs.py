@@ -147,7 +147,6 @@ def test_an_interrupt_is_a_line(
         "choices": "",
         "multiverse": "",
         "expected": "",
-        "schedule": "fedavg",
         "partition": "sessions",
         "render": "smoke x/y",
         "play": "",

@@ -29,7 +29,6 @@ ANYWHERE = {
     "list": "list fedacs",
     "data": "data",
     "networks": "networks",
-    "schedule": "schedule fedavg --aggregations 3 -o who.png",
     "partition": "partition fedagrac-steps --scale smoke -o who.parquet -o who.png",
     "play": "play --list --scale smoke",
     "train": "train smoke fedagrac table1-lr -o out.parquet",
@@ -113,7 +112,7 @@ def test_any_width_of_a_terminal(width: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("home", [None, "/nonexistent", ""])
 def test_a_home_that_is_not_there(home: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOME", raising=False)
-    done = run("schedule fedavg --aggregations 3 -o a.png", tmp_path, **({} if home is None else {"HOME": home}))
+    done = run("partition fedagrac-steps --scale smoke -o a.png", tmp_path, **({} if home is None else {"HOME": home}))
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "a.png").is_file()
 

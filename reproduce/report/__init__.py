@@ -5,5 +5,5 @@ tables, entries, formats, latex      cells beside the paper's numbers -> a table
 drawing, figures, categories, marks  cells and rows -> a figure: curves, dots, heat maps, the paper's numbers
 captions, names, looks, intervals    what is said below; how things are called, drawn; what seeds say
 render                               all of it for one artifact
-schedule_*, partition                numbers and pictures of the commands of these names
+partition                            numbers and picture of the command of this name
 """
