@@ -22,7 +22,6 @@ wildcard_constraints:
     paper="[a-z_]+",
     name="[a-z0-9]+",
     job="[a-z0-9-]+",
-    benchmark="[a-z0-9_/-]+",
     misnamed=questions.MISNAMED,
 
 
@@ -94,22 +93,6 @@ for kind, endings in plan.ENDINGS.items():
         shell:
             "set -o pipefail; "
             "{PYTHON:q} -m reproduce render {wildcards.scale} {wildcards.paper}/{wildcards.name} 2>&1 | tee {log}"
-
-
-rule play:
-    input:
-        asked.play,
-    output:
-        multiext("play/{scale}/{benchmark}", ".md", ".csv", ".png", ".pdf"),
-    log:
-        "logs/play/{scale}/{benchmark}.log",
-    threads: config["threads"]
-    resources:
-        gpu=costs.gpus(),
-    params:
-        asked=asked.play_words,
-    shell:
-        "{PYTHON:q} -m reproduce play {params.asked} > {log} 2>&1"
 
 
 rule misnamed:

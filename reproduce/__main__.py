@@ -21,7 +21,6 @@ try:  # Ctrl-C may come while the program is read
         findings,
         list_,
         multiverse,
-        networks,
         partition,
         plan,
         play,
@@ -37,7 +36,7 @@ except KeyboardInterrupt:
     sys.exit(130)
 
 COMMANDS = (
-    *(list_, plan, play, partition, networks, data, train, replay, render, expected),
+    *(list_, plan, play, partition, data, train, replay, render, expected),
     *(verify, agreement, choices, multiverse, report, findings),
 )
 

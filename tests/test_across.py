@@ -14,11 +14,10 @@ from matplotlib.patches import Rectangle
 from scipy import stats
 
 from reproduce.__main__ import main
-from reproduce.files import read_yaml
 from reproduce.pages import documents as findings
 from reproduce.pages import quotes
 from reproduce.pages.quotes import Cells, leaders, outcome, outcomes
-from reproduce.play import across, carried, play, summary
+from reproduce.play import across, play, summary
 from reproduce.play.across import Matrix, apart, gained
 from reproduce.play.benchmarks import ALIASES, find
 from reproduce.play.match import HELD_OUT, Match
@@ -117,40 +116,6 @@ def test_what_chose_the_rates_is_said_and_where() -> None:
     assert "- Rates: chosen on the test set, by other seeds (a)." in across.markdown(both)
     assert "by other seeds (a)." in across.heat(both).axes[0].get_xlabel().replace("\n", " ")
     assert across.judged(Matrix(summary(runs(MIXED)))) == [], "untuned"
-
-
-# --- what carries over ------------------------------------------------------------------------------------------------
-
-
-def test_correlations_are_those_of_the_ranks_with_the_diverged_last() -> None:
-    names = [f"fed{k}" for k in range(8)]
-    rng = np.random.default_rng(3)
-    means = {b: rng.permutation(8) * 3.0 for b in "abc"}
-    values: dict[tuple[str, str], object] = {
-        (b, n): m + BASE for b in "abc" for n, m in zip(names, means[b], strict=True)
-    }
-    values["a", "fed3"] = ONE_LOST
-    values |= {("d", n): BASE + k if k < 4 else "refused: it needs all" for k, n in enumerate(names)}
-    rho, chance = carried.correlations(Matrix(summary(runs(values))))
-    means["a"][3] = -1
-    for a, b in ("ab", "ac", "bc"):
-        expected = stats.spearmanr(means[a], means[b])
-        assert rho.loc[a, b] == rho.loc[b, a] == pytest.approx(expected.statistic)
-        assert chance.loc[a, b] == pytest.approx(expected.pvalue)
-    assert rho.loc["d", ["a", "b", "c"]].isna().all(), "four in common"
-    figure = carried.figure(summary(runs(values)), {b: "x" for b in "abcd"})
-    assert figure is not None
-    shown = [float(text.get_text().replace("−", "-")) for text in figure.axes[0].texts]
-    assert shown == pytest.approx([rho.loc["b", "a"], rho.loc["c", "a"], rho.loc["c", "b"]], abs=0.005)
-    assert carried.figure(summary(runs(MIXED)), {b: "x" for b in "abc"}) is None, "too few in common"
-
-
-def test_ranks_at_home_and_away() -> None:
-    papers = {"a": "fedacs", "b": "fedprox", "c": "fedacs"}
-    found = carried.ranks(Matrix(summary(runs(MIXED))), papers)
-    assert found.values.tolist() == [
-        ["FedProx", "a", 0.0, "away"], ["FedACS", "a", 0.75, "at home"], ["FedProx", "b", 1 / 3, "at home"],
-    ]  # fmt: skip
 
 
 def test_intervals_end_where_the_numbers_end() -> None:
@@ -310,14 +275,11 @@ def test_the_page_can_be_written_whatever_came_out(case: str, tmp_path: Path, mo
 
 @pytest.fixture(scope="module")
 def taken() -> Match:
-    """As `snakemake across` makes it, by the committed configuration."""
+    """As the command that docs/findings/across.md names makes it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        asked = read_yaml(Path("config/config.yaml"))["play"]
-        assert asked["benchmarks"] == list(ALIASES)
-        specs, benchmarks = [Spec(n) for n in NAMES], [find(a, asked["scale"]) for a in ALIASES]
-        grid = tuple(map(float, asked["grid"]))
-        match = Match(specs, benchmarks, seeds(asked["seeds"]), asked["tune"], lenient=True, factors=grid)
+        specs, benchmarks = [Spec(n) for n in NAMES], [find(a, "reduced") for a in ALIASES]
+        match = Match(specs, benchmarks, seeds("0-4"), tune=True, lenient=True)
         match.take()
         return match
 

@@ -310,7 +310,7 @@ def test_list_of_the_real_papers() -> None:
     assert {f["paper"] for f in json.loads(run.stdout)} == {"fedacs", "dynamic_init", "fedagrac", "fiarse", "defedavg"}
 
 
-@pytest.mark.parametrize("words", ["play --list --scale smoke", "play --list", "networks"])
+@pytest.mark.parametrize("words", ["play --list --scale smoke", "play --list"])
 def test_tables_fit_80_columns(words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)

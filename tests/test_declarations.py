@@ -20,7 +20,6 @@ from reproduce.algorithms.fiarse import FIARSE
 from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.algorithms.moon import Moon
 from reproduce.algorithms.scaffold import Scaffold
-from reproduce.cli.networks import SOURCES
 from reproduce.clocks.events import Events
 from reproduce.clocks.fingerprints import OtherFingerprints
 from reproduce.clocks.rounds import Rounds
@@ -36,6 +35,7 @@ from reproduce.models.declared import MLP, ConvNet, FastText, NormConvNet, ResNe
 from reproduce.partitions.named import IID, PartialOverlap, Shards
 from reproduce.problem import Classification, Quadratic
 from reproduce.runs import plan
+from reproduce.runs.graphs import SOURCES
 from reproduce.settings import Settings
 from reproduce.systems import System
 from reproduce.systems.capacity import SplitCapacity

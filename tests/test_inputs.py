@@ -140,7 +140,6 @@ def test_an_interrupt_is_a_line(
     words = {
         "list": "",
         "plan": "",
-        "networks": "",
         "data": "",
         "findings": "",
         "agreement": "",

@@ -12,10 +12,9 @@ from torch import nn
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.algorithms.heterofl import HeteroFL
-from reproduce.cli.networks import SOURCES
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
-from reproduce.declare.experiment import SCALES, Experiment
+from reproduce.declare.experiment import Experiment
 from reproduce.engine.ops import One
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
@@ -28,7 +27,7 @@ from reproduce.models.model import Model
 from reproduce.models.network import Network
 from reproduce.partitions.dirichlet import DirichletClass
 from reproduce.problem import Classification
-from reproduce.runs import plan
+from reproduce.runs.graphs import SOURCES, networks
 from reproduce.settings import settings
 from reproduce.systems import System
 from reproduce.systems.capacity import SplitCapacity
@@ -207,17 +206,11 @@ def test_another_file_is_another_declaration(tmp_path: Any, monkeypatch: pytest.
     assert found[0] != found[1]
 
 
-DECLARED: dict[str, Model] = {
-    repr(part): part
-    for scale in SCALES
-    for job in plan.jobs(scale)
-    for e in job.experiments
-    for part in getattr(getattr(e.problem, "model", None), "parts", ())
-}
+DECLARED: dict[str, Model] = networks()
 
 
 def test_planning_knows_every_declared_network() -> None:
-    """Else run `python -m reproduce networks --keep`, which writes networks.json."""
+    """Else run `python -m reproduce.runs.graphs`, which writes networks.json."""
     assert set(kept()) == {said for said, model in DECLARED.items() if model.make.partition(":")[0] in SOURCES}
 
 

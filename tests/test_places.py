@@ -28,7 +28,6 @@ NEEDS = {
 ANYWHERE = {
     "list": "list fedacs",
     "data": "data",
-    "networks": "networks",
     "partition": "partition fedagrac-steps --scale smoke -o who.parquet -o who.png",
     "play": "play --list --scale smoke",
     "train": "train smoke fedagrac table1-lr -o out.parquet",

@@ -1,11 +1,10 @@
-"""docs/tutorial.md in a folder that has nothing else; the commands of docs/play.md; a grid of plays by Snakemake."""
+"""docs/tutorial.md in a folder that has nothing else; the commands of docs/play.md."""
 
 from __future__ import annotations
 
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -86,33 +85,3 @@ def test_the_other_commands_of_the_page_exist() -> None:
 
     for line in OTHERS.splitlines():
         assert parser().parse_args(shlex.split(line.partition("#")[0])[3:]).command == "play"
-
-
-@pytest.mark.slow
-def test_a_grid_of_plays_is_a_target_of_the_workflow(tmp_path: Path) -> None:
-    for name in ("Snakefile", "config", "profiles"):
-        (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, tmp_path / name)
-    config = tmp_path / "config/config.yaml"
-    text = config.read_text(encoding="utf-8").replace("scale: reduced", "scale: smoke")
-    text = (
-        text.replace("algorithms: null", 'algorithms: [fednova, "fedprox(mu=0.5)"]')
-        .replace("seeds: 0-4", "seeds: 0-1")
-        .replace("tune: true", "tune: false")
-    )
-    config.write_text(re.sub(r"benchmarks: .*", "benchmarks: [fedagrac-steps, fedagrac/fig1]", text), encoding="utf-8")
-    snakemake = ("-m", "snakemake", "plays", "-c1")
-    said = run(tmp_path, *snakemake).stderr
-    for benchmark in ("fedagrac-steps", "fedagrac/fig1"):
-        assert said.count(f"play/smoke/{benchmark}: 3 of 3 results to train, ") == 1, said
-    table = (tmp_path / "play/smoke/fedagrac/fig1.md").read_text(encoding="utf-8")
-    assert "| fedprox(mu=0.5) | " in table
-    assert (tmp_path / "play/smoke/fedagrac-steps.png").stat().st_size > 10_000
-    assert "Nothing to be done" in str(run(tmp_path, *snakemake, "-n"))
-    run(tmp_path, "-m", "snakemake", "across", "-c1")
-    assert (
-        "| algorithm | fedagrac-steps | fedagrac/fig1 | mean rank (benchmarks) |"
-        in (tmp_path / "play/smoke/across.md").read_text()
-    )
-    assert (tmp_path / "play/smoke/across.png").stat().st_size > 10_000
-    config.write_text(config.read_text(encoding="utf-8").replace("0.5", "0.25"), encoding="utf-8")
-    assert "Nothing to be done" not in str(run(tmp_path, *snakemake, "-n"))

@@ -142,7 +142,6 @@ def test_a_read_only_folder_is_said(tmp_path: Path, name: str) -> None:
         ("threads: 1:30\n", "'1:30' is no plain number"),
         ("seeds: [010]\n", "'010' is no plain number"),
         ("seeds: [08]\n", "'08' does not match"),
-        ("play: {seeds: 010}\n", "'010' is no plain number"),
         ("to_target: yes\n", "'yes' is no plain true or false"),
         ("scale: !!timestamp foo\n", "tags (!) and aliases (*) are not for here"),
         ("scale: !!bool maybe\n", "tags (!) and aliases (*) are not"),

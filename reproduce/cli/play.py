@@ -30,8 +30,6 @@ WRITTEN = {
     ".csv": files.begins(rb"benchmark,scale,algorithm,lr,seed,metric,value,"),
     ".png": files.PNG,
     ".pdf": files.PDF,
-    "-ranks.png": files.PNG,
-    "-ranks.pdf": files.PDF,
 }
 """Endings of what is written, and how an earlier one is known."""
 
@@ -154,7 +152,7 @@ def _played(match: Match, args: argparse.Namespace, said: list[str]) -> None:
 def _check_output(output: Path) -> None:
     """Raises UserError if something of a play cannot be written there."""
     if output.suffix in WRITTEN:
-        raise UserError(f"-o {output}: give a name without an ending; {', '.join(list(WRITTEN)[:4])} are written")
+        raise UserError(f"-o {output}: give a name without an ending; {', '.join(WRITTEN)} are written")
     if os.path.isdir(output):
         raise UserError(f"-o {output} is a folder: name what is written into it, {output / 'mine'} say")
     files.check_output(output, lambda _: True, "play")  # whose endings come after a device's name, too

@@ -2,7 +2,7 @@
 
 `models.lower` writes a module down so. Every operator set runs it: one client, a stack of them, compiled code
 (`engine.ops`, `engine.compiled`), and the counting of parameters and multiplications (`count.py`). The graphs of the
-declared networks are kept in `networks.json`, so that planning needs no torch; `python -m reproduce networks --keep`
+declared networks are kept in `networks.json`, so that planning needs no torch; `python -m reproduce.runs.graphs`
 writes that file.
 """
 

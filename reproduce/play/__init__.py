@@ -10,7 +10,7 @@ names, specs   the algorithms of this package by name; how one is written, with 
 benchmarks     declared panels that any algorithm can run on; what does not fit is refused with the reason
 match, scores  what is trained, at which cost and rate; one number per seed, intervals
 owndata        benchmarks on a user's own data and network
-across, carried: all on all, table and heat map; what carries over between benchmarks
+across: all on all, table and heat map
 shown          tables and figures
 """
 

@@ -1,4 +1,4 @@
-"""All algorithms on all benchmarks: one table, one heat map, both made from a `summary` (`carried` has what follows).
+"""All algorithms on all benchmarks: one table, one heat map, both made from a `summary`.
 
 In it, the first algorithm of each benchmark is the one that the others are compared with.
 """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from reproduce import files
-from reproduce.play import across, carried
+from reproduce.play import across
 from reproduce.play.match import Match
 from reproduce.play.scores import summary
 from reproduce.play.written import number, span, table
@@ -106,29 +106,26 @@ def _substitute(benchmark: Benchmark) -> str:
 
 
 def write(match: Match, frame: pd.DataFrame, output: Path) -> list[str]:
-    """Write OUTPUT.md, .csv and, if something was trained, .png and .pdf, of several benchmarks also of -ranks; returns
-    the endings of what was written."""
+    """Write OUTPUT.md, .csv and, if something was trained, .png and .pdf; returns the endings of what was written."""
     named, found = output.with_name, [".md", ".csv"]
     files.write_text(named(output.name + ".md"), markdown(match, frame))
     files.write_text(named(output.name + ".csv"), frame.to_csv(index=False, lineterminator="\n"))
     with warnings.catch_warnings(), figures.style():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands for it
-        for ending, drawn in drawings(match, frame).items():
-            figures.save(drawn, named(output.name + ending), stamp_text(match))
-            found += [f"{ending}.png", f"{ending}.pdf"]
+        if drawn := drawing(match, frame):
+            figures.save(drawn, output, stamp_text(match))
+            found += [".png", ".pdf"]
     return found
 
 
-def drawings(match: Match, frame: pd.DataFrame) -> dict[str, Figure]:
-    """By the ending of their names. One benchmark: the curves. Several: a heat map of the differences to the reference,
-    and what carries over between them."""
+def drawing(match: Match, frame: pd.DataFrame) -> Figure | None:
+    """One benchmark: the curves. Several: a heat map of the differences to the reference."""
     if not match.drawable:
-        return {}
+        return None
     if len(match.benchmarks) == 1:
-        return {"": _curves(match)}
+        return _curves(match)
     found = summary(frame.assign(algorithm=frame["algorithm"].map(labels(frame))))
-    ranked = carried.figure(found, {b.name: b.panel.partition("/")[0] for b in match.benchmarks})
-    return {"": across.heat(found)} | ({"-ranks": ranked} if ranked else {})
+    return across.heat(found)
 
 
 def labels(frame: pd.DataFrame) -> dict[str, str]:

@@ -1,5 +1,5 @@
-"""What the rules of the Snakefile ask: which jobs an artifact waits for, what is there and must be made again, how a
-play is called. What makes no sense ends Snakemake in one line."""
+"""What the rules of the Snakefile ask: which jobs an artifact waits for, what is there and must be made again.
+What makes no sense ends Snakemake in one line."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
-from reproduce.cli import plays
-from reproduce.workflow.configuration import check_writable, one_line
-from reproduce.cli.watch import Watch
 from reproduce.declare.experiment import SCALES
 from reproduce.errors import UserError
 from reproduce.papers import PAPERS, artifacts
 from reproduce.runs import due, expected, plan
 from reproduce.runs.plan import Job
+from reproduce.workflow.configuration import check_writable, one_line
 
 PYTHON = sys.executable
 T = TypeVar("T")
@@ -62,11 +60,10 @@ class Asked:
         self.to_train: set[Job] = set()
         self.together: list[tuple[str, str]] = []  # scales and papers that this run makes in one process each
 
-    def aliases(self) -> dict[str, Any]:
+    def aliases(self) -> dict[str, list[str]]:
         """Targets that have no files of their own -> what they stand for."""
         whole = {scale: [*plan.artifact_files(scale), f"report/{scale}/index.html"] for scale in SCALES}
-        across = f"play/{self.config['play']['scale']}/across.md"
-        return {"all": whole[self.config["scale"]], **whole, "plays": self.play_tables, "across": across}
+        return {"all": whole[self.config["scale"]], **whole}
 
     def made(self) -> dict[str, Made]:
         """Rules without wildcards: the reports, and all artifacts of a paper where they are made together."""
@@ -116,11 +113,6 @@ class Asked:
         check_writable(f for job in jobs for f in [*job.output, *job.log])
         if self.to_train:
             print("To train:", due.total(self.to_train), file=sys.stderr)
-            from snakemake.logging import logger
-
-            limits = self.workflow.resource_settings
-            parallel = limits.nodes or max(1, (limits.cores or 1) // self.config["threads"])
-            logger.addHandler(Watch(self.to_train, parallel))
 
     @one_line()
     def end(self) -> None:
@@ -128,9 +120,7 @@ class Asked:
         command of a paper failed although files of before are in its place."""
         if failed := [paper for scale, paper in self.together if _failed(scale, paper).exists()]:
             raise UserError(f"not all was made of {', '.join(failed)}: see logs/{self.together[0][0]}/PAPER.log")
-        named = [self.aliases().get(name, name) for name in self.workflow.dag_settings.targets or ["all"]]
-        made = [entry(None) if callable(entry) else entry for entry in named]  # Snakemake calls it with wildcards
-        files = [entry if isinstance(entry, str) else entry[-1] for entry in made]
+        files = [self.aliases().get(name, [name])[-1] for name in self.workflow.dag_settings.targets or ["all"]]
         more = f" and {len(files) - 4} more" if len(files) > 4 else ""
         atexit.register(print, f"Written: {', '.join(files[:4])}{more}", file=sys.stderr)
 
@@ -151,27 +141,6 @@ class Asked:
     def again(self, wildcards: Any) -> list[str]:
         self.to_train.update(due.to_train(wildcards.scale, wildcards.paper, wildcards.job))
         return due.train_marker(wildcards.scale, wildcards.paper, wildcards.job)
-
-    @one_line()
-    def play_tables(self, wildcards: Any) -> list[str]:
-        return plays.tables(self.config)
-
-    @one_line()
-    def play(self, wildcards: Any) -> list[str]:
-        """What the table of a benchmark, or the one of all of them (across), waits for."""
-        if wildcards.benchmark == "across":
-            return plays.tables(self.config)
-        return [plays.marker(wildcards.scale, wildcards.benchmark, self.config)]
-
-    def play_words(self, wildcards: Any) -> str:
-        """The arguments of `play`. Of a text itself Snakemake would fill in what stands in braces."""
-        on = (
-            [*self.config["play"]["benchmarks"], "--finished"]
-            if wildcards.benchmark == "across"
-            else [wildcards.benchmark]
-        )
-        place = f"--scale {wildcards.scale} -o play/{wildcards.scale}/{wildcards.benchmark}"
-        return f"{plays.words(self.config)} --on {shlex.join(on)} {place}"
 
 
 def _always(answer: T) -> Callable[[Any], T]:
