@@ -286,7 +286,7 @@ def arguments() -> Iterator[Bad]:
         ("plan", "--calibrate", "--no-calibrate"), ("data", "fetch", "mnist"), ("data", "get"), ("train", "smoke"),
         ("train",), ("train", "smoke", "fedagrac"), (*TRAIN, "-o"), (*TRAIN, "--threads", "2"), ("replay",),
         ("render",), ("render", "smoke"), ("render", "smoke", TABLE, "more"), ("verify",),
-        ("verify", "smoke", "--json", "--power"), ("verify", "smoke", "--jsn"), ("findings", "now"), ("partition",),
+        ("verify", "smoke", "--jsn"), ("findings", "now"), ("partition",),
     ):  # fmt: skip
         yield Bad("wrong words", command, "")
     for asked in ("--list", "--matrix", "--all"):

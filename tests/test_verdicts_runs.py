@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from verdict_cells import cells, four_settings, outcome, runs, verdict
 
-from reproduce.verdicts.judging import INF
+from reproduce.verdicts.claims import claims_files
+from reproduce.verdicts.judging import INF, Region, Unit, least_seeds, level_at
+from reproduce.verdicts.scoreboard import Shelf, too_few
 
 
 @pytest.mark.parametrize(
@@ -53,6 +55,28 @@ def test_divergence_of_higher_is_better_and_in_equalities(tmp_path: Path) -> Non
     assert verdict(frame, where={"algorithm": ["b"]}, is_="> 10") == "contradicted"
     unknown = runs(tmp_path, "skew", a=["nan", -1, -2])
     assert verdict(unknown, metric="skew", is_="< 0") == "undecided"
+
+
+@pytest.mark.parametrize("look", [1, 2, 5])
+@pytest.mark.parametrize("share", [True, False])
+def test_fewer_seeds_than_the_rule_needs_never_decide(look: int, share: bool) -> None:
+    """However clear they are."""
+    needed = least_seeds(look, share)
+    for n, says in ((needed, "for"), (needed - 1, "open")):
+        seeds = [(1.0 + (not share) * k / 1e9,) * 2 for k in range(n)]
+        assert Unit(seeds, Region(0.5, strict=True), share=share, level=level_at(look)).judged.says == says  # type: ignore[arg-type]
+
+
+def test_claims_that_are_said_to_have_too_few_seeds_are_not_decided() -> None:
+    found = {
+        claim.id: Shelf(file, Path("results", scale, "cells")).outcome(claim, scale).verdict
+        for scale in ("reduced", "paper")
+        for file in claims_files()
+        for claim in file.claims
+        if too_few(file, claim, scale)
+    }
+    assert found
+    assert set(found.values()) <= {"undecided", "not run"}
 
 
 def test_one_seed_decides_nothing_but_a_point_does(tmp_path: Path) -> None:

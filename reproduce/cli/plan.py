@@ -1,11 +1,7 @@
 """Show what the tables and figures of a scale cost, what their results are worth and what cannot run here.
 
 A line an artifact, or with `--jobs` a line a job, under the name that `train` takes. Artifacts may share jobs: those
-count with each, and once in the total. With `--claims` a line for each claim that is not run, undecided or supported
-where run, the cheapest first: the jobs without results that it reads and their time, and what all lines so far take
-together, where that grows. Claims that need data sets besides have a list of their own, with the time of the jobs that
-lack their data. Below, the claims that more seeds would decide in half of the cases, if means and spreads are what they
-seem (if the paper is right, where nothing was run), and what these take.
+count with each, and once in the total. Below, the claims that their seeds could never decide, whatever the runs say.
 
 Times are estimates for one core of this machine, measured when `plan` is first used (some seconds) and kept in the
 store; the last line says where they come from. Where runs may end at a target they are bounds (≤). A job whose data set
@@ -19,15 +15,13 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from reproduce.cli.frames import plain_strings
 from reproduce.errors import UserError
 from reproduce.text import counted, duration, fill, print_json, print_table, short
 
 if TYPE_CHECKING:
-    from reproduce.runs.needs import Need
     from reproduce.runs.plan import Job
 
 NAME = "plan"
@@ -36,9 +30,7 @@ NAME = "plan"
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", help="a paper (fedacs) or an artifact (fedacs/fig6); default: all")
     parser.add_argument("--scale", default="paper", help="smoke, reduced or paper (default)")
-    listed = parser.add_mutually_exclusive_group()
-    listed.add_argument("--jobs", action="store_true", help="list the jobs")
-    listed.add_argument("--claims", action="store_true", help="list the open claims, and what each waits for")
+    parser.add_argument("--jobs", action="store_true", help="list the jobs")
     parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
     measuring = parser.add_mutually_exclusive_group()
     measuring.add_argument("--calibrate", action="store_true", help="measure this machine again first")
@@ -55,9 +47,6 @@ def run(args: argparse.Namespace) -> None:
     budget()  # a wrong setting is reported before anything is measured
     if not args.no_calibrate:
         learn(again=args.calibrate)
-    if args.claims:
-        _print_claims(args.scale, wanted, args.json)
-        return
     if args.json:
         print_json([describe(j) for j in jobs])
         return
@@ -73,6 +62,7 @@ def run(args: argparse.Namespace) -> None:
     print(fill(f"estimate for the {len(able)} to train: {total}" if able else "nothing to train"))
     corrected = sum(costs.correction(j) != 1 for j in jobs)
     print(fill(f"times: {costs.rates().source}; {counted(corrected, 'job')} corrected by finished ones"))
+    print("".join(fill(line) + "\n" for line in hopeless(args.scale, wanted)), end="")
 
 
 def _print_artifacts(jobs: Sequence[Job], wanted: Collection[str]) -> None:
@@ -104,73 +94,13 @@ def _print_jobs(jobs: Sequence[Job], wanted: Collection[str]) -> None:
     print_table(header, rows, right=("EXPERIMENTS", "SEEDS", "SAMPLES", "FLOPS", "TIME"))
 
 
-@plain_strings()
-def _print_claims(scale: str, wanted: Collection[str], as_json: bool) -> None:
-    from reproduce.runs.needs import needs, seconds
+def hopeless(scale: str, wanted: Collection[str]) -> Iterator[str]:
+    """Claims of these artifacts that cannot be decided as they are asked."""
+    from reproduce.verdicts.claims import claims_files
+    from reproduce.verdicts.scoreboard import too_few
 
-    found = needs(scale, wanted)
-    if as_json:
-        print_json([_told(n) for n in found])
-        return
-    rows: list[list[str]] = []
-    lacking: list[list[str]] = []
-    counted: list[Job] = []
-    for n in (n for n in found if n.jobs or n.lacking):
-        time = bound(n.jobs) + duration(seconds(n.jobs)) if n.jobs else ""
-        if n.lacking:
-            with_data = bound(n.without) + duration(seconds(n.without)) if n.without else ""
-            lacking.append([n.claim, n.verdict, ", ".join(n.lacking), time, with_data])
-            continue
-        grows = not set(n.jobs) <= set(counted)
-        counted += n.jobs
-        so_far = duration(seconds(counted)) if grows else ""
-        rows.append([n.claim, n.verdict, str(len(n.jobs)), time, so_far])
-    for head, lines in (("CLAIM VERDICT JOBS TIME SO_FAR", rows), ("CLAIM VERDICT LACKS TIME WITH_DATA", lacking)):
-        if lines:
-            names = [name.replace("_", " ") for name in head.split()]
-            print_table(names, lines, right=("JOBS", "TIME", "SO FAR", "WITH DATA"))
-            print()
-    runs = sum(bool(n.jobs and not n.lacking) for n in found)
-    data = sum(bool(n.lacking) for n in found)
-    there = [n.verdict for n in found if not (n.jobs or n.lacking)]
-    seeds = there.count("undecided")
-    rest = len(there) - seeds
-    says = [f"{len(found)} open claims asked at {scale} scale: {runs} wait for runs alone, {data} for data sets too"]
-    says += [f"{seeds} have all their runs (more seeds would narrow their intervals)"] if seeds else []
-    says += [f"{rest} need what no declared run gives"] if rest else []
-    print(fill("; ".join(says)))
-    _print_prospects(found)
-
-
-def _print_prospects(found: Sequence[Need]) -> None:
-    """The claims that more seeds would decide, the cheapest first; those that cannot be trained here last."""
-    rows = [
-        [
-            n.claim,
-            str(n.prospect.now),
-            f"~{n.prospect.seeds}",
-            n.prospect.verdict,
-            bound(n.done) + duration(n.more_seeds) + (" and data" if n.without else ""),
-        ]
-        for n in sorted(found, key=lambda n: (bool(n.without), n.more_seeds))
-        if n.prospect
-    ]
-    if rows:
-        print()
-        print_table(["CLAIM", "SEEDS", "WANTED", "WOULD BE", "TIME"], rows, right=("SEEDS", "WANTED", "TIME"))
-        print()
-        print(
-            fill("SEEDS: of the setting with the fewest; WANTED: in every setting, for a decision in half of the cases")
-        )
-
-
-def _told(need: Need) -> dict[str, object]:
-    """A need as JSON-ready data."""
-    from reproduce.runs.needs import seconds
-
-    prospect = need.prospect and {**vars(need.prospect), "seconds_with_them": need.more_seeds}
-    names = {key: [j.name for j in getattr(need, key)] for key in ("jobs", "done", "without")}
-    return {**vars(need), **names, "seconds": seconds(need.jobs), "prospect": prospect}
+    asked = ((file, claim) for file in claims_files() for claim in file.claims if claim.artifact in wanted)
+    return (f"{claim.id} {said}" for file, claim in asked if (said := too_few(file, claim, scale)))
 
 
 def bound(jobs: Iterable[Job]) -> str:

@@ -4,8 +4,6 @@ First how many claims of each paper have which verdict, then a line for each cla
 were not run are counted, and listed with `--only "not run"`. Checks, which are true or false whatever is trained, come
 after them, and then the claims that are not asked at this scale, with the reason. `-v` prints the numbers behind the
 verdicts; so do a paper, an artifact or `--only`, which select claims.
-
-With `--power` the chance that each claim is decided if the paper is exactly right: its numbers with our spreads.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproduce.cli.frames import plain_strings
-from reproduce.text import fill, paint, print_table, running, table
+from reproduce.text import fill, paint, running, table
 
 if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Verdict
@@ -37,9 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", help="a paper (fedacs) or an artifact (fedacs/fig6); default: all")
     parser.add_argument("--only", choices=COLOURS, metavar="VERDICT", help=f"one of {', '.join(COLOURS)}")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the numbers of every claim")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print a JSON list of objects")
-    form.add_argument("--power", action="store_true", help="print the chance that each claim can be decided")
+    parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
 
 
 @plain_strings()
@@ -52,9 +48,6 @@ def run(args: argparse.Namespace) -> None:
     check_place()
     if not Path("results", scale).is_dir():
         print(f"no results/{scale} in {Path.cwd()}: nothing of it was run here", file=sys.stderr)
-    if args.power:
-        print_power(scale, wanted)
-        return
     from reproduce.verdicts.claims import claims_files
     from reproduce.verdicts.scoreboard import claims, coverage, headline, scoreboard, to_json
 
@@ -85,44 +78,6 @@ def tally(board: Iterable[Verdict]) -> tuple[list[str], list[list[str]]]:
         [p, str(counts.total()), *(str(counts[verdict] or "") for verdict in COLOURS)] for p, counts in papers.items()
     ]
     return ["PAPER", "CLAIMS", *map(str.upper, COLOURS)], rows
-
-
-def print_power(scale: str, wanted: Iterable[str]) -> None:
-    """A line a claim, then what could not be decided."""
-    from reproduce.verdicts.claims import claims_files
-    from reproduce.verdicts.forecast import forecasts
-    from reproduce.verdicts.judging import error_until
-    from reproduce.verdicts.power import HALF, MOST
-
-    asked = {c.id for f in claims_files() for c in f.claims if c.artifact in wanted and not c.construction}
-    found, rows = forecasts(scale, asked), []
-    for f in found:
-        low = f.chance is not None and f.chance < HALF
-        more = "" if not low else f"{f.wanted}" if f.wanted else f">{MOST}"
-        said = f"cannot be decided with {f.seeds} seeds" if low else "" if f.chance is not None else "nothing to go by"
-        chance = "" if f.chance is None else f"{f.chance:.2f}"
-        rows.append([f.claim, str(f.seeds or ""), chance, more, f.truth, f.spread, said])
-    print_table(
-        ["CLAIM", "SEEDS", "CHANCE", "WANTED", "IF RIGHT", "SPREAD", ""], rows, right=("SEEDS", "CHANCE", "WANTED")
-    )
-    judged = [f for f in found if f.judged]
-    neither = ", ".join(f.claim for f in judged if not any(f.able)) or "none"
-    unsupported = ", ".join(f.claim for f in judged if not f.able[0]) or "none"
-    print()
-    print(
-        fill(f"{sum('cannot' in row[-1] for row in rows)} of {len(found)} claims cannot be decided with their seeds.")
-    )
-    print(
-        fill(
-            f"Of {len(judged)} that are judged could not be decided either way, whatever the runs had said: {neither}."
-        )
-    )
-    print(fill(f"Could not have become reproduced or supported: {unsupported}."))
-    looks = [f.look for f in judged if f.seeds]
-    wrong = (
-        f"{len(looks)} of them rest on seeds. At most {sum(map(error_until, looks)):.1f} wrong verdicts are expected"
-    )
-    print(fill(f"{wrong}, and so many only if every number lay on the end of what is required."))
 
 
 def group(verdict: str, board: Iterable[Verdict], whole: bool, idle: bool) -> list[str]:
@@ -178,7 +133,7 @@ def entry(v: Verdict) -> list[str]:
     if v.measured:
         texts.append(f"{words.deciding(v.measured, v.names)}; required: {words.demanded(v) or 'no bound'}")
     texts.append(words.named("; ".join(filter(None, [v.covers, v.reason])), v.names))
-    texts += [words.named(f"would decide it: {v.decides}", v.names)] if v.decides else []
+    texts.append(v.hopeless)
     paper = {"holds": "holds on the numbers that the paper prints", "fails": "fails on the paper's own numbers"}
     texts += [paper.get(v.paper_numbers, ""), words.named(v.note, v.names)]
     return lines + [fill(text, "    ") for text in texts if text]

@@ -100,6 +100,11 @@ def statement(raw: Any) -> Region | tuple[float, ...] | str:
     return Region(-INF if op[0] == "<" else value, INF if op[0] == ">" else value, len(op) == 1)
 
 
+def yes_or_no(part: Check) -> bool:
+    """Does it ask of each seed whether something is so?"""
+    return "best_at" in part or ("is" in part and not isinstance(statement(part["is"]), Region))
+
+
 def bound(check: Check, key: str) -> tuple[float, bool]:
     """The number behind `margin`, `within` or `at_most`, and whether it is a ratio (then its logarithm is returned)."""
     value = check.get(key, 0.0)

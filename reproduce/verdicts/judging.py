@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import count
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
@@ -32,11 +33,6 @@ def level_at(look: int) -> float:
     it was open with fewer. Each look may err half as often as the one before: all together less than twice as often as
     the first, however often seeds are added."""
     return 1 - (1 - LEVEL) / 2 ** (look - 1)
-
-
-def error_until(look: int) -> float:
-    """The errors of all looks until the k-th together: a bound, because they see the same seeds."""
-    return sum(1 - level_at(each) for each in range(1, look + 1))
 
 
 EPS = 1e-9
@@ -284,3 +280,73 @@ def _rank(level: float, n: int) -> int:
     while (below := below + math.comb(n, k)) <= (1 - level) / 2 * 2**n:
         k += 1
     return k
+
+
+# --- many settings together -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a claim as it is judged: settings, quantifier, the number of parts; partly: settings are missing.
+    look: see `level_at`."""
+
+    units: tuple[Unit, ...]
+    quantifier: tuple[str, float, float]
+    parts: int
+    partly: bool
+    look: int = 1
+
+    @property
+    def single(self) -> float:
+        """The level of one interval."""
+        return level_at(self.look)
+
+    @property
+    def level(self) -> float:
+        """That of all intervals of the part together."""
+        return 1 - (1 - self.single) / self.parts
+
+
+def decide(part: Part, inside: Sequence[float], outside: Sequence[float]) -> tuple[bool, bool]:
+    """Is a part of a claim decided for, and against?
+
+    One setting that decides for all must do so at the family-wise level (Holm), because one of many falls out by
+    chance. One counterexample to `all`, or one example of `any`, needs no other settings; else what is missing may turn
+    what is against the claim. inside, outside [setting]: the smallest error of a setting's interval that lies inside
+    its region, and outside.
+    """
+    name, whole, single = part.quantifier[0], not part.partly, 1 - part.single
+    if name in ("fraction", "count"):
+        n, (few, many, here, gone) = len(part.units), counts(part, inside, outside)
+        return here >= few and (many >= n or gone >= n - many), (gone > n - few or here > many) and whole
+    if name == "any":
+        return shown(part, inside) > 0, all(error <= single for error in outside) and whole
+    against = shown(part, outside) > 0
+    return all(error <= single for error in inside), against and (whole or name != "mean")
+
+
+def counts(part: Part, inside: Sequence[float], outside: Sequence[float]) -> tuple[int, int, int, int]:
+    """The fewest and the most settings that a number or share asks for, and how many are shown inside, and outside."""
+    name, least, most = part.quantifier
+    n = len(part.units)
+    scale = n if name == "fraction" else 1
+    few, many = math.ceil(least * scale - EPS), math.floor(min(most * scale, n) + EPS)
+    return few, many, shown(part, inside, (few, many + 1)), shown(part, outside, (n - many, n - few + 1))
+
+
+def shown(part: Part, errors: Sequence[float], asked: Sequence[int] = ()) -> int:
+    """How many settings are shown to be on a side, by their errors: by Holm's step-down procedure, and of the numbers
+    `asked` for by the partial conjunction of Benjamini and Heller (2008) with Bonferroni's bound: each by itself for
+    all of them, as `all` asks; Holm's first step for one, as `any` does."""
+    sure = sum(error < 0.5 for u, error in zip(part.units, errors, strict=True) if not u.random)
+    ordered = sorted(error for u, error in zip(part.units, errors, strict=True) if u.random)
+    k = len(ordered)
+    holds = [error <= (1 - part.level) / (k - i) for i, error in enumerate(ordered)]
+    found = sure + (holds.index(False) if False in holds else k)
+    return max([found, *(number for number in asked if 0 < number - sure <= k and holds[number - sure - 1])])
+
+
+def least_seeds(look: int, share: bool) -> int:
+    """With how many seeds an interval can decide at all: two, or as many answers yes or no as exclude one half when
+    they all agree."""
+    return next(n for n in count(2) if not share or _rank(level_at(look), n))

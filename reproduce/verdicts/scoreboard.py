@@ -17,17 +17,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.artifact import Artifact
-from reproduce.declare.experiment import SCALES, Experiment
+from reproduce.declare.experiment import SCALES
 from reproduce.errors import unknown
 from reproduce.papers import coverage as papers
 from reproduce.store import reading
+from reproduce.text import counted as number_of
 from reproduce.verdicts import scope
-from reproduce.verdicts.checks import Check, listed, parts
+from reproduce.verdicts.checks import Check, listed, parts, yes_or_no
 from reproduce.verdicts.claims import PRINTED, Claim, ClaimsFile, claims_files
+from reproduce.verdicts.judging import least_seeds
 from reproduce.verdicts.observations import observed, read_cells
-from reproduce.verdicts.power import Design
 from reproduce.verdicts.scope import CHECK, EMPIRICAL, GROUNDS
-from reproduce.verdicts.verdict import JUDGED, Measured, Outcome, evaluate, judged, under_readings
+from reproduce.verdicts.verdict import JUDGED, Measured, Outcome, evaluate, under_readings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,10 +39,10 @@ class Verdict(Outcome):
     """What the runs of one scale say about one claim.
 
     rests_on: one of `scope.GROUNDS`, "" if not run, or `scope.CHECK` for what is no claim. ours: the numbers that it
-    requires and that are not the statement's, in words. unasked: it is not asked at this scale, for the reason given.
-    covers: of how many of the paper's settings it speaks. paper_numbers: whether the claim holds on the paper's own
-    printed numbers: holds, fails, or na (nothing printed that the check could read). printed: the deciding one of these
-    numbers, as `measured` is that of our runs. look: see `judging.level_at`.
+    requires and that are not the statement's, in words. hopeless: see `too_few`. unasked: it is not asked at this
+    scale, for the reason given. covers: of how many of the paper's settings it speaks. paper_numbers: whether the claim
+    holds on the paper's own printed numbers: holds, fails, or na (nothing printed that the check could read). printed:
+    the deciding one of these numbers, as `measured` is that of our runs. look: see `judging.level_at`.
     """
 
     id: str
@@ -52,6 +53,7 @@ class Verdict(Outcome):
     note: str = ""
     rests_on: str = ""
     ours: str = ""
+    hopeless: str = ""
     unasked: bool = False
     covers: str = ""
     printed: Measured | None = None
@@ -150,17 +152,25 @@ def by_ground(verdicts: Iterable[Verdict]) -> list[tuple[str, ...]]:
     return [(ground, str(c.total()), *(str(c[name]) for name in JUDGED)) for ground, c in counts.items()]
 
 
-def declared_seeds(claim: Claim, scale: str) -> int:
-    """The fewest seeds that a panel which the claim reads declares; 0 if it reads none."""
-    check = claim.checks[scale]
-    return min((len(panel.seeds) for panel, _ in scope.read(check, artifacts_read(claim, check), scale)), default=0)
+def too_few(file: ClaimsFile, claim: Claim, scale: str) -> str:
+    """ "cannot be decided with 3 seeds: 6 are needed" of a claim of a file, if that holds for all its parts, whatever
+    their runs say; else ""."""
+    if claim.construction or scale not in claim.checks:
+        return ""
+    asked = [_seeds(file, claim, part, scale) for check in claim.under(scale) for part in parts(check)]
+    if not all(seeds < needed for seeds, needed in asked):
+        return ""
+    seeds, needed = map(max, zip(*asked, strict=True))
+    return f"cannot be decided with {number_of(seeds, 'seed')}: {needed} are needed"
 
 
-def reads(claim: Claim, scale: str) -> tuple[set[str], list[Experiment]]:
-    """The artifacts (ids) and experiments that the claim reads at a scale that it is meant for, under any reading."""
-    checks = claim.under(scale)
-    experiments = [e for check in checks for _, e in scope.read(check, artifacts_read(claim, check), scale)]
-    return {a.id for check in checks for a in artifacts_read(claim, check)}, experiments
+def _seeds(file: ClaimsFile, claim: Claim, part: Check, scale: str) -> tuple[int, int]:
+    """The most seeds that a panel declares which a part of a claim reads, and the fewest that can decide it."""
+    points = file.artifacts[claim.artifact.split("/")[1]].points
+    read = scope.read(part, artifacts_read(claim, part), scale)
+    if not read or part.get("exact") or part.get("is") == "absent" or {*listed(part["metric"])} <= {*points}:
+        return 0, 0  # it needs none
+    return max(len(panel.seeds) for panel, _ in read), least_seeds(claim.looks.get(scale, 1), yes_or_no(part))
 
 
 def to_json(verdicts: Iterable[Verdict]) -> str:
@@ -183,7 +193,6 @@ class Shelf:
         self.file = file
         self.folder = folder
         self.read: dict[Path, pd.DataFrame] = {}
-        self.designed: dict[tuple[str, str], list[Design | None]] = {}
 
     def cells(self, claim: Claim, check: Check, printed: bool) -> tuple[pd.DataFrame | None, str]:
         """The observations of the artifact and of those it is compared `with`, or None and the reason."""
@@ -228,20 +237,7 @@ class Shelf:
         cells, reason = self.cells(claim, check, printed=scale == PRINTED)
         if cells is None:
             return Outcome("not run", reason=reason)
-        wanted, look = self._wanted(claim, check, scale), claim.looks.get(scale, 1)
-        return evaluate(check, cells, self.file.metrics, wanted, scale != PRINTED, look)
-
-    def designs(self, claim: Claim, scale: str) -> list[Design | None]:
-        """The parts of the claim as they are judged, as printed where it has readings; None for one without cells."""
-        if (claim.id, scale) not in self.designed:
-            check = claim.checks[scale]
-            cells = self.cells(claim, check, printed=scale == PRINTED)[0]
-            made: list[Design | None] = [None for _ in parts(check)]
-            if cells is not None:
-                wanted, look = self._wanted(claim, check, scale), claim.looks.get(scale, 1)
-                made = [design for _, design in judged(check, cells, self.file.metrics, wanted, look)]
-            self.designed[claim.id, scale] = made
-        return self.designed[claim.id, scale]
+        return evaluate(check, cells, self.file.metrics, self._wanted(claim, check, scale), claim.looks.get(scale, 1))
 
     def _wanted(self, claim: Claim, check: Check, scale: str) -> list[pd.DataFrame]:
         """The settings that the scale declares; at paper scale also those of the paper's own table."""
@@ -300,6 +296,7 @@ def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
         note=claim.note,
         rests_on=rests_on,
         ours=claim.ours.get(scale, ""),
+        hopeless=too_few(shelf.file, claim, scale),
         unasked=scale not in claim.checks,
         covers=covers,
         printed=printed.measured,

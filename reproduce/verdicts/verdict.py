@@ -12,14 +12,11 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from reproduce.text import counted as number_of
-from reproduce.verdicts import power
 from reproduce.verdicts.checks import Check, parts, quantifier
 from reproduce.verdicts.claims import Metric
 from reproduce.verdicts.forms import Evidence, evidence
-from reproduce.verdicts.judging import INF, Judgement, Region, Unit, level_at
+from reproduce.verdicts.judging import INF, Judgement, Part, Region, Unit, counts, decide, level_at, shown
 from reproduce.verdicts.observations import NotRun, average
 from reproduce.verdicts.scope import lacking
 from reproduce.verdicts.units import units_of
@@ -58,26 +55,15 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Prospect:
-    """What an undecided claim would become with so many seeds in every setting, in half of the cases at least, if means
-    and spreads are what they seem; now: how many the setting with the fewest has."""
-
-    verdict: str
-    seeds: int
-    now: int
-
-
-@dataclass(frozen=True)
 class Outcome:
     """A verdict with its evidence.
 
     effect: by how much the deciding number lies inside (positive) or outside (negative) the region that the claim
     demands, so a margin is already taken off; in `unit`. interval: its 95 % interval, None if unknown (too few seeds).
-    n: number of seeds, 0 for a number that needs none. measured: the deciding number itself. prospect: whether more
-    seeds would decide what is undecided, as far as these tell. open_because: what a claim waits for, if not for the
-    deciding interval itself: settings that are missing, or how many there are. settings, seeds: on how many settings
-    (comparisons in them) the verdict rests, and the fewest and the most seeds that one of them has. decides: what would
-    decide an undecided claim, in words.
+    n: number of seeds, 0 for a number that needs none. measured: the deciding number itself. open_because: what a claim
+    waits for, if not for the deciding interval itself: settings that are missing, or how many there are. settings,
+    seeds: on how many settings (comparisons in them) the verdict rests, and the fewest and the most seeds that one of
+    them has.
     """
 
     verdict: str
@@ -87,23 +73,9 @@ class Outcome:
     n: int = 0
     reason: str = ""
     measured: Measured | None = None
-    prospect: Prospect | None = None
     open_because: str = ""
     settings: int = 0
     seeds: tuple[int, int] = (0, 0)
-    decides: str = ""
-
-
-def judged(
-    check: Check,
-    cells: pd.DataFrame,
-    metrics: Mapping[str, Metric],
-    wanted: Sequence[pd.DataFrame] = (),
-    look: int = 1,
-) -> list[tuple[Outcome, power.Design | None]]:
-    """The outcome of each part of a check, and the part as it is judged; None for one that is not run."""
-    asked = parts(check)
-    return [_part(part, cells, metrics, wanted, len(asked), look) for part in asked]
 
 
 def evaluate(
@@ -111,20 +83,16 @@ def evaluate(
     cells: pd.DataFrame,
     metrics: Mapping[str, Metric],
     wanted: Sequence[pd.DataFrame] = (),
-    ahead: bool = False,
     look: int = 1,
 ) -> Outcome:
     """The outcome of a checked `check` (see `claims.load_claims`) on observations.
 
     wanted: frames of settings that should be there; those that the check asks for and the cells lack are missing.
-    ahead: if it is undecided, also say what would decide it. look: see `judging.level_at`.
+    look: see `judging.level_at`.
     """
-    each = judged(check, cells, metrics, wanted, look)
-    outcomes = [outcome for outcome, _ in each]
-    found = _of_parts(outcomes) if len(outcomes) > 1 else outcomes[0]
-    if not ahead or found.verdict != "undecided":
-        return found
-    return _with_prospect(found, [design for _, design in each if design], None in [d for _, d in each])
+    asked = parts(check)
+    outcomes = [_part(part, cells, metrics, wanted, len(asked), look) for part in asked]
+    return _of_parts(outcomes) if len(outcomes) > 1 else outcomes[0]
 
 
 def _of_parts(outcomes: Sequence[Outcome]) -> Outcome:
@@ -143,25 +111,6 @@ def _of_parts(outcomes: Sequence[Outcome]) -> Outcome:
     )
 
 
-def _with_prospect(found: Outcome, judged: Sequence[power.Design], lacking: bool) -> Outcome:
-    """An undecided claim with what would decide it."""
-    partly = lacking or any(design.partly for design in judged)
-    seeds = [s.seeds for design in judged for s in design.settings if s.kind != "sure"]
-    more, now = power.enough(judged), min(seeds, default=0)
-    missing = f"; {found.open_because}" * bool(found.open_because)
-    if more:
-        verdict = "contradicted" if more[1] == "against" else SUPPORTED if partly else "reproduced"
-        said = f"about {more[0]} seeds in every setting, where one has {now}: then {verdict}{missing}"
-        return replace(found, prospect=Prospect(verdict, more[0], now), decides=said)
-    spreads = [s.spread for design in judged for s in design.settings if s.kind == "normal"]
-    if spreads and not any(spread is not None for spread in spreads):
-        return replace(found, decides=f"more than one seed: one shows no spread{missing}")
-    if partly:
-        return replace(found, decides=f"the settings that are missing: not even {power.MOST} seeds would{missing}")
-    near = f" {found.measured.setting}".rstrip() if found.measured else ""
-    return replace(found, decides=f"cannot be decided: with {power.MOST} seeds it stays open;{near} is on the border")
-
-
 def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
     """One outcome from those under each reading of what the paper leaves open: `depends` where one is for the claim and
     another contradicts it; `undecided` where one is open and the others agree.
@@ -176,9 +125,7 @@ def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
     first = next(iter(ran.values()))
     verdicts = {o.verdict for o in ran.values()}
     if "contradicted" in verdicts and verdicts & {"reproduced", SUPPORTED}:
-        return replace(
-            first, verdict="depends", reason=f"depends on: {about}. {said}", prospect=None, decides="", open_because=""
-        )
+        return replace(first, verdict="depends", reason=f"depends on: {about}. {said}", open_because="")
     if "undecided" in verdicts and len(verdicts) > 1:
         undecided = next(o for o in ran.values() if o.verdict == "undecided")
         return replace(undecided, reason=f"open under one reading of {about}. {said}")
@@ -194,7 +141,7 @@ def _part(
     wanted: Sequence[pd.DataFrame],
     among: int,
     look: int,
-) -> tuple[Outcome, power.Design | None]:
+) -> Outcome:
     try:
         found = evidence(check, cells, metrics)
         if found.rows.empty:
@@ -205,27 +152,26 @@ def _part(
             )
         rows = _mean_per_seed(found) if quantifier(check)[0] == "mean" else found.rows
         units = units_of(found, rows, bool(check.get("exact")), level_at(look))
-        settings = tuple(map(power.as_measured, units))
-        design = power.Design(settings, quantifier(check), among, bool(found.missing), found.unit, look)
-        return _decide(found, units, design), design
+        return _decide(found, Part(tuple(units), quantifier(check), among, bool(found.missing), look))
     except NotRun as reason:
-        return Outcome("not run", reason=str(reason)), None
+        return Outcome("not run", reason=str(reason))
 
 
-def _decide(found: Evidence, each: Sequence[Unit], design: power.Design) -> Outcome:
+def _decide(found: Evidence, part: Part) -> Outcome:
     """Judge the units under the quantifier of the check."""
-    (name, low, high), units, random = design.quantifier, found.rows["unit"].nunique(), sum(u.random for u in each)
+    each, (name, low, high), units = part.units, part.quantifier, found.rows["unit"].nunique()
+    random = sum(u.random for u in each)
     alone, together = ("for", "against") if name == "any" else ("against", "for")
-    errors = {side: np.array([[u.error(side, design.level, random) for u in each]]) for side in ("for", "against")}
-    yes, no = power.decide(design, *errors.values())
-    verdict = "for" if yes[0] else "against" if no[0] else "open"
-    partly = design.partly and (name, verdict) not in (("all", "against"), ("any", "for"))
+    errors = {side: [u.error(side, part.level, random) for u in each] for side in ("for", "against")}
+    yes, no = decide(part, *errors.values())
+    verdict = "for" if yes else "against" if no else "open"
+    partly = part.partly and (name, verdict) not in (("all", "against"), ("any", "for"))
     if counted := name in COUNTS:
         tally = f"{units} settings, {name} asked for: {low:g} {'or more' if high == INF else f'to {high:g}'}"
         tally += f" ({_sides(each)})"
-        judged, by_holm = [_counted(each, design, verdict, *errors.values())], list[Unit]()
+        judged, by_holm = [_counted(part, verdict, *errors.values())], list[Unit]()
     else:
-        first = np.argsort(errors[alone][0], kind="stable")[: int(power.shown(design, errors[alone])[0])]
+        first = sorted(range(len(each)), key=errors[alone].__getitem__)[: shown(part, errors[alone])]
         judged, by_holm = list(each), [each[i] for i in sorted(first)]
     leaning = [u for u in judged if u.judged.says == alone]
     if not counted:
@@ -246,8 +192,6 @@ def _decide(found: Evidence, each: Sequence[Unit], design: power.Design) -> Outc
         j.n,
         "; ".join(filter(None, [missing, tally, _words(measured, j.why)])),
         None if math.isnan(j.value) else measured,
-        # More seeds of which settings would decide a number of settings, nobody can say.
-        None,
         ", ".join(filter(None, [missing, not_holm])) if still or partly else "",
         units,
         (min(seeds, default=0), max(seeds, default=0)),
@@ -298,17 +242,17 @@ def _mean_per_seed(found: Evidence) -> pd.DataFrame:
     return means.fillna({"low": -INF, "high": INF})
 
 
-def _counted(units: Sequence[Unit], design: power.Design, says: str, inside: np.ndarray, outside: np.ndarray) -> Unit:
+def _counted(part: Part, says: str, inside: Sequence[float], outside: Sequence[float]) -> Unit:
     """The number (or share) of units inside their regions, of which the claim wants `least` to `most`: at least so many
     as are shown to be inside, at most those that are not shown to be outside; between them, how many means are.
 
     Not the share of each seed: noise draws that towards one half, whatever is true.
     """
-    name, least, most = design.quantifier
+    units, (name, least, most) = part.units, part.quantifier
     scale = len(units) if name == "fraction" else 1
-    *_, here, gone = power.counts(design, inside, outside)
+    *_, here, gone = counts(part, inside, outside)
     likely = sum(u.region.holds(u.judged.value) for u in units)
-    low, high, value = (k / scale for k in (int(here[0]), len(units) - int(gone[0]), likely))
+    low, high, value = (k / scale for k in (here, len(units) - gone, likely))
     # None and all are no bounds: whoever wants at most three of eight is not near an end with none.
     region = Region(least or -INF, most if most < len(units) / scale else INF)
     found = Unit([(low, high)], region, point=True)  # its ends are those of an interval
