@@ -13,7 +13,6 @@ import pytest
 
 from reproduce import settings
 from reproduce.algorithms.base import FedAvg
-from reproduce.workflow import configuration
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
 from reproduce.declare.artifact import Artifact
@@ -27,6 +26,7 @@ from reproduce.problem import Classification
 from reproduce.runs import costs, due, plan
 from reproduce.systems import System
 from reproduce.systems.work import Steps
+from reproduce.workflow import configuration
 from tests.unplayed import Unplayed
 
 

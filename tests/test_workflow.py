@@ -13,8 +13,8 @@ import miniature
 import pytest
 from miniature import FIG2, snakemake, text
 
-from reproduce.workflow.questions import PAPER
 from reproduce.runs import plan
+from reproduce.workflow.questions import PAPER
 
 
 def test_a_figure_is_a_target_and_nothing_more_is_made(project: Path) -> None:
