@@ -20,7 +20,6 @@ try:  # Ctrl-C may come while the program is read
         expected,
         findings,
         list_,
-        multiverse,
         partition,
         plan,
         play,
@@ -37,7 +36,7 @@ except KeyboardInterrupt:
 
 COMMANDS = (
     *(list_, plan, play, partition, data, train, replay, render, expected),
-    *(verify, agreement, choices, multiverse, report, findings),
+    *(verify, agreement, choices, report, findings),
 )
 
 

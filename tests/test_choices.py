@@ -12,8 +12,8 @@ import yaml
 from reproduce.__main__ import main
 from reproduce.errors import UserError
 from reproduce.pages.choices import QUESTIONS, Register, page, register
-from reproduce.pages.multiverse import reread
 from reproduce.pages.quotes import cells, lead, played
+from reproduce.pages.reread import reread
 from reproduce.papers import PAPERS
 
 ROOT = Path(__file__).parent.parent

@@ -144,7 +144,6 @@ def test_an_interrupt_is_a_line(
         "findings": "",
         "agreement": "",
         "choices": "",
-        "multiverse": "",
         "expected": "",
         "partition": "sessions",
         "render": "smoke x/y",

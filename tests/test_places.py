@@ -19,7 +19,6 @@ NEEDS = {
     "render": "render smoke fedagrac/table1",
     "agreement": "agreement",
     "choices": "choices",
-    "multiverse": "multiverse",
     "report": "report smoke",
     "replay": "replay smoke",
     "findings": "findings --check",

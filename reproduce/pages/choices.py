@@ -88,7 +88,7 @@ def _side(artifact: str, where: Mapping[str, Any]) -> Cells:
         return played(artifact.removeprefix("play/"))(**wanted)
     if not where.get("read"):
         return cells(artifact)(**wanted)
-    from reproduce.pages.multiverse import reread
+    from reproduce.pages.reread import reread
 
     return reread(artifact, Path.cwd(), **where["read"])(**wanted)
 
@@ -282,9 +282,6 @@ numbers of an option stand here, from the paper's scale if they can; `python -m 
 Numbers are differences on the same seeds with 95 % t-intervals, in points where no unit is given. "or more" and "or
 less" mark runs that did not reach their target; *not run* means that no committed run compares the two. Of {choices}
 choices {measured} have a measured effect, and of {known} more it is known without a run.
-
-Which evaluation is read is a choice, too. `python -m reproduce multiverse reduced` judges all claims again by other
-readings, and prints those that turn.
 
 """
 

@@ -38,20 +38,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reading:
-    """Another way to read the same curves, in place of what the artifacts declare; 0 and None: as declared.
+    """Another way to read the same curves, in place of what the artifacts declare; 0 and False: as declared.
 
     tail: the evaluations of an accuracy that `last` averages; best: the best of all instead. hit: a target is reached
     by the trailing mean of so many evaluations (1: the raw curve). pooled: it is reached by the mean curve over seeds,
-    the row of seed -1. window: the rounds of a session that are averaged. later: transitions come so many sessions
+    the row of seed -1. later: transitions come so many sessions
     later.
     """
 
-    name: str = "as declared"
     tail: int = 0
     best: bool = False
     hit: int = 0
     pooled: bool = False
-    window: tuple[int, int] | None = None
     later: int = 0
 
 
@@ -114,7 +112,6 @@ def _windows(m: Window, histories: Histories) -> pd.DataFrame:
     frame, name = histories.frame, m.name or m.metric
     if not m.sessions:
         return plateau(frame, m.metric, m.first, m.last, name=name)
-    begin, end = _READING.get().window or (m.first, m.last)
     used, _ = _rows(frame, m.metric, "")
     frame = frame[frame.index.isin(used.index) | (frame["status"] == "diverged")]  # once, not for every transition
     length = histories.of("clock.rounds")
@@ -123,9 +120,9 @@ def _windows(m: Window, histories: Histories) -> pd.DataFrame:
     for lengths, rows in frame.groupby([length, origin], sort=False):
         rounds, first = (int(str(n)) for n in lengths)
         for transition, session in m.sessions.items():
-            if end <= rounds:
+            if m.last <= rounds:
                 start = (first + session + _READING.get().later) * rounds
-                part = plateau(rows, m.metric, start + begin, start + end, name=name)
+                part = plateau(rows, m.metric, start + m.first, start + m.last, name=name)
                 parts.append(part.assign(transition=transition))
     nothing = pd.DataFrame({c: [] for c in [*label_columns(frame), "seed", "metric", "value", "transition"]})
     return pd.concat(parts, ignore_index=True) if parts else nothing

@@ -9,15 +9,11 @@ import pytest
 
 from reproduce.declare.artifact import Window
 from reproduce.errors import UserError
-from reproduce.pages import multiverse
-from reproduce.pages.multiverse import READINGS, Turned, boards, curves, reread, turned
 from reproduce.pages.quotes import cells
+from reproduce.pages.reread import reread
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
-from reproduce.report.metrics import DECLARED, Reading, read_as
-from reproduce.verdicts import scoreboard as judged
-from reproduce.verdicts.claims import ClaimsFile, claims_files
-from reproduce.verdicts.scoreboard import scoreboard
+from reproduce.report.metrics import Reading, read_as
 
 ROOT = Path(__file__).parent.parent
 CURVE = [10.0, 60.0, 20.0, 50.0, 40.0, 45.0]
@@ -28,11 +24,6 @@ def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
 
 
-def fedagrac() -> list[ClaimsFile]:
-    """The claims of one paper: all take a minute."""
-    return [file for file in claims_files() if file.paper == "fedagrac"]
-
-
 def frame(metric: str = "accuracy") -> pd.DataFrame:
     rows = {"algorithm": "a", "seed": 0, "round": range(1, 7), "time": range(1, 7), "metric": metric, "key": ""}
     return pd.DataFrame({**rows, "value": CURVE, "status": "ok"})
@@ -41,11 +32,11 @@ def frame(metric: str = "accuracy") -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("reading", "value"),
     [
-        (DECLARED, 42.5),
-        (Reading("last", tail=1), 45.0),
-        (Reading("four", tail=4), 38.75),
-        (Reading("best", best=True), 60.0),
-        (Reading("raw", hit=1), 42.5),
+        (Reading(), 42.5),
+        (Reading(tail=1), 45.0),
+        (Reading(tail=4), 38.75),
+        (Reading(best=True), 60.0),
+        (Reading(hit=1), 42.5),
     ],
 )
 def test_which_evaluations_an_accuracy_is_of(reading: Reading, value: float) -> None:
@@ -54,20 +45,19 @@ def test_which_evaluations_an_accuracy_is_of(reading: Reading, value: float) -> 
     assert metrics.last(frame(), "accuracy", 2)["value"].tolist() == [42.5]
 
 
-@pytest.mark.parametrize("reading", READINGS, ids=lambda r: r.name)
-def test_a_distance_is_read_as_declared(reading: Reading) -> None:
-    with read_as(reading):
+def test_a_distance_is_read_as_declared() -> None:
+    with read_as(Reading(tail=1, best=True)):
         assert metrics.last(frame("distance"), "distance", 2)["value"].tolist() == [42.5]
 
 
 @pytest.mark.parametrize(
     ("reading", "smooth", "hit"),
     [
-        (DECLARED, 1, 2),  # 60 in round 2
-        (DECLARED, 3, 6),  # (50 + 40 + 45) / 3
-        (Reading("raw", hit=1), 3, 2),
-        (Reading("mean of three", hit=3), 1, 6),
-        (Reading("mean of three", hit=3), 2, 6),  # smoothed once, not twice
+        (Reading(), 1, 2),  # 60 in round 2
+        (Reading(), 3, 6),  # (50 + 40 + 45) / 3
+        (Reading(hit=1), 3, 2),
+        (Reading(hit=3), 1, 6),
+        (Reading(hit=3), 2, 6),  # smoothed once, not twice
     ],
 )
 def test_when_a_target_is_reached(reading: Reading, smooth: int, hit: int) -> None:
@@ -76,33 +66,12 @@ def test_when_a_target_is_reached(reading: Reading, smooth: int, hit: int) -> No
         assert metrics.first_reaching(curve, "accuracy", 45.0)["value"].tolist() == [hit]
 
 
-def test_declared_curves_give_the_committed_verdicts_and_others_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judged, "claims_files", fedagrac)
-    every = multiverse.artifacts
-    monkeypatch.setattr(multiverse, "artifacts", lambda: [a for a in every() if a.id == "fedagrac/fig3"])
-    (found,) = curves("reduced")
-    monkeypatch.setattr(multiverse, "curves", lambda scale: [found])
-    before = metrics.cells(*found)
-    last = Reading("last evaluation", tail=1)
-    under = boards("reduced", (DECLARED, last))
-    assert [v.verdict for v in under[DECLARED.name]] == [v.verdict for v in scoreboard("reduced")]
-    ours = [i for i, v in enumerate(under[DECLARED.name]) if v.artifact == "fedagrac/fig3" and v.measured]
-    assert [under[last.name][i].effect for i in ours] != [under[DECLARED.name][i].effect for i in ours]
-    assert metrics.cells(*found).equals(before)
-
-
-def test_a_claim_turns_if_one_reading_says_something_else() -> None:
-    board = scoreboard("reduced", files=fedagrac())[:2]
-    other = [v.__class__(**{**v.__dict__, "verdict": "depends"}) for v in board[:1]] + board[1:]
-    assert turned({DECLARED.name: board, "last": other, "same": board}) == [Turned(board[0], {"last": "depends"})]
-
-
 def test_the_mean_curve_reaches_a_target_once_for_all_seeds() -> None:
     """By hand: the means of two curves are 20, 30 and 60, and the seeds are at 50 in rounds 1 and 3, on average 2."""
     low, high = [0.0, 10.0, 80.0], [50.0, 50.0, 40.0]
     rows = pd.concat([frame().head(3).assign(seed=seed, value=curve) for seed, curve in enumerate((low, high))])
     assert metrics.first_reaching(rows, "accuracy", 50)["value"].tolist() == [3, 1]
-    with read_as(Reading("mean curve", pooled=True)):
+    with read_as(Reading(pooled=True)):
         found = metrics.first_reaching(rows, "accuracy", 50)
     assert found[["seed", "value", "censored"]].to_numpy().tolist() == [[-1, 3, False]]
 
@@ -117,7 +86,7 @@ def test_a_later_transition_is_that_of_the_next_session() -> None:
 
     curves = Curves(frame(), "smoke")
     assert metrics.measured(window, curves, "")["value"].tolist() == [35.0]
-    with read_as(Reading("later", later=1)):
+    with read_as(Reading(later=1)):
         assert metrics.measured(window, curves, "")["value"].tolist() == [42.5]
 
 
