@@ -12,7 +12,6 @@ from scipy import stats
 from verdict_cells import outcome, runs, verdict
 
 from reproduce.verdicts.judging import INF, LEVEL, Observation, Region, Unit, level_at, share_interval
-from reproduce.verdicts.spreads import of_settings
 
 SAYS = ("against", "open", "for")
 ABOVE = Region(0.0)
@@ -103,22 +102,6 @@ def test_all_looks_together_err_less_than_twice_as_often_as_the_first() -> None:
     assert looks[:3] == [LEVEL, pytest.approx(0.975), pytest.approx(0.9875)]
     wrong, uncounted = (np.mean([called(row.tolist(), levels) for row in draws]) for levels in (looks, [LEVEL] * 5))
     assert wrong < 0.1 < uncounted
-
-
-@settings(deadline=None, max_examples=30)
-@given(st.integers(0, 2**16), st.floats(0, 10), st.integers(3, 8))
-def test_settings_that_lie_further_inside_never_weaken_each_other(seed: int, shift: float, n: int) -> None:
-    """Their spreads moderate each other, where they lie does not."""
-    leads = np.random.default_rng(seed).standard_normal((6, n)) * np.exp(
-        np.random.default_rng(seed + 1).normal(size=(6, 1))
-    )
-    further = leads + shift * np.random.default_rng(seed + 2).random((6, 1))
-    for less, more in zip(leads.tolist(), further.tolist(), strict=True):
-        one, other = (
-            SAYS.index(Unit(plain(each), ABOVE, prior=of_settings(all_of_them)).judged.says)
-            for each, all_of_them in ((less, leads), (more, further))
-        )
-        assert other >= one
 
 
 @settings(deadline=None)

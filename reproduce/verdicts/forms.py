@@ -15,7 +15,7 @@ import numpy as np
 
 from reproduce.verdicts.checks import Check, bound, canon, form_of, listed, operand_values, statement
 from reproduce.verdicts.claims import Metric
-from reproduce.verdicts.judging import INF, NO_INFORMATION, Region
+from reproduce.verdicts.judging import INF, NO_INFORMATION, Region, Unit
 from reproduce.verdicts.observations import (
     ENDS,
     SURE,
@@ -310,3 +310,21 @@ def _concat(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     import pandas as pd
 
     return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0].reset_index(drop=True)
+
+
+def units_of(found: Evidence, rows: pd.DataFrame, exact: bool, level: float) -> list[Unit]:
+    """The settings, with the steps of their numbers and the ends of a scale; level: of their intervals."""
+    steps: dict[str, float] = {}
+    if found.log and "step" in rows:
+        steps = {str(name): float(step) for name, step in rows.groupby("unit")["step"].max().items()}
+    elif not found.log:
+        for _, group in (rows if "metric" in rows else rows.assign(metric="")).groupby("metric", sort=False):
+            steps |= dict.fromkeys(group["unit"].unique(), resolution(group, found.unit))
+    units = []
+    for name, mine in rows.groupby("unit", sort=False):
+        sure = (float(mine[SURE[0]].min()), float(mine[SURE[1]].max())) if SURE[0] in mine else NO_INFORMATION
+        ends = list(mine[ENDS].itertuples(index=False, name=None))
+        point, key = not (mine["seed"] != -1).any(), str(name)
+        share = found.what == "share"
+        units.append(Unit(ends, found.region, key, point, exact, steps.get(key, 0.0), share, sure, level))
+    return units

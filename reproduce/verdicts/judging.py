@@ -2,10 +2,10 @@
 
 An observation is an interval [low, high] of one number per seed: a plain value has low = high, a censored one has an
 end at infinity, and a diverged run is infinitely bad. A region is where the number must lie if the claim is true. The
-t-interval of the mean over seeds decides: inside the region (for), outside (against), or neither (open). Its
-spread may be moderated by those of other settings (`spreads`). Where there is no t-interval, because a run diverged or
-the seeds show no spread, and where a run collapses, the interval of the median does; and where all seeds lie on one
-side, enough of them decide by their number, whatever their spread: more evidence never weakens a verdict.
+t-interval of the mean over seeds decides: inside the region (for), outside (against), or neither (open). Where there is
+no t-interval, because a run diverged or the seeds show no spread, and where a run collapses, the interval of the median
+does; and where all seeds lie on one side, enough of them decide by their number, whatever their spread: more evidence
+never weakens a verdict.
 """
 
 from __future__ import annotations
@@ -16,13 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import count
-from statistics import fmean, median
-from typing import TYPE_CHECKING
+from statistics import median
 
-from reproduce.report.intervals import agree, quantile, t_interval
-
-if TYPE_CHECKING:
-    from reproduce.verdicts.spreads import Prior
+from reproduce.report.intervals import agree, t_interval
 
 INF = math.inf
 LEVEL = 0.95
@@ -119,10 +115,10 @@ def share_interval(values: Sequence[float], level: float = LEVEL) -> Observation
 class Unit:
     """One setting: its observations, one per seed, and the region where they must lie.
 
-    point: the number is the same for every seed (a closed form, a count): it decides without an interval.
-    exact: the statement must hold for every seed by itself (an identity), so one seed can refute or support it.
-    step: what the numbers are multiples of; 0: unknown. share: they are yes or no. prior: what other settings say of
-    the spread. within: where the end of a scale keeps the number, whatever the noise. level: of its interval.
+    point: the number is the same for every seed (a closed form, a count): it decides without an interval. exact: the
+    statement must hold for every seed by itself (an identity), so one seed can refute or support it. step: what the
+    numbers are multiples of; 0: unknown. share: they are yes or no. within: where the end of a scale keeps the number,
+    whatever the noise. level: of its interval.
     """
 
     seeds: list[Observation]
@@ -132,7 +128,6 @@ class Unit:
     exact: bool = False
     step: float = 0.0
     share: bool = False
-    prior: Prior | None = None
     within: Observation = NO_INFORMATION
     level: float = LEVEL
 
@@ -178,7 +173,7 @@ class Unit:
             answers = [low for low, _ in seeds]
             value, (low, high), why = _mean(answers), share_interval(answers, level), ""
         else:
-            value, (low, high), why = _interval(seeds, level, self.step, self.prior)
+            value, (low, high), why = _interval(seeds, level, self.step)
         if self.within != NO_INFORMATION:
             low, high, why = max(low, self.within[0]), min(high, self.within[1]), ""
         says = side(region, low, high)
@@ -190,9 +185,7 @@ class Unit:
         return Judgement(says, value, low, high, n, why)
 
 
-def _interval(
-    seeds: Sequence[Observation], level: float, step: float, prior: Prior | None
-) -> tuple[float, Observation, str]:
+def _interval(seeds: Sequence[Observation], level: float, step: float) -> tuple[float, Observation, str]:
     """(mean, its t-interval), or (median, its interval) where there is no t-interval; and a remark.
 
     The lower end is that of the low ends of the observations, the upper one that of their high ends.
@@ -202,23 +195,13 @@ def _interval(
     bounded = [k for k in (0, 1) if all(map(math.isfinite, sides[k]))]
     if len(bounded) == 2 and (far := collapses(sides[0], step)):
         return *_median(seeds, level), f"{far} of {len(seeds)} runs far off, median"
-    if not bounded or (step == 0 and not prior and any(agree(sides[k]) for k in bounded)):
+    if not bounded or (step == 0 and any(agree(sides[k]) for k in bounded)):
         why = f"{diverged} of {len(seeds)} with a diverged run" if diverged else ""
         why = why or ("the seeds agree exactly" if bounded else "bounds only")
         few = "" if _rank(level, len(seeds)) else f": no interval of {len(seeds)} seeds"
         return *_median(seeds, level), f"{why}{few or ', median'}"
-    ends = [_t(side, level, step, prior)[k] if k in bounded else (-INF, INF)[k] for k, side in enumerate(sides)]
+    ends = [t_interval(side, level, step)[k] if k in bounded else (-INF, INF)[k] for k, side in enumerate(sides)]
     return _centre(*map(_mean, sides)), (ends[0], ends[1]), "" if len(bounded) == 2 else "bounds only"
-
-
-def _t(values: Sequence[float], level: float, step: float, prior: Prior | None) -> Observation:
-    if prior is None:
-        return t_interval(values, level, step)
-    n, mean = len(values), fmean(values)
-    seen = step**2 / n if agree(values) else math.fsum((v - mean) ** 2 for v in values) / (n - 1)
-    spread, freedom = prior.moderated(seen, n - 1)
-    half = quantile(level, float(freedom)) * math.sqrt(float(spread) / n)
-    return mean - half, mean + half
 
 
 def collapses(values: Sequence[float], step: float = 0.0) -> int:

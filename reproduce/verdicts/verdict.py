@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 from reproduce.text import counted as number_of
 from reproduce.verdicts.checks import Check, parts, quantifier
 from reproduce.verdicts.claims import Metric
-from reproduce.verdicts.forms import Evidence, evidence
+from reproduce.verdicts.forms import Evidence, evidence, units_of
 from reproduce.verdicts.judging import INF, Judgement, Part, Region, Unit, counts, decide, level_at, shown
 from reproduce.verdicts.observations import NotRun, average
 from reproduce.verdicts.scope import lacking
-from reproduce.verdicts.units import units_of
 
 if TYPE_CHECKING:
     import pandas as pd
