@@ -61,7 +61,6 @@ def test_every_module_that_could_change_a_number_is_in_a_digest_or_on_the_list()
 
 
 UNUSED = {
-    "algorithms/sliced.py": "for `play`: no paper runs another's algorithm on its capacities",
     "models/alone.py": "for users: modules of their own; in the digests of what is trained with them",
     "models/network.py": "likewise",
     "partitions/exported.py": "for users: no paper declares a partition from a file",

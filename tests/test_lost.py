@@ -11,7 +11,6 @@ import torch
 from runs import run
 
 from reproduce.algorithms.base import FedAvg, Now
-from reproduce.algorithms.sliced import Sliced
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
 from reproduce.declare.experiment import Experiment
@@ -61,12 +60,7 @@ def spoilt(request: Any, answer: Any, now: Now) -> Any:
     )
 
 
-def knows(experiment: Experiment) -> bool:
-    algorithm = experiment.algorithm
-    return type(algorithm.algorithm if isinstance(algorithm, Sliced) else algorithm).__name__ in KNOWN
-
-
-CASES = {name: e for name, e in (DECLARED | PLAYED).items() if not knows(e)}
+CASES = {name: e for name, e in (DECLARED | PLAYED).items() if type(e.algorithm).__name__ not in KNOWN}
 
 
 @pytest.mark.parametrize("name", CASES)

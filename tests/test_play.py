@@ -27,7 +27,6 @@ from reproduce.algorithms.distilled_prox import DistilledFedProx
 from reproduce.algorithms.drawn_twice import DrawnTwice, FedACSDrawnTwice
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.narrower import Narrower
-from reproduce.algorithms.sliced import Sliced
 from reproduce.algorithms.submodel_choices import FirstWindow, SteppedHeteroFL
 from reproduce.algorithms.submodels import Submodels
 from reproduce.declare import closure, experiment
@@ -62,7 +61,7 @@ def test_every_class_that_is_an_algorithm_by_itself_has_a_name() -> None:
     own = {c for c in found if c.__module__ in sys.modules and c.__module__.startswith("reproduce.")}
     choices = {DistilledFedProx, DistilledScaffold, DistilledFedACG, DrawnTwice, FedACSDrawnTwice}
     choices |= {SteppedHeteroFL, FirstWindow}
-    assert own - {Calibrated, Submodels, Narrower, Sliced, *choices} == {n.cls for n in NAMES.values()}
+    assert own - {Calibrated, Submodels, Narrower, *choices} == {n.cls for n in NAMES.values()}
     assert set(ORDER) <= set(NAMES)
 
 
@@ -143,9 +142,9 @@ def test_pairs_that_cannot_work_say_why() -> None:
     assert why("fedprox", "virtual-time") == "FedProx has rounds; the event clock needs an asynchronous rule"
     assert why("fedbuff", "sessions") == "Asynchronous is a rule of the event clock and has no rounds"
     assert why("scalefl", "fedacs-static") == "ScaleFL needs a network with exits, and a ConvNet has none"
-    for alias in ("sessions", "capacities"):
-        assert not any(why(name, alias) for name in ("fedacs", "scaffold", "fiarse"))
-    assert not why("scalefl", "capacities")
+    assert not any(why(name, "sessions") for name in ("fedacs", "scaffold", "fiarse"))
+    assert why("scaffold", "capacities") == "Scaffold trains the whole model, but some clients hold only a part"
+    assert not any(why(name, "capacities") for name in ("heterofl", "fiarse", "scalefl"))
     assert "has no network for `contrast`" in reason(Spec("moon"), find("fedacs/fig7-static", "smoke"))
 
 

@@ -16,7 +16,6 @@ from typing import Any
 from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.algorithms.base import FedAvg, WeightedDraws, check_range, check_ranges
 from reproduce.algorithms.fedagrac import Constant
-from reproduce.algorithms.sliced import Sliced, common
 from reproduce.clocks.events import Events
 from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
@@ -27,7 +26,6 @@ from reproduce.papers import PAPERS, artifacts
 from reproduce.play.names import NAMES, Named
 from reproduce.play.specs import Spec, checked, fields, owned, typed
 from reproduce.runs import plan
-from reproduce.systems import System
 
 ALIASES: Mapping[str, Mapping[str, str]] = {
     "fedacs-static": {"smoke": "fedacs/image-blobs-static", "reduced": "fedacs/fashion-mnist-static"},
@@ -115,7 +113,7 @@ class Benchmark:
         labels: dict[str, Label] = {"benchmark": self.name, "algorithm": spec.text, "lr": float(algorithm.lr)}
         try:
             with owned(spec.text):
-                return Experiment(labels, base.problem, base.system, _fitted(algorithm, base.system), _whole(clock))
+                return Experiment(labels, base.problem, base.system, algorithm, _whole(clock))
         except UserError as error:
             if isinstance(error.__cause__, ValueError):
                 raise Refused(spec.text, self.name, str(error.__cause__)) from error
@@ -138,7 +136,7 @@ class Benchmark:
             clock = replace(clock, policy=named.policy(clock.policy.n))  # type: ignore[call-arg]
         clock, options = self._policed(clock, {**named.options, **dict(spec.options)}, spec.text)
         cls = Asynchronous if isinstance(clock, Events) and named.cls is FedAvg and named.policy else named.cls
-        taken = common(self.template.algorithm)  # over, unless it is given
+        taken = {name: getattr(self.template.algorithm, name) for name in fields(FedAvg)}  # unless it is given
         if cls.draws and not isinstance(taken["participation"], WeightedDraws):
             taken["participation"] = WeightedDraws(getattr(taken["participation"], "k", self._present))
         return self.template, cls(**{**taken, **_given(cls, options, spec.text)}), clock
@@ -175,14 +173,6 @@ def _number(kind: type, of: str, name: str, value: Any) -> Any:
     number = typed(kind, name, value, of)
     check_range(name, number)
     return number
-
-
-def _fitted(algorithm: FedAvg, system: Any) -> FedAvg:
-    """The algorithm in parts, if clients hold parts and it does not know what to do with them."""
-    whole = not isinstance(system, System) or system.capacity.sizes == (1.0,)
-    if whole or algorithm.trains_parts or isinstance(algorithm, Asynchronous):
-        return algorithm
-    return Sliced.of(algorithm)
 
 
 def _whole(clock: Any) -> Any:
