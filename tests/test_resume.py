@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import signal
@@ -26,7 +25,6 @@ from reproduce.data.batches import Cyclic
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, prepare
-from reproduce.engine.kernels import library
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.errors import UserError
@@ -115,38 +113,6 @@ def test_kill_9_and_start_again(tmp_path: Path) -> None:
     assert not list((tmp_path / "b").glob("store/checkpoints/*"))
 
 
-@pytest.mark.parametrize("isa", ["none", *library.levels()])
-def test_a_resumed_job_keeps_the_instructions_of_its_checkpoint(
-    isa: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Begun at any level, killed, continued where the machine's own would be taken: the bits of an undisturbed job."""
-    if library.compiler() is None:
-        pytest.skip("no C compiler")
-    own = library.how()["isa"]
-    for name in ("CC", "REPRODUCE_ISA"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
-    panel = Panel("p", (experiment(3),), (0,))
-
-    def job(out: Path) -> pd.DataFrame:
-        train.train_job(panel, panel.experiments, "smoke", "fedacs", "p", "d", out)
-        return pd.read_parquet(out)
-
-    with monkeypatch.context() as level:
-        level.setenv(*(("CC", "none") if isa == "none" else ("REPRODUCE_ISA", isa)))
-        whole = job(tmp_path / "whole.parquet")
-        assert library.how()["isa"] == isa
-        level.setattr(Checkpoint, "tick", save_and_die)
-        with pytest.raises(Killed):
-            job(tmp_path / "broken.parquet")
-    assert library.how()["isa"] == own
-    pd.testing.assert_frame_equal(job(tmp_path / "broken.parquet"), whole, check_exact=True)
-    assert results.stored(tmp_path / "broken.parquet")[0].training["compiled"]["isa"] == isa
-    books = [results.stored(tmp_path / f"{n}.parquet")[0].training["local_runs"] for n in ("whole", "broken")]
-    assert books[0] == books[1]
-    assert books[0]["asked"] >= books[0]["computed"] > 0
-
-
 def test_a_resumed_job_knows_what_was_before_it_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The seconds that it had trained, and the version of torch."""
 
@@ -174,24 +140,6 @@ def test_a_resumed_job_knows_what_was_before_it_was_killed(tmp_path: Path, monke
     version = re.escape(str(torch.__version__))
     assert re.fullmatch(rf"begun with torch 0.1, goes on with {version}: rounding .*", note["instructions_changed"])
     assert 1e7 < note["seconds"] < 2e7 < note["cpu_seconds"] < 3e7, "what this test itself takes is nothing beside it"
-
-
-@pytest.mark.parametrize("isa", ["none", *library.levels()])
-def test_what_a_job_keeps_ends_with_it(isa: str) -> None:
-    """Plays train several cohorts in one process: what one of them keeps does not stay for the others."""
-    before = library.how()
-    with contextlib.suppress(Killed), library.own_level():
-        library.keep(isa)
-        assert library.how()["isa"] == (isa if isa == "none" or library.compiler() else before["isa"])
-        raise Killed
-    assert library.how() == before
-
-
-def test_a_machine_that_cannot_keep_them_goes_on_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REPRODUCE_ISA", "")
-    monkeypatch.setattr(library, "levels", lambda: ("sse2",))
-    with library.own_level():
-        assert library.keep("avx512").startswith("begun with avx512 instructions, goes on with ")
 
 
 def save_and_die(checkpoint: Checkpoint) -> None:

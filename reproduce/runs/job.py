@@ -73,7 +73,6 @@ def frame(runs: Sequence[Run]) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True)
 
 
-@library.own_level()
 def train_job(
     panel: Panel,
     experiments: Sequence[Experiment],
@@ -111,7 +110,7 @@ def train_job(
             "process": earlier[1] + time.process_time(),
             "memory": max(earlier[2], peak_memory()),
         }
-        made = {"isa": library.how()["isa"], "by": _made_by(), "strategies": sorted(trainer.used)}
+        made = {"by": _made_by(), "strategies": sorted(trainer.used)}
         return {**made, "shared": cohort.shared, **used, **({"read": inputs.noted(own)} if own else {})}
 
     checkpoint = Checkpoint(
@@ -123,9 +122,7 @@ def train_job(
         cohort.shared |= checkpoint.said["shared"]
         cohort.cpu = list(checkpoint.said["cpu"])
         earlier = checkpoint.said["seconds"], checkpoint.said["process"], checkpoint.said["memory"]
-        changed = "; ".join(
-            filter(None, (library.keep(checkpoint.said["isa"]), _made_otherwise(checkpoint.said["by"])))
-        )
+        changed = _made_otherwise(checkpoint.said["by"])
         print(changed, end="\n" if changed else "", file=sys.stderr)
         before = checkpoint.said.get("read", {})
         if other := inputs.changed(before):
@@ -174,8 +171,9 @@ def train_job(
 
 
 def _made_by() -> dict[str, str]:
-    """What else the rounding of a job depends on, beside the instructions."""
-    return {"torch": str(torch.__version__), "compiler": library.how()["compiler"]}
+    """What the rounding of a job depends on."""
+    compiled = library.how()
+    return {"instructions": compiled["isa"], "torch": str(torch.__version__), "compiler": compiled["compiler"]}
 
 
 def _made_otherwise(begun: Mapping[str, str]) -> str:

@@ -2,16 +2,14 @@
 
 One source serves every vector unit: a *level* names the instructions that a library may use, and with them the width of
 a vector and the number of its registers (vectors.h). The machine's level is what torch finds; REPRODUCE_ISA asks for a
-lower one, and a job that is resumed keeps its own (`keep`). Results depend on the level, not on the processor.
+lower one. Results depend on the level, not on the processor.
 
 Libraries are kept under names that change with the sources, the compiler and the level, in the package's own folder or
-the user's cache; a name ends with the checksum of the file, and one that has another is built again. Without a compiler
-other strategies take over, and the results' provenance says why.
+the user's cache. Without a compiler other strategies take over, and the results' provenance says why.
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import hashlib
 import os
@@ -20,7 +18,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -118,8 +116,8 @@ def levels() -> tuple[str, ...]:
 
 
 def level() -> Level | None:
-    """The level in force: the machine's highest, REPRODUCE_ISA, or what is kept; UserError if that cannot be."""
-    wanted, here = _kept.replace("none", "") or os.environ.get("REPRODUCE_ISA"), levels()
+    """The level in force: the machine's highest, or REPRODUCE_ISA; UserError if that cannot be."""
+    wanted, here = os.environ.get("REPRODUCE_ISA"), levels()
     if not wanted:
         return LEVELS[here[-1]] if here else None
     if wanted not in LEVELS:
@@ -127,31 +125,6 @@ def level() -> Level | None:
     if wanted not in here:
         raise UserError(f"REPRODUCE_ISA={wanted}: this machine can execute {', '.join(here) or 'none of the levels'}")
     return LEVELS[wanted]
-
-
-_kept = ""  # the level of a job that is resumed; "none": it was begun without compiled code
-
-
-def keep(isa: str) -> str:
-    """Compute at the level `isa` from now on, as a job did that is resumed ("none": without compiled code).
-
-    Where this machine cannot, it goes on at its own level, and that is what is returned, in words; else "".
-    """
-    global _kept
-    if isa == "none" or (isa in levels() and compiler()):
-        _kept = isa
-    here = how()["isa"]
-    return "" if here == isa else f"begun with {isa} instructions, goes on with {here}: rounding differs from here on"
-
-
-@contextlib.contextmanager
-def own_level() -> Iterator[None]:
-    """A job: what it keeps ends with it."""
-    global _kept
-    try:
-        yield
-    finally:
-        _kept = ""
 
 
 # --- building ---------------------------------------------------------------------------------------------------------
@@ -184,7 +157,7 @@ _failures: dict[tuple[torch.dtype, Level, tuple[str, ...]], str] = {}
 
 def compiler() -> tuple[str, ...] | None:
     """The C compiler as a command: $CC, or cc, gcc, clang, whichever is found first; CC=none does without."""
-    return None if _kept == "none" else _compiler(os.environ.get("CC"))
+    return _compiler(os.environ.get("CC"))
 
 
 @cache
@@ -228,35 +201,20 @@ def _loaded(
     """The library of the sources, built unless it is there; OSError or SubprocessError if that cannot be."""
     text = b"".join(file.read_bytes() for file in (*headers, *sources))
     key = hashlib.sha256(text + "\0".join((*options, *command, hardware.version(command))).encode()).hexdigest()
-    folder, stem = _folder(), f"{name}-{key[:16]}"
-    for file in sorted(folder.glob(f"{stem}-*.so")):
-        try:
-            return _opened(file)
-        except OSError as error:
-            print(f"not used: {file}: {error}; it is built again", file=sys.stderr)
-            with contextlib.suppress(OSError):  # a folder, or a place that is read-only: it stays, and is named again
-                file.unlink()
-    return _opened(_build(folder, stem, sources, (*command, *options)))
-
-
-def _opened(file: Path) -> Any:
-    """A library that is what was built, by the checksum in its name; OSError if not: a call could end the process."""
-    if hashlib.sha256(file.read_bytes()).hexdigest()[:16] != file.stem.rpartition("-")[2]:
-        raise OSError("it is not what was built")
+    file = _folder() / f"{name}-{key[:16]}.so"
+    if not file.exists():
+        print(f"building {name} (once, some seconds)", file=sys.stderr)
+        _build(file, sources, (*command, *options))
     return ctypes.CDLL(str(file))
 
 
-def _build(folder: Path, stem: str, sources: Sequence[Path], call: Sequence[str]) -> Path:
-    """Compile the sources into a file of that folder, which appears when it is complete and on the disk: processes may
-    do it at once. Its name is `stem` and the checksum of what is in it."""
-    print(f"building {stem.rpartition('-')[0]} (once, some seconds)", file=sys.stderr)
-    with tempfile.TemporaryDirectory(dir=folder) as aside:
+def _build(file: Path, sources: Sequence[Path], call: Sequence[str]) -> None:
+    """Compile the sources into `file`, which appears when it is whole and on the disk: processes may do it at once."""
+    with tempfile.TemporaryDirectory(dir=file.parent) as aside:
         built = Path(aside) / "library.so"
         whole = [*call, "-o", str(built), *map(str, sources), "-lm"]
         subprocess.run(whole, check=True, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
-        content = built.read_bytes()
-        file = folder / f"{stem}-{hashlib.sha256(content).hexdigest()[:16]}.so"
-        return files.write(file, lambda to: to.write(content))
+        files.write(file, lambda to: to.write(built.read_bytes()))
 
 
 def _reason(error: Exception) -> str:
@@ -276,18 +234,17 @@ def _say(reason: str) -> None:
 def _folder() -> Path:
     """Where libraries are kept: beside the package's compiled Python files, or else in the user's cache folder.
 
-    What lies there is executed, so nobody else may be able to write to it; OSError if somebody is.
+    What lies there is executed: OSError if everybody may write to it, or if the cache is another user's.
     """
-    beside = HERE / "__pycache__"
-    if os.access(beside if beside.exists() else HERE, os.W_OK):
-        beside.mkdir(exist_ok=True)
-        return beside
-    try:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reproduce"
-    except RuntimeError as error:  # an account without a home
-        raise OSError("there is no home folder: set XDG_CACHE_HOME") from error
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = HERE / "__pycache__"
+    beside = os.access(folder if folder.exists() else HERE, os.W_OK)
+    if not beside:
+        try:
+            folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reproduce"
+        except RuntimeError as error:  # an account without a home
+            raise OSError("there is no home folder: set XDG_CACHE_HOME") from error
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     found = folder.stat()
-    if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
-        raise OSError(f"{folder} is open to others: chmod 700 it, or delete it")
+    if found.st_mode & stat.S_IWOTH or not (beside or found.st_uid == os.getuid()):
+        raise OSError(f"others may write to {folder}: `chmod o-w` it, or delete it")
     return folder
