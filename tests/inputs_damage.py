@@ -191,8 +191,7 @@ artifacts: {{table1: {{columns: {{n: [1, 2]}}, algorithms: [a, b], metrics: [acc
 claims:
 """
 CLAIM = {
-    "id": "one", "artifact": "table1", "statement": "a is better", "where": "section 1", "kind": "ordering",
-    "scales": "[smoke, reduced, paper]", "check": "{metric: acc, better: a, than: [b]}",
+    "id": "one", "artifact": "table1", "statement": "a is better", "where": "section 1", "scales": "[smoke, reduced, paper]", "check": "{metric: acc, better: a, than: [b]}",
 }  # fmt: skip
 
 
@@ -229,7 +228,7 @@ def claims() -> Iterator[Bad]:
     for name, check in checks.items():
         yield Bad(f"a claim, check {name}", ("verify", "smoke"), "claims.yaml", patch=put(claim(check=check)))
     for key, values in {
-        "statement": ("null", "''", "3", "[a]"), "id": ("null", "''"), "where": ("null",), "kind": ("null", "guess"),
+        "statement": ("null", "''", "3", "[a]"), "id": ("null", "''"), "where": ("null",),
         "scales": ("[]", "null", "[large]", "smoke", "[smoke, smoke]"), "artifact": ("null", "tabel1"),
         "at": ("[1]", "{large: {}}"), "printed": ("perhaps",), "readings": ("null", "{about: x, under: {a: {}}}"),
         "unknown": ("1",), "ours": ("null", "[margin]", "[[1]]"),
@@ -241,7 +240,7 @@ def claims() -> Iterator[Bad]:
     for name, data in {
         "empty": b"", "a list": b"- 1\n", "a word": b"claims", "open": b"claims: [", "a tab": b"paper:\n\t- x\n",
         "Latin-1": claim(statement="'\xfc'").decode().encode("latin-1"), "UTF-16": claim().decode().encode("utf-16"),
-        "a key twice": claim() + b"paper: again\n", "a key of a claim twice": claim(kind="ordering, id: two"),
+        "a key twice": claim() + b"paper: again\n", "a key of a claim twice": claim(where="Table 1, id: two"),
         "an object": b"paper: !!python/object/apply:os.system ['true']\n", "no claims": HEAD.encode(),
         "the id twice": claim() + claim()[len(HEAD) :], "a control character": b"paper: \x01\n",
         "metrics null": claim().replace(METRICS, b"metrics: null"),

@@ -42,7 +42,6 @@ CLAIM = {
     "artifact": "table1",
     "statement": "a is better",
     "where": "section 1",
-    "kind": "ordering",
     "scales": ["reduced", "paper"],
     "check": {"metric": "acc", "for": {"n": [1]}, "better": "a", "than": ["b"]},
 }
@@ -79,7 +78,6 @@ def test_merging_takes_keys_and_columns_away() -> None:
     ("change", "words"),
     [
         ({"artifact": "tabel1"}, "unknown artifact 'tabel1'; did you mean table1"),
-        ({"kind": "order"}, "kind: 'order'"),
         ({"scales": ["large"]}, "scale: 'large'"),
         ({"scales": ["paper"]}, "unasked: say in a phrase why the claim is not asked at reduced scale"),
         ({"unasked": {"reduced": " "}}, "unasked: reduced: ' ' is not a phrase"),

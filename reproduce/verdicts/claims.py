@@ -38,9 +38,8 @@ from reproduce.verdicts.checks import (
 PRINTED = "printed"
 """The view of a claim on the paper's own printed numbers, beside the scales."""
 
-KINDS = ("ordering", "equivalence", "ratio", "threshold", "trend", "value")
-NEEDED = {"id", "artifact", "statement", "where", "kind", "check"}
-OPTIONAL = {"scales", "unasked", "at", "ours", "expected", "note", "printed", "rests_on", "readings", "looks"}
+NEEDED = {"id", "artifact", "statement", "where", "check"}
+OPTIONAL = {"scales", "unasked", "at", "ours", "note", "printed", "rests_on", "readings", "looks"}
 ASKED = ("reduced", "paper")
 """The scales at which every claim is asked that does not say why not."""
 
@@ -68,7 +67,6 @@ class Contents:
     algorithms: tuple[str, ...]
     metrics: tuple[str, ...]
     points: tuple[str, ...]
-    reduced: str
 
 
 @dataclass(frozen=True)
@@ -95,10 +93,8 @@ class Claim:
     artifact: str
     statement: str
     where: str
-    kind: str
     scales: tuple[str, ...]
     checks: Mapping[str, Check]
-    expected: str
     note: str
     printed: str | None
     construction: bool = False
@@ -157,7 +153,7 @@ def _contents(paper: str, name: str, raw: Mapping[str, Any], metrics: Mapping[st
     """What claims.yaml says of an artifact; columns and algorithms that it leaves out are those of the paper's numbers
     (`reported/<name>.csv` beside the claims), in the paper's order."""
     where = f"artifact {name}"
-    allowed = {"columns", "labels", "algorithms", "metrics", "points", "seeds", "reduced"}
+    allowed = {"columns", "labels", "algorithms", "metrics", "points", "seeds"}
     check_keys(where, raw, allowed, needed=("metrics",))
     for metric in raw["metrics"]:
         if metric not in metrics:
@@ -177,7 +173,6 @@ def _contents(paper: str, name: str, raw: Mapping[str, Any], metrics: Mapping[st
         tuple(dict.fromkeys(map(canon, given["algorithms"]))),
         tuple(raw["metrics"]),
         tuple(raw["metrics"] if raw.get("seeds") == "point" else raw.get("points", ())),
-        raw.get("reduced", ""),
     )
 
 
@@ -188,7 +183,6 @@ def _claim(
         check_keys("claim", raw, NEEDED | OPTIONAL, needed=NEEDED)
         if raw["artifact"] not in artifacts:
             raise unknown("artifact", str(raw["artifact"]), artifacts)
-        check_choice("kind", raw["kind"], KINDS)
         for key in ("id", "statement", "where"):
             if not isinstance(raw[key], str) or not raw[key].strip():
                 raise UserError(f"{key}: {raw[key]!r} is not a text")
@@ -214,10 +208,8 @@ def _claim(
         artifact=f"{paper}/{raw['artifact']}",
         statement=raw["statement"],
         where=raw["where"],
-        kind=raw["kind"],
         scales=scales,
         checks=checks,
-        expected=str(raw.get("expected", "")),
         note=str(raw.get("note", "")),
         printed=raw.get("printed"),
         construction="rests_on" in raw,

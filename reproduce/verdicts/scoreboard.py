@@ -49,7 +49,6 @@ class Verdict(Outcome):
     artifact: str
     statement: str = ""
     paper_numbers: str = "na"
-    expected: str = ""
     note: str = ""
     rests_on: str = ""
     ours: str = ""
@@ -292,7 +291,6 @@ def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
         artifact=claim.artifact,
         statement=claim.statement,
         paper_numbers={"reproduced": "holds", "contradicted": "fails"}.get(printed.verdict, "na"),
-        expected=claim.expected,
         note=claim.note,
         rests_on=rests_on,
         ours=claim.ours.get(scale, ""),
