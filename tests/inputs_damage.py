@@ -191,7 +191,8 @@ artifacts: {{table1: {{columns: {{n: [1, 2]}}, algorithms: [a, b], metrics: [acc
 claims:
 """
 CLAIM = {
-    "id": "one", "artifact": "table1", "statement": "a is better", "where": "section 1", "scales": "[smoke, reduced, paper]", "check": "{metric: acc, better: a, than: [b]}",
+    "id": "one", "artifact": "table1", "statement": "a is better", "where": "section 1",
+    "scales": "[smoke, reduced, paper]", "check": "{metric: acc, better: a, than: [b]}",
 }  # fmt: skip
 
 
