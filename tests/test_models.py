@@ -267,7 +267,7 @@ def test_terms_that_move_rows_that_are_not_read_are_trained_densely() -> None:
 def test_strategies_that_cannot_keep_running_statistics_refuse_them() -> None:
     task = task_of(SMALL["norm"])
     request = Train(np.arange(C), STEPS, task.initial(), LR, 0)
-    for name in ("kernel", "siblings", "compiled", "quadratic", "sparse"):
+    for name in ("kernel", "compiled", "quadratic", "sparse"):
         with pytest.raises(UserError, match=f"strategy '{name}' cannot compute this"):
             Trainer(strategy=name).train([(task, request)])
 

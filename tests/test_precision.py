@@ -16,7 +16,7 @@ from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
 from reproduce.declare.experiment import Experiment, Panel
-from reproduce.engine.kernels import compiled
+from reproduce.engine.kernels import library
 from reproduce.engine.machine import set_cuda_arithmetic
 from reproduce.engine.requests import Train
 from reproduce.engine.task import ClassificationTask, Tasks
@@ -67,12 +67,12 @@ def test_float64_is_never_reduced() -> None:
     assert torch.equal(exact, asked)
 
 
-@pytest.mark.parametrize(("strategy", "model"), [("siblings", Softmax(64, 10)), ("auto", CONV)])
-def test_strategies_without_automatic_differentiation_stay_float32_and_say_so(strategy: str, model: Model) -> None:
-    if strategy == "auto" and not compiled.program(model, (1, 8, 8), torch.float32):
+@pytest.mark.parametrize("model", [Softmax(64, 10), CONV])
+def test_strategies_without_automatic_differentiation_stay_float32_and_say_so(model: Model) -> None:
+    if not library.available(torch.float32):
         pytest.skip("no C compiler")
-    trainer = Trainer(strategy=strategy, precision="bfloat16")
-    assert torch.equal(train(model, trainer), train(model, Trainer(strategy=strategy)))
+    trainer = Trainer(precision="bfloat16")
+    assert torch.equal(train(model, trainer), train(model, Trainer()))
     assert trainer.precision == "float32"
 
 

@@ -37,7 +37,6 @@ MODELS: dict[str, tuple[Model | None, Model | None]] = {
     "quadratic": (None, Softmax(64, 10)),
     "sparse": (FastText(40, 3, 4), FastText(40, 5, 4)),
     "kernel": (Softmax(64, 10), Softmax(64, 10)),
-    "siblings": (Softmax(64, 10), Softmax(64, 10)),
     "compiled": (CONV, MLP(64, 7, 10)),
     "stacked": (CONV, ResNet(1, 10, (4, 6), (1, 1), stem_stride=2)),
     "sequential": (CONV, ResNet(1, 10, (4, 6), (1, 1), stem_stride=2)),
@@ -175,7 +174,7 @@ def test_what_a_strategy_does_not_serve_it_refuses(strategy: str, name: str) -> 
             Trainer(strategy=strategy).train([(task, request)])
 
 
-@pytest.mark.parametrize("strategy", ["kernel", "siblings", "compiled"])
+@pytest.mark.parametrize("strategy", ["kernel", "compiled"])
 def test_a_model_that_a_strategy_does_not_compute_is_refused(strategy: str) -> None:
     task = task_of(ResNet(1, 10, (4, 6), (1, 1), stem_stride=2))
     with pytest.raises(UserError, match="does not compute ResNet on cpu"):
@@ -204,9 +203,9 @@ def test_the_choice_is_a_function_of_the_request_alone() -> None:
     for work, name in (
         (Demand(None), "quadratic"),
         (Demand(small, **compiler), "kernel"),
-        (Demand(small, asked=distils, **compiler), "siblings"),
+        (Demand(small, asked=distils, **compiler), "stacked"),
         (Demand(small, asked=strategies.MASKS, **compiler), "stacked"),
-        (Demand(small), "siblings"),
+        (Demand(small, sample=(64,)), "stacked"),
         (Demand(CONV, **compiler), "compiled"),
         (Demand(CONV, asked=distils, **compiler), "stacked"),
         (Demand(CONV, sample=images, device="cuda"), "stacked"),

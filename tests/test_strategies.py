@@ -61,7 +61,6 @@ CASES = [
     (MLP(64, 12, 10), "compiled", FULL),
     (MLP(64, 70, 10), "compiled", Rule()),
     (Softmax(64, 10), "kernel", FULL),
-    (Softmax(64, 10), "siblings", FULL),
     (Softmax(64, 10), "stacked", FULL),
     (MLP(64, 12, 10), "stacked", FULL),
     (MLP(64, 12, 10), "stacked", Rule(decay=0.1)),
@@ -71,7 +70,6 @@ CASES = [
     (Softmax(64, 10), "kernel", Rule()),
     (Softmax(64, 10), "kernel", Rule(first_gradient="single")),
     (Softmax(64, 2), "kernel", FULL),
-    (Softmax(64, 2), "siblings", FULL),
 ]
 
 
@@ -135,28 +133,13 @@ def test_residual_network_with_masks(rule: Rule, strategy: str) -> None:
     torch.testing.assert_close(actual.rows, expected.rows, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize(
-    ("model", "strategy"), [(Softmax(64, 10), "siblings"), (CONV, "stacked"), (CONV, "sequential")]
-)
+@pytest.mark.parametrize(("model", "strategy"), [(Softmax(64, 10), "stacked"), (CONV, "stacked"), (CONV, "sequential")])
 def test_distillation(model: Model, strategy: str) -> None:
     task = task_of(model, Shuffled(10))
     teacher = task.initial() * 2
     jobs = [(task, request(task, Rule(distill=0.7), teacher=teacher))]
     expected = Trainer(strategy="reference").train(jobs)[0]
     torch.testing.assert_close(Trainer(strategy=strategy).train(jobs)[0].rows, expected.rows, rtol=0, atol=1e-10)
-
-
-def test_siblings_with_different_teachers_and_without() -> None:
-    """Four runs on the same batches: two that learn from one teacher, one from another, one from none."""
-    task = task_of(Softmax(64, 10), Shuffled(10))
-    one, two = task.initial() * 2, task.initial() * -1
-    jobs = [
-        (task, request(task, Rule(momentum=0.5, distill=strength), lr=lr, teacher=teacher))
-        for lr, strength, teacher in ((0.05, 0.7, one), (0.05, 0.0, None), (0.1, 0.2, two), (0.1, 1.0, one))
-    ]
-    for job, answer in zip(jobs, Trainer(strategy="siblings").train(jobs), strict=True):
-        alone = Trainer(strategy="reference").train([job])[0]
-        torch.testing.assert_close(answer.rows, alone.rows, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("model", [Softmax(64, 10), CONV, MLP(64, 12, 10)])
@@ -177,7 +160,7 @@ def test_runs_of_several_seeds_and_rates_share_a_stack(model: Model) -> None:
 
 @pytest.mark.parametrize(
     ("model", "strategy"),
-    [(Softmax(64, 10), "kernel"), (Softmax(64, 10), "siblings"), (CONV, "auto"), (CONV, "stacked")],
+    [(Softmax(64, 10), "kernel"), (CONV, "auto"), (CONV, "stacked")],
 )
 def test_every_client_may_have_its_own_rate(model: Model, strategy: str) -> None:
     task = task_of(model, Shuffled(10))
@@ -237,7 +220,7 @@ def test_a_diverged_client_does_not_poison_its_neighbours() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "instead"), [(Softmax(64, 10), "siblings"), (MLP(64, 12, 10), "stacked"), (CONV, "stacked")]
+    ("model", "instead"), [(Softmax(64, 10), "stacked"), (MLP(64, 12, 10), "stacked"), (CONV, "stacked")]
 )
 def test_without_a_compiler_other_strategies_take_over(
     monkeypatch: pytest.MonkeyPatch, model: Model, instead: str
@@ -247,5 +230,5 @@ def test_without_a_compiler_other_strategies_take_over(
     jobs = [(task := task_of(model, Shuffled(10)), request(task, FULL))]
     trainer = Trainer()
     actual = trainer.train(jobs)[0].rows
-    assert trainer.used & {"kernel", "compiled", "siblings", "stacked"} == {instead}
+    assert trainer.used & {"kernel", "compiled", "stacked"} == {instead}
     torch.testing.assert_close(actual, Trainer(strategy="reference").train(jobs)[0].rows, rtol=0, atol=1e-10)

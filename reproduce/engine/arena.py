@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -98,16 +97,6 @@ class Arena:
                 )
             self._fit[classes] = y, y._version
         return y
-
-    @cached_property
-    def flat_x(self) -> Tensor:
-        """Training samples as vectors [n, D]."""
-        return self.train_x.flatten(1)
-
-    @cached_property
-    def onehot(self) -> Tensor:
-        """Training labels as unit vectors [n, classes]."""
-        return torch.nn.functional.one_hot(self.train_y, self.classes).to(self.dtype)
 
     def parts(self, problem: Classification, seed: int) -> list[Indices]:
         """The clients' samples, of the seed of the split; UserError for a partition that does not fit.

@@ -4,8 +4,7 @@ Which is fastest, as measured (`python -m benchmarks choice` prints it again, fo
 
     quadratic    quadratics: elementwise on all clients at once
     sparse       embeddings: one client at a time, only the rows that its samples name
-    kernel       softmax up to 10,000 numbers: a compiled loop; bound by the interpreter otherwise
-    siblings     softmax, larger: one matrix product per batch for all runs on the same batches
+    kernel       softmax: a compiled loop
     compiled     chains of layers up to 30 MMAC: compiled, a sample or a channel per vector lane
     stacked      networks up to 3.6 MMAC, of texts up to 12: stacks of 5 clients, grouped convolutions, channels-last
     sequential   larger networks: one client at a time; at the arithmetic peak already
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 
 STACK = {"cpu": 5, "cuda": 32}
 """Models per stack; never measured on CUDA."""
-SMALL = 10_000
-"""Parameters of a softmax up to which compiled code is faster than matrix products."""
 TOGETHER = 4_000_000
 """Parameters of all slots of a chunk of `kernel`, which are in memory several times."""
 COMPILED = 30_000_000
@@ -101,8 +98,8 @@ class Strategy:
     fits: can it compute the model, on the device? best: is it then faster than what follows in the table?
     size: models per chunk of the n slots there are.
     key: by what slots with equally many steps are sorted (None: by nothing); mixed: may a chunk hold several keys?
-    free: fields of the rule in which the slots of a chunk may differ. single: fields of the request that must be the
-        same for all slots of a chunk, so that requests with one of them stay apart.
+    single: fields of the request that must be the same for all slots of a chunk, so that requests with one of them stay
+        apart.
     ahead: are batches and dropout streams drawn for all slots before the first trains? Between two local runs of
         compiled code that takes four times as long, because Python's code has left the caches.
     precisions: reduced precisions that it applies.
@@ -118,7 +115,6 @@ class Strategy:
     best: Callable[[Demand], bool] = lambda work: True
     key: Callable[[Demand, Plans], Key | None] = lambda work, plans: None
     mixed: bool = True
-    free: frozenset[str] = frozenset({"mu"})
     single: frozenset[str] = frozenset()
     precisions: frozenset[str] = frozenset()
     spreads: bool = False
@@ -134,10 +130,6 @@ class Strategy:
         what = "a quadratic" if work.model is None else type(work.model).__name__
         return "" if self.fits(work) else f"it does not compute {what} on {work.device}"
 
-    def shared(self, rule: Rule) -> Rule:
-        """The part of a rule that all slots of a chunk must share."""
-        return _without(rule, self.free)
-
     def train(self, chunk: Chunk, home: Any, **options: Any) -> Rows:
         """Train a chunk on its arena, all of whose slots `choose` gave to this strategy."""
         return _named(self.code)(chunk, home, **options)  # type: ignore[no-any-return]
@@ -151,8 +143,9 @@ _named = cache(pkgutil.resolve_name)
 
 
 @cache
-def _without(rule: Rule, names: frozenset[str]) -> Rule:
-    return replace(rule, **{name: getattr(PLAIN, name) for name in names})
+def shared(rule: Rule) -> Rule:
+    """The part of a rule that all slots of a chunk must share."""
+    return replace(rule, mu=PLAIN.mu)
 
 
 def _softmax(work: Demand) -> bool:
@@ -200,24 +193,9 @@ TABLE = (
         code="reproduce.engine.kernels.softmax:kernel_run",
         serves=NEEDED | {"model"} | SGD,
         fits=lambda work: _softmax(work) and work.device == "cpu" and work.vector > 0,
-        best=lambda work: work.model.parameters <= SMALL,
         size=lambda work, slots: max(5, min(slots, TOGETHER // work.model.parameters)),
         key=lambda work, plans: plans.numbering(),
         spreads=True,
-        logits="reproduce.engine.evaluate:linear",
-        together=lambda models, batch: (models, max(batch, 2000)),
-    ),
-    Strategy(
-        name="siblings",
-        code="reproduce.engine.linear:sibling_run",
-        serves=NEEDED | {"model"} | SGD | DISTILLATION | CONTRAST,
-        fits=_softmax,
-        size=lambda work, slots: 64,
-        key=lambda work, plans: plans.numbering(),
-        mixed=False,
-        # Siblings may have different teachers, or none.
-        free=frozenset({"mu", "distill", "contrast", "temperature"}),
-        precisions=frozenset({"tf32"}),
         logits="reproduce.engine.evaluate:linear",
         together=lambda models, batch: (models, max(batch, 2000)),
     ),

@@ -132,7 +132,7 @@ class Trainer:
             work = demand_of(task, request)
             strategy = strategies.choose(work, self.forced)
             alone = i if strategy.single & work.asked else None
-            key = strategy.name, task.arena, request.model, strategy.shared(request.rule), alone
+            key = strategy.name, task.arena, request.model, strategies.shared(request.rule), alone
             bucket = buckets.setdefault(key, Bucket(strategy, work))
             for row in np.flatnonzero(np.asarray(request.steps) > 0):
                 bucket.owners.append(i)
