@@ -1,15 +1,16 @@
-"""Our numbers against the printed ones, over all tables of a scale: how many agree, and whether the leads do.
+"""Our numbers against the printed ones, over all tables of a scale: how many agree, beside what chance would give.
 
-`python -m reproduce agreement` prints the counts and draws the picture. Both are read from the rendered tables
-(`tables/<scale>/*.csv`). Settings, sizes of networks, costs of a machine and ratios of other rows are no results and
-are left out.
+Read from the rendered tables (`tables/<scale>/*.csv`). Settings, sizes of networks, costs of a machine and ratios of
+other rows are no results and are left out.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reproduce import papers as home
 from reproduce.errors import UserError
 from reproduce.papers import PAPERS, artifacts, proposed
 
@@ -30,18 +31,19 @@ NUMBERS = ("mean", "std", "seeds", "paper", "paper_std", "difference", "censored
 
 
 def numbers(scale: str, tables: Path = Path("tables")) -> pd.DataFrame:
-    """A row for each printed number that has one of ours: `paper`, `table`, `metric`, `unit`, `setting` (its labels as
-    text), `series` (what is compared), `own` (is that what the paper proposes?), `ours`, `printed`, `agrees`, `seeds`.
+    """A row for each printed number: `paper`, `table`, `metric`, `unit`, `setting` (its labels as text), `series` (what
+    is compared), `own` (is that what the paper proposes?), `ours` (NaN: not run), `printed`, `bound`, `printed_bound`
+    (targets not reached), `distance` (points of percent, or a share of what is printed), `agrees`, `seeds`.
 
-    Lower bounds (targets not reached) are left out on either side. UserError if nothing is rendered at the scale.
+    UserError if nothing is rendered at the scale.
     """
     import pandas as pd
 
     files = [(paper, file) for paper in PAPERS for file in sorted((tables / scale).glob(f"{paper}_table*.csv"))]
-    found = [_of(paper, file) for paper, file in files]
-    if not any(len(rows) for rows in found):
+    found = [rows for paper, file in files if len(rows := _of(paper, file))]
+    if not any(rows["ours"].notna().any() for rows in found):
         raise UserError(f"no table of scale {scale} has a printed number beside ours: snakemake {scale} makes them")
-    return pd.concat(found, ignore_index=True)
+    return pd.concat(found, ignore_index=True).astype(dict.fromkeys(("own", "bound", "printed_bound", "agrees"), bool))
 
 
 def _of(paper: str, file: Path) -> pd.DataFrame:
@@ -49,56 +51,134 @@ def _of(paper: str, file: Path) -> pd.DataFrame:
 
     rows: pd.DataFrame = pd.read_csv(file, keep_default_na=False, dtype=str)
     ours, printed = (pd.to_numeric(rows[name], errors="coerce") for name in ("mean", "paper"))
-    bound = (rows[["censored", "paper_censored"]] == "True").any(axis=1)
-    kept = rows["metric"].isin(list(UNITS)) & ours.notna() & printed.notna() & ~bound
     series = next((a.series for a in artifacts() if f"{a.paper}_{a.name}" == file.stem), "algorithm")
     rest = [str(c) for c in rows.columns if c not in (*NUMBERS, series)]
-    unit = rows["metric"].map(UNITS)
     told = rows[rest].apply(lambda c: c.mask(c.str.fullmatch(r"[\d.]+"), f"{c.name} " + c))  # "70" alone says nothing
-    gap = (ours - printed).abs()
-    return pd.DataFrame(
+    found = pd.DataFrame(
         {
             "paper": paper,
             "table": file.stem.removeprefix(f"{paper}_"),
             "metric": rows["metric"],
-            "unit": unit,
+            "unit": rows["metric"].map(UNITS),
             "setting": told.agg(" ".join, axis=1),
             "series": rows[series],
             "own": rows[series].isin(proposed(paper)),
             "ours": ours,
             "printed": printed,
-            "agrees": gap.le(POINTS).where(unit == "%", gap.le(SHARE * printed)),
+            "bound": rows["censored"] == "True",
+            "printed_bound": rows["paper_censored"] == "True",
             "seeds": pd.to_numeric(rows["seeds"], errors="coerce"),
         }
-    )[kept].astype({"seeds": int})
+    )
+    found = found[found["unit"].notna() & printed.notna()]
+    # Two lower bounds say nothing of each other, and no more does one that is below the other's number.
+    silent = (found["bound"] & (found["printed_bound"] | (ours <= printed))) | (
+        found["printed_bound"] & (ours >= printed)
+    )
+    return compared(found.assign(ours=ours.mask(silent)))
+
+
+def compared(found: pd.DataFrame) -> pd.DataFrame:
+    """With `distance` and `agrees`. A lower bound that contradicts the other number does not agree."""
+    gap = (found["ours"] - found["printed"]).abs()
+    near = gap.le(POINTS).where(found["unit"] == "%", gap.le(SHARE * found["printed"]))
+    bound = found["bound"] | found["printed_bound"]
+    return found.assign(distance=gap.where(found["unit"] == "%", gap / found["printed"]), agrees=near & ~bound)
+
+
+DRAWS = 1000
+
+
+def null(found: pd.DataFrame) -> tuple[float, float]:
+    """The share that agrees if ours are dealt out anew among the series of their setting: mean and 97.5 % point of
+    `DRAWS` deals. A setting with one series keeps its own."""
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    groups = found.groupby(["table", "metric", "setting"], sort=False).ngroup().to_numpy()
+    order = np.argsort(groups, kind="stable")
+    there = found.iloc[order]
+    ours, printed, bound, other = (there[name].to_numpy() for name in ("ours", "printed", "bound", "printed_bound"))
+    near = np.where(there["unit"] == "%", POINTS, SHARE * printed)
+    shares = []
+    for _ in range(DRAWS):
+        dealt = np.lexsort((random.random(len(ours)), groups[order]))
+        shares.append(((np.abs(ours[dealt] - printed) <= near) & ~bound[dealt] & ~other).mean())
+    return float(np.mean(shares)), float(np.quantile(shares, 0.975))
 
 
 def leads(found: pd.DataFrame) -> pd.DataFrame:
     """What a paper proposes minus every other series in the same setting, in the columns of `numbers` and with
-    `series_other`; printed ties have no sign and are left out."""
+    `series_other` and `favours` (is the printed lead one of the proposed?); bounds and printed ties are left out."""
+    found = found[found["ours"].notna() & ~found["bound"] & ~found["printed_bound"]]
     keys = ["paper", "table", "metric", "unit", "setting"]
     pairs = found[found["own"]].merge(found[~found["own"]], on=keys, suffixes=("", "_other"))
     pairs = pairs.assign(ours=pairs["ours"] - pairs["ours_other"], printed=pairs["printed"] - pairs["printed_other"])
-    return pairs.loc[pairs["printed"] != 0, [*keys, "series", "series_other", "ours", "printed", "seeds"]]
+    pairs = pairs.assign(favours=(pairs["printed"] > 0) == (pairs["unit"] == "%"))
+    return pairs.loc[pairs["printed"] != 0, [*keys, "series", "series_other", "ours", "printed", "seeds", "favours"]]
 
 
-HEAD = ("table", "numbers", "agree", "leads", "same sign", "median size")
+HEAD = (
+    "table",
+    "printed",
+    "ours",
+    "agree",
+    "by chance (97.5 %)",
+    "median distance",
+    "leads",
+    "same sign",
+    "always the proposed",
+)
 
 
-def counts(scale: str, tables: Path = Path("tables")) -> list[list[str]]:
-    """The lines of the table under `HEAD`, one for each table that a paper prints, and one of all. At other scales than
-    the paper's the numbers are of other data or lengths: there only leads are compared."""
+APART = ("dynamic_init", ("table3", "table5"))
+"""Tables that have a line of their own where the others of their paper share one: nearly all of their numbers agree."""
+
+
+def counts(scale: str, tables: Path = Path("tables"), papers: bool = False) -> list[list[str]]:
+    """The lines of the table under `HEAD`, one for each table that a paper prints; papers: one for each paper instead.
+
+    At other scales than the paper's the numbers are of other data or lengths: there only leads are compared."""
     found = numbers(scale, tables)
-    gaps = leads(found)
-    names = list(dict.fromkeys(zip(found["paper"], found["table"], strict=True)))
-    groups = [(f"{p}/{t}", *(f[(f["paper"] == p) & (f["table"] == t)] for f in (found, gaps))) for p, t in names]
-    lines = []
-    for name, mine, led in [*groups, ("all", found, gaps)]:
-        agree = f"{mine['agrees'].mean():.0%}" if scale == "paper" else "–"
-        sign = f"{(led['ours'] * led['printed'] > 0).mean():.0%}" if len(led) else "–"
-        size = f"{(led['ours'] / led['printed']).median():.2f}" if len(led) else "–"
-        lines.append([name, f"{len(mine):,}", agree, f"{len(led):,}", sign, size])
-    return lines
+    names: dict[str, list[tuple[str, str]]] = {}
+    for paper, table in _printed():
+        apart = f", {' and '.join(APART[1])}" if paper == APART[0] and table in APART[1] else ""
+        names.setdefault(f"{paper}{apart}" if papers else f"{paper}/{table}", []).append((paper, table))
+    of = found.set_index(["paper", "table"]).index
+    return [
+        _line(name, found[of.isin(whole)], sum(_printed()[key] for key in whole), scale)
+        for name, whole in names.items()
+    ]
+
+
+@cache
+def _printed() -> dict[tuple[str, str], int]:
+    """(paper, table) -> how many results it prints."""
+    import pandas as pd
+
+    files = [
+        (paper, file)
+        for paper in PAPERS
+        for file in sorted((Path(home.__path__[0], paper, "reported")).glob("table*.csv"))
+    ]
+    sizes = {(paper, f.stem): int(pd.read_csv(f)["metric"].isin(list(UNITS)).sum()) for paper, f in files}
+    return {key: size for key, size in sizes.items() if size}
+
+
+def _line(name: str, found: pd.DataFrame, printed: int, scale: str) -> list[str]:
+    mine = found[found["ours"].notna()]
+    led = leads(mine)
+    line = [name, f"{printed:,}", f"{len(mine):,}", *["–"] * 3, f"{len(led):,}", "–", "–"]
+    if len(mine) and scale == "paper":
+        chance, most = null(mine)
+        line[3] = f"{mine['agrees'].mean():.0%}"
+        line[4] = f"{chance:.0%} ({most:.0%})"
+        median = mine.groupby("unit")["distance"].median()
+        line[5] = ", ".join(f"{gap:.2g} points" if unit == "%" else f"{gap:.0%}" for unit, gap in median.items())
+    if len(led):
+        line[7] = f"{(led['ours'] * led['printed'] > 0).mean():.0%}"
+        line[8] = f"{led['favours'].mean():.0%}"
+    return line
 
 
 SAID = {True: "what the paper proposes", False: "what it is compared with"}
@@ -109,7 +189,8 @@ def figure(scale: str) -> Figure:
     from reproduce.pages.short import about
     from reproduce.report.figures import sheet, style
 
-    groups = numbers(scale).groupby(["paper", "unit"])
+    found = numbers(scale)
+    groups = found[found["ours"].notna()].groupby(["paper", "unit"])
     panels = [(str(p), str(u), mine) for (p, u), mine in groups]
     panels.sort(key=lambda panel: (PAPERS.index(panel[0]), panel[1]))
     columns = min(3, len(panels))

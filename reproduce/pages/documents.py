@@ -80,12 +80,11 @@ def rendered(template: Path, **more: Any) -> str:
 
 
 def agreement_said(root: Path) -> str:
-    """In a sentence: how many of our numbers agree with the printed ones."""
+    """Markdown: how many of our numbers agree with the printed ones, paper by paper, beside what chance would give."""
     from reproduce.pages import agreement
 
-    _, numbers, agree, leads, sign, size = agreement.counts("paper", root / "tables")[-1]
-    text = f"Of {numbers} printed numbers {agree} agree. Of {leads} leads {sign} have the same sign"
-    return f"{text}; the median size is {size}.".replace("%", " %")
+    lines = agreement.counts("paper", root / "tables", papers=True)
+    return grid(agreement.HEAD, [[cell.replace("%", " %") for cell in line] for line in lines], ":" + "-" * 8)
 
 
 def claims_table(boards: Mapping[str, Sequence[Verdict]]) -> str:
