@@ -1,8 +1,8 @@
 """Show who holds what under the partition of a panel, draw it, and write it so that others can use exactly it.
 
 A panel is what `play --on` takes: an alias (`play --list`) or PAPER/PANEL, with labels where it has several settings.
-`-o FILE.parquet` writes the partition: client, index in the data set's own order, label. It is read back by
-`reproduce.partitions.Exported("FILE.parquet")`. The checksum is that of its rows.
+`-o FILE.parquet` writes the partition: client, index in the data set's own order, label. The checksum is that of its
+rows.
 
 Columns. LARGEST, SHARE: the class of most of the client's samples, and their share. ENTROPY: of its classes, in bits.
 TEST: test samples of its own, where the test set is split, too (else -).

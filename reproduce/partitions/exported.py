@@ -2,26 +2,20 @@
 
 Columns: `part` (train or test, only where clients have test sets), `client`, `index` (from 0, in the order of the data
 set), `position` (among the samples that are in use, only where these are a subset or in another order), `label`. The
-rows of a client are in its order, which batches follow. The metadata key `provenance` says what it is a partition of,
-`seal` is the checksum of that.
+rows of a client are in its order, which batches follow. The metadata key `provenance` says what it is a partition of.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reproduce import __version__, files
 from reproduce.data.checks import PARTS
-from reproduce.declare.values import Indices, Labels
-from reproduce.errors import UserError
-from reproduce.store import seal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,63 +26,6 @@ ORDER = "index counts from 0 in the order of the data set's files; the rows of a
 
 COUNTS = "there", "used"
 """How many samples the data set has, and how many of them are in use."""
-
-
-@dataclass(frozen=True)
-class Exported:
-    """The partition in a `file` that `python -m reproduce partition` wrote, whatever the seed of the run.
-
-    It fits the problem that it was made of, and one that uses the whole of the same data set. checksum: that of the
-    file as it was printed, without one that of the file as it is now. Raises UserError for a file that is none, or
-    another one.
-    """
-
-    leaves_empty: ClassVar[bool] = True  # as the partition that was exported said
-    shares_samples: ClassVar[bool] = True
-    data_seed: ClassVar[int] = 0
-    by_place: ClassVar[bool] = True  # its lists are of these data and of no part of them
-
-    file: str
-    checksum: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "file", os.fspath(self.file))
-        if not self.checksum:
-            object.__setattr__(self, "checksum", read(Path(self.file))[1]["checksum"])
-
-    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
-        return self._parts(0, labels, clients)
-
-    def split_test(self, train_labels: Labels, test_labels: Labels, clients: int, seed: int) -> list[Indices]:
-        return self._parts(1, test_labels, clients)
-
-    def _parts(self, which: int, labels: Labels, clients: int) -> list[Indices]:
-        """The clients' positions in `labels`, of the training or of the test set."""
-        rows, about = read(Path(self.file))
-        if about["checksum"] != self.checksum:
-            raise UserError(f"{self.file} has the checksum {about['checksum']}, declared is {self.checksum}")
-        if clients != about["clients"]:
-            raise UserError(f"{self.file} is a partition among {about['clients']} clients, not {clients}")
-        if which and "part" not in rows:
-            raise UserError(f"{self.file} has no test sets of the clients: set test_partition=False")
-        rows = rows[rows["part"] == PARTS[which]] if "part" in rows else rows
-        whole, used = (about["samples"][PARTS[which]][name] for name in COUNTS)
-        # Those in use may be fewer, or be in another order (`split.chosen`).
-        fits = [c for c, count in (("position", used), ("index", whole)) if c in rows and count == len(labels)]
-        if not fits:
-            counts = " or ".join(f"{count:,}" for count in dict.fromkeys((used, whole)))
-            raise UserError(f"{self.file} is of {about['data']}, {counts} {PARTS[which]} samples, not {len(labels):,}")
-        for column in fits:
-            places = rows[column].to_numpy(np.int64)
-            wrong = np.flatnonzero(labels[places] != rows["label"].to_numpy())
-            if not len(wrong):
-                sizes = np.bincount(rows["client"], minlength=clients)
-                return np.split(places, np.cumsum(sizes)[:-1])  # the rows are in the order of the clients
-        first, said = places[wrong[0]], rows["label"].iloc[wrong[0]]
-        raise UserError(
-            f"{self.file} is of {about['data']} (SHA-256 {about['data_sha256'][:12]}), and these are other data: "
-            f"{PARTS[which]} sample {first} has the label {labels[first]}, there {said}"
-        )
 
 
 def rows(split: Split) -> pd.DataFrame:
@@ -145,40 +82,17 @@ def write(path: Path, table: pd.DataFrame, about: dict[str, Any]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    note = json.dumps(about).encode()
     arrow = pa.Table.from_pandas(table, preserve_index=False)
-    arrow = arrow.replace_schema_metadata({b"provenance": note, b"seal": seal.of_note(note)})
+    arrow = arrow.replace_schema_metadata({b"provenance": json.dumps(about).encode()})
     files.write(path, lambda file: pq.write_table(arrow, file))
 
 
 def is_ours(path: Path) -> bool:
     """Is there a partition that was exported?"""
-    try:
-        read(path)
-    except UserError:
-        return False
-    return True
-
-
-def read(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The rows and the provenance of an exported partition; UserError for a file that is none, or is damaged."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; `python -m reproduce partition PANEL -o {path}` writes one")
     try:
-        arrow = pq.read_table(pa.BufferReader(files.read_bytes(path)))
-        about = json.loads((arrow.schema.metadata or {}).get(b"provenance", b"null"))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise UserError(f"{path} cannot be read as Parquet: it is another file, or damaged") from error
-    if not isinstance(about, dict) or "checksum" not in about or "client" not in arrow.column_names:
-        raise UserError(f"{path} is no partition that `python -m reproduce partition` wrote")
-    if not seal.kept(arrow):
-        raise UserError(f"{path} is damaged: its provenance is not what was written; copy it again")
-    table = arrow.to_pandas()
-    if (found := checksum(table)) != about["checksum"]:
-        raise UserError(
-            f"{path} is damaged: its rows have the checksum {found}, not {about['checksum']}; copy it again"
-        )
-    return table, about
+        return b'"checksum"' in (pq.read_schema(path).metadata or {}).get(b"provenance", b"")
+    except (pa.ArrowException, OSError):
+        return False

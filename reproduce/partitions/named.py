@@ -11,7 +11,6 @@
 | `label_groups`, `GroupedDirichlet`        | dynamic_init, Tables 1-7, 12               |
 | `GroupedShares`                           | dynamic_init, another reading              |
 | `Head`                                    | fedagrac, reduced scale                    |
-| `Exported`                                | none: what `python -m reproduce partition` wrote |
 | `HalfLabels`, `PartialOverlap`, `TwoShard`, `DistinctLabels` | dynamic_init, Tables 8-14 |
 
 Each has `split(labels, clients, seed)`: one array of positions in `labels` per client, no client empty, no sample twice
@@ -25,7 +24,6 @@ from __future__ import annotations
 from reproduce.declare.values import Indices, Labels
 from reproduce.partitions.base import Partition
 from reproduce.partitions.dirichlet import BalancedDirichlet, CappedDirichlet, DirichletClass, DirichletClient
-from reproduce.partitions.exported import Exported
 from reproduce.partitions.group_shares import GroupedShares
 from reproduce.partitions.groups import (
     DistinctLabels,
@@ -40,6 +38,6 @@ from reproduce.partitions.subset import Head
 
 __all__ = [
     "IID", "BalancedDirichlet", "CappedDirichlet", "ClassPerClient", "DirichletClass", "DirichletClient",
-    "DistinctLabels", "Exported", "GroupedDirichlet", "GroupedShares", "HalfLabels", "Head", "Indices", "Labels",
+    "DistinctLabels", "GroupedDirichlet", "GroupedShares", "HalfLabels", "Head", "Indices", "Labels",
     "PartialOverlap", "Partition", "Sharding", "Shards", "ShuffledBlocks", "TwoClasses", "TwoShard", "label_groups",
 ]  # fmt: skip
