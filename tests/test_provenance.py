@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from reproduce.__main__ import main
@@ -67,6 +69,18 @@ def test_the_machine_is_named() -> None:
 def git(folder: Path, *words: str) -> None:
     identity = ["-c", "user.name=x", "-c", "user.email=x", "-c", "protocol.file.allow=always"]
     subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
+
+
+def test_every_commit_that_a_result_names_exists() -> None:
+    """In the history, unless code was uncommitted ("+"); nothing is asked where the history is not there."""
+    root = Path(__file__).parent.parent
+    if not (root / ".git").exists() or (root / ".git/shallow").exists():
+        pytest.skip("no whole history: git fetch --unshallow")
+    history = subprocess.run(["git", "-C", root, "log", "--format=%H"], capture_output=True, text=True, check=True)
+    known = {line[:12] for line in history.stdout.split()}
+    for file in (root / "results").rglob("*.parquet"):
+        trainings = json.loads(pq.read_metadata(file).metadata[b"provenance"])["trainings"]
+        assert {t["git"] for t in trainings if "+" not in t["git"]} <= known, file
 
 
 def commit_of(package: Path, monkeypatch: pytest.MonkeyPatch) -> str:
