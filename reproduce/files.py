@@ -36,11 +36,6 @@ def regular(path: Path) -> Path:
     return path
 
 
-def size(path: str) -> int:
-    """The bytes of a file; UserError as of `regular`."""
-    return regular(Path(path)).stat().st_size
-
-
 def read_bytes(path: Path) -> bytes:
     """The content of a file; UserError as of `regular`."""
     return regular(path).read_bytes()

@@ -336,7 +336,7 @@ def data() -> Iterator[Bad]:
         _bring("mnist", {"mnist/mnist.npz": _npz()})(here, monkeypatch)
         monkeypatch.setenv("REPRODUCE_STORE", NEVER)
 
-    yield Bad("a store that is not writable", ("data", "get", "mnist"), "cannot be written", patch=unkeepable)
+    yield Bad("a store that is not writable", ("data", "get", "mnist"), "cannot write", patch=unkeepable)
 
 
 # --- left out, and said so --------------------------------------------------------------------------------------------

@@ -143,7 +143,7 @@ def packed(folder: Path, name: str, files: dict[str, bytes]) -> Path:
 def test_official_archives_are_verified_and_unpacked(
     place: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    known, source = download.ARCHIVES[name], SOURCES[name]
+    (url, md5, folder), source = download.ARCHIVES[name], SOURCES[name]
     buffers = []
     for value in (10, 20):
         stream = io.BytesIO()
@@ -155,15 +155,15 @@ def test_official_archives_are_verified_and_unpacked(
         files = {f"train/n{i}/images/n{i}_0.JPEG": buffers[i] for i in range(2)}
         files |= {f"val/images/val_{i}.JPEG": buffers[i] for i in range(2)}
         files["val/val_annotations.txt"] = b"val_0.JPEG\tn0\nval_1.JPEG\tn1\n"
-    inside = {str(Path(known.inside, path)): content for path, content in files.items()}
-    archive = packed(tmp_path / "web", known.url.rpartition("/")[2], inside)
+    inside = {str(Path(folder, path)): content for path, content in files.items()}
+    archive = packed(tmp_path / "web", url.rpartition("/")[2], inside)
     monkeypatch.setitem(SOURCES, name, replace(source, train=2, test=2))
-    here = replace(known, url=archive.as_uri())
-    monkeypatch.setitem(download.ARCHIVES, name, here)
-    with pytest.raises(UserError, match=f"has the MD5 .*expected {known.md5}"):
+    monkeypatch.setitem(download.ARCHIVES, name, (archive.as_uri(), md5, folder))
+    with pytest.raises(UserError, match=f"has the MD5 .*expected {md5}"):
         download.download(name, place)
     assert not list((place.data / name).iterdir())
-    monkeypatch.setitem(download.ARCHIVES, name, replace(here, md5=hashlib.md5(archive.read_bytes()).hexdigest()))
+    right = hashlib.md5(archive.read_bytes()).hexdigest()
+    monkeypatch.setitem(download.ARCHIVES, name, (archive.as_uri(), right, folder))
     download.download(name, place)
     data = load(name, place)
     assert data.train_x[:, 0, 0, 0].tolist() == data.test_x[:, 0, 0, 0].tolist() == [10, 20]
@@ -180,6 +180,6 @@ def test_every_set_is_fetched_over_https_or_has_a_checksum() -> None:
         files = [file for layout in source.layouts for file in layout.files if file.path == path]
         assert all(len(file.sha256) == 64 for file in files)
         assert url.startswith(("https://", "http://ufldl.stanford.edu/"))
-    for archive in download.ARCHIVES.values():
-        assert archive.url.startswith("https://")
-        assert len(archive.md5) == 32
+    for url, md5, _ in download.ARCHIVES.values():
+        assert url.startswith("https://")
+        assert len(md5) == 32

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from reproduce.data.bytepairs import BytePairs
 from reproduce.data.dataset import Dataset
 from reproduce.data.embedded import ImageBlobs
 from reproduce.data.load import of_record
+from reproduce.data.userdata import bring
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.task import Tasks
 from reproduce.errors import UserError
@@ -110,8 +112,8 @@ class Reordered(ImageBlobs):
 SEEN_TOGETHER = ResNet(1, 4, (2, 4), (1, 1))
 
 
-def evaluated(order: int, model: Model, **more: Any) -> tuple[Any, Any]:
-    data = Reordered(4, 8, 40, 20, 30.0, 0, 1, order)
+def evaluated(order: int, model: Model, data: Any = None, **more: Any) -> tuple[Any, Any]:
+    data = data or Reordered(4, 8, 40, 20, 30.0, 0, 1, order)
     problem = Classification(data, model, BalancedDirichlet(0.5), 4, Shuffled(10), evaluation_batch=8, **more)
     (played,) = run([Experiment({}, problem, System(work=Steps(3)), FedAvg(0.05), Rounds(2))])
     return played.state["history"], played.env.task.labels("test").tolist()  # type: ignore[union-attr]
@@ -122,6 +124,16 @@ def test_no_order_of_a_test_set_enters_a_number_under_batch_statistics(more: dic
     assert SEEN_TOGETHER.batch_statistics
     first, *others = [evaluated(order, SEEN_TOGETHER, **more) for order in range(4)]
     assert all(other == first for other in others)
+
+
+def test_nor_does_that_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path))
+    data, histories = ImageBlobs(4, 8, 40, 20, 30.0, 0).load(), []
+    for order in (np.arange(80), np.arange(80)[::-1]):
+        rows = {"test_x": data.test_x[order], "test_y": data.test_y[order]}
+        np.savez(tmp_path / "mine.npz", train_x=data.train_x, train_y=data.train_y, **rows)
+        histories.append(evaluated(0, SEEN_TOGETHER, bring(tmp_path / "mine.npz"))[0])
+    assert histories[0] == histories[1]
 
 
 def test_without_batch_statistics_the_order_is_that_of_the_record() -> None:

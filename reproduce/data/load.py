@@ -6,10 +6,8 @@ Looked for in `settings.data`; the decoded copy and the memory of verified check
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,10 +18,11 @@ from reproduce.data import checks
 from reproduce.data import decoded as store
 from reproduce.data.checks import ARRAYS, PARTS
 from reproduce.data.dataset import Arrays, Dataset, tokenize, unpacked
+from reproduce.data.formats import listed
 from reproduce.data.sources import File, Files, Source, find_source
 from reproduce.declare.values import calling, foreign
 from reproduce.errors import MissingData, UserError
-from reproduce.files import regular, size
+from reproduce.files import regular
 from reproduce.models import weights
 from reproduce.settings import Settings
 
@@ -77,31 +76,19 @@ def load(name: str, settings: Settings) -> Dataset:
     layout = find_layout(source, settings.data)
     if layout is None:
         raise MissingData(name, missing(source, settings.data))
-    root = settings.store / "data"
-    stamps = [_stamp(file, settings.data) for file in layout.files]
-    copy = undamaged(root, name, lambda c: list(c.stamps) == stamps)
+    root, stamps = settings.store / "data", [_stamp(file, settings.data) for file in layout.files]
+    copy = store.find(root, name, lambda c: list(c.stamps) == stamps)
     if copy is None:
         summed = _combined([verified(file, settings.data, name) for file in layout.files])
-        copy = undamaged(root, name, lambda c: c.sha256 == summed and list(c.stamps) != stamps)
-        if copy is not None:
-            copy = copy.remembered(stamps)
+        copy = store.find(root, name, lambda c: c.sha256 == summed and list(c.stamps) != stamps)
+        if copy is None:
+            copy = store.write(root, name, summed, *decode(source, layout, settings.data), stamps)
         else:
-            arrays, note = decode(source, layout, settings.data)
-            copy = store.write(root, name, summed, arrays, note, stamps)
+            with suppress(UserError):  # a store that is read-only stays as it is
+                copy.stamped(stamps)
     arrays = copy.arrays()
     said: dict[str, Any] = {k: arrays[k] for k in ARRAYS} | {f"{part}_text": _texts(arrays, part) for part in PARTS}
     return Dataset(name, n_classes=source.classes, sha256=copy.sha256, note=copy.note, **said)
-
-
-def undamaged(root: Path, name: str, wanted: Callable[[store.Decoded], bool]) -> store.Decoded | None:
-    """The first decoded copy that is `wanted` and holds what was written; one that does not is named on stderr."""
-    for copy in store.copies(root, name):
-        if not wanted(copy):
-            continue
-        if not (damaged := copy.damage()):
-            return copy
-        print(f"{copy.path / damaged} is damaged (its checksum differs): {name} is decoded again", file=sys.stderr)
-    return None
 
 
 def find_layout(source: Source, folder: Path) -> Files | None:
@@ -207,13 +194,8 @@ def _stamp(file: File, folder: Path) -> store.Stamp:
 
 def _listing(folder: Path) -> str:
     """SHA-256 of the names and sizes of all files below `folder`: what stands for the checksum of 100,000 images."""
-    digest = hashlib.sha256()
-    for base, folders, files in os.walk(folder):
-        folders.sort()
-        for name in sorted(files):
-            path = os.path.join(base, name)
-            digest.update(f"{os.path.relpath(path, folder)}\0{size(path)}\n".encode())
-    return digest.hexdigest()
+    lines = (f"{file.as_posix()}\0{(folder / file).stat().st_size}\n" for file in listed(folder))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def verified(file: File, folder: Path, name: str) -> str:

@@ -8,8 +8,10 @@ data = bring("photos")  # a UserData
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,19 +21,19 @@ from numpy.typing import NDArray
 from reproduce.data import decoded as store
 from reproduce.data.checks import ARRAYS, summed
 from reproduce.data.dataset import Arrays, Dataset
-from reproduce.data.load import undamaged
+from reproduce.data.formats import listed
 from reproduce.data.sample import Sample
-from reproduce.data.userfiles import LABEL, Columns, read
+from reproduce.data.userfiles import LABEL, Columns, Names, read
 from reproduce.declare.values import Indices, Labels
 from reproduce.errors import UserError
 from reproduce.files import regular
 from reproduce.settings import settings
 from reproduce.streams import rng
 
-FORMAT = 1  # raise it when the same files give other arrays
+FORMAT = 2  # raise it when the same files give other arrays
 HELD = 5
 """One of so many samples of each class is held out where there is no test part."""
-NAME = "own"
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?")
 ROWS = "(rows count from 0): fill it in, or take the row out"
 
 
@@ -51,6 +53,7 @@ class UserData:
     holders: int = 0
 
     called: ClassVar[str] = "your data"
+    brought: ClassVar[bool] = True
 
     def __str__(self) -> str:
         """As the user calls them, in errors; no part of what they are."""
@@ -116,18 +119,19 @@ def bring(where: Any, label: str = LABEL, holder: str = "") -> UserData:
 
     Raises UserError for what cannot be used, in a line that names the file, the column or the row.
     """
-    root, sha256, what = settings().store / "data", "", "the data set"
+    sha256, what, files = "", "the data set", list[Path]()
     if isinstance(where, str | Path):
-        path, what = Path(where), str(where)
-        if not path.exists():
+        where, what = Path(where), str(where)
+        if not where.exists():
             raise UserError(f"{what} is not there: name a folder or a file")
-        where, sha256 = path, _sum(path, label, holder)
+        files = listed(where) if where.is_dir() else [Path(where.name)]
+        sha256 = _sum(where if where.is_dir() else where.parent, files, label, holder)
     copy = _found(sha256)
     if copy is None:
-        parts, left = read(where, what, label)
+        parts, left = read(where, files, what, (label, holder))
         arrays, notes = _arranged(parts, what, label, holder)
         sha256 = sha256 or summed(arrays.values())
-        copy = _found(sha256) or store.write(root, NAME, sha256, arrays, "; ".join([*notes, *left]), [])
+        copy = _found(sha256) or store.write(settings().store / "data", "own", sha256, arrays, "; ".join(notes + left))
     arrays = copy.arrays()
     x, y = arrays["train_x"], arrays["train_y"]
     shape = (x.shape[3], *x.shape[1:3]) if x.ndim == 4 else x.shape[1:]
@@ -138,16 +142,18 @@ def bring(where: Any, label: str = LABEL, holder: str = "") -> UserData:
 
 
 def _found(sha256: str) -> store.Decoded | None:
-    return undamaged(settings().store / "data", NAME, lambda copy: copy.sha256 == sha256) if sha256 else None
+    return store.find(settings().store / "data", "own", lambda copy: copy.sha256 == sha256) if sha256 else None
 
 
-def _sum(path: Path, *how: str) -> str:
-    """SHA-256 of the names and contents of all files, and of how they are read."""
+def _sum(root: Path, files: Sequence[Path], *how: str) -> str:
+    """SHA-256 of the names and contents of the files, and of how they are read."""
     digest = hashlib.sha256(repr((FORMAT, how)).encode())
-    for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
-        with regular(file).open("rb") as stream:
-            name = file.relative_to(path) if path.is_dir() else file.suffix
-            digest.update(f"{name}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
+    for file in files:
+        try:
+            with regular(root / file).open("rb") as stream:
+                digest.update(f"{file.as_posix()}\0{hashlib.file_digest(stream, 'sha256').hexdigest()}\n".encode())
+        except OSError as error:
+            raise UserError(f"{root / file} cannot be read ({error.strerror}): mend it, or take it out") from error
     return digest.hexdigest()
 
 
@@ -157,28 +163,30 @@ def _sum(path: Path, *how: str) -> str:
 def _arranged(parts: Mapping[str, Columns], what: str, label: str, holder: str) -> tuple[Arrays, list[str]]:
     """The arrays of a data set; notes on what was done to them."""
     names, notes = _features(parts["train"], what, label, holder)
-    raw = {part: _labels(columns, f"{what}, {part} part", label) for part, columns in parts.items()}
-    x = {part: _numbers(columns, f"{what}, {part} part", names, len(raw[part])) for part, columns in parts.items()}
-    if len({values.dtype.kind for values in raw.values()}) > 1:
-        raise UserError(f"{what}: labels are names in one part and numbers in the other")
-    classes, train_y = np.unique(raw["train"], return_inverse=True)
+    words = {part: _names(columns, f"{what}, {part} part", label) for part, columns in parts.items()}
+    x = {part: _numbers(columns, f"{what}, {part} part", names, len(words[part][0])) for part, columns in parts.items()}
+    rows, classes = words["train"]
     if len(classes) < 2:
         raise UserError(f"{what} has one class, {classes[0]}: there must be two at least")
-    if "test" in parts:
-        if len(strange := np.setdiff1d(raw["test"], classes)):
-            raise UserError(f"{what}: the class {strange[0]} is in the test part and not in the training part")
-        test_x, test_y = x["test"], np.searchsorted(classes, raw["test"])
-        kept = np.arange(len(train_y))
-    else:
-        held = _held_out(train_y, what)
-        kept = np.setdiff1d(np.arange(len(train_y)), held)
-        test_x, test_y = x["train"][held], train_y[held]
-        notes.append(f"without a test part: {len(held)} of {len(train_y)} samples, a fifth of each class, are held out")
-    train_x, test_x = _alike(x["train"][kept], test_x, what)
-    arrays = {"train_x": train_x, "train_y": train_y[kept], "test_x": test_x, "test_y": test_y}
+    odd = [c for c in classes if NUMBER.fullmatch(c) and Decimal(c) != Decimal(c).to_integral_value()]
+    if odd and all(map(NUMBER.fullmatch, classes)):
+        raise UserError(f"{what}: the column {label} has the label {odd[0]}; labels are names or whole numbers")
+    if strange := sorted({*words.get("test", [()])[0]} - {*classes}):
+        raise UserError(f"{what}: the class {strange[0]} is in the test part and not in the training part")
+    number = {name: k for k, name in enumerate(classes)}
+    y = {part: np.array([number[name] for name in found]) for part, (found, _) in words.items()}
+    kept = np.arange(len(rows))
+    if "test" not in parts:
+        held = _held_out(y["train"], what)
+        notes.append(f"without a test part: {len(held)} of {len(rows)} samples, a fifth of each class, are held out")
+        kept, x["test"], y["test"] = np.setdiff1d(kept, held), x["train"][held], y["train"][held]
+    train_x, test_x = _alike(x["train"][kept], x["test"], what)
+    arrays = {"train_x": train_x, "train_y": y["train"][kept], "test_x": test_x, "test_y": y["test"]}
     if holder:
-        held_by = _known(parts["train"][holder], f"{what}, train part", holder)[kept]
-        arrays["holders"] = np.unique(held_by, return_inverse=True)[1]
+        mine, _ = _names(parts["train"], f"{what}, train part", holder)
+        mine = [mine[i] for i in kept]
+        order = {name: k for k, name in enumerate(_sorted({*mine}))}
+        arrays["holders"] = np.array([order[name] for name in mine])
     return {k: v if k.endswith("_x") else v.astype(np.int64) for k, v in arrays.items()}, notes
 
 
@@ -198,49 +206,63 @@ def _features(columns: Columns, what: str, label: str, holder: str) -> tuple[lis
         if name and name not in columns:
             raise UserError(f"{what} has no column {name} of {of}; its columns are {', '.join(columns)}")
     names = [name for name in columns if name not in (label, holder)]
-    arrays = [name for name in names if columns[name].ndim > 1]
+    arrays = [name for name in names if not isinstance(c := columns[name], Names) and c.ndim > 1]
     if len(arrays) > 1 or not names:
-        raise UserError(f"{what} has {len(arrays) or 'no'} columns of pictures or lists; of features there is one")
+        raise UserError(f"{what} has {len(arrays) or 'no'} columns of features that are pictures or lists: leave one")
     if not arrays:
         return names, []
     return arrays, [f"the column {name} is not used" for name in names if name not in arrays]
 
 
-def _labels(columns: Columns, what: str, label: str) -> NDArray[Any]:
-    """Labels as whole numbers or words."""
-    if label not in columns:
-        raise UserError(f"{what}: there is no column {label} of labels")
-    y = _known(columns[label], what, label)
-    if y.dtype.kind == "f" and (broken := y[y != np.rint(y)]).size:
-        raise UserError(f"{what}: the column {label} has the label {broken[0]}; labels are names or whole numbers")
-    return y.astype(np.int64) if y.dtype.kind in "fiub" else y.astype(str)
+def _names(columns: Columns, what: str, name: str) -> tuple[list[str], list[str]]:
+    """A column of names or whole numbers as text, all of which must be there; the different ones in their order."""
+    if name not in columns:
+        raise UserError(f"{what}: there is no column {name}")
+    values = columns[name]
+    if not isinstance(values, Names):
+        values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+        if values.ndim != 1 or not len(values):
+            raise UserError(f"{what}: the column {name} has no rows, or lists in them: it has one name or number a row")
+        values = Names([_text(value) for value in values.tolist()], ())
+    there = [text for text in values.rows if text is not None]
+    if len(there) < len(values.rows):
+        raise UserError(f"{what}: the column {name} is empty in row {values.rows.index(None)} {ROWS}")
+    found = {*there}
+    return there, [text for text in values.order if text in found] or _sorted(found)
 
 
-def _known(values: NDArray[Any], what: str, name: str) -> NDArray[Any]:
-    """The values of a column of names or numbers, all of which must be there."""
-    if values.ndim != 1 or not len(values):
-        raise UserError(f"{what}: the column {name} has no rows, or lists in them: it has one name or number a row")
-    gone = np.array([v is None or v != v for v in values])
-    if gone.any():
-        raise UserError(f"{what}: the column {name} is empty in row {int(gone.argmax())} {ROWS}")
-    return values
+def _text(value: Any) -> str | None:
+    """A label as text, a whole number as such; None for an empty one."""
+    if value is None or value != value:
+        return None
+    if isinstance(value, bytes):
+        value = value.decode()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value) if str(value).strip() else None
+
+
+def _sorted(names: set[str]) -> list[str]:
+    """By their values if all are numbers, and no two the same (01 and 1); else as text."""
+    found = sorted(names)
+    numbers = {Decimal(name): name for name in found if NUMBER.fullmatch(name)}
+    return [numbers[n] for n in sorted(numbers)] if len(numbers) == len(found) else found
 
 
 def _numbers(columns: Columns, what: str, names: list[str], rows: int) -> NDArray[Any]:
     """Features uint8 [N, H, W, C] or float32 [N, D]."""
     if missing := [name for name in names if name not in columns]:
         raise UserError(f"{what}: the column {missing[0]} is missing")
-    found = [columns[name] for name in names]
-    for name, values in zip(names, found, strict=True):
+    found = []
+    for name in names:
+        values = columns[name]
+        if isinstance(values, Names) or values.dtype.kind not in "biuf":
+            raise UserError(f"{what}: the column {name} has words; features are numbers or pictures: leave it out")
         if len(values) != rows:
             raise UserError(f"{what}: the column {name} has {len(values)} rows and the labels have {rows}")
-        if values.dtype.kind not in "biuf":
-            raise UserError(f"{what}: the column {name} has words; features are numbers or pictures: leave it out")
+        found.append(values)
     if found[0].ndim > 2:
-        if found[0].dtype != np.uint8 or found[0].ndim != 4:
-            kind = f"{found[0].dtype} {list(found[0].shape)}"
-            raise UserError(f"{what}: {names[0]} is {kind}; pictures are uint8 [N, H, W, C]")
-        return found[0]
+        return _images(found[0], f"{what}: {names[0]}")
     with np.errstate(over="ignore"):
         x = np.column_stack(found).astype(np.float32)
     if not np.isfinite(x).all():
@@ -248,6 +270,18 @@ def _numbers(columns: Columns, what: str, names: list[str], rows: int) -> NDArra
         where = names[column] if len(names) > 1 else f"{names[0]} ({column})"
         raise UserError(f"{what}: the column {where} has no finite number in row {row} {ROWS}")
     return x
+
+
+def _images(values: NDArray[Any], what: str) -> NDArray[np.uint8]:
+    """Whole numbers from 0 to 255, [N, H, W], [N, H, W, C] or [N, C, H, W], as pictures."""
+    x = values[..., None] if values.ndim == 3 else values
+    if x.ndim == 4 and x.shape[3] not in (1, 3):
+        x = x.transpose(0, 2, 3, 1)
+    whole = x.dtype.kind in "iu" and x.size and 0 <= x.min() <= x.max() <= 255
+    if x.ndim != 4 or x.shape[3] not in (1, 3) or not whole:
+        kind = f"{values.dtype} {list(values.shape)}"
+        raise UserError(f"{what} is {kind}; pictures are 0 .. 255, [N, H, W], [N, H, W, C] or [N, C, H, W], C = 1 or 3")
+    return np.ascontiguousarray(x, np.uint8)
 
 
 def _alike(train: NDArray[Any], test: NDArray[Any], what: str) -> tuple[NDArray[Any], NDArray[Any]]:

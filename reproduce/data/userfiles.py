@@ -1,89 +1,113 @@
-"""A user's own files as columns: image folders, parquet, CSV, npz, and data sets of the `datasets` library."""
+"""A user's own files as columns: picture folders, CSV, parquet, npz, and data sets of the `datasets` library.
+
+A folder's files are listed once, for its checksum and for reading. `datasets`' imagefolder would split them by words in
+their names (test_1.png) and follow no links; torchvision's takes hidden folders for classes; pandas guesses labels.
+"""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reproduce.data.formats import SPLIT, classed
 from reproduce.errors import UserError
 
-Columns = dict[str, NDArray[Any]]
-"""Name -> N values; pictures are uint8 [N, H, W, C] with one channel (grey) or three."""
 LABEL = "label"
 TESTS = ("test", "validation", "valid", "val")
 """Names of a test part; the first that is there is taken."""
 TABLES = (".csv", ".parquet", ".npz")
-_GREY = ("1", "L", "LA")
-_T = TypeVar("_T")
+INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
+"""Names that pandas gives an index which is written as a column."""
 
 
-def read(where: Any, what: str, label: str) -> tuple[dict[str, Columns], list[str]]:
+class Names(NamedTuple):
+    """A column of class names, None where there is none, and the order that a `ClassLabel` gives them."""
+
+    rows: list[str | None]
+    order: tuple[str, ...]
+
+
+Columns = dict[str, NDArray[Any] | Names]
+"""Name -> N values; pictures are uint8 [N, H, W, C]."""
+Part = tuple[Columns, list[str]]
+"""The columns of the training or the test part, and notes on what was left out."""
+
+
+def read(where: Any, files: Sequence[Path], what: str, words: tuple[str, str]) -> tuple[dict[str, Columns], list[str]]:
     """The columns of "train" and, if there is one, of "test"; what was left out, in words.
 
-    where: a folder, a file, a `datasets.Dataset` or a `DatasetDict`. what: its name in errors. label: the column that
-    labels of folders and archives get. Raises UserError.
+    where: a folder with its `files`, a file, a `datasets.Dataset` or a `DatasetDict`. what: its name in errors. words:
+    columns that are text in a CSV file, the first of which labels of folders and archives get. Raises UserError.
     """
+    parts: dict[str, Columns] = {}
+    try:
+        chosen, notes = _chosen(_parts(where, files, what, words), what)
+        for name, reader in chosen.items():
+            parts[name], left = reader()
+            notes += left
+    except UserError:
+        raise
+    except Exception as error:  # the libraries raise whatever they like
+        raise UserError(f"{what} cannot be read: {' '.join(str(error.__cause__ or error).split())}") from error
+    return parts, list(dict.fromkeys(notes))
+
+
+def _parts(where: Any, files: Sequence[Path], what: str, words: tuple[str, str]) -> dict[str, Callable[[], Part]]:
+    """Each part by its name, and what reads it."""
     if not isinstance(where, Path):
         return _library(where, what)
-    if where.is_dir():
-        if (where / "dataset_dict.json").is_file() or (where / "state.json").is_file():
-            from datasets import load_from_disk
+    if not where.is_dir():
+        return _archive(where, words[0]) if _kind(where, what) == ".npz" else {"train": partial(_table, where, words)}
+    if {Path("dataset_dict.json"), Path("state.json")} & {*files}:
+        from datasets import load_from_disk
 
-            return _library(_guarded(what, "a data set saved to disk", lambda: load_from_disk(where)), what)
-        return _folder(where, what, label)
-    if where.suffix not in TABLES:
-        raise UserError(f"{what}: give a folder, or a file that ends in {', '.join(TABLES)}")
-    return _table(where, what, label), []
-
-
-def _folder(folder: Path, what: str, label: str) -> tuple[dict[str, Columns], list[str]]:
-    """Class folders, with or without `train` and `test` above them; or `train.csv` and `test.csv` (.parquet, .npz)."""
-    below = {p.name: p for p in sorted(folder.iterdir()) if p.is_dir() and not p.name.startswith(".")}
-    tables = {p.stem: p for p in sorted(folder.iterdir()) if p.suffix in TABLES}
-    if tables and not below:
-        chosen, left = _chosen(tables, what)
-        return {n: _table(p, f"{what}/{p.name}", label)["train"] for n, p in chosen.items()}, left
-    parted = "train" in below and set(below) <= {"train", *TESTS}
-    chosen, left = _chosen(below, what) if parted else ({"train": folder}, [])
-    return {n: _pictures(p, f"{what}/{p.name}" if parted else what, label, left) for n, p in chosen.items()}, left
+        return _library(load_from_disk(where), what, stored=True)
+    tops = {f.parts[0] for f in files if len(f.parts) > 1}
+    tables = [f for f in files if f.suffix.lower() in TABLES]
+    if tables and not tops:
+        if len({f.stem for f in tables}) < len(tables):
+            raise UserError(f"{what} has {', '.join(map(str, tables))}: leave one file for each part")
+        return {f.stem: partial(_whole, where / f, f"{what}/{f}", words) for f in tables}
+    if "train" in tops and all(map(SPLIT.fullmatch, tops)):
+        below = {n: [f.relative_to(n) for f in files if f.parts[0] == n and len(f.parts) > 1] for n in sorted(tops)}
+        return {n: partial(_pictures, where / n, mine, f"{what}/{n}", words[0]) for n, mine in below.items()}
+    if odd := sorted(filter(SPLIT.fullmatch, tops)):
+        raise UserError(f"{what}: {odd[0]} looks like a part of the data: call the parts train and test, no class so")
+    return {"train": partial(_pictures, where, files, what, words[0])}
 
 
-def _chosen(parts: Mapping[str, _T], what: str) -> tuple[dict[str, _T], list[str]]:
+def _chosen(parts: dict[str, Any], what: str) -> tuple[dict[str, Any], list[str]]:
     """The training part, or the only one, and the test part; the others by name."""
-    if len(parts) > 1 and "train" not in parts:
+    odd = [n for n in parts if n not in ("train", *TESTS) and SPLIT.fullmatch(n)]
+    if odd or ("train" not in parts and (len(parts) != 1 or {*parts} & {*TESTS})):
         raise UserError(f"{what} has the parts {', '.join(parts)}: call them train and test")
-    train = "train" if "train" in parts else next(iter(parts))
-    test = next((n for n in TESTS if n in parts and n != train), None)
-    left = [f"the part {n} is left out" for n in parts if n not in (train, test)]
-    return {"train": parts[train]} | ({"test": parts[test]} if test else {}), left
+    train, test = "train" if "train" in parts else next(iter(parts)), next((n for n in TESTS if n in parts), "")
+    notes = [f"the part {n} is left out" for n in parts if n not in (train, test)]
+    return {"train": parts[train]} | ({"test": parts[test]} if test else {}), notes
 
 
-def _pictures(folder: Path, what: str, label: str, left: list[str]) -> Columns:
-    """The pictures of a folder with a folder for each class, listed by torchvision: `datasets` takes five times as long
-    to the arrays."""
-    from reproduce.vision import torchvision
-
-    try:
-        found = torchvision.datasets.ImageFolder(folder)
-    except FileNotFoundError as error:
-        said = str(error).splitlines()[0].partition(" Supported")[0].rstrip(".")
-        raise UserError(f"{what}: {said}; labels are the names of folders, {what}/CLASS/picture.png") from error
-    others = sum(p.is_file() for p in folder.rglob("*")) - len(found.samples)
-    left += [f"{others} files of {what} are no pictures"] if others else []
-    x = pixels(((str(Path(p).relative_to(folder)), Path(p)) for p, _ in found.samples), what)
-    return {"image": x, label: np.array([found.classes[k] for _, k in found.samples])}
+# --- pictures ---------------------------------------------------------------------------------------------------------
 
 
-def pixels(files: Iterable[tuple[str, Any]], what: str) -> NDArray[np.uint8]:
+def _pictures(root: Path, files: Sequence[Path], what: str, label: str) -> Part:
+    pictures, classes = classed(files, what)
+    others = len(files) - len(pictures)
+    notes = [f"{others} files of {what} are no pictures"] if others else []
+    return {"image": pixels([(str(f), root / f) for f in pictures], what), label: np.array(classes)}, notes
+
+
+def pixels(files: Iterable[tuple[str, Any]], what: str, mode: str | None = None) -> NDArray[np.uint8]:
     """Pictures uint8 [N, H, W, C], with one channel if all are grey; upright, as cameras mean them.
 
-    files: (name, what Pillow opens). Raises UserError with the first name that cannot be read, or is of another size.
+    files: (name, what Pillow opens). mode: to which all are converted. Raises UserError with the first name that cannot
+    be read, or is of another size.
     """
     from PIL import Image, ImageOps
 
@@ -91,9 +115,12 @@ def pixels(files: Iterable[tuple[str, Any]], what: str) -> NDArray[np.uint8]:
     for name, file in files:
         try:
             with Image.open(file) as image:
-                if image.mode.startswith(("I", "F")):
-                    raise ValueError("more than 8 bits a pixel")
-                one = np.asarray(ImageOps.exif_transpose(image).convert("L" if image.mode in _GREY else "RGB"))
+                if image.mode.startswith(("I", "F")) or re.search(r"(RGBA?|LA);16|65535", str(image.tile)):
+                    raise ValueError("more than 8 bits a colour")
+                if image.format != "MPO" and getattr(image, "n_frames", 1) > 1:  # a camera's begins with it
+                    raise ValueError("several pictures in one")
+                to = mode or ("L" if image.mode in ("1", "L", "LA") else "RGB")
+                one = np.asarray(ImageOps.exif_transpose(image).convert(to))
         except Exception as error:  # Pillow raises whatever it likes on damaged bytes
             why = "it is damaged" if isinstance(error, OSError) else str(error)
             raise UserError(f"{what}: {name} cannot be read as a picture ({why}): repair it, or take it out") from error
@@ -101,84 +128,105 @@ def pixels(files: Iterable[tuple[str, Any]], what: str) -> NDArray[np.uint8]:
             sizes = " and ".join(f"{a.shape[1]} x {a.shape[0]}" for a in (one, found[0]))
             raise UserError(f"{what}: {name} and the first picture have {sizes} pixels: make all of one size")
         found.append(one if one.ndim == 3 else one[..., None])
-    colours = max(a.shape[2] for a in found)
+    colours = max((a.shape[2] for a in found), default=1)
     return np.stack([np.broadcast_to(a, (*a.shape[:2], colours)) for a in found])
 
 
-def _table(path: Path, what: str, label: str) -> dict[str, Columns]:
-    if path.suffix == ".npz":
-        return _guarded(what, "an archive of arrays", lambda: _archive(path, what, label))
-
-    def rows() -> dict[str, Columns]:
-        import pandas as pd
-        import pyarrow.parquet as pq
-        from datasets import Dataset
-        from datasets.table import InMemoryTable
-
-        if path.suffix == ".csv":
-            return {"train": _columns(Dataset.from_pandas(pd.read_csv(path), preserve_index=False), what)}
-        return {"train": _columns(Dataset(InMemoryTable(pq.read_table(path))), what)}
-
-    return _guarded(what, f"a table ({path.suffix})", rows)
+# --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def _archive(path: Path, what: str, label: str) -> dict[str, Columns]:
-    """`x` and `y`, or `train_x, train_y, test_x, test_y` (`x_train` is as good); other arrays are columns, too."""
+def _kind(path: Path, what: str) -> str:
+    if (kind := path.suffix.lower()) not in TABLES:
+        raise UserError(f"{what}: give a folder, or a file that ends in {', '.join(TABLES)}")
+    return kind
+
+
+def _whole(path: Path, what: str, words: tuple[str, str]) -> Part:
+    """A table that is one part."""
+    if path.suffix.lower() != ".npz":
+        return _table(path, words)
+    parts = _archive(path, words[0])
+    if [*parts] != ["train"]:
+        raise UserError(f"{what} has parts of its own: give that file alone")
+    return parts["train"]()
+
+
+def _archive(path: Path, label: str) -> dict[str, Callable[[], Part]]:
+    """`x` and `y`, or `train_x, train_y, test_x, test_y` (`X_train` is as good); other arrays are columns, too."""
     parts: dict[str, Columns] = {}
-    with np.load(path) as archive:
+    known = "|".join(("train", *TESTS))
+    with path.open("rb") as stream, np.load(stream) as archive:
         for key in archive.files:
-            found = re.fullmatch(r"(?:(train|test)_)?(\w+?)(?:_(train|test))?", key)
-            part, name = (found[1] or found[3] or "train", found[2]) if found else ("train", key)
-            values = archive[key]
-            pictures = name == "x" and values.dtype == np.uint8 and values.ndim == 3
-            parts.setdefault(part, {})[label if name == "y" else name] = values[..., None] if pictures else values
-    if "train" not in parts:
-        raise UserError(f"{what} has no training part: name its arrays x and y, or train_x, train_y, test_x and test_y")
-    return parts
+            found = re.fullmatch(rf"({known})_(\w+)|(\w+)_({known})", key)
+            part, name = (found[1] or found[4], found[2] or found[3]) if found else ("train", key)
+            columns, name = parts.setdefault(part, {}), label if name in ("y", "Y") else name
+            if name in columns:
+                raise UserError(f"{path.name} has two arrays {name} of the part {part}: leave one")
+            columns[name] = archive[key]
+    return {name: lambda columns=columns: (columns, []) for name, columns in parts.items()}  # type: ignore[misc]
 
 
-def _library(given: Any, what: str) -> tuple[dict[str, Columns], list[str]]:
+def _table(path: Path, words: tuple[str, str]) -> Part:
+    import pyarrow as pa
+    from datasets import Dataset
+    from datasets.table import InMemoryTable
+    from pyarrow import csv, parquet
+
+    if path.suffix.lower() == ".csv":
+        options = csv.ReadOptions(block_size=min(max(path.stat().st_size, 1), 2**31 - 1))  # types are of all rows
+        text = csv.ConvertOptions(column_types=dict.fromkeys(words, pa.string()))
+        table = csv.read_csv(path, read_options=options, convert_options=text)
+    else:
+        table = parquet.ParquetFile(path).read()  # `read_table` makes columns of folders that are called a=1
+    index = [n for n in (table.schema.pandas_metadata or {}).get("index_columns", []) if isinstance(n, str)]
+    return _columns(Dataset(InMemoryTable(table)), path.name, index, stored=True)
+
+
+def _library(given: Any, what: str, stored: bool = False) -> dict[str, Callable[[], Part]]:
     from datasets import Dataset
 
-    if isinstance(given, Dataset):
-        given = {"train": given}
-    if not isinstance(given, dict) or not all(isinstance(d, Dataset) for d in given.values()):
+    parts = {"train": given} if isinstance(given, Dataset) else given
+    if not isinstance(parts, dict) or not all(isinstance(d, Dataset) for d in parts.values()):
         kind = type(given).__name__
         raise UserError(f"{what}: give a folder, a file, a datasets.Dataset or a DatasetDict, not a {kind}")
-    parts, left = _chosen(given, what)
-    return {n: _guarded(what, "a data set", lambda d=d: _columns(d, what)) for n, d in parts.items()}, left
+    return {str(name): partial(_columns, rows, what, stored=stored) for name, rows in parts.items()}
 
 
-def _columns(rows: Any, what: str) -> Columns:
-    """A `datasets.Dataset` as arrays; lists of one length become arrays of more axes."""
+def _columns(rows: Any, what: str, index: Sequence[str] = (), stored: bool = False) -> Part:
+    """The columns of a `datasets.Dataset` but for an index; stored: its pictures lie in it, and not elsewhere."""
     from datasets import ClassLabel, Image
 
-    table, found = rows.with_format("arrow")[:], Columns()
-    for name, feature in rows.features.items():
-        if isinstance(feature, Image):
-            stored = rows.cast_column(name, Image(decode=False)).select_columns(name)
-            cells = (row[name] or {"bytes": b"", "path": None} for row in stored)
-            files = (io.BytesIO(cell["bytes"]) if cell["bytes"] is not None else cell["path"] for cell in cells)
-            found[name] = pixels(((f"row {i}", file) for i, file in enumerate(files)), what)
+    if rows.format["type"] == "custom" or rows.format["format_kwargs"]:
+        raise UserError(f"{what} has a transform, which is made at each access: apply it by map() first")
+    table, found, notes = rows.with_format("arrow")[:], Columns(), []
+    for name in rows.format["columns"]:
+        feature = rows.features[name]
+        if INDEX.fullmatch(name) or name in index:
+            notes.append(f"the column {name or 'without a name'} is an index and not used")
+        elif isinstance(feature, Image):
+            cells = [cell or {"bytes": b"", "path": ""} for cell in table[name].to_pylist()]
+            if stored and any(cell["bytes"] is None for cell in cells):
+                raise UserError(f"{what}: pictures of {name} lie in other files: embed them, or give their folder")
+            opened = [c["path"] if c["bytes"] is None else io.BytesIO(c["bytes"]) for c in cells]
+            found[name] = pixels(((f"row {i}", file) for i, file in enumerate(opened)), what, feature.mode)
+        elif isinstance(feature, ClassLabel):  # a negative number is the library's sign for no label
+            known = [None if k is None or k < 0 else feature.names[k] for k in table[name].to_pylist()]
+            found[name] = Names(known, tuple(feature.names))
         else:
-            values: NDArray[Any] = table[name].to_numpy()
-            if values.dtype == object and len(values) and isinstance(values[0], np.ndarray):
-                values = np.array(table[name].to_pylist())
-                if values.ndim in (3, 4) and values.dtype.kind in "iu" and 0 <= values.min() <= values.max() <= 255:
-                    values = values.astype(np.uint8).reshape(*values.shape[:3], -1)
-            if isinstance(feature, ClassLabel) and (gone := values < 0).any():  # the library's sign for no label
-                values = values.astype(object)
-                values[gone] = None
-            found[name] = values
-    return found
+            found[name] = _array(table[name], f"{what}: the column {name}")
+    return found, notes
 
 
-def _guarded(what: str, kind: str, call: Any) -> Any:
-    """What `call` gives; whatever a library raises is one UserError."""
-    try:
-        return call()
-    except UserError:
-        raise
-    except Exception as error:
-        why = " ".join(str(error.__cause__ or error).split())
-        raise UserError(f"{what} cannot be read as {kind}: {why}") from error
+def _array(column: Any, what: str) -> NDArray[Any]:
+    """A column; lists of one length become an array of more axes."""
+    from pyarrow import compute
+
+    shape, values = [len(column)], column.combine_chunks()
+    while hasattr(values, "storage") or hasattr(values.type, "value_field"):
+        values = getattr(values, "storage", values)
+        lengths = compute.unique(compute.list_value_length(values)).to_pylist()
+        if len(lengths) != 1 or lengths[0] is None:
+            raise UserError(f"{what} has lists of several lengths: make all of one length")
+        shape, values = [*shape, lengths[0]], values.flatten()
+    found: NDArray[Any] = values.to_numpy(zero_copy_only=False)
+    return found.reshape(shape)

@@ -68,7 +68,7 @@ def seed_of(problem: Classification, seed: int) -> int:
 def chosen(problem: Classification, data: Dataset) -> tuple[Indices, Indices]:
     """Positions in the data set of the training and of the test samples that a problem uses, in their order."""
     train = _subset(data.train_y, problem.train_samples, problem, PARTS[0])
-    if foreign(problem.data) and problem.model.batch_statistics:
+    if problem.model.batch_statistics and (foreign(problem.data) or getattr(problem.data, "brought", False)):
         # Who a sample is evaluated with must not depend on a file's order.
         order = by_contents(data.test_x, data.test_y)
         return train, order[_subset(data.test_y[order], problem.test_samples, problem, PARTS[1])]
