@@ -14,10 +14,10 @@ from typing import Any, Literal
 import numpy as np
 
 from reproduce.data.batches import Batches, Fixed
-from reproduce.data.bytepairs import BytePairs
 from reproduce.data.checks import declaration
 from reproduce.data.sample import Sample
 from reproduce.data.sources import find_source
+from reproduce.data.tokens import BytePairs
 from reproduce.declare.values import frozen, positive, seed, whole
 from reproduce.errors import UserError
 from reproduce.models.model import Model

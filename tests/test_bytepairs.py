@@ -14,8 +14,8 @@ import pytest
 from test_tokens import TEST, TRAIN, news
 
 from reproduce.data.batches import Shuffled
-from reproduce.data.bytepairs import BytePairs
 from reproduce.data.load import available
+from reproduce.data.tokens import BytePairs
 from reproduce.declare.experiment import canonical
 from reproduce.engine.task import Tasks
 from reproduce.errors import MissingData, UserError
@@ -73,7 +73,7 @@ def test_pairs_of_the_texts_are_their_bytes_and_what_is_frequent(tmp_path: Path)
 PROCESS = """
 from pathlib import Path
 from test_bytepairs import TRAIN
-from reproduce.data.bytepairs import BytePairs
+from reproduce.data.tokens import BytePairs
 letters = [f"{text} {i * i} \u00e9t\u00e9" for i, text in enumerate(TRAIN * 50)]
 made = BytePairs(500, 32).cut(letters, letters[:9], Path())
 print(made.sha256, made.train.sum())

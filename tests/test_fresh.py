@@ -13,9 +13,9 @@ from reproduce.algorithms.base import DistinctClients
 from reproduce.algorithms.heterofl import HeteroFL
 from reproduce.algorithms.submodel_choices import FirstWindow, SteppedHeteroFL
 from reproduce.clocks.rounds import Rounds
-from reproduce.data.cropped_tests import cropped
 from reproduce.declare.experiment import Experiment
 from reproduce.papers.fiarse import runs
+from reproduce.papers.fiarse.cropped_tests import cropped
 from reproduce.partitions.fresh import FreshTests
 from reproduce.partitions.named import BalancedDirichlet
 from reproduce.systems import Epochs, System

@@ -15,10 +15,10 @@ from test_own_data import BASE, CHANGES, MODELS, Change, Own, Parts, both, own, 
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
-from reproduce.data.bytepairs import BytePairs
 from reproduce.data.dataset import Dataset
 from reproduce.data.embedded import ImageBlobs
 from reproduce.data.load import of_record
+from reproduce.data.tokens import BytePairs
 from reproduce.data.userdata import bring
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.task import Tasks

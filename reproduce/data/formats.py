@@ -25,7 +25,7 @@ from reproduce.data.sources import Source
 from reproduce.errors import UserError
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm")
-SPLIT = re.compile(r"(train|test|val|valid|dev|eval)(ing|idation|uation)?([ _-]?(set|data|images|split))?s?", re.I)
+SPLIT = re.compile(r"(train|test|e?val|valid|dev)(ing|idation|uation)?([ _-]?(set|data|images|split))?s?", re.I)
 """What looks like the name of a part."""
 
 

@@ -1,24 +1,32 @@
-"""Texts as token ids: BERT's word pieces, or word pieces of a vocabulary that the training texts themselves make."""
+"""Texts as token ids: BERT's word pieces and RoBERTa's byte pairs, stored or made from the training texts."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from reproduce.data.dataset import LENGTH
+from reproduce.data.sample import Sample
 from reproduce.data.sources import VOCABULARY
-from reproduce.errors import UserError
+from reproduce.errors import MissingData, UserError
+from reproduce.models import weights
 
 BERT = "bert/vocab.txt"
 """The vocabulary of bert-base-uncased, in the data folder."""
 CHECKSUM = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+MARKS = ("<s>", "<pad>", "</s>", "<unk>")
+"""Start, padding, end, unknown: the ids 0 to 3 of byte pairs."""
+Pairs = tuple[dict[str, int], list[tuple[str, str]]]
+"""Vocabulary, and merges in their order."""
 
 
 class Tokens(NamedTuple):
@@ -28,6 +36,21 @@ class Tokens(NamedTuple):
     test: NDArray[np.int32]
     sha256: str
     note: str
+
+
+def _encoded(
+    tokenizer: Any, length: int, pad: tuple[str, int], train: Sequence[str], test: Sequence[str], known: str, note: str
+) -> Tokens:
+    """The texts, cut and padded to `length`; known: the vocabulary, as its checksum is of it."""
+    tokenizer.enable_truncation(length)
+    tokenizer.enable_padding(length=length, pad_token=pad[0], pad_id=pad[1])
+    ids = (
+        np.array([e.ids for e in tokenizer.encode_batch(list(t))], np.int32).reshape(-1, length) for t in (train, test)
+    )
+    return Tokens(*ids, hashlib.sha256(known.encode()).hexdigest(), f"tokens: {note}")
+
+
+# --- word pieces ------------------------------------------------------------------------------------------------------
 
 
 def pieces(train: Sequence[str], test: Sequence[str], data: Path) -> Tokens:
@@ -41,37 +64,23 @@ def pieces(train: Sequence[str], test: Sequence[str], data: Path) -> Tokens:
         if hashlib.sha256(file.read_bytes()).hexdigest() != CHECKSUM:
             raise UserError(f"{file} is not the vocabulary of bert-base-uncased; copy it again, or delete it")
         vocabulary = {word: i for i, word in enumerate(file.read_text(encoding="utf-8").splitlines())}
-        note = "tokens: BERT's word pieces"
+        note = "BERT's word pieces"
     else:
-        vocabulary = _trained(train)
-        note = f"tokens: {len(vocabulary):,} word pieces of the training texts, in place of BERT's"
-    tokenizer = _tokenizer(vocabulary)
-    marks = [(mark, vocabulary[mark]) for mark in ("[SEP]", "[CLS]")]
-    tokenizer.post_processor = processors.BertProcessing(*marks)
-    tokenizer.enable_truncation(LENGTH)
-    tokenizer.enable_padding(length=LENGTH, pad_id=vocabulary["[PAD]"])
+        vocabulary = _trained_pieces(train)
+        note = f"{len(vocabulary):,} word pieces of the training texts, in place of BERT's"
+    tokenizer = _word_pieces(vocabulary)
+    tokenizer.post_processor = processors.BertProcessing(*((m, vocabulary[m]) for m in ("[SEP]", "[CLS]")))
     listed = "\n".join(sorted(vocabulary, key=vocabulary.__getitem__))
-    return encoded(tokenizer, LENGTH, train, test, listed, note)
+    return _encoded(tokenizer, LENGTH, ("[PAD]", vocabulary["[PAD]"]), train, test, listed, note)
 
 
-def encoded(
-    tokenizer: Any, length: int, train: Sequence[str], test: Sequence[str], vocabulary: str, note: str
-) -> Tokens:
-    """The texts by a tokenizer that cuts and pads them to `length`; vocabulary: what its checksum is of."""
-
-    def ids(texts: Sequence[str]) -> NDArray[np.int32]:
-        return np.array([e.ids for e in tokenizer.encode_batch(list(texts))], np.int32).reshape(-1, length)
-
-    return Tokens(ids(train), ids(test), hashlib.sha256(vocabulary.encode()).hexdigest(), note)
-
-
-def _trained(texts: Sequence[str]) -> dict[str, int]:
+def _trained_pieces(texts: Sequence[str]) -> dict[str, int]:
     """The vocabulary of the texts, the same whenever it is made.
 
     The library numbers letters that go on with a word in the order of a hash table of its own, and breaks ties by these
     numbers. So they get theirs beforehand, as special tokens; what encodes in the end knows them as ordinary pieces.
     """
-    tokenizer = _tokenizer({})
+    tokenizer = _word_pieces({})
     letters = {c for text in texts for c in tokenizer.normalizer.normalize_str(text) if not c.isspace()}
     known = [*SPECIAL, *(f"##{c}" for c in sorted(letters))]
     trainer = trainers.WordPieceTrainer(vocab_size=VOCABULARY, special_tokens=known, show_progress=False)
@@ -80,8 +89,88 @@ def _trained(texts: Sequence[str]) -> dict[str, int]:
     return vocabulary
 
 
-def _tokenizer(vocabulary: dict[str, int]) -> Any:
+def _word_pieces(vocabulary: dict[str, int]) -> Any:
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return tokenizer
+
+
+# --- byte pairs -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BytePairs:
+    """Byte-level BPE between a start and an end mark (ids 0 and 2), cut to `length` tokens, padded with 1.
+
+    vocabulary: token ids, at most. name: the model whose byte pairs they are ("roberta-base", a folder in the data
+        folder or in the hub's cache); "" makes them from the training texts, the same whenever it is done.
+    """
+
+    vocabulary: int = 50_265
+    length: int = 512
+    name: Literal["", "roberta-base"] = ""
+
+    def __post_init__(self) -> None:
+        if self.name and self.name not in weights.HUB:
+            raise ValueError(f"byte pairs of '{self.name}': use 'roberta-base', or '' for those of the texts")
+        if not self.name and self.vocabulary < 256 + len(MARKS):
+            raise ValueError(f"byte pairs have at least 256 bytes and {len(MARKS)} marks, not {self.vocabulary} ids")
+
+    @property
+    def sample(self) -> Sample:
+        """One text."""
+        return Sample((self.length,), "int64", self.vocabulary)
+
+    def cut(self, train: Sequence[str], test: Sequence[str], data: Path) -> Tokens:
+        """The texts as ids. Raises MissingData without the folder of the model, UserError for other byte pairs."""
+        vocabulary, merges = _stored_pairs(self.name, data) if self.name else _trained_pairs(train, self.vocabulary)
+        if len(vocabulary) > self.vocabulary or [vocabulary.get(mark) for mark in MARKS] != list(range(len(MARKS))):
+            raise UserError(
+                f"the byte pairs of {self.name} are {len(vocabulary)} ids, not {self.vocabulary} with the marks "
+                f"{' '.join(MARKS)} first: declare as many, or give the folder of another model"
+            )
+        # From vocabulary and merges alone: a mark that a text spells out is letters here.
+        tokenizer = _byte_pairs(vocab=vocabulary, merges=merges)
+        tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+        known = json.dumps([vocabulary, merges], sort_keys=True)
+        note = f"byte pairs of {self.name}" if self.name else f"{len(vocabulary):,} byte pairs of the training texts"
+        return _encoded(tokenizer, self.length, ("<pad>", 1), train, test, known, note)
+
+
+def _stored_pairs(name: str, data: Path) -> Pairs:
+    """Those of the model's folder: of `tokenizer.json`, or of `merges.txt` and `vocab.json`."""
+    names = ("tokenizer.json", "merges.txt")
+    found = next(filter(None, (weights.find(name, data, file) for file in names)), None)
+    if found is None:
+        otherwise = "declare byte pairs of the texts (no name)"
+        raise MissingData(name, weights.missing(name, data, " or ".join(names), otherwise))
+    try:
+        if found.name == names[0]:
+            return _pairs(found.read_text(encoding="utf-8"))
+        vocabulary, merges = models.BPE.read_file(str(found.with_name("vocab.json")), str(found))
+        return vocabulary, merges
+    except Exception as error:  # the library raises its own
+        raise UserError(f"{found} holds no byte pairs ({error}); copy it again") from error
+
+
+def _trained_pairs(texts: Sequence[str], size: int) -> Pairs:
+    """At most `size` byte pairs of the texts, the marks and all bytes among them."""
+    alphabet, tokenizer = sorted(pre_tokenizers.ByteLevel.alphabet()), _byte_pairs()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=list(MARKS), initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(iter(texts), trainer)
+    return _pairs(tokenizer.to_str())
+
+
+def _byte_pairs(**known: Any) -> Any:
+    tokenizer = Tokenizer(models.BPE(**known))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return tokenizer
+
+
+def _pairs(text: str) -> Pairs:
+    """Vocabulary and merges of a tokenizer in the library's format, in which older files join a pair by a space."""
+    model = json.loads(text)["model"]
+    return model["vocab"], [tuple(m.split(" ") if isinstance(m, str) else m) for m in model["merges"]]

@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 from reproduce.data.batches import Indices
-from reproduce.data.bytepairs import BytePairs
 from reproduce.data.checks import features, summed
-from reproduce.data.tokens import pieces
+from reproduce.data.tokens import BytePairs, pieces
 from reproduce.declare.values import foreign
 from reproduce.engine.layout import layout_of
 from reproduce.errors import UserError

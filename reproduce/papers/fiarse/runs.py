@@ -15,11 +15,11 @@ from reproduce.algorithms.scalefl import ScaleFL
 from reproduce.algorithms.submodel_choices import FirstWindow, SteppedHeteroFL
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Fixed
-from reproduce.data.cropped_tests import CroppedTests
 from reproduce.data.embedded import GaussianClasses
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.models.declared import Perceptron
 from reproduce.models.residual_choices import FlooredResNet, MaskedResNet
+from reproduce.papers.fiarse.cropped_tests import CroppedTests
 from reproduce.papers.fiarse.settings import SCALES, SubmodelSetting
 from reproduce.partitions.fresh import FreshTests
 from reproduce.partitions.named import IID

@@ -10,8 +10,8 @@ from typing import Any
 from reproduce.algorithms.fiarse import Scope
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Fixed
-from reproduce.data.bytepairs import BytePairs
 from reproduce.data.embedded import ImageBlobs, TopicTokens
+from reproduce.data.tokens import BytePairs
 from reproduce.models.declared import ResNet
 from reproduce.models.model import Model
 from reproduce.models.roberta import RoBERTa

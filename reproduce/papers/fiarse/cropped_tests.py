@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,10 +41,7 @@ class CroppedTests:
     def load(self) -> Dataset:
         whole = load(self.of, settings())
         note = "; ".join(filter(None, [whole.note, "test images are cropped and mirrored at random"]))
-        return Dataset(
-            whole.name, whole.train_x, whole.train_y, cropped(whole.test_x), whole.test_y, whole.n_classes,
-            whole.sha256, note,
-        )  # fmt: skip
+        return replace(whole, test_x=cropped(whole.test_x), note=note)
 
 
 def cropped(images: Any) -> Any:
