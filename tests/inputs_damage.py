@@ -221,8 +221,8 @@ def claims() -> Iterator[Bad]:
         **{f"is {v}": isit.format(v) for v in ("'>= nan'", "[.nan, 1]", "[2, 1]", "[1]", "'about 3'", "{one_of: []}",
                                                "{one_of: [.nan]}", "'> x'", "[a, b]")},
         **{f"quantifier {v}": lead.format(f"quantifier: {v}") for v in ("{fraction: .nan}", "{fraction: 2}", "most",
-                                                                      "{fraction: -1}", "{}", "{count: [2, 1]}",
-                                                                      "{count: x}", "{count: 1, fraction: 1}")},
+                                                                      "{fraction: -1}", "{}", "{fraction: [1, 0]}",
+                                                                      "{fraction: x}", "{count: 1}")},
         "null": "null", "a list": "[1]", "empty": "{}", "two forms": "{metric: acc, better: a, than: [b], is: '> 0'}",
         "direction up": lead.format("direction: up"), "for null": lead.format("for: [n]"),
     }  # fmt: skip

@@ -105,7 +105,6 @@ def test_what_the_scale_declares_and_did_not_run_is_missing(tmp_path: Path) -> N
         ({"is": "> 0"}, "n == 1 or algorithm == 'a'", ["n 2, algorithm b", "n 2, algorithm c"]),
         ({"better": "a", "than": ["b"]}, "algorithm != 'c'", []),
         ({"better": "a", "than": [{"best_of": "all"}]}, "algorithm != 'c'", ["algorithm c"]),
-        ({"over": "n", "best_at": [1]}, "n == 1", ["n 2"]),
         ({"over": "n", "trend": "increasing"}, "n == 1", ["n 2"]),
         ({"ratio": {"of": "a", "to": "b"}, "is": "> 1"}, "algorithm != 'c' and n == 2", ["n 1"]),
     ],

@@ -166,15 +166,6 @@ def test_the_best_of_fewer_is_not_the_best_and_a_spread_needs_two(tmp_path: Path
     assert (alone.verdict, alone.reason) == ("not run", "a spread needs two values of n")
 
 
-def test_best_at(tmp_path: Path) -> None:
-    frame = runs(tmp_path, column="n", v1=[5, 9] * 3, v2=[7, 8] * 3, v3=[1] * 6)
-    assert verdict(frame, over="n", best_at=[1, 2]) == "reproduced"
-    assert verdict(frame, over="n", best_at=[2]) == "undecided"
-    assert verdict(frame, over="n", best_at=[3]) == "contradicted"
-    gone = runs(tmp_path, column="n", v1=["nan"] * 6, v2=["nan"] * 6)
-    assert verdict(gone, over="n", best_at=[1]) == "contradicted", "where all runs diverged none is the best"
-
-
 def test_transfer_of_the_best_setting(tmp_path: Path) -> None:
     """The price of choosing on one side and using on the other, by hand: the dearer of both directions."""
     columns = "grid,side,seed,metric,value"

@@ -18,8 +18,8 @@ def test_quantifiers(tmp_path: Path) -> None:
     assert verdict(frame, **check, quantifier="any", margin=6) == "contradicted"
     assert verdict(frame, **check, quantifier={"fraction": 0.75}) == "reproduced"
     assert verdict(frame, **check, quantifier={"fraction": 0.8}) == "contradicted"
-    assert verdict(frame, **check, quantifier={"count": [3, 3]}) == "reproduced"
-    assert verdict(frame, **check, quantifier={"count": [0, 2]}) == "contradicted"
+    assert verdict(frame, **check, quantifier={"fraction": [0.75, 0.75]}) == "reproduced"
+    assert verdict(frame, **check, quantifier={"fraction": [0, 0.5]}) == "contradicted"
     result = outcome(frame, **check, quantifier="mean", margin=1.0)
     assert (result.verdict, result.effect) == ("reproduced", pytest.approx(0.75, abs=1e-3))
 
@@ -41,9 +41,8 @@ def test_how_many_settings_are_shown_is_a_partial_conjunction(seed: int, tmp_pat
     found = {}
     for k in range(1, n + 1):
         expected = "reproduced" if shown(inside, k) else "contradicted" if shown(outside, n - k + 1) else "undecided"
-        for quantifier in ({"fraction": k / n}, {"count": [k, n]}):
-            found[k] = verdict(frame, **check, quantifier=quantifier)
-            assert found[k] == expected
+        found[k] = verdict(frame, **check, quantifier={"fraction": k / n})
+        assert found[k] == expected
     assert [verdict(frame, **check, quantifier=q) for q in ("all", "any")] == [found[n], found[1]]
 
 
@@ -57,8 +56,8 @@ def test_eight_settings_that_none_is_sure_of(side: int, every: str, one: str, tm
     frame = cells(tmp_path, *lines, columns="n,algorithm,seed,metric,value")
     check = {"better": "a", "than": ["b"]}
     for quantifier, expected in (
-        ("all", every), ({"fraction": 0.95}, every), ({"count": [8, 8]}, every), ({"count": [4, 8]}, "undecided"),
-        ("any", one), ({"count": [1, 8]}, one), ({"count": [2, 4]}, "undecided"),
+        ("all", every), ({"fraction": 0.95}, every), ({"fraction": 1}, every), ({"fraction": 0.5}, "undecided"),
+        ("any", one), ({"fraction": 0.1}, one), ({"fraction": [0.25, 0.5]}, "undecided"),
     ):  # fmt: skip
         assert verdict(frame, **check, quantifier=quantifier) == expected, quantifier
 
@@ -75,14 +74,14 @@ def test_a_number_of_settings_is_exact_only_without_seeds(tmp_path: Path) -> Non
 
 
 def test_none_and_all_are_no_bounds_of_a_number_of_settings(tmp_path: Path) -> None:
-    """Asked for at most seven of eight, none of them is seven settings away from the bound, not at one."""
+    """Asked for at most three quarters, none of them is three quarters away from the bound, not at one."""
     check = {"better": "a", "than": ["b"]}
     frame = four_settings(tmp_path, *[-2.0] * 8)
-    found = outcome(frame, **check, quantifier={"count": [0, 7]})
-    assert (found.verdict, found.effect, found.interval) == ("reproduced", 7.0, (7.0, 7.0))
+    found = outcome(frame, **check, quantifier={"fraction": [0, 0.75]})
+    assert (found.verdict, found.effect, found.interval) == ("reproduced", 0.75, (0.75, 0.75))
     frame = four_settings(tmp_path, *[2.0] * 8)
-    for some, effect in (({"count": [1, 8]}, 7.0), ({"fraction": [0.25, 1]}, 0.75), ({"count": [0, 7]}, -1.0)):
-        found = outcome(frame, **check, quantifier=some)
+    for some, effect in (([0.25, 1], 0.75), ([0, 0.75], -0.25)):
+        found = outcome(frame, **check, quantifier={"fraction": some})
         assert (found.verdict, found.effect) == ("reproduced" if effect > 0 else "contradicted", effect)
 
 

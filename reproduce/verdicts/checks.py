@@ -27,7 +27,6 @@ FORMS: Mapping[str, tuple[set[str], set[str]]] = {  # form: (keys it needs, furt
     "trend": ({"over"}, {"values", "margin"}),
     "spread": ({"over", "at_most"}, {"values"}),
     "transfer": ({"over", "at_most"}, {"per"}),
-    "best_at": ({"over"}, set()),
     "all_of": (set(), set()),
 }
 
@@ -102,7 +101,7 @@ def statement(raw: Any) -> Region | tuple[float, ...] | str:
 
 def yes_or_no(part: Check) -> bool:
     """Does it ask of each seed whether something is so?"""
-    return "best_at" in part or ("is" in part and not isinstance(statement(part["is"]), Region))
+    return "is" in part and not isinstance(statement(part["is"]), Region)
 
 
 def bound(check: Check, key: str) -> tuple[float, bool]:
@@ -137,7 +136,7 @@ def spelled(key: str, check: Check, unit: str) -> str:
     if key == "quantifier":
         name, low, high = quantifier(check)
         few = f"{low:g}" if high == INF else f"{low:g} to {high:g}"
-        return {"fraction": f"a share of {few} of the settings", "count": f"{few} settings"}.get(name, "")
+        return f"a share of {few} of the settings" if name == "fraction" else ""
     if value in (0, "unreached", "absent") or re.fullmatch(r"[<>]=? *0(\.0*)?", str(value)):
         return ""
     if isinstance(value, Mapping):  # {ratio: } or {one_of: }
@@ -149,19 +148,16 @@ def spelled(key: str, check: Check, unit: str) -> str:
 
 
 def quantifier(check: Check) -> tuple[str, float, float]:
-    """(name, low, high) of the quantifier; low and high bound the fraction or the count."""
+    """(name, low, high) of the quantifier; low and high bound the fraction."""
     raw = check.get("quantifier", "all")
     if isinstance(raw, str):
         check_choice("quantifier", raw, ("all", "any", "mean"))
         return raw, 0.0, INF
-    check_keys("quantifier", raw, {"fraction", "count"})
-    ends = [number("quantifier", v) for value in raw.values() for v in listed(value)]
-    if len(raw) != 1 or len(ends) not in (1, 2) or min(ends) < 0 or ends != sorted(ends):
-        raise UserError(f"quantifier: {raw} is not {{fraction: x}} or {{count: [low, high]}}")
-    (name,) = raw
-    if name == "fraction" and max(ends) > 1:
-        raise UserError(f"quantifier: fraction: {max(ends):g} is more than 1")
-    return name, ends[0], ends[1] if len(ends) == 2 else INF
+    check_keys("quantifier", raw, {"fraction"}, needed={"fraction"})
+    ends = [number("quantifier", v) for v in listed(raw["fraction"])]
+    if len(ends) not in (1, 2) or min(ends) < 0 or max(ends) > 1 or ends != sorted(ends):
+        raise UserError(f"quantifier: {raw} is not {{fraction: x}} or {{fraction: [low, high]}}, from 0 to 1")
+    return "fraction", ends[0], ends[1] if len(ends) == 2 else INF
 
 
 # --- columns and their values -----------------------------------------------------------------------------------------
@@ -179,7 +175,7 @@ def uses(check: Check, form: str) -> Iterator[tuple[str, str, list[Any]]]:
             for key in ("of", second):
                 yield transform, check[transform].get("over", "algorithm"), operand_values(check[transform][key])
     over = check.get("over", "algorithm")
-    for key in (form, "than") if form in ("better", "order", "equal", "transfer", "best_at") else ():
+    for key in (form, "than") if form in ("better", "order", "equal", "transfer") else ():
         if key in check:
             yield key, over, [v for item in listed(check[key]) for v in operand_values(item)]
     yield "over", over, listed(check.get("values", []))
@@ -196,7 +192,7 @@ def named_values(check: Check) -> dict[str, list[str]]:
     for key, column, values in uses(check, form):
         if key in ("for", "mean_over", "sum_over", "unpaired", "per") or (key == "over" and form == "is"):
             continue
-        if key == "best_at" or (not values and key != "over"):
+        if not values and key != "over":
             everything.add(column)
         found.setdefault(column, []).extend(canon(v) for v in values)
     return {column: [] if column in everything else values for column, values in found.items()}

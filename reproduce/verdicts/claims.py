@@ -327,4 +327,4 @@ def _ranks(check: Check, form: str) -> bool:
     operands = [v for transform in ("gap", "ratio") for k, v in check.get(transform, {}).items() if k != "over"]
     operands += [v for key in ("better", "than") for v in listed(check.get(key, []))]
     best = any(isinstance(o, Mapping) and {"best_of", "worst_of"} & set(o) for o in operands)
-    return best or form in ("better", "order", "transfer", "best_at")
+    return best or form in ("better", "order", "transfer")

@@ -214,17 +214,6 @@ class _Asked:
         high, log = bound(self.check, "at_most")
         return Evidence(pd.DataFrame(rows), Region(-INF, high), "cost", log)
 
-    def best_at(self) -> Evidence:
-        """Is the best value of `over`, per setting and seed, one of those listed? Yes 1, no 0; ties count as yes, and
-        where all runs diverged none is the best."""
-        over = self.check["over"]
-        (_, best), *_ = pick(self.frame, over, {"best_of": "all"}, self.sign)
-        (_, among), *_ = pick(self._only(self.check["best_at"]), over, {"best_of": "all"}, self.sign)
-        keys = [*settings_of(best), "seed"]
-        rows = best.merge(among, on=keys, how="left", suffixes=("", "_"))
-        true = ((rows["low"] == rows["low_"]) & np.isfinite(rows["low"])).to_numpy(float)
-        return Evidence(rows[keys].assign(low=true, high=true), MOST_SEEDS, "share")
-
     # --- what they are made of ---
 
     def _at_the_ends(self) -> pd.DataFrame:
@@ -302,7 +291,7 @@ class _Asked:
 
 _FORMS: Mapping[str, Callable[[_Asked], Evidence]] = {
     "better": _Asked.better, "order": _Asked.order, "trend": _Asked.trend, "equal": _Asked.equal, "is": _Asked.is_,
-    "spread": _Asked.spread, "transfer": _Asked.transfer, "best_at": _Asked.best_at,
+    "spread": _Asked.spread, "transfer": _Asked.transfer,
 }  # fmt: skip
 
 

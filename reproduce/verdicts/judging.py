@@ -299,7 +299,7 @@ def decide(part: Part, inside: Sequence[float], outside: Sequence[float]) -> tup
     its region, and outside.
     """
     name, whole, single = part.quantifier[0], not part.partly, 1 - part.single
-    if name in ("fraction", "count"):
+    if name == "fraction":
         n, (few, many, here, gone) = len(part.units), counts(part, inside, outside)
         return here >= few and (many >= n or gone >= n - many), (gone > n - few or here > many) and whole
     if name == "any":
@@ -309,11 +309,9 @@ def decide(part: Part, inside: Sequence[float], outside: Sequence[float]) -> tup
 
 
 def counts(part: Part, inside: Sequence[float], outside: Sequence[float]) -> tuple[int, int, int, int]:
-    """The fewest and the most settings that a number or share asks for, and how many are shown inside, and outside."""
-    name, least, most = part.quantifier
-    n = len(part.units)
-    scale = n if name == "fraction" else 1
-    few, many = math.ceil(least * scale - EPS), math.floor(min(most * scale, n) + EPS)
+    """The fewest and the most settings that a share asks for, and how many are shown inside, and outside."""
+    (_, least, most), n = part.quantifier, len(part.units)
+    few, many = math.ceil(least * n - EPS), math.floor(min(most * n, n) + EPS)
     return few, many, shown(part, inside, (few, many + 1)), shown(part, outside, (n - many, n - few + 1))
 
 

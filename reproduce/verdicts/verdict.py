@@ -28,8 +28,8 @@ JUDGED = ("reproduced", "supported where run", "contradicted", "depends", "undec
 for the claim, and it speaks of more. One counterexample contradicts, whatever else is missing."""
 VERDICTS = (*JUDGED, "not run")
 SUPPORTED = JUDGED[1]
-COUNTS = {"fraction": "fraction", "count": "settings"}
-"""Quantifiers that count settings, and their units."""
+SHARE = "fraction"
+"""The quantifier that counts settings, and the unit of its number."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _decide(found: Evidence, part: Part) -> Outcome:
     yes, no = decide(part, *errors.values())
     verdict = "for" if yes else "against" if no else "open"
     partly = part.partly and (name, verdict) not in (("all", "against"), ("any", "for"))
-    if counted := name in COUNTS:
+    if counted := name == SHARE:
         tally = f"{units} settings, {name} asked for: {low:g} {'or more' if high == INF else f'to {high:g}'}"
         tally += f" ({_sides(each)})"
         judged, by_holm = [_counted(part, verdict, *errors.values())], list[Unit]()
@@ -186,7 +186,7 @@ def _decide(found: Evidence, part: Part) -> Outcome:
     return Outcome(
         said[verdict],
         None if math.isnan(slack) else slack,
-        COUNTS.get(name) or found.units.get(deciding.name, found.unit),
+        SHARE if counted else found.units.get(deciding.name, found.unit),
         interval,
         j.n,
         "; ".join(filter(None, [missing, tally, _words(measured, j.why)])),
@@ -199,12 +199,12 @@ def _decide(found: Evidence, part: Part) -> Outcome:
 
 def _measured(u: Unit, found: Evidence, name: str) -> Measured:
     """The number of a setting, NaN if nothing is known of it; ratios from their logarithms."""
-    j, back = u.judged, exp if found.log and name not in COUNTS else float
+    j, back = u.judged, exp if found.log and name != SHARE else float
     low, high = (None if end is None else back(end) for end in (j.low, j.high))
-    unit = COUNTS.get(name) or ("" if found.log else found.units.get(u.name, found.unit))
+    unit = SHARE if name == SHARE else "" if found.log else found.units.get(u.name, found.unit)
     exact = u.exact or not j.n  # a number of settings has an interval where one of them has seeds
     region = (back(u.region.low), back(u.region.high))
-    what = name if name in COUNTS else found.what
+    what = SHARE if name == SHARE else found.what
     return Measured(what, unit, u.name, back(j.value), low, high, region, u.region.strict, exact, j.n)
 
 
@@ -242,18 +242,17 @@ def _mean_per_seed(found: Evidence) -> pd.DataFrame:
 
 
 def _counted(part: Part, says: str, inside: Sequence[float], outside: Sequence[float]) -> Unit:
-    """The number (or share) of units inside their regions, of which the claim wants `least` to `most`: at least so many
+    """The share of units inside their regions, of which the claim wants `least` to `most`: at least so many
     as are shown to be inside, at most those that are not shown to be outside; between them, how many means are.
 
     Not the share of each seed: noise draws that towards one half, whatever is true.
     """
-    units, (name, least, most) = part.units, part.quantifier
-    scale = len(units) if name == "fraction" else 1
+    units, (_, least, most) = part.units, part.quantifier
     *_, here, gone = counts(part, inside, outside)
     likely = sum(u.region.holds(u.judged.value) for u in units)
-    low, high, value = (k / scale for k in (here, len(units) - gone, likely))
+    low, high, value = (k / len(units) for k in (here, len(units) - gone, likely))
     # None and all are no bounds: whoever wants at most three of eight is not near an end with none.
-    region = Region(least or -INF, most if most < len(units) / scale else INF)
+    region = Region(least or -INF, most if most < 1 else INF)
     found = Unit([(low, high)], region, point=True)  # its ends are those of an interval
     found.judged = Judgement(says, value, low, high, min((u.judged.n for u in units if u.random), default=0))
     return found
