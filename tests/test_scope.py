@@ -240,7 +240,7 @@ TOY: dict[str, Any] = {
     "metrics": {"acc": {"unit": "points", "better": "higher", "text": "accuracy"}},
     "artifacts": {"table1": {"columns": {"n": [1, 2]}, "algorithms": ["a", "b"], "metrics": ["acc"]}},
     "claims": [
-        {"id": "one", "artifact": "table1", "statement": "a leads", "where": "section 1", "kind": "ordering",
+        {"id": "one", "artifact": "table1", "statement": "a leads", "where": "section 1",
          "scales": ["reduced", "paper"], "check": {"metric": "acc", "better": "a", "than": ["b"]}},
     ],
 }  # fmt: skip
