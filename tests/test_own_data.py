@@ -16,7 +16,6 @@ from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
 from reproduce.data.checks import samples
-from reproduce.data.cropped_tests import CroppedTests
 from reproduce.data.dataset import Dataset
 from reproduce.data.embedded import GaussianClasses, ImageBlobs, TopicTokens
 from reproduce.data.load import load, of_record
@@ -26,6 +25,7 @@ from reproduce.declare.experiment import Experiment
 from reproduce.errors import UserError
 from reproduce.models.declared import ConvNet, FastText, Softmax
 from reproduce.models.model import Model
+from reproduce.papers.fiarse.cropped_tests import CroppedTests
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification, Quadratic
 from reproduce.runs import plan
