@@ -1,15 +1,14 @@
-"""What a user's own code reads counts as code: where it has changed, results are trained again; else they are not."""
+"""Results of a user's own code are used again unless that code read something besides its files."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from reproduce.declare import inputs
+from reproduce.declare import apart
 from reproduce.play import play
 from reproduce.play.benchmarks import find
 from reproduce.play.match import Match
@@ -24,10 +23,6 @@ from pathlib import Path
 import numpy as np
 from reproduce.algorithms.base import FedAvg
 
-def opened(path):
-    with open(path) as file:
-        return file.read()
-
 {before}
 
 @dataclass(frozen=True)
@@ -35,71 +30,18 @@ class Reads(FedAvg):
     def aggregate(self, env, state, now, cohort, trained):
         state["x"] = state["x"] + {number} * trained.sums[0]
 """
-HERE = Path(__file__).parent
-
-
-def first(folder: Path) -> None:
-    (folder / "number.txt").write_text("2.0")
-    (folder / "by_name.py").write_text("NUMBER = 2.0")
-    (folder / "many").mkdir()
-    (folder / "many" / "1").touch()
-
-
-def text(folder: Path) -> None:
-    (folder / "number.txt").write_text("3.0")
-
-
-def name(folder: Path) -> None:
-    (folder / "by_name.py").write_text("NUMBER = 3.0")
-
-
-def file(folder: Path) -> None:
-    (folder / "many" / "2").touch()
-
-
-def gone(folder: Path) -> None:
-    (folder / "number.txt").unlink()
-
-
-def variable(folder: Path) -> None:
-    import os
-
-    os.environ["NUMBER"] = "3.0"
-
-
-OPENED = 'float(opened("number.txt"))'
-GUARDED = """
-def number():
-    try:
-        return float(opened("maybe.txt"))
-    except OSError:
-        return 1.0
-"""
-
-
-def appears(folder: Path) -> None:
-    (folder / "maybe.txt").write_text("3.0")
-
-
-CASES: dict[str, tuple[str, str, Callable[[Path], None]]] = {
-    "when it is loaded": (f"NUMBER = {OPENED}", "NUMBER", text),
-    "when it runs": ("", OPENED, text),
-    "by pathlib": ("", 'float(Path("number.txt").read_text())', text),
-    "by NumPy": ("", 'float(np.loadtxt("number.txt"))', text),
-    "by descriptor": ("", 'float(os.read(os.open("number.txt", os.O_RDONLY), 9))', text),
-    "in another folder": ("", 'float(opened("many/../number.txt"))', text),
-    "deleted": (GUARDED.replace("maybe", "number"), "number()", gone),
-    "that was not there": (GUARDED, "number()", appears),
-    "names of a folder": ("", 'float(len(os.listdir("many")))', file),
-    "names by glob": ("", 'float(len(list(Path("many").glob("*"))))', file),
-    "module by name": ("", 'importlib.import_module("by_name").NUMBER', name),
-    "module by __import__": ('NUMBER = __import__("by" + "_name").NUMBER', "NUMBER", name),
-    "code by exec": ('exec(opened("by_name.py"))', "NUMBER", name),
-    "variable": ("", 'float(os.environ["NUMBER"])', variable),
-    "variable by getenv": ("", 'float(os.getenv("NUMBER", "1.0"))', variable),
-    "variable by get": ('NUMBER = float(os.environ.get("NUMBER"))', "NUMBER", variable),
-    "all variables": ("", 'float(dict(os.environ)["NUMBER"])', variable),
-    "a copy of them": ("", 'float(os.environ.copy()["NUMBER"])', variable),
+OPENED = 'float(Path("number.txt").read_text())'
+READING = {
+    "when it is loaded": (f"NUMBER = {OPENED}", "NUMBER"),
+    "when it runs": ("", OPENED),
+    "by NumPy": ("", 'float(np.loadtxt("number.txt"))'),
+    "by descriptor": ("", 'float(os.read(os.open("number.txt", os.O_RDONLY), 9))'),
+    "what is not there": ("def number():\n    try: open('maybe')\n    except OSError: return 1.0", "number()"),
+    "names of a folder": ("", 'float(len(list(Path("many").glob("*"))))'),
+    "module by name": ("", 'importlib.import_module("by_name").NUMBER'),
+    "code by exec": ('exec(Path("by_name.py").read_text())', "NUMBER"),
+    "variable": ("", 'float(os.getenv("NUMBER", "1.0"))'),
+    "program": ("", 'float(subprocess.run(["echo", "2.0"], capture_output=True).stdout)'),
 }
 
 
@@ -109,61 +51,78 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("REPRODUCE_STORE", str(tmp_path / "store"))
     monkeypatch.setenv("NUMBER", "2.0")
-    first(tmp_path)
-    forget()
-    return tmp_path
-
-
-def forget() -> None:
-    """As in a new process."""
+    (tmp_path / "number.txt").write_text("2.0")
+    (tmp_path / "by_name.py").write_text("NUMBER = 2.0")
+    (tmp_path / "many").mkdir()
+    (tmp_path / "many" / "1").touch()
     sys.modules.pop("by_name", None)
     importlib.invalidate_caches()
-    inputs._noted.clear()
+    return tmp_path
 
 
 def value() -> float:
     return float(play("reading:Reads", on=ON, scale="smoke", seeds=(0,))["value"].iloc[-1])
 
 
-def due() -> bool:
-    (entry,) = Match([], [find(ON, "smoke")], (0,), against=parse("reading:Reads")).entries
-    job = Match([], [find(ON, "smoke")], (0,), against=parse("reading:Reads")).reported(entry)
+def standing() -> results.Standing:
+    match = Match([], [find(ON, "smoke")], (0,), against=parse("reading:Reads"))
+    job = match.reported(match.entries[0])
     assert job is not None
-    return not results.standing(job).holds
+    return results.standing(job)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_it_is_trained_again_where_what_it_read_has_changed(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, case: str
-) -> None:
-    before, number, change = CASES[case]
+@pytest.mark.parametrize("case", READING)
+def test_what_reads_is_trained_again(folder: Path, case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    before, number = READING[case]
     (folder / "reading.py").write_text(OWN.format(before=before, number=number))
     was = value()
-    forget()
-    assert not due()
+    assert " reads " in capsys.readouterr().err
+    assert standing().state == "reading"
+    assert not standing().holds
+    if "number.txt" in before + number:
+        (folder / "number.txt").write_text("3.0")
+        assert value() != was
+
+
+def test_what_reads_nothing_is_used_again_until_its_files_change(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What libraries and this package read does not count, nor a file beside it that it imports."""
+    number = "float(np.median([2.0, env.clients, 2.0])) + float(env.random(1).sum()) + reading_helper.NUMBER"
+    (folder / "reading.py").write_text(OWN.format(before="import wave, reading_helper", number=number))
+    (folder / "reading_helper.py").write_text("NUMBER = 1 # as much as it writes in count.txt")
+    was = value()
+    assert standing().holds
     with monkeypatch.context() as patch:
         patch.setattr(training, "train", lambda job: pytest.fail("trained again"))
         assert value() == was
-    forget()
-    change(folder)
-    assert due()
+    (folder / "reading_helper.py").write_text("NUMBER = 2")
+    assert not standing().holds
     assert value() != was
-    forget()
-    assert not due()
+    assert not apart.reads([folder / "reading.py", folder / "reading_helper.py"])
 
 
-def test_another_program_is_never_taken_for_the_same(folder: Path) -> None:
-    number = 'float(subprocess.run(["echo", "2.0"], capture_output=True).stdout)'
-    (folder / "reading.py").write_text(OWN.format(before="", number=number))
-    value()
-    assert due()
+NET = """
+import torch
+from pathlib import Path
+class Net(torch.nn.Linear):
+    def __init__(self):
+        super().__init__(144, 4)
+        {init}
+    def forward(self, x):
+        return super().forward(x.flatten(1) * {factor})
+"""
 
 
-def test_what_libraries_and_this_package_read_does_not_count(folder: Path) -> None:
-    """Nor what others read while no own code runs, nor its own files, which are in the digest of the code."""
-    number = "float(np.median([2.0, env.clients, 2.0])) + float(env.random(1).sum())"
-    (folder / "reading.py").write_text(OWN.format(before="import wave, reading_helper", number=number))
-    (folder / "reading_helper.py").write_text("NUMBER = 1")
-    value()
+@pytest.mark.parametrize(
+    ("init", "factor", "due"),
+    [
+        ("pass", "2.0", False),
+        ("self.bias.data.fill_(float(Path('number.txt').read_text()))", "2.0", True),
+        ("pass", "float(Path('number.txt').read_text())", True),
+    ],
+)
+def test_a_network_that_reads_is_trained_again(folder: Path, init: str, factor: str, due: bool) -> None:
+    (folder / "reading_net.py").write_text(NET.format(init=init, factor=factor))
+    for _ in range(2):
+        play("fednova", on="fedagrac/fig5-tiny-cnn-3@1", model="reading_net:Net", scale="smoke", seeds=(0,))
     (file,) = Path("results/smoke/play").iterdir()
-    assert {str(run.training.get("read")) for run in results.stored(file)} == {"None", "{}"}
+    assert all(bool(run.training.get("read")) == due for run in results.stored(file))

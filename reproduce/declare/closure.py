@@ -26,15 +26,11 @@ HARMLESS = {
     "reproduce.errors": "words of errors",
     "reproduce.files": "writes files",
     "reproduce.store.seal": "checksums of results",
-    "reproduce.declare.inputs": "notes what a user's own code reads",
+    "reproduce.declare.apart": "runs a user's own code; in the digest of results of such",
     "reproduce.store.reading": "refuses results and cells that are not what was written",
     "reproduce.settings": "reads the environment; the precision is part of a result's identity, threads change no bit",
     "reproduce.declare.experiment": "the records' frames; what they hold is the declaration",
-    "reproduce.engine.own": "plays a user's own algorithm; in the digest of results of such",
-    "reproduce.engine.asked": "checks what such an algorithm asks for; likewise",
-    "reproduce.engine.kept": "checks what it leaves in the state; likewise",
-    "reproduce.engine.traces": "digests of that and of what it remembers elsewhere; likewise",
-    "reproduce.engine.surroundings": "keeps the settings that it changes; likewise",
+    "reproduce.engine.own": "checks what a user's own algorithm gives; likewise",
     "reproduce.engine.cost": "estimates before a run",
     "reproduce.engine.rates": "estimates before a run",
     "reproduce.engine.hardware": "the name of the machine and of its C compiler, which are in the provenance",
@@ -49,7 +45,7 @@ HARMLESS = {
     "reproduce.data.download": "fetches files, whose checksums are verified before they are read",
 }
 """Modules that cannot change a number, and why."""
-OWN = frozenset(f"reproduce.engine.{name}" for name in ("own", "asked", "kept", "traces", "surroundings"))
+OWN = frozenset({"reproduce.declare.apart", "reproduce.engine.own"})
 """Those of them that are in the digest of a user's own algorithms."""
 
 

@@ -92,6 +92,12 @@ class Experiment:
         parts = tuple(getattr(self, name) for name in PARTS)
         return frozenset(base for record in records(parts) for base in inspect.getmro(type(record)))
 
+    @cached_property
+    def foreign(self) -> bool:
+        """Is its algorithm, its system or its clock a user's own code, or a record in them?"""
+        parts = (self.system, self.algorithm, self.clock)
+        return any(_is_foreign(base) for record in records(parts) for base in inspect.getmro(type(record)))
+
     @property
     def to_target(self) -> Experiment:
         """This experiment without what its runs do after they have reached their target; itself if that is nothing."""
@@ -270,13 +276,17 @@ def _packaged(classes: Iterable[type]) -> set[str]:
 
 
 def _own(classes: Iterable[type]) -> frozenset[Path]:
-    theirs = {c.__module__: c for c in classes if c.__module__.partition(".")[0] not in _KNOWN}
+    theirs = {c.__module__: c for c in classes if _is_foreign(c)}
     try:
         return closure.own(frozenset(Path(inspect.getfile(c)) for c in theirs.values()))
     except (OSError, TypeError) as error:
         raise UserError(
             f"the code of {', '.join(theirs)} is in no file: put the class into one, and name it"
         ) from error
+
+
+def _is_foreign(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] not in _KNOWN
 
 
 _KNOWN = {"reproduce", *sys.stdlib_module_names}

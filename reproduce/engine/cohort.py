@@ -16,20 +16,22 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 import torch
 
-from reproduce.declare.experiment import Experiment, kind
-from reproduce.engine import own
+from reproduce.declare.apart import Tell, forked
+from reproduce.declare.experiment import Experiment, own_files
 from reproduce.engine.evaluate import company, evaluate
 from reproduce.engine.order import Contents, contents
+from reproduce.engine.own import Own
 from reproduce.engine.requests import Evaluate, Gradient, Request, Train, listed
 from reproduce.engine.task import Env, Task, Tasks
 from reproduce.engine.trainer import Trainer
-from reproduce.errors import OwnCodeError
+from reproduce.streams import globally
 
 STATE = ("x", "history", "status", "round", "work", "done")
 """What every run keeps in its state: the server's model, what was recorded, "ok" or "diverged", the rounds behind it,
@@ -56,7 +58,7 @@ class Run:
 
     def play(self) -> Generator[Any, Any, None]:
         """The requests of the rest of the run."""
-        algorithm, state = own.guarded(self.experiment, self.seed), self.state
+        algorithm, state = Own(self.experiment) if self.experiment.foreign else self.experiment.algorithm, self.state
         if "x" not in state:
             state.update(x=self.env.task.initial(), history=[], status="ok", round=0, work=0.0)
             algorithm.setup(self.env, state)
@@ -70,7 +72,7 @@ def prepare(experiments: Sequence[Experiment], seeds: Sequence[int], tasks: Task
 
 
 class Cohort:
-    """Plays runs to their end.
+    """Plays runs to their end, or until all have `enough`; those of a user's own algorithm each in its own process.
 
     `tick` is called whenever every run waits for its first answer in a round (checkpoints, progress): before the first
     turn, and each time that the last run has left a round. `shared` counts the local runs (one client in one round)
@@ -80,21 +82,61 @@ class Cohort:
 
     def __init__(self, runs: Sequence[Run], trainer: Trainer, tick: Callable[[], None] | None = None) -> None:
         self.runs, self.trainer, self.tick = runs, trainer, tick
+        self.enough: Callable[[Run], bool] = lambda run: False
         self.seconds: dict[str, float] = defaultdict(float)
         self.shared = {"asked": 0, "computed": 0}
         self.cpu = [0.0] * len(runs)
 
     def run(self) -> None:
-        """Until every run is done."""
+        """Until every run is done, or all have enough."""
+        self._run_apart([i for i, run in enumerate(self.runs) if run.experiment.foreign and not run.done])
+        self._run_together([i for i, run in enumerate(self.runs) if not run.experiment.foreign and not run.done])
+
+    def _run_apart(self, own: Sequence[int]) -> None:
+        """Runs of a user's own algorithm. A GPU cannot be shared with a forked process: there they follow each other
+        in this one, and a repetition in another order (`play.match`) shows whether they are independent."""
+        threads = max(1, self.trainer.threads // max(1, len(own)))
+
+        def play(i: int, tell: Tell) -> tuple[Any, ...]:
+            run = self.runs[i]
+            trainer = Trainer(threads, self.trainer.forced, self.trainer.arithmetic)  # the first: one thread for OpenMP
+            alone = Cohort([run], trainer, lambda: tell(run.state["round"]))
+            alone.enough = self.enough
+            with globally("run", run.seed):
+                alone._run_together([0])
+            trainer.close()
+            kept = {name: run.state[name] for name in (*STATE, "pending") if name in run.state}
+            return kept, alone.cpu[0], alone.shared, dict(alone.seconds), trainer.used
+
+        def heard(i: int, round: int) -> None:
+            self.runs[own[i]].state["round"] = round
+
+        cpu = not own or self.runs[own[0]].env.task.device.type == "cpu"
+        files = {file for i in own for file in own_files(self.runs[i].experiment)}
+        plays = [partial(play, i) for i in own]
+        idle = self.tick or (lambda: None)
+        found = (
+            forked(plays, self.trainer.threads, heard, idle, files) if cpu else [p(lambda said: idle()) for p in plays]
+        )
+        for i, (state, self.cpu[i], shared, seconds, used) in zip(own, found, strict=True):
+            self.runs[i].state.update(state)
+            self.trainer.used |= used
+            for mine, theirs in ((self.shared, shared), (self.seconds, seconds)):
+                for name, value in theirs.items():
+                    mine[name] += value
+
+    def _run_together(self, all_: Sequence[int]) -> None:
         waiting: dict[int, tuple[Generator[Any, Any, None], Any]] = {}
-        for i, run in enumerate(self.runs):
-            if not run.done:
-                self._advance(i, run.play(), None, waiting)
+        for i in all_:
+            self._advance(i, self.runs[i].play(), None, waiting)
         left = None
         while waiting:
             behind = min(self.runs[i].place for i in waiting)
-            if self.tick and behind[0] != left:  # the last run has left a round
-                self.tick()
+            if behind[0] != left:  # the last run has left a round
+                if self.tick:
+                    self.tick()
+                if all([self.enough(self.runs[i]) for i in all_]):
+                    return
             left = behind[0]
             turn = sorted(i for i in waiting if self.runs[i].place == behind)  # the others wait for these
             asked = [(i, r) for i in turn for r in listed(waiting[i][1])]
@@ -112,8 +154,6 @@ class Cohort:
             waiting[i] = (play, play.send(answer))
         except StopIteration:
             return
-        except OwnCodeError as error:
-            raise OwnCodeError(f"{kind(type(self.runs[i].experiment.algorithm))}: {error}") from error
 
     def execute(self, jobs: Sequence[tuple[Task, Request]]) -> list[Any]:
         """Answers in the order of the requests; what several runs ask for is computed once."""

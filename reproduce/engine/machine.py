@@ -39,9 +39,9 @@ def fast_products() -> bool:
 
 
 def peak_memory() -> int:
-    """Bytes of memory that this process had at most (resident)."""
+    """Bytes of memory that this process, or one that it waited for, had at most (resident)."""
     unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) * unit
 
 
 def keep_heap() -> None:

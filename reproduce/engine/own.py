@@ -1,226 +1,213 @@
-"""An algorithm of a user's own in a run: the same bits, whatever else is trained and after a crash, or an error.
+"""What an algorithm of a user's own gives back, checked where clocks call it, before compiled code trusts it.
 
-The algorithms of this package are functions of the run's state, and tests hold them to it. One that a user brings may
-
-- draw from the global generators of torch, NumPy and `random`: each of its steps finds them seeded by what it decides
-  (run seed, round, hook, turn), and leaves them, and the libraries' settings, as they were;
-- change in place what a clock remembers or other runs share: it works on copies, and what it can reach of the data, of
-  the clock's entries in the state and of the history is compared before and after every hook;
-- remember something outside the run's state, on its object, its class or its module, which other seeds would see and a
-  resumption would not: what it can reach is compared likewise, and a change is an error; caches of functions and
-  properties are emptied before every step;
-- change the state before the last request of a round, which a resumption would do twice: an error too.
-
-What is not seen here, the time or a generator without a seed, is seen when its first rounds are trained once more
-(`play.match`).
+Its run has a process of its own (`Cohort`, `declare.apart`); there its global generators start from the run's seed.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import sys
-from collections.abc import Generator, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from reproduce.declare import inputs
-from reproduce.declare.experiment import Experiment, own_files
-from reproduce.engine import surroundings, traces
-from reproduce.engine.asked import check, checked_hooks, checked_metrics, checked_model, checked_models, short
-from reproduce.engine.kept import State, appended, contents, of_clock, rows, unkept
-from reproduce.engine.requests import listed
-from reproduce.engine.task import Env
+from reproduce.declare.apart import settings_kept
+from reproduce.declare.experiment import Experiment
+from reproduce.engine.layout import layout_of
+from reproduce.engine.requests import Evaluate, Gradient, Train, listed
+from reproduce.engine.task import Env, Task
 from reproduce.errors import OwnCodeError
-from reproduce.streams import globally
 
-DATA = ("train_x", "train_y", "test_x", "test_y", "e", "h", "optimum")
-"""The tensors of an arena that all runs share."""
 Play = Generator[Any, Any, None]
-
-
-class Loaded:
-    """The modules that are loaded, by file. A process has thousands, and every hook asks: they are looked through only
-    where `sys.modules` is another."""
-
-    def __init__(self) -> None:
-        self._seen, self._files = list[tuple[str, ModuleType]](), dict[str, list[tuple[str, ModuleType]]]()
-
-    def by_file(self) -> Mapping[str, Sequence[tuple[str, ModuleType]]]:
-        if (now := list(sys.modules.items())) != self._seen:
-            self._seen, self._files = now, {}
-            for name, module in now:  # no attribute is asked for: some modules load more to answer
-                file = getattr(module, "__dict__", {}).get("__file__")
-                self._files.setdefault(str(file), []).append((name, module))
-        return self._files
-
-
-LOADED = Loaded()
-
-
-def guarded(experiment: Experiment, seed: int) -> Any:
-    """The algorithm of a run: as it is declared, or in an `Own` if a user's class is in it."""
-    theirs = own_files(experiment)
-    return Own(experiment, seed, {str(file) for file in theirs}) if theirs else experiment.algorithm
+State = dict[str, Any]
 
 
 class Own:
-    """A run's own copy of an algorithm, which clocks use in its place. files: those of the user's code."""
+    """A run's own copy of an algorithm, which clocks use in its place. Raises OwnCodeError for what hooks may not
+    give or change; the settings of libraries are put back after each."""
 
-    def __init__(self, experiment: Experiment, seed: int, files: set[str]) -> None:
-        self._algorithm, self._seed, self._files = deepcopy(experiment.algorithm), seed, files
-        self._clocks = {"status", "round", "done", *experiment.clock.memory}
-        self._hooks = checked_hooks(getattr(self._algorithm, "algorithm", self._algorithm))  # of one in parts
-        self._loaded = self._modules()
-        self._known, self._data = self._traces(self._loaded), dict[str, Any]()
+    def __init__(self, experiment: Experiment) -> None:
+        self._algorithm = deepcopy(experiment.algorithm)
+        self._clocks = ("status", "round", "done", *experiment.clock.memory)
+        self._fit("choose", lambda given, now, probe=None: (given.weight, given.ids))
+        self._fit("message_weights", lambda given, now, cohort: (given, cohort.ids))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._algorithm, name)
 
-    # --- hooks --------------------------------------------------------------------------------------------------------
+    def _fit(self, hook: str, pair: Callable[..., tuple[Any, Any]]) -> None:
+        """Let weights that a hook gives be looked at: one for each client."""
+        algorithm = getattr(self._algorithm, "algorithm", self._algorithm)  # of one in parts
+        ask = getattr(algorithm, hook)
+
+        def asked(env: Env, *others: Any, **named: Any) -> Any:
+            given = ask(env, *others, **named)
+            weights, clients = pair(given, *others, **named)
+            if np.shape(weights) != np.shape(clients):
+                said = f"{np.shape(weights)} weights for {np.shape(clients)} clients"
+                raise OwnCodeError(f"`{hook}` gives {said}: one for each")
+            return given
+
+        object.__setattr__(algorithm, hook, asked)
 
     def setup(self, env: Env, state: State) -> None:
-        state["x"] = state["x"].clone()
-        self._called("setup", env, state, env, state)
+        with self._looked_at("setup", env, state):
+            self._algorithm.setup(env, state)
 
     def fingerprinted(self, state: State, scratch: State) -> None:
-        self._called("fingerprinted", None, state, state, scratch)
+        with settings_kept():
+            self._algorithm.fingerprinted(state, scratch)
 
     def norms(self, steps: Any, lr: float) -> Any:
-        return self._called("norms", None, {}, steps, lr)
-
-    def round(self, env: Env, state: State, now: Any) -> Play:
-        state["x"] = state["x"].clone()
-        return self._played("round", env, state, self._algorithm.round(env, state, _copied(now)))
-
-    def aggregation(self, env: Env, state: State, arrivals: Any) -> Play:
-        state["x"] = state["x"].clone()
-        return self._played("aggregation", env, state, self._algorithm.aggregation(env, state, _copied(arrivals)))
-
-    def models(self, env: Env, state: State) -> Mapping[str, Any]:
-        before = contents(state)
-        found = self._called("models", env, state, env, state)
-        self._unchanged(before, state, "models")
-        return checked_models(env.task, found)
-
-    def metrics(self, env: Env, state: State, answers: Mapping[str, Any]) -> list[tuple[str, str, float]]:
-        found = self._called("metrics", env, state, env, state, answers, whole=True)
-        return checked_metrics(found, all(np.isfinite(v).all() for a in answers.values() for v in a.metrics.values()))
-
-    # --- around them --------------------------------------------------------------------------------------------------
-
-    def _called(self, hook: str, env: Env | None, state: State, *arguments: Any, whole: bool = False) -> Any:
-        with self._watched(hook, env, state, whole), self._keyed(hook, state, 0):
-            found = getattr(self._algorithm, hook)(*arguments)
-            return list(found) if isinstance(found, Iterator) else found
-
-    def _played(self, hook: str, env: Env, state: State, play: Play) -> Play:
-        if not hasattr(play, "send"):
-            raise OwnCodeError(f"`{hook}` is a generator of requests, not {short(play)}")
-        with self._watched(hook, env, state):
-            before, answer = contents(state), None
-            for turn in itertools.count():
-                try:
-                    with self._keyed(hook, state, turn):
-                        request = play.send(answer)
-                except StopIteration:
-                    break
-                self._unchanged(before, state, hook)
-                for asked in listed(request):
-                    check(env.task, asked, distinct=hook == "round")
-                answer = yield request
-        state["x"] = checked_model(env.task, state["x"])
-
-    @contextmanager
-    def _watched(self, hook: str, env: Env | None, state: State, whole: bool = False) -> Iterator[None]:
-        """Raises OwnCodeError for what a hook leaves otherwise than it may; whole: look at all numbers of the data."""
-        self._look(env)
-        clocks, history = of_clock(state, self._clocks), rows(state.get("history", []))
-        yield
-        after = of_clock(state, self._clocks)
-        if changed := sorted(name for name in clocks.keys() | after if clocks.get(name) != after.get(name)):
-            raise OwnCodeError(f'`{hook}` changes state["{changed[0]}"], which is the clock\'s: use another name')
-        if state and not appended(history, state.get("history", [])):
-            raise OwnCodeError(f"`{hook}` changes the history, to which rows may be added only")
-        for name in ("x", "work") if state else ():
-            if name not in state:
-                raise OwnCodeError(f'`{hook}` removes state["{name}"]')
-        if wrong := unkept({n: value for n, value in state.items() if n not in {"history", *self._clocks}}):
-            raise OwnCodeError(wrong)
-        self._look(env, whole)
-
-    @contextmanager
-    def _keyed(self, hook: str, state: State, turn: int) -> Iterator[None]:
-        """Global generators seeded by what is decided, caches empty, settings as they were; notes what is read."""
-        traces.clear(self._algorithm, self._modules())
-        key = "hook", hook, self._seed, state.get("round", 0), state.get("opened", 0) + 1, turn
-        with surroundings.kept(), globally(*key), inputs.watched(self._files):
-            yield
-
-    def _unchanged(self, before: str, state: State, hook: str) -> None:
-        if contents(state) != before:
-            raise OwnCodeError(
-                f"`{hook}` changes the state before its last request, which a resumption would do twice: only "
-                "`aggregate`, after training, may change it"
-            )
-
-    # --- what it can reach --------------------------------------------------------------------------------------------
-
-    def _modules(self) -> traces.Modules:
-        """The user's modules that are loaded now."""
-        loaded = LOADED.by_file()
-        return {name: module for file in self._files for name, module in loaded.get(file, ())}
-
-    def _traces(self, modules: traces.Modules) -> dict[str, str]:
-        """A digest of each thing that the code can remember by: fields of its object, names of its modules."""
-        mine = {n: v for n, v in vars(self._algorithm).items() if n not in self._hooks}
-        mine = {n: v for n, v in mine.items() if not traces.cached(self._algorithm, n)}
-        found = {f"its own `{name}`": traces.digest(value, modules) for name, value in mine.items()}
-        for module in modules.values():
-            found |= traces.of_module(module, modules)
+        with settings_kept():
+            found = self._algorithm.norms(steps, lr)
+        if np.shape(found) != np.shape(steps):
+            raise OwnCodeError(f"`norms` gives {_shape(found)} for the steps {_shape(steps)}: one for each client")
         return found
 
-    def _look(self, env: Env | None = None, whole: bool = False) -> None:
-        """Raises OwnCodeError if something outside the state is not what it was; whole: of data all numbers."""
-        modules = self._modules()
-        now = self._traces(modules)
-        for name in modules.keys() - self._loaded.keys():  # of what it has loaded since, from here on
-            self._known |= traces.of_module(modules[name], modules)
-        self._loaded = modules
-        changed = sorted(name for name in self._known.keys() | now if self._known.get(name) != now.get(name))
-        shared = {} if env is None else _shared(env, whole)
-        changed += [name for name, value in shared.items() if self._data.setdefault(name, value) != value]
-        if changed:
-            raise OwnCodeError(
-                f"it changes {' and '.join(changed)}, so that its numbers would depend on the other runs and on a "
-                'resumption: what it remembers belongs into the state, `state["name"] = ...` in `setup`'
-            )
+    def round(self, env: Env, state: State, now: Any) -> Play:
+        return self._played("round", env, state, now)
+
+    def aggregation(self, env: Env, state: State, arrivals: Any) -> Play:
+        return self._played("aggregation", env, state, arrivals)
+
+    def _played(self, hook: str, env: Env, state: State, record: Any) -> Play:
+        values = {f.name: getattr(record, f.name) for f in dataclasses.fields(record)}
+        arrays = {n: deepcopy(v) for n, v in values.items() if isinstance(v, np.ndarray | Tensor)}
+        state["x"] = state["x"].clone()  # a clock may remember the model that it was
+        play, answer = getattr(self._algorithm, hook)(env, state, dataclasses.replace(record, **arrays)), None
+        if not hasattr(play, "send"):
+            raise OwnCodeError(f"`{hook}` is a generator of requests, not {_short(play)}")
+        while True:
+            with self._looked_at(hook, env, state):
+                try:
+                    request = play.send(answer)
+                except StopIteration:
+                    return
+            for asked in listed(request):
+                check(env.task, asked, distinct=hook == "round")
+            answer = yield request
+
+    def models(self, env: Env, state: State) -> Mapping[str, Any]:
+        before = state["x"].clone()
+        with self._looked_at("models", env, state):
+            found = self._algorithm.models(env, state)
+        if not before.equal(state["x"]):
+            raise OwnCodeError("`models` changes the model, which is to be evaluated only")
+        if not isinstance(found, Mapping) or not found or not all(isinstance(key, str) for key in found):
+            raise OwnCodeError(f"`models` gives a mapping from words to models [P], not {_short(found)}")
+        for x in found.values():
+            if not isinstance(x, Evaluate) and not (isinstance(x, Tensor) and x.dim() == 1):
+                raise OwnCodeError("`models` gives a vector [P], or an `Evaluate`, for each key")
+            check(env.task, x if isinstance(x, Evaluate) else Evaluate(x[None]))
+        return found
+
+    def metrics(self, env: Env, state: State, answers: Mapping[str, Any]) -> list[tuple[str, str, float]]:
+        with self._looked_at("metrics", env, state):
+            found = list(self._algorithm.metrics(env, state, answers))
+        finite = all(np.isfinite(values).all() for a in answers.values() for values in a.metrics.values())
+        for row in found:
+            if not isinstance(row, tuple) or [*map(type, row[:2])] != [str, str] or len(row) != 3:
+                raise OwnCodeError(f"`metrics` gives (metric, key, value) with two words first, not {_short(row)}")
+            if finite and not math.isfinite(row[2]):
+                raise OwnCodeError(f"`metrics` gives {row[2]} for {row[0]}, though what the models say is finite")
+        if not found or len({row[:2] for row in found}) < len(found):
+            raise OwnCodeError("`metrics` gives nothing" if not found else "`metrics` gives a metric and key twice")
+        return found
+
+    @contextmanager
+    def _looked_at(self, hook: str, env: Env, state: State) -> Iterator[None]:
+        """Around a hook: it leaves a model [P], and the clock's entries and the rows of the history as they are."""
+        clocks, history = {n: state[n] for n in self._clocks if n in state}, list(state["history"])
+        with settings_kept():
+            yield
+        for name in self._clocks:
+            if state.get(name) is not clocks.get(name):
+                raise OwnCodeError(f'`{hook}` changes state["{name}"], which is the clock\'s: use another name')
+        if state["history"][: len(history)] != history:
+            raise OwnCodeError(f"`{hook}` changes the history, to which rows may be added only")
+        _tensor(env.task, state.get("x"), f"the model that `{hook}` leaves", (env.task.parameters,))
+        state["x"] = state["x"].contiguous()
 
 
-def _shared(env: Env, whole: bool) -> dict[str, Any]:
-    """What runs share that a hook can reach through `env`, by name."""
-    task, arena = env.task, env.task.arena
-    found: dict[str, Any] = {
-        f"attributes of {kind}": sorted(n for n in vars(owner) if not traces.cached(owner, n))
-        for kind, owner in (("env", env), ("env.task", task), ("env.task.arena", arena))
-    }
-    arrays = [task.weights, task.samples, *getattr(task, "indices", ())]
-    found["env.task's weights, samples or indices"] = [traces.crc(a) for a in arrays]
-    for name in DATA:
-        if isinstance(value := getattr(arena, name, None), Tensor):
-            found[f"env.task.arena.{name}"] = id(value), value._version
-            if whole:
-                found[f"numbers of env.task.arena.{name}"] = traces.crc(value)
-    return found
+MODELS = {Train: ("start", "correction", "anchor", "previous", "teacher"), Gradient: ("x",), Evaluate: ("x",)}
+"""Fields that hold models [P] or several of them [C, P]."""
 
 
-def _copied(record: Any) -> Any:
-    """The record with arrays and tensors of its own."""
-    values = {f.name: getattr(record, f.name) for f in dataclasses.fields(record)}
-    own = {n: deepcopy(v) for n, v in values.items() if isinstance(v, np.ndarray | Tensor)}
-    return dataclasses.replace(record, **own)
+def check(task: Task, request: Any, distinct: bool = False) -> None:
+    """Are tensors and arrays what the request's type says? Contents are not read: a step size that is not finite ends
+    in a recorded divergence. distinct: may no client occur twice, as in a round?
+    """
+    what = type(request).__name__
+    if type(request) not in MODELS:
+        raise OwnCodeError(f"a hook asks for {what}, which is no Train, Gradient or Evaluate")
+    count = task.parameters if request.model is None else layout_of(request.model).total
+    clients = 0 if isinstance(request, Evaluate) else _clients(task, request, distinct)
+    for name in MODELS[type(request)]:
+        if (value := getattr(request, name)) is not None:
+            one = [] if isinstance(request, Evaluate) else [(count,)]
+            several = [] if name == "teacher" or isinstance(request, Gradient) else [(clients or None, count)]
+            _tensor(task, value, f"`{name}` of {what}", *one, *several)
+    if isinstance(request, Evaluate) and request.view not in ("test", "train"):
+        task.problem.check_view(request.view)
+    if not isinstance(request, Train):
+        return
+    numbers = {"steps": "iu", "offset": "iu", "round": "iu", "lr": "iuf"}
+    for name, kinds in numbers.items():
+        value = getattr(request, name)
+        single = np.ndim(value) == 0 and (name == "lr" or (name == "round" and 0 <= value < 2**32))
+        if single or (name == "offset" and value is None):
+            continue
+        if not isinstance(value, np.ndarray) or value.shape != (clients,) or value.dtype.kind not in kinds:
+            kind = "number" if name == "lr" else "whole number"
+            raise OwnCodeError(f"`{name}` of Train has one {kind} for each client, [{clients}], not {_typed(value)}")
+        if name != "lr" and (value < 0).any():
+            raise OwnCodeError(f"`{name}` of Train are negative for some client")
+    if request.weights is not None:
+        _tensor(task, request.weights, "`weights` of Train, which `reduction` gives,", (None, clients))
+    if request.thresholds is not None:
+        _tensor(task, request.thresholds, "`thresholds` of Train", (clients, len(task.blocks)))
+
+
+def _clients(task: Task, request: Train | Gradient, distinct: bool) -> int:
+    """How many clients a request has."""
+    ids, name = request.clients, f"`clients` of {type(request).__name__}"
+    if not isinstance(ids, np.ndarray) or ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
+        raise OwnCodeError(f"{name} are whole numbers in an array [C], not {_typed(ids)}")
+    if ids.min() < 0 or ids.max() >= task.clients:
+        raise OwnCodeError(f"{name} lie in 0 .. {task.clients - 1}, not in {ids.min()} .. {ids.max()}")
+    if distinct and isinstance(request, Train) and len(np.unique(ids)) < len(ids):
+        raise OwnCodeError(f"{name} has a client twice; those of a round are distinct, with weights")
+    return len(ids)
+
+
+def _tensor(task: Task, value: Any, what: str, *shapes: tuple[int | None, ...]) -> None:
+    """A tensor of the task's type in one of these shapes, in which None is any number but 0."""
+    if not isinstance(value, Tensor):
+        raise OwnCodeError(f"{what} is a {type(value).__name__}, not a tensor")
+    if value.dtype != task.dtype or value.device.type != task.device.type or value.requires_grad:
+        wrong = "has gradients (detach it)" if value.requires_grad else f"is {value.dtype} on {value.device}"
+        raise OwnCodeError(f"{what} {wrong}; here models are {task.dtype} on {task.device}")
+    for shape in shapes:
+        if len(shape) == value.dim() and all(n == (m or max(n, 1)) for n, m in zip(value.shape, shape, strict=True)):
+            return
+    wanted = " or ".join(f"[{', '.join('M' if n is None else str(n) for n in shape)}]" for shape in shapes)
+    raise OwnCodeError(f"{what} has shape {_shape(value)}, not {wanted}")
+
+
+def _shape(value: Any) -> str:
+    """The shape of a tensor or an array, the type of anything else."""
+    return str(list(value.shape)) if hasattr(value, "shape") else type(value).__name__
+
+
+def _typed(value: Any) -> str:
+    return f"{value.dtype} {_shape(value)}" if hasattr(value, "dtype") else _shape(value)
+
+
+def _short(value: Any) -> str:
+    text = f"{type(value).__name__} {value!r}"
+    return text if len(text) <= 60 else f"{text[:57]}..."

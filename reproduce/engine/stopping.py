@@ -63,10 +63,14 @@ class Stopping:
         for number, handler in self.before.items():
             signal.signal(number, handler)
 
-    def end(self) -> None:
-        """Raises `Stopped`; to be called when the checkpoint is written."""
+    def end(self, kept: bool = True) -> None:
+        """Raises `Stopped`; to be called when the checkpoint is written, if one is kept."""
         if not self.signal:
             text = "the workflow that began this training is gone, so it ends; the checkpoint is written: run "
             raise Stopped(f"{text}`snakemake --unlock`, then the same snakemake command as before", signal.SIGTERM)
-        name = signal.Signals(self.signal).name
-        raise Stopped(f"stopped by {name}; the checkpoint is written, the same command goes on from it", self.signal)
+        goes = (
+            "the checkpoint is written, the same command goes on from it"
+            if kept
+            else ("own code has no checkpoints, the same command trains it from its beginning")
+        )
+        raise Stopped(f"stopped by {signal.Signals(self.signal).name}; {goes}", self.signal)

@@ -65,7 +65,7 @@ class Trainer:
     """
 
     def __init__(self, threads: int = 1, strategy: str = "auto", precision: str = "float32") -> None:
-        self.forced, self.arithmetic = strategies.check(strategy), precision
+        self.threads, self.forced, self.arithmetic = threads, strategies.check(strategy), precision
         self.used: set[str] = set()
         torch.set_num_threads(1)
         keep_heap()

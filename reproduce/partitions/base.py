@@ -45,18 +45,21 @@ def asked(
 ) -> list[Indices]:
     """The clients' samples as `split` of a partition gives them: the one check of all partitions.
 
-    One that is not of this package is asked twice. Raises UserError that begins with `what` unless there are `clients`
-    lists of positions below `samples`, always the same, without a sample twice or a client without any, where the
-    record does not say otherwise (`Partition`).
+    One that is not of this package is asked twice, each time in a process of its own. Raises UserError that begins with
+    `what` unless there are `clients` lists of positions below `samples`, always the same, without a sample twice or a
+    client without any, where the record does not say otherwise (`Partition`).
     """
     if samples < clients and not getattr(partition, "leaves_empty", False):
         raise UserError(f"{what}: {samples} samples cannot give {clients} clients 1 each; use fewer clients")
     if not foreign(partition):
         return _sound(what, partition, split(), clients, samples)
-    parts = []
-    for _ in range(2):
+    from reproduce.declare.apart import forked
+
+    def once(tell: object) -> list[Indices]:
         with calling(what, "split", seed):
-            parts.append(_sound(what, partition, split(), clients, samples))
+            return _sound(what, partition, split(), clients, samples)
+
+    parts = forked([once, once])
     if not all(map(np.array_equal, *parts)):
         raise UserError(f"{what} gives other parts each time: draw with np.random.default_rng(seed)")
     return parts[0]

@@ -20,14 +20,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from reproduce.declare.experiment import Experiment, Panel, canonical, own_files
+from reproduce.declare.experiment import Experiment, Panel, canonical
 from reproduce.engine.hardware import memory
-from reproduce.errors import OwnCodeError, Stopped, UserError
+from reproduce.errors import OwnCodeError, UserError
 from reproduce.files import sole
 from reproduce.partitions.heldout import validated
 from reproduce.play import scores
 from reproduce.play.benchmarks import Benchmark, Refused
-from reproduce.play.specs import Spec, parse, words
+from reproduce.play.specs import Spec, parse
 from reproduce.runs import costs, plan, results, training
 from reproduce.runs.plan import Job
 from reproduce.settings import settings
@@ -225,13 +225,10 @@ class Match:
                     guarded(entries[0], members)
                 else:
                     training.train(joined(members))
-            except Stopped:
-                raise
-            except (Exception, SystemExit, GeneratorExit) as error:
-                if not entries[0].own or (isinstance(error, UserError) and not isinstance(error, OwnCodeError)):
+            except OwnCodeError as error:
+                if not entries[0].own:
                     raise
-                files = {str(f) for j in members for e in j.experiments for f in own_files(e)}
-                entries[0].failed = str(error) if isinstance(error, OwnCodeError) else words(error, *map(Path, files))
+                entries[0].failed = str(error)
                 print(
                     f"{entries[0].spec.text} on {entries[0].benchmark.name} failed: {entries[0].failed}",
                     file=sys.stderr,
@@ -343,46 +340,38 @@ def joined(jobs: Sequence[Job]) -> Job:
 
 
 def guarded(entry: Entry, jobs: Sequence[Job]) -> None:
-    """Train jobs of a user's own class. Raises OwnCodeError, and leaves no results, if it changes this package or does
-    not repeat itself."""
-    from reproduce.engine.surroundings import unpatched
+    """Train jobs of a user's own class. Raises OwnCodeError, and leaves no results, if it does not repeat itself."""
     from reproduce.store.results import adopt
 
     whole = joined(jobs)
     aside = settings().store / "checkpoints" / f"{whole.name}-{plan.digest_of(whole, settings().precision)}.parquet"
     with sole(aside, f"{entry.spec.text} on {entry.benchmark.name}"):
         try:
-            for step in (lambda: training.train(whole, aside), lambda: repeated(entry, jobs, aside)):
-                with unpatched():
-                    step()
+            training.train(whole, aside)
+            repeated(entry, jobs, aside)
             adopt(Path(whole.output), aside)
         finally:
             aside.unlink(missing_ok=True)
 
 
 def repeated(entry: Entry, jobs: Sequence[Job], results: Path) -> None:
-    """Train the first rounds of own jobs once more, by code that is loaded anew: all together they give the same bits
-    as in their results file, and one seed alone what it gives beside the others.
-
-    Raises OwnCodeError if they do not: nobody could reproduce them.
-    """
+    """Train the first rounds of own jobs once more, by code that is loaded anew, seeds in another order: they give the
+    bits of their results file. Raises OwnCodeError if they do not: nobody could reproduce them."""
     from reproduce.report.histories import load
     from reproduce.runs.replay import replay
 
     stored = load([(entry.benchmark.name, results, "")], entry.benchmark.scale).frame
-    seeds, loaded = jobs[0].panel.seeds, dict(sys.modules)
-    for some in dict.fromkeys((seeds, seeds[-1:])):
+    loaded = dict(sys.modules)
+    try:
         spec = parse(entry.spec.text)
-        try:
-            asked = [e for j in jobs for e in j.experiments]
-            anew = [entry.benchmark.experiment(spec, float(e.algorithm.lr)) for e in asked]
-            anew = [judged(e) if JUDGE in old.labels else e for e, old in zip(anew, asked, strict=True)]
-            outcome = replay(anew, some, 2, stored, settings().precision)
-        finally:
-            sys.modules.update(loaded)
-        if outcome.deviation if some == seeds else not outcome.agrees:
-            when = "when they are trained once more" if some == seeds else f"for seed {some[0]} without the other seeds"
-            raise OwnCodeError(
-                f"its first rounds give other numbers {when} ({outcome.where}): it may draw from a generator without a "
-                "seed, ask the time, or remember something outside the run's state"
-            )
+        asked = [e for j in jobs for e in j.experiments]
+        anew = [entry.benchmark.experiment(spec, float(e.algorithm.lr)) for e in asked]
+        anew = [judged(e) if JUDGE in old.labels else e for e, old in zip(anew, asked, strict=True)]
+        outcome = replay(anew, jobs[0].panel.seeds[::-1], 2, stored, settings().precision)
+    finally:
+        sys.modules.update(loaded)
+    if outcome.deviation:
+        raise OwnCodeError(
+            f"its first rounds give other numbers when they are trained once more ({outcome.where}): it may draw from "
+            "a generator without a seed, ask the time, or remember something in a file"
+        )

@@ -7,7 +7,6 @@ import dataclasses
 import importlib.util
 import re
 import sys
-import traceback
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,8 @@ from types import ModuleType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from reproduce.algorithms.base import FedAvg
-from reproduce.declare import closure, inputs
+from reproduce.declare import closure
+from reproduce.declare.apart import settings_kept, unpatched, watch, words
 from reproduce.errors import OwnCodeError, UserError, unknown
 from reproduce.models.network import Network
 
@@ -121,8 +121,6 @@ def _load(module: str) -> ModuleType:
     if not path.is_file():
         near = [f.stem for f in Path.cwd().glob("*.py")]
         raise unknown("module", module, near) if near else UserError(f"there is no file {path.name} in this folder")
-    from reproduce.engine import surroundings  # torch, which a package's algorithm by name does not need
-
     known = sys.modules.get(module)
     other = known is not None and getattr(known, "__file__", "") != str(path)  # a notebook may have imported the file
     if other and module not in LOADED:
@@ -137,7 +135,8 @@ def _load(module: str) -> ModuleType:
         _forget(theirs)  # what they import may have changed, too
         sys.modules[module] = loaded
         LOADED.add(module)
-        with surroundings.kept(), surroundings.unpatched(), inputs.watched(map(str, theirs), anew=True):
+        watch()
+        with settings_kept(), unpatched():
             specification.loader.exec_module(loaded)
     except OwnCodeError as error:
         raise UserError(f"{path.name} cannot be used: {error}") from error
@@ -154,16 +153,6 @@ def _forget(files: frozenset[Path]) -> None:
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", "")) in map(str, files):
             del sys.modules[name]
-
-
-def words(error: BaseException, *files: Path) -> str:
-    """An error of a user's code in one line, with the last place in one of their files."""
-    said = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename in map(str, files)]
-    line = error.lineno if isinstance(error, SyntaxError) else frames[-1].lineno if frames else None
-    if line is None or isinstance(error, SyntaxError):  # whose text has the place
-        return said
-    return f"{said} ({Path(frames[-1].filename).name}, line {line})"
 
 
 # --- options ----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from reproduce.declare import inputs
+from reproduce.declare import apart
 from reproduce.declare.experiment import Experiment, Panel, code, own_files
 from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, Run, prepare
@@ -31,10 +32,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Enough(Exception):
-    """Raised by a `tick`: the runs have gone as far as they were asked to."""
-
-
 def begin(
     experiments: Sequence[Experiment],
     seeds: Sequence[int],
@@ -48,13 +45,11 @@ def begin(
 
 
 def finish(cohort: Cohort, tick: Callable[[], None] | None = None) -> list[Run]:
-    """The runs of a cohort at their ends, or where `tick` has had `Enough`; it is called whenever all runs stand at the
-    beginning of a round."""
+    """The runs of a cohort at their ends, or where it has enough; `tick` is called whenever all stand at the beginning
+    of a round."""
     cohort.tick = tick
     try:
         cohort.run()
-    except Enough:
-        pass
     finally:
         cohort.trainer.close()
     return list(cohort.runs)
@@ -95,7 +90,7 @@ def train_job(
         print("the code differs from its commit: the result will be marked as of uncommitted code", file=sys.stderr)
     # The digests of the files as they are now; they may change while it trains.
     started, declared = time.monotonic(), {e: (e.record(), code([e])) for e in experiments}
-    own = {str(file) for e in experiments for file in own_files(e)}
+    own = {f for e in experiments for f in (*own_files(e), *getattr(getattr(e.problem, "model", None), "files", ()))}
     tasks = Tasks(here)
     cohort = begin(experiments, panel.seeds, here, tasks)
     runs, trainer = cohort.runs, cohort.trainer
@@ -107,16 +102,17 @@ def train_job(
         used = {
             "cpu": cohort.cpu,
             "seconds": earlier[0] + time.monotonic() - started,
-            "process": earlier[1] + time.process_time(),
+            "process": earlier[1] + sum(os.times()[:4]),  # of this process and of those that it waited for
             "memory": max(earlier[2], peak_memory()),
         }
         made = {"by": _made_by(), "strategies": sorted(trainer.used)}
-        return {**made, "shared": cohort.shared, **used, **({"read": inputs.noted(own)} if own else {})}
+        return {**made, "shared": cohort.shared, **used}
 
     checkpoint = Checkpoint(
         here.store / "checkpoints" / f"{scale}-{paper}-{job}-{digest}.pt", runs, note, here.checkpoint
     )
-    resumed, changed = checkpoint.restore(), ""
+    foreign = any(e.foreign for e in experiments)
+    resumed, changed = not foreign and checkpoint.restore(), ""
     if resumed:
         trainer.used |= set(checkpoint.said["strategies"])
         cohort.shared |= checkpoint.said["shared"]
@@ -124,21 +120,22 @@ def train_job(
         earlier = checkpoint.said["seconds"], checkpoint.said["process"], checkpoint.said["memory"]
         changed = _made_otherwise(checkpoint.said["by"])
         print(changed, end="\n" if changed else "", file=sys.stderr)
-        before = checkpoint.said.get("read", {})
-        if other := inputs.changed(before):
-            raise UserError(f"checkpoint {checkpoint.path} was begun with another {other}: delete it to train anew")
-        inputs.remember(own, before)
     with Progress(f"{scale}/{paper}/{job}", runs) as progress, Stopping() as stopping:
 
         def tick() -> None:
+            kept = not foreign and not apart.reads(own)  # what own code remembers or reads is in no state
             if stopping.wish:
-                checkpoint.save()
-                stopping.end()
-            checkpoint.tick()
+                if kept:
+                    checkpoint.save()
+                stopping.end(kept)
+            if kept:
+                checkpoint.tick()
             progress.update()
 
         finish(cohort, tick)
-    used = note()
+    used, read = note(), apart.reads(own)
+    if read:
+        print(f"{scale}/{paper}/{job} reads {read}: it is trained again whenever it is asked for", file=sys.stderr)
     cost = [estimate(e, panel.seeds) for e in experiments]
     training = {
         "substitute": panel.substitute,
@@ -158,7 +155,7 @@ def train_job(
         "instructions_changed": changed,
         "samples": sum(c.samples for c in cost),
         "flops": sum(c.flops for c in cost),
-        **({"read": inputs.noted(own)} if own else {}),
+        **({"read": read} if read else {}),
         **environment(),
     }
     stored = []

@@ -18,7 +18,7 @@ import torch
 
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.cohort import Run
-from reproduce.runs.job import Enough, begin, finish
+from reproduce.runs.job import begin, finish
 from reproduce.settings import settings
 
 if TYPE_CHECKING:
@@ -66,16 +66,14 @@ def replay(
     runs = cohort.runs
     last: dict[int, int] = {}  # where the comparison of a run ends, however long it has to wait for others
 
-    def stop() -> None:
-        tick()
-        for i, run in enumerate(runs):
-            if i not in last and _enough(run, rounds):
-                last[i] = _recorded(run)
-        if len(last) == len(runs):
-            raise Enough
+    def enough(run: Run) -> bool:
+        if _enough(run, rounds):
+            last.setdefault(id(run), _recorded(run))
+        return id(run) in last
 
-    finish(cohort, stop)
-    ends = [last.get(i, run.state["round"]) for i, run in enumerate(runs)]
+    cohort.enough = enough
+    finish(cohort, tick)
+    ends = [last.get(id(run), run.state["round"]) for run in runs]
     found = [_compare(run, _rows(stored, run), end) for run, end in zip(runs, ends, strict=True)]
     deviation, where = max((d for deviations in found for d in deviations), default=(math.inf, "nothing to compare"))
     exact = all(run.env.task.dtype == torch.float64 for run in runs)

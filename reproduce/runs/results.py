@@ -4,6 +4,7 @@
     confirmed    same declaration, older code, but a replay with today's code gave the same numbers (`replayed`)
     older        same declaration, older code, not replayed
     differs      same declaration, older code, and a replay with today's code gave other numbers
+    reading      of a user's own code that read something besides its files, which may be another today
     other        of another declaration, or of another precision than the one asked for: never read
     missing      nothing
 
@@ -22,7 +23,6 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce.declare import inputs
 from reproduce.declare.experiment import Experiment, code, own_files, recorded
 from reproduce.runs import replayed
 from reproduce.settings import settings
@@ -38,6 +38,7 @@ WORDS = {
     "confirmed": "of older code, confirmed by a replay",
     "older": "of older code",
     "differs": "of older code, a replay with today's differs",
+    "reading": "of own code that reads files or the like",
     "other": "of another declaration or precision",
     "missing": "missing",
 }
@@ -162,8 +163,10 @@ def _compared(joined: Sequence[Joined], line: Mapping[str, str]) -> Iterable[Joi
     by_replay = {"yes": "confirmed", "no": "differs"}[line["agrees"]] if valid else "older"
     today = {e: code([e]) for e in dict.fromkeys(run.experiment for run in joined if run.stored)}
     for run in joined:
-        if run.stored is None or inputs.changed(run.stored.training.get("read", {})):
+        if run.stored is None:
             yield run
+        elif run.stored.training.get("read"):
+            yield replace(run, state="reading")
         elif run.stored.code == today[run.experiment]:
             yield replace(run, state="current")
         else:

@@ -215,7 +215,7 @@ def _said(value: Any) -> str:
 TRAINING = {
     **{"git": _word, "date": _text, "device?": _word, "threads?": _count, "machine?": {"cores?": _count, "*": _text}},
     **{"configured_precision?": _precision, "precision?": _precision, "peak_memory?": _count},
-    **{"data?": {"*": _text}, "read?": {"*": _said}, "compiled?": {"*": _text}},
+    **{"data?": {"*": _text}, "compiled?": {"*": _text}},
     **{f"{name}?": _amount for name in ("seconds", "cpu_seconds", "samples", "flops")},
     "*": _said,
 }
