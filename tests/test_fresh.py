@@ -16,8 +16,8 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.declare.experiment import Experiment
 from reproduce.papers.fiarse import runs
 from reproduce.papers.fiarse.cropped_tests import cropped
-from reproduce.partitions.fresh import FreshTests
 from reproduce.partitions.named import BalancedDirichlet
+from reproduce.partitions.subset import FreshTests
 from reproduce.systems import Epochs, System
 from reproduce.systems.capacity import SplitCapacity
 

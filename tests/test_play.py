@@ -22,8 +22,7 @@ from reproduce.__main__ import main
 from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.algorithms.base import FedAvg, WeightedDraws
 from reproduce.algorithms.calibration import Calibrated
-from reproduce.algorithms.distilled_others import DistilledFedACG, DistilledScaffold
-from reproduce.algorithms.distilled_prox import DistilledFedProx
+from reproduce.algorithms.distilled import DistilledFedACG, DistilledFedProx, DistilledScaffold
 from reproduce.algorithms.drawn_twice import DrawnTwice, FedACSDrawnTwice
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.narrower import Narrower

@@ -16,7 +16,7 @@ from runs import run as play_all
 
 from reproduce.algorithms.base import FedAvg, check_ranges
 from reproduce.algorithms.distillation import Distillation
-from reproduce.algorithms.distilled_prox import DistilledFedProx
+from reproduce.algorithms.distilled import DistilledFedProx
 from reproduce.algorithms.fedacg import FedACG
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.moon import Moon

@@ -24,10 +24,10 @@ from __future__ import annotations
 from reproduce.declare.values import Indices, Labels
 from reproduce.partitions.base import Partition
 from reproduce.partitions.dirichlet import BalancedDirichlet, CappedDirichlet, DirichletClass, DirichletClient
-from reproduce.partitions.group_shares import GroupedShares
 from reproduce.partitions.groups import (
     DistinctLabels,
     GroupedDirichlet,
+    GroupedShares,
     HalfLabels,
     PartialOverlap,
     TwoShard,

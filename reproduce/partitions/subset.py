@@ -1,9 +1,9 @@
-"""Partitions made of another, and one of which every client keeps a part only."""
+"""Partitions made of another: every client keeps a part only, or has test samples with other labels."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reproduce.declare.values import Indices, Labels, positive
@@ -46,3 +46,18 @@ class Head(Over):
     def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
         parts = self.partition.split(labels, clients, seed)
         return [part[: max(1, math.ceil(self.share * len(part)))] for part in parts]
+
+
+@dataclass(frozen=True)
+class FreshTests(Over):
+    """A partition with a `data_seed` whose clients get the test sets of the next one, so that their mixes of labels are
+    independent of those of the training parts (fiarse, its published code)."""
+
+    def split(self, labels: Labels, clients: int, seed: int) -> list[Indices]:
+        parts: list[Indices] = self.partition.split(labels, clients, seed)
+        return parts
+
+    def split_test(self, train_labels: Labels, test_labels: Labels, clients: int, seed: int) -> list[Indices]:
+        other = replace(self.partition, data_seed=self.partition.data_seed + 1)
+        parts: list[Indices] = other.split_test(train_labels, test_labels, clients, seed)
+        return parts

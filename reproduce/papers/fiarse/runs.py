@@ -21,8 +21,8 @@ from reproduce.models.declared import Perceptron
 from reproduce.models.residual_choices import FlooredResNet, MaskedResNet
 from reproduce.papers.fiarse.cropped_tests import CroppedTests
 from reproduce.papers.fiarse.settings import SCALES, SubmodelSetting
-from reproduce.partitions.fresh import FreshTests
 from reproduce.partitions.named import IID
+from reproduce.partitions.subset import FreshTests
 from reproduce.problem import Classification
 from reproduce.systems import Epochs, Steps, System
 from reproduce.systems.capacity import SplitCapacity
