@@ -7,8 +7,8 @@ leave the stack instead of being masked. The order, and with it every rounding, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from reproduce.engine.kernels.shuffle import permuted
 from reproduce.engine.layout import Layout
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
+from reproduce.engine.strategies import shared
 from reproduce.engine.task import Task
 from reproduce.streams import rng
 
@@ -109,7 +110,7 @@ class Chunk:
     @cached_property
     def rule(self) -> Rule:
         """What the slots' rules have in common; `mu` may differ from client to client."""
-        return _unpulled(self.slots[0].request.rule)
+        return shared(self.slots[0].request.rule)
 
     @cached_property
     def steps(self) -> np.ndarray:
@@ -176,8 +177,3 @@ class Chunk:
     def generators(self, device: torch.device) -> list[torch.Generator]:
         """One dropout stream per slot."""
         return [torch.Generator(device).manual_seed(seed) for seed in self.plans.dropout(self.slots)]
-
-
-@cache
-def _unpulled(rule: Rule) -> Rule:
-    return replace(rule, mu=0.0)
