@@ -379,6 +379,7 @@ def seen() -> Iterator[Bad]:
             ("a record of nothing", content(CELLS.replace("csv", "json"), lambda data: b"{"), "cannot be read"),
             ("a record that is a list", content(CELLS.replace("csv", "json"), lambda data: b"[]"), changed),
             ("a record in bytes", content(CELLS.replace("csv", "json"), lambda data: b"\xff"), "cannot be read"),
+            ("a deep record", content(CELLS.replace("csv", "json"), lambda data: b"[" * 10**5), "cannot be read"),
         ):
             yield Bad(name, command, says, prepare)
 

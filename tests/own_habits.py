@@ -95,6 +95,7 @@ def reaches(name, change, before=lambda env, state: None):
     made(name, FedAvg, local=local, aggregate=aggregate)
 
 reaches("Same", lambda env, state: None)
+reaches("FedÄλ", lambda env, state: None)
 reaches("Sets", sets)
 reaches("Early", lambda env, state: None, early)
 reaches("HoldsAnything", lambda env, state: state.update(m={1, 2}, f=(i for i in "ab"), s=torch.eye(2).to_sparse()))

@@ -120,7 +120,7 @@ def digests(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str,
 @pytest.mark.parametrize(
     ("name", "old", "new", "changed", "same"),
     [
-        ("engine/rule.py", "return moved[steps]", "return 2 * moved[steps]", "fedacs/fig7-static", ""),
+        ("engine/rule.py", "return norms[steps]", "return 2 * norms[steps]", "fedacs/fig7-static", ""),
         ("algorithms/fedlin.py", "def measured(", "def measured(*_, ", "fedagrac/fig1", "fedacs/fig7-static"),
         ("engine/kernels/softmax.c", "#include", "#define CONSTANT 2\n#include", "fedacs/fig7-static", ""),
         ("clocks/events.py", "EPSILON = 1e-9", "EPSILON = 1e-8", "defedavg/fashion-mnist-iid-n10", "fedagrac/fig1"),
@@ -128,7 +128,7 @@ def digests(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str,
         ("engine/cost.py", "BATCHES = 5e7", "BATCHES = 6e7", "", "fedagrac/fig1"),
         ("report/metrics.py", "import numpy as np", "import cmath\nimport numpy as np", "", "fedagrac/fig1"),
         ("engine/rule.py", '"""The local rule', '"""THE LOCAL RULE', "", "fedagrac/fig1"),
-        ("engine/rule.py", "velocity = 0.0\n", "velocity = 0.0  # at rest\n\n", "", "fedagrac/fig1"),
+        ("engine/rule.py", "velocity *= self.momentum\n", "velocity *= self.momentum  # slower\n\n", "", "fedagrac/fig1"),
     ],
 )
 def test_a_changed_constant_changes_the_digests_that_use_it(

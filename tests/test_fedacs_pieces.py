@@ -49,8 +49,13 @@ def test_accumulation_norms(rule: Rule, golden: tuple[float, ...]) -> None:
             for k in range(t):
                 v = rho * v + float(k == one) + mu * y
                 y -= lr * (1 - delta) ** k * v
-            total += -y / lr
+            total += abs(y / lr)
         assert norm == pytest.approx(total)
+
+
+def test_the_norm_of_a_pull_that_overshoots_is_no_signed_sum() -> None:
+    """1 - lr mu = -2: the coefficients are (-2)^t."""
+    assert Rule(mu=30.0).norms(np.array([20]), 0.1) == pytest.approx([2**20 - 1])
 
 
 def test_participation_schemes_have_one_expectation() -> None:

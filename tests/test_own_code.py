@@ -84,10 +84,10 @@ def test_what_does_not_repeat_itself_is_refused_and_the_rest_is_kept() -> None:
 
 
 def test_an_algorithm_that_is_another_to_the_last_digit_is_named() -> None:
-    match = Match([parse("habits:Same"), parse("habits:InState")], [find(ON, "smoke")], (0, 1))
+    match = Match([parse("habits:FedÄλ"), parse("habits:InState")], [find(ON, "smoke")], (0, 1))
     match.train()
-    assert [(own.text, other.text) for own, other in match.twins()] == [("habits:Same", "fedavg")]
-    assert any("habits:Same gives the numbers of fedavg" in note for note in shown.notes(match))
+    assert [(own.text, other.text) for own, other in match.twins()] == [("habits:FedÄλ", "fedavg")]
+    assert any("habits:FedÄλ gives the numbers of fedavg" in note for note in shown.notes(match))
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ class Decoded:
 def copies(root: Path, name: str) -> Iterator[Decoded]:
     """The decoded copies of the data set `name` whose stamps are whole."""
     for stamp in sorted(root.glob(f"{name}-*/{STAMP}")):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             content = json.loads(files.read_text(stamp))
             if content.pop("seal") == _seal(content) and content.pop("format") == FORMAT:
                 yield Decoded(stamp.parent, **content)

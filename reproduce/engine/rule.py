@@ -95,14 +95,16 @@ class Rule:
     def norms(self, steps: NDArray[np.int64], lr: float) -> NDArray[np.float64]:
         """Accumulation norms A_m = ||a_m||_1 of local runs of `steps` [N] at rate `lr` (FedNova, Sec. 4).
 
-        A run's update is -lr * sum_t a_t g_t. It is linear in the gradients, so the sum of the a_t is how far the run
-        gets, in units of -lr, if every gradient is 1.
+        A run's update is -lr * sum_t a_t g_t; a proximal pull can make some a_t negative.
         """
         if not (self.mu or self.momentum or self.decay):
             return steps.astype(np.float64)
-        moved = np.zeros(int(steps.max(initial=0)) + 1)
-        velocity = 0.0
-        for t in range(len(moved) - 1):
-            velocity = self.momentum * velocity + 1 - lr * self.mu * moved[t]
-            moved[t + 1] = moved[t] + (1 - self.decay) ** t * velocity
-        return moved[steps]
+        most = int(steps.max(initial=0))
+        moved, velocity, norms = np.zeros(most), np.zeros(most), np.zeros(most + 1)  # of each gradient g_t its share
+        for t in range(most):
+            velocity *= self.momentum
+            velocity[t] += 1
+            velocity -= lr * self.mu * moved
+            moved += (1 - self.decay) ** t * velocity
+            norms[t + 1] = np.abs(moved).sum()
+        return norms[steps]

@@ -12,6 +12,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import re
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -312,7 +313,7 @@ class Match:
 def job(entry: Entry, seeds: tuple[int, ...], experiment: Experiment) -> Job:
     """The job of an experiment, which the record of replays knows by this name."""
     told = json.dumps([experiment.declaration, canonical(experiment.labels), seeds])
-    word = "".join(c if c.isalnum() else "-" for c in entry.spec.name.lower())
+    word = re.sub("[^a-z0-9]", "-", entry.spec.name.lower())
     name = f"{entry.benchmark.slug}--{word}-{hashlib.sha256(told.encode()).hexdigest()[:10]}"
     panel = Panel(name, (experiment,), seeds, f"benchmark of {entry.benchmark.panel}")
     return Job(entry.benchmark.scale, "play", name, panel, (experiment,), (), entry.benchmark.slug)

@@ -93,7 +93,7 @@ def read(scale: str) -> Numbers:
     path = file(scale)
     try:
         numbers: Numbers = json.loads(files.read_text(path))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path}: {error}; `python -m reproduce expected {scale} --update` writes it") from error
     return numbers
 

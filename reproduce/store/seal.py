@@ -66,7 +66,7 @@ def broken(cells: Path) -> str:
         sealed = of_file(cells)
     except FileNotFoundError:
         return f"{cells.name} has no record {record(cells).name}"
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return f"the record {record(cells).name} cannot be read"
     except UserError as error:
         return str(error)
