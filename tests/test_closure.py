@@ -128,7 +128,13 @@ def digests(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str,
         ("engine/cost.py", "BATCHES = 5e7", "BATCHES = 6e7", "", "fedagrac/fig1"),
         ("report/metrics.py", "import numpy as np", "import cmath\nimport numpy as np", "", "fedagrac/fig1"),
         ("engine/rule.py", '"""The local rule', '"""THE LOCAL RULE', "", "fedagrac/fig1"),
-        ("engine/rule.py", "velocity *= self.momentum\n", "velocity *= self.momentum  # slower\n\n", "", "fedagrac/fig1"),
+        (
+            "engine/rule.py",
+            "velocity *= self.momentum\n",
+            "velocity *= self.momentum  # slower\n\n",
+            "",
+            "fedagrac/fig1",
+        ),
     ],
 )
 def test_a_changed_constant_changes_the_digests_that_use_it(
