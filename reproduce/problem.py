@@ -132,8 +132,6 @@ class Classification:
     def __post_init__(self) -> None:
         if self.augment not in ("none", "crop_flip"):
             raise ValueError(f"augmentation '{self.augment}': use 'none' or 'crop_flip'")
-        if self.augment != "none" and self.model.kind in ("softmax", "dense"):
-            raise ValueError("models of plain features have no images to crop")
         if self.tokenizer not in ("hashed", "pieces") and not isinstance(self.tokenizer, BytePairs):
             raise ValueError(f"tokenizer '{self.tokenizer}': use 'hashed' or 'pieces', or BytePairs")
         if self.tokenizer != "hashed" and getattr(self.source, "kind", "") != "text":
@@ -148,6 +146,9 @@ class Classification:
             raise UserError(f"the partition {type(self.partition).__name__} has no split(labels, clients, seed)")
         if self.test_partition and not hasattr(self.partition, "split_test"):
             raise UserError(f"the partition {type(self.partition).__name__} cannot split a test set")
+        object.__setattr__(self, "model", self.model.on(self.sample))
+        if self.augment != "none" and self.model.kind in ("softmax", "dense"):
+            raise ValueError("models of plain features have no images to crop")
         _check_tokens(self.model, self.sample)
         outputs = _outputs(self.model, self.sample)
         if outputs < self.source.classes:

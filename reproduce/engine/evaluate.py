@@ -26,7 +26,9 @@ Judged = tuple[dict[str, np.ndarray], np.ndarray | None]
 
 def company(task: Task, request: Evaluate) -> Hashable:
     """Evaluations in equal company are answered together: same data, same samples in the same order, same model."""
-    own = task.test_indices is not None or request.view.startswith("held:")
+    model = request.model or task.problem.model
+    alone = model is not None and model.kind == "alone"  # of which each seed has its own
+    own = alone or task.test_indices is not None or request.view.startswith("held:")
     return id(task.arena), id(task) if own else 0, request.view, request.model
 
 
@@ -54,7 +56,7 @@ def _distance(task: QuadraticTask, x: Tensor) -> Judged:
 
 def _judge(task: ClassificationTask, x: Tensor, request: Evaluate, spread: Spread) -> Judged:
     """Mean loss and accuracy in percent."""
-    arena, view, model = task.arena, request.view, request.model or task.problem.model
+    arena, view, model = task.arena, request.view, (request.model or task.problem.model).of(task.seed)
     where = task.view(view)
     features, labels = (arena.train_x, arena.train_y) if view.startswith("train") else (arena.test_x, arena.test_y)
     strategy = choose(demand(arena, model))

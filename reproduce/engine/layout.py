@@ -72,8 +72,10 @@ class Layout:
         A user's own module initialises itself, by a stream of `key`.
         """
         if self.model.foreign:
-            state = self.model.module(*key).state_dict()
-            return torch.cat([state[name].detach().flatten().float() for name in self.names])
+            from reproduce.models.lower import tensors
+
+            found = tensors(self.model.module(*key))
+            return torch.cat([found[name].detach().flatten().float() for name in self.names])
         generator = torch.Generator().manual_seed(int(rng("init", *key).integers(2**62)))
         parts = []
         for name, size in zip(self.names, self.sizes, strict=True):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -225,6 +226,7 @@ def autograd_run(chunk: Chunk, arena: Arena, precision: str = "float32") -> Rows
     teacher = chunk.slots[0].request.teacher if rule.distill else None
     contrast = Contrast(chunk, start) if rule.contrast else None
     inner = Inner(chunk, partial(reduced, precision, arena.device)) if rule.inner is not None else None
+    own: dict[str, Any] = {}
     for k in range(int(chunk.steps.max())):
         a = chunk.active(k)  # longest first: the first a of them still train
         now = [b[:a] for b in y]
@@ -232,10 +234,11 @@ def autograd_run(chunk: Chunk, arena: Arena, precision: str = "float32") -> Rows
         # One model goes without the axis of the stack, whose gradient would be copied into zeros.
         leaves = [(b[0] if plain else b).detach().requires_grad_() for b in weights]
         ops = One(generators[:1], data.full) if plain else Stacked(a, generators[:a], data.full)
+        ops.own = own
         loss = partial(_loss, chunk, leaves, ops, teacher, contrast, precision)
         if inner is not None:
             loss = partial(inner.loss, k, leaves, ops)
-        grads = _gradient(loss, leaves, data.step(k, a), plain and layout.model.separable, bool(layout.buffers))
+        grads = _gradient(loss, leaves, data.step(k, a), plain and layout.model.separable, layout.model.kind == "alone")
         grads = [g[None] for g in grads] if plain else grads  # [a, *shape] each
         if masks:
             grads = masks.gradient(now, grads)
@@ -253,16 +256,20 @@ PIECE = 64
 """Large batches of one model are cut into pieces of this many samples, whose activations stay in the cache."""
 
 
-def _gradient(loss: Callable[[Batch], Tensor], leaves: Blocks, batch: Batch, cut: bool, buffers: bool) -> Blocks:
-    """Gradient of `loss`, zero for `buffers`; if it may be `cut`, that of a large batch is the mean over its pieces."""
+def _gradient(loss: Callable[[Batch], Tensor], leaves: Blocks, batch: Batch, cut: bool, alone: bool) -> Blocks:
+    """Gradient of `loss`, zero for what has no part in it; if it may be `cut`, that of a large batch is the mean over
+    its pieces."""
     x, labels, _ = batch
     b = labels.shape[-1]
+    if alone:  # checkpoints in a user's module want the whole way back
+        loss(batch).backward()
+        return [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
     if not cut or b <= 2 * PIECE:
-        return list(torch.autograd.grad(loss(batch), leaves, materialize_grads=buffers))
+        return list(torch.autograd.grad(loss(batch), leaves, materialize_grads=True))
     total: Blocks = []
     for part, wanted in zip(x.split(PIECE), labels.split(PIECE), strict=True):
         share = loss((part, wanted, None)) * (len(wanted) / b)
-        grads = list(torch.autograd.grad(share, leaves))
+        grads = list(torch.autograd.grad(share, leaves, materialize_grads=True))
         if total:
             torch._foreach_add_(total, grads)
         else:
@@ -281,7 +288,7 @@ def _loss(
 ) -> Tensor:
     """Sum of the models' losses on their batches."""
     x, labels, weight = batch
-    model, p, dtype = chunk.layout.model, dict(zip(chunk.layout.names, leaves, strict=True)), leaves[0].dtype
+    model, p, dtype = chunk.model, dict(zip(chunk.layout.names, leaves, strict=True)), leaves[0].dtype
     terms: list[tuple[float, Tensor]] = []  # strength, and the term per sample
     with reduced(precision, x.device):
         images = ops.images(x)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -41,6 +42,7 @@ class One:
         self.generators = generators
         self.batch = batch
         self.buffers: dict[str, Tensor] = {}
+        self.own: dict[str, Any] = {}  # what a module that runs by itself keeps from step to step
         self.lengths: list[int] = []  # of each model's longest text, after `trim`
 
     def images(self, x: Tensor) -> Tensor:
@@ -144,7 +146,7 @@ class One:
         """Where others read what is before it."""
         return F.relu(x)
 
-    def flatten(self, x: Tensor, features: int = 0) -> Tensor:
+    def flatten(self, x: Tensor) -> Tensor:
         return x.flatten(1)
 
     def global_pool(self, x: Tensor) -> Tensor:
@@ -251,7 +253,7 @@ class Stacked(One):
     def shift(self, x: Tensor, p: Params, layer: str) -> Tensor:
         return x + p[f"{layer}.weight"].unsqueeze(1)
 
-    def flatten(self, x: Tensor, features: int = 0) -> Tensor:
+    def flatten(self, x: Tensor) -> Tensor:
         if x.dim() == 3:
             return x
         b = x.shape[0]

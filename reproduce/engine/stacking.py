@@ -22,6 +22,7 @@ from reproduce.engine.requests import Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.strategies import shared
 from reproduce.engine.task import Task
+from reproduce.models.model import Model
 from reproduce.streams import rng
 
 
@@ -106,6 +107,11 @@ class Chunk:
     slots: Sequence[Slot]
     layout: Layout
     plans: Plans
+
+    @cached_property
+    def model(self) -> Model:
+        """The slots' network; that of a chunk with one slot as its seed has it."""
+        return self.layout.model.of(self.slots[0].task.seed)
 
     @cached_property
     def rule(self) -> Rule:

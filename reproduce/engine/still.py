@@ -18,7 +18,7 @@ def distillation(chunk: Chunk, teacher: Tensor, x: Tensor, logits: Tensor) -> Te
 
     teacher [P] is one for all; `x` are the samples [B, ...] or [A, B, ...].
     """
-    model, one, p = chunk.layout.model, One(), chunk.layout.named(teacher)
+    model, one, p = chunk.model, One(), chunk.layout.named(teacher)
     # All samples in one pass, unless they see each other.
     apart = model.batch_statistics and not model.buffers
     batches = [x] if logits.dim() == 2 else list(x) if apart else [x.flatten(0, 1)]
@@ -36,7 +36,7 @@ class Contrast:
     def __init__(self, chunk: Chunk, start: Tensor) -> None:
         previous = chunk.stack("previous")
         assert previous is not None
-        self.model, self.names, self.temperature = chunk.layout.model, chunk.layout.names, chunk.rule.temperature
+        self.model, self.names, self.temperature = chunk.model, chunk.layout.names, chunk.rule.temperature
         self.poles = [chunk.layout.blocks(rows) for rows in (start, previous)]
 
     def __call__(self, ops: One, x: Tensor, z: Tensor) -> Tensor:

@@ -131,7 +131,7 @@ class ClassificationTask:
 
     def _gradient(self, client: int, request: Gradient) -> Tensor:
         """g [P] = 1/n sum over the client's samples i of the gradient of its loss, f_i'(x)."""
-        arena, model = self.arena, request.model or self.problem.model
+        arena, model = self.arena, (request.model or self.problem.model).of(self.seed)
         layout, index, total = layout_of(model), self.indices[client], torch.zeros_like(request.x)
         if request.batch and request.batch < len(index):
             stream = rng("probe", self.seed, request.round, client)
@@ -145,7 +145,8 @@ class ClassificationTask:
                 ops = One()
                 logits = model.forward(ops, layout.named(leaf), ops.images(arena.train_x[where]))
                 loss = torch.nn.functional.cross_entropy(logits, arena.train_y[where], reduction="sum")
-                total += torch.autograd.grad(loss, leaf)[0]
+                loss.backward()
+                total += leaf.grad  # type: ignore[arg-type]
         return total / len(index)
 
     # --- batches of one sample, which have no variance ----------------------------------------------------------------

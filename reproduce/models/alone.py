@@ -1,13 +1,17 @@
 """Modules that no operator set knows: a user's own, one client at a time, as torch runs them.
 
-Each call is of a copy that shares its tensors, so that nothing but the vector is remembered. What is drawn (dropout,
-noise) starts from the client's own stream. Buffers of floating point are entries of the vector; counters start anew.
+A local run has a deep copy of the module that the run's seed made: parameters and buffers of floating point are loaded
+from the vector, forward and backward are torch's, and what moved is read back. All else that a module remembers
+(counters, whole numbers, what is not stored, attributes) lasts as long as the copy: it starts anew in every local run
+of a client and in every batch of an evaluation. What is drawn (dropout, noise) follows from the client's own stream.
 """
 
 from __future__ import annotations
 
 import copy
+import re
 import threading
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -16,11 +20,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
 
+from reproduce.data.sample import Sample
 from reproduce.declare.values import words
 from reproduce.errors import UserError
 from reproduce.models.count import Count
+from reproduce.models.lower import tensors
 from reproduce.models.network import Network
 from reproduce.streams import globally
 
@@ -28,74 +35,138 @@ _LUCK = threading.Lock()  # torch's global generator is one for all threads
 
 
 @cache
-def module_of(model: Network) -> nn.Module:
-    return model.module()  # type: ignore[no-any-return]
+def instance(model: Network, seed: int) -> nn.Module:
+    """The module of runs with this seed. It is never called: copies are."""
+    with _LUCK:
+        return model.module(seed)  # type: ignore[no-any-return]
+
+
+def values(module: nn.Module) -> dict[str, Tensor]:
+    """A copy of a module's vector by names."""
+    return {name: t.detach().float().clone() for name, t in tensors(module).items()}
+
+
+class Live:
+    """A copy of a user's module, loaded with the values `p`, in training or in evaluation."""
+
+    def __init__(self, model: Network, module: nn.Module, p: Mapping[str, Tensor], training: bool) -> None:
+        like = next(iter(p.values()))
+        self.model, self.module = model, copied(model, module, like.dtype, like.device).train(training)
+        entries = self.entries(p)
+        self.parameters = {n: t for n, t in entries.items() if isinstance(t, nn.Parameter)}
+        self.load(p, entries)
+        self.seen: dict[str, Tensor] = {}
+        for m in [m for m in self.module.modules() if isinstance(m, nn.Linear)][-1:]:
+            m.register_forward_pre_hook(lambda _, inputs: self.seen.update(features=inputs[0]))
+
+    def entries(self, p: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The entries of the vector as they are now; UserError if they are others than those of `p`."""
+        found = tensors(self.module)
+        if other := {(n, t.shape) for n, t in found.items()} ^ {(n, t.shape) for n, t in p.items()}:
+            raise UserError(f"the network {self.model.make} changes what it has: {min(other)[0]} is not as it was")
+        return found
+
+    def load(self, p: Mapping[str, Tensor], into: Mapping[str, Tensor]) -> None:
+        with torch.no_grad():
+            for name, t in into.items():
+                t.copy_(p[name])
+
+    def __call__(self, x: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+        """Representation (what the last linear layer is given) and logits of samples x [B, ...]."""
+        with self._named(), _LUCK, globally("module", seed % 2**32, seed >> 32):
+            out = self.module(x.clone(memory_format=torch.contiguous_format))
+        logits = getattr(out, "logits", out)
+        right = isinstance(logits, Tensor) and logits.dim() == 2 and len(logits) == len(x)
+        if right and logits.is_floating_point():
+            return self.seen.pop("features", logits), logits
+        said = f"{logits.dtype} {tuple(logits.shape)}" if isinstance(logits, Tensor) else type(out).__name__
+        raise UserError(
+            f"the network {self.model.make} makes no logits [batch, classes] of samples {tuple(x.shape)}, but {said}"
+        )
+
+    def back(self, *made: tuple[Tensor, Tensor | None]) -> dict[str, Tensor]:
+        """The gradients of the parameters that have one: torch's way back from what was made, and its gradients."""
+        if not any(end.requires_grad for end, _ in made):
+            raise UserError(f"no parameter has a part in the logits of the network {self.model.make}")
+        for t in self.parameters.values():
+            t.grad = None
+        ends, grads = zip(*((t, g) for t, g in made if g is not None and t.requires_grad), strict=True)
+        with self._named():
+            torch.autograd.backward(ends, grads)
+        return {n: t.grad for n, t in self.parameters.items() if t.grad is not None}
+
+    def read(self, p: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The buffers after a call; parameters that the call itself changed are changed in `p`, too."""
+        found = self.entries(p)
+        with torch.no_grad():
+            for name, t in self.parameters.items():
+                p[name].copy_(t)
+        return {name: t.detach() for name, t in found.items() if name not in self.parameters}
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Whatever a module raises is a UserError that names the innermost layer that was at work."""
+        try:
+            yield
+        except UserError:
+            raise
+        except Exception as error:  # a module raises whatever it likes
+            names = {id(m): f" at {name}" for name, m in self.module.named_modules() if name}
+            at = [names.get(id(f.f_locals.get("self")), "") for f, _ in traceback.walk_tb(error.__traceback__)]
+            layer = next(filter(None, reversed(at)), "")
+            raise UserError(f"the network {self.model.make} fails{layer}: {words(error)}") from error
+
+
+class Through(torch.autograd.Function):
+    """What a `Live` made, as a function of the values that it was loaded with."""
+
+    @staticmethod
+    def forward(ctx: Any, live: Live, names: list[str], made: tuple[Tensor, ...], *values: Tensor) -> Any:
+        ctx.live, ctx.names, ctx.made = live, names, made
+        ctx.set_materialize_grads(False)
+        return tuple(t.detach() for t in made)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> Any:
+        found = ctx.live.back(*zip(ctx.made, grads, strict=True))
+        return None, None, None, *map(found.get, ctx.names)
 
 
 def both(model: Network, ops: Any, p: Mapping[str, Tensor], x: Tensor) -> tuple[Tensor, Tensor]:
-    """Representation (what the last linear layer is given) and logits of samples x [B, ...]."""
-    module, training = _copy(module_of(model)), bool(ops.generators)
-    module.train(training)
-    # In torch's usual layout, which the `view` of a user's module may need.
-    x, state = _plain(x), {name: _plain(p[name]) for name in model.shapes}
-    moved = {name: _plain(ops.buffers.get(name, p[name]).detach().clone()) for name in model.buffers}
-    counters = {name: b.to(x.device, copy=True) for name, b in module.named_buffers() if name not in state}
-    seed = int(torch.randint(2**62, (), generator=ops.generators[0], device=x.device)) if training else 0
-    seen = _watched(module)
-    with _named(model, module), _lucky(seed):
-        out = torch.func.functional_call(module, {**counters, **state, **moved}, (x,), tie_weights=True)
-    logits = _logits(model, out, x)
-    if training:
-        ops.buffers |= moved
-    return seen.get("features", logits), logits
+    """Representation and logits of samples x [B, ...] as functions of the values `p`."""
+    wanted, made = torch.is_grad_enabled() and any(t.requires_grad for t in p.values()), instance(model, model.seed)
+    with torch.inference_mode(False):
+        if ops.generators:
+            if "live" not in ops.own:
+                ops.own["live"] = Live(model, made, p, True)
+            live = ops.own["live"]
+            live.load(p, live.parameters)
+            found = live(x, int(torch.randint(2**62, (), generator=ops.generators[0], device=x.device)))
+            ops.buffers |= live.read(p)
+        else:
+            live = Live(model, made, p, False)
+            try:
+                with torch.set_grad_enabled(wanted):
+                    found = live(x, 0)
+            except UserError:  # it may ask for gradients on its way
+                live = Live(model, made, p, False)
+                found = live(x, 0)
+        if wanted:
+            return Through.apply(live, list(p), found, *p.values())  # type: ignore[no-any-return]
+    return found[0].detach(), found[1].detach()
 
 
-def cost(model: Network, sample: tuple[int, ...]) -> Count:
-    """Layers and multiply-accumulates of a forward pass on one sample, counted while zeros go through it."""
-    count = Count(dict(model.shapes))
-    count.chain = False
-    module = _copy(module_of(model)).train(False)
-    leaves = {n: m for n, m in module.named_modules() if not list(m.children())}
-
-    def note(name: str, m: nn.Module, out: Any) -> None:
-        if isinstance(out, Tensor):
-            size = sum(p.numel() for p in m.parameters(recurse=False))
-            count.layers.append((name, type(m).__name__, tuple(out.shape[1:]), size))
-
-    for name, m in leaves.items():
-        m.register_forward_hook(lambda m, _, out, name=name: note(name, m, out))
-    with _named(model, module), torch.no_grad(), _lucky(0), FlopCounterMode(display=False) as flops:
-        tokens = any(isinstance(m, nn.Embedding | nn.EmbeddingBag) for m in leaves.values())
-        x = torch.zeros(2, *sample, dtype=torch.int64 if tokens else None)
-        out = module(x)
-    count.layers.append(("output", "Logits", tuple(_logits(model, out, x).shape[1:]), 0))
-    count.macs = flops.get_total_flops() // 4
-    return count
-
-
-def _logits(model: Network, out: Any, x: Tensor) -> Tensor:
-    """What a module makes of samples x [B, ...]; UserError unless it is, or has as `logits`, a tensor [B, classes]."""
-    logits = getattr(out, "logits", out)
-    if isinstance(logits, Tensor) and logits.dim() == 2 and len(logits) == len(x):
-        return logits
-    said = tuple(logits.shape) if isinstance(logits, Tensor) else type(out).__name__
-    raise UserError(
-        f"the network {model.make} makes no logits [batch, classes] of samples {tuple(x.shape)}, but {said}"
-    )
-
-
-def _plain(x: Tensor) -> Tensor:
-    return x.clone(memory_format=torch.contiguous_format) if x.dim() == 4 else x
-
-
-def _copy(module: nn.Module) -> nn.Module:
-    """The same module with attributes of its own, and the same tensors.
+def copied(model: Network, module: nn.Module, dtype: torch.dtype, device: torch.device) -> nn.Module:
+    """A deep copy; UserError if there is none.
 
     Its convolutions of 1 x 1 have no stride: samples of their input compute the same. torch 2.13's way back through
     such a layer writes outside of its memory on some CPUs (`engine.ops`).
     """
-    shared = [*module.parameters(), *module.buffers()]
-    mine = copy.deepcopy(module, {id(t): t for t in shared})
+    try:
+        mine = copy.deepcopy(module)
+    except Exception as error:
+        raise UserError(f"the network {model.make} cannot be copied: {words(error)}") from error
+    mine._apply(lambda t: t.to(device, dtype) if t.is_floating_point() else t.to(device))
     for m in mine.modules():
         if isinstance(m, nn.Conv2d) and m.kernel_size == (1, 1) and m.padding == (0, 0) and m.stride != (1, 1):
             m.register_forward_pre_hook(lambda _, x, stride=m.stride: avg_pool2d(x[0], 1, stride))
@@ -103,37 +174,50 @@ def _copy(module: nn.Module) -> nn.Module:
     return mine
 
 
-def _watched(module: nn.Module) -> dict[str, Tensor]:
-    """What the last linear layer is given, as "features", after a call."""
-    seen: dict[str, Tensor] = {}
-    linear = [m for m in module.modules() if isinstance(m, nn.Linear)]
-    for m in linear[-1:]:
-        m.register_forward_pre_hook(lambda _, inputs: seen.update(features=inputs[0]))
-    return seen
+def samples(sample: Sample | None, batch: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Random ones [batch, ...], between 0 and 1 or token ids; UserError if nothing is known of them."""
+    if sample is None:
+        raise UserError("what samples a network is given says the problem that it belongs to")
+    stream = torch.Generator().manual_seed(batch)
+    if sample.dtype == "int64":
+        return torch.randint(max(1, sample.vocabulary), (batch, *sample.shape), generator=stream)
+    return torch.rand((batch, *sample.shape), generator=stream, dtype=dtype)
 
 
-@contextmanager
-def _lucky(seed: int) -> Iterator[None]:
-    """Whatever is drawn inside follows from the seed, by whichever generator."""
-    with _LUCK, globally("module", seed % 2**32, seed >> 32):
-        yield
+def started(model: Network, training: bool) -> Live:
+    """A copy as it is made."""
+    module = instance(model, model.seed)
+    return Live(model, module, values(module), training)
 
 
-@contextmanager
-def _named(model: Network, module: nn.Module) -> Iterator[None]:
-    """Errors name the innermost layer that was at work."""
-    at: list[str] = []
-
-    def leave(m: nn.Module, inputs: Any, output: Any) -> None:
-        at.pop()
-
-    for name, m in module.named_modules():
-        m.register_forward_pre_hook(lambda _, __, name=name: at.append(name))
-        m.register_forward_hook(leave)
+def lonely(model: Network) -> str:
+    """The first layer that normalises over a batch, and that no batch of one sample goes through in training."""
     try:
-        yield
-    except UserError:
-        raise
-    except Exception as error:  # a module raises whatever it likes
-        layer = f" at {at[-1]}" if at and at[-1] else ""
-        raise UserError(f"the network {model.make} fails{layer}: {words(error)}") from error
+        started(model, True)(samples(model.sample, 1), 0)
+    except UserError as error:
+        found = re.search(r" at (\S+): Expected more than 1 value per channel", str(error))
+        return found[1] if found else ""
+    return ""
+
+
+class Flops(TorchDispatchMode):
+    """Counts floating-point operations. torch's own counter watches gradients, for which a module may ask."""
+
+    total = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        if (count := flop_registry.get(func._overloadpacket)) is not None:
+            self.total += count(*args, **(kwargs or {}), out_val=out)
+        return out
+
+
+def cost(model: Network) -> Count:
+    """Outputs and multiply-accumulates of a forward pass on one sample, counted while two go through it."""
+    count = Count(dict(model.shapes))
+    count.chain = False
+    with Flops() as flops:
+        _, logits = started(model, False)(samples(model.sample, 2), 0)
+    count.layers.append(("output", "Logits", tuple(logits.shape[1:]), 0))
+    count.macs = flops.total // 4
+    return count

@@ -14,10 +14,13 @@ import math
 import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from reproduce.models.count import Count, Shapes
 from reproduce.models.graph import Graph, graph_of
+
+if TYPE_CHECKING:
+    from reproduce.data.sample import Sample
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,14 @@ class Model:
     def module(self) -> Any:
         """The module of torch, as its own code initialises it; `initial` is the law of experiments."""
         return pkgutil.resolve_name(self.make)(self)
+
+    def on(self, sample: Sample) -> Model:
+        """The network as it is for these samples."""
+        return self
+
+    def of(self, seed: int) -> Model:
+        """The network as runs with this seed compute it."""
+        return self
 
     @property
     def graph(self) -> Graph:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
-import math
 import pkgutil
 import sysconfig
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from reproduce.data.sample import Sample
 from reproduce.declare import closure
 from reproduce.declare.values import calling, words
 from reproduce.errors import UserError
 from reproduce.models.count import Count
-from reproduce.models.graph import Graph, graph_of
+from reproduce.models.graph import Graph
 from reproduce.models.model import Model
 
 
@@ -24,14 +25,17 @@ class Network(Model):
     """Any module of torch that makes logits [batch, classes] of samples [batch, ...]: a library's or a user's own.
 
     make: "torchvision.models:resnet18" or "my_file:Net", a callable that gives it. arguments: its keywords.
-    code: a digest of a user's file, so that another network is another declaration. Its initial values are its own, by
-    the seed of the run. UserError if there is no such callable, or if it gives no module.
+    code: a digest of a user's file, so that another network is another declaration. sample: what it is given, as the
+    problem says. Its initial values are its own, by the seed of the run; seed: of the module that runs by itself.
+    UserError if there is no such callable, or if it gives no module.
     """
 
     make: str = ""  # type: ignore[misc]
     arguments: tuple[tuple[str, Any], ...] = ()
     code: str = field(default="", init=False)
+    sample: Sample | None = None
     foreign = True
+    seed: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         files = self.files
@@ -65,48 +69,39 @@ class Network(Model):
             raise UserError(f"{self.make} gives a {type(made).__name__} and no torch.nn.Module")
         return made
 
-    def narrowed(self, width: float, scale: bool = True) -> NarrowNetwork:
-        return NarrowNetwork(self.make, self.arguments, width, scale)
+    def on(self, sample: Sample) -> Network:
+        return self._with("sample", sample)
+
+    def of(self, seed: int) -> Network:
+        return self._with("seed", seed)
+
+    def _with(self, name: str, value: Any) -> Network:
+        found = copy.copy(self)
+        object.__setattr__(found, name, value)
+        return found
 
     @property
     def graph(self) -> Graph:
-        found = graph_of(self)
+        found = _examined(self)
         if not found.alone:
             return found
         from reproduce.models import alone
 
         return replace(found, outputs=(2,), features=1, whole=partial(alone.both, self))
 
-    def cost(self, sample: tuple[int, ...]) -> Count:
-        if not self.graph.alone:
-            return super().cost(sample)
+    def lonely(self, sample: tuple[int, ...]) -> str:
         from reproduce.models import alone
 
-        return alone.cost(self, sample)
+        return alone.lonely(self) if self.graph.alone else super().lonely(sample)
 
+    def cost(self, sample: tuple[int, ...]) -> Count:
+        from reproduce.models import alone
 
-@dataclass(frozen=True)
-class NarrowNetwork(Network):
-    """What a client of smaller capacity trains: the first ceil(width * c) of the c channels of every layer.
-
-    scaled: outputs of convolutions are divided by `width`.
-    """
-
-    width: float = 1.0
-    scaled: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _narrow(self)  # ValueError, before anything is trained, if it has no such form
-
-    @property
-    def graph(self) -> Graph:
-        return _narrow(self)
+        return alone.cost(self) if self.graph.alone else super().cost(sample)
 
 
 @cache
-def _narrow(model: NarrowNetwork) -> Graph:
-    whole = Network(model.make, model.arguments).graph
-    if whole.alone:
-        raise ValueError(f"the network {model.make} has no narrower form: {whole.alone}")
-    return whole.narrowed(lambda c: math.ceil(model.width * c - 1e-9), 1 / model.width if model.scaled else 1.0)
+def _examined(model: Network) -> Graph:
+    from reproduce.models.proof import examined
+
+    return examined(model)

@@ -5,19 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from reproduce.errors import MissingData, UserError, say_once
+from reproduce.errors import MissingData, say_once
 from reproduce.files import check_writable, sole, sweep
 from reproduce.runs import plan, results
 from reproduce.settings import settings
 from reproduce.text import counted, named_seeds
-
-if TYPE_CHECKING:
-    from reproduce.data.sample import Sample
-    from reproduce.models.network import Network
 
 
 def check(job: plan.Job, output: Path) -> None:
@@ -34,42 +29,17 @@ def check(job: plan.Job, output: Path) -> None:
 
 
 def _check_network(problem: Any) -> None:
-    """UserError for a network that makes probabilities; a line on stderr for one that squeezes its logits, or has more
-    outputs than there are classes (`Classification` refuses one with fewer)."""
+    """A line on stderr for a network that runs by itself, or has more outputs than there are classes (`Classification`
+    refuses one with fewer)."""
     model, classes = problem.model, problem.source.classes
-    outputs, probabilities, squeezed = _outputs(model, problem.sample)
-    if probabilities:
-        raise UserError(f"{model} ends in a softmax, which the loss takes itself: let it end in the logits")
-    if squeezed:
-        say_once(
-            f"warning: {model} gives numbers between 0 and 1, as a sigmoid does, and the loss takes logits: let it "
-            "end in these"
-        )
+    if model.graph.alone:
+        say_once(f"{model} runs by itself, as torch runs it: {model.graph.alone}")
+    outputs = model.cost(problem.sample.shape).layers[-1][2][0]
     if outputs > classes:
         say_once(
             f"warning: {model} has {outputs} outputs for the {classes} classes of {problem.data}: no sample is of the "
             f"others; give it {classes}"
         )
-
-
-@cache
-def _outputs(model: Network, sample: Sample) -> tuple[int, bool, bool]:
-    """How many outputs a network has; whether they are positive and sum to 1 for whatever sample; whether they are
-    between 0 and 1, for large samples too."""
-    import torch
-
-    from reproduce.engine.ops import One
-
-    random = torch.Generator().manual_seed(0)
-    if sample.dtype == "int64":
-        x = torch.randint(sample.vocabulary, (8, *sample.shape), generator=random)
-    else:
-        x = torch.randn((8, *sample.shape), generator=random)
-        x[4:] *= 1e4
-    with torch.no_grad():
-        made = model.forward(One(), model.module(0).state_dict(), One().images(x))
-    within = bool((made >= 0).all() and (made <= 1 + 1e-4).all())
-    return made.shape[1], within and bool((made.sum(1) - 1).abs().max() < 1e-4), within
 
 
 def prepare(jobs: Iterable[plan.Job]) -> None:

@@ -134,7 +134,7 @@ class Trace:
     def linear(self, x: int, p: Mapping[str, str], layer: str) -> int:
         return self._add(LINEAR, x, Buffer(self.shapes[f"{layer}.weight"][0]), **self._tensors(layer))
 
-    def flatten(self, x: int, features: int = 0) -> int:
+    def flatten(self, x: int) -> int:
         if self.buffers[x].gradient_border:
             raise Unsupported("a linear layer right behind a convolution")
         return x

@@ -1,0 +1,200 @@
+"""A user's module is examined before it is trained: can it be run and copied at all, and may a graph take its place?
+
+A graph may if, on random samples, it computes what the module itself does: logits in training and in evaluation,
+gradients of all parameters, buffers that moved, and what was drawn, with two seeds and two sizes of batches, and if a
+stack of both computes what each does.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from reproduce.engine.ops import One, Stacked
+from reproduce.errors import UserError, say_once
+from reproduce.models.alone import Live, copied, instance, samples, values
+from reproduce.models.count import Count
+from reproduce.models.graph import Graph
+from reproduce.models.layers import Unknown
+from reproduce.models.lower import entries, lower, tensors
+from reproduce.models.network import Network
+from reproduce.streams import globally
+
+SAME = 1e-10
+CPU = torch.device("cpu")
+
+
+def examined(model: Network) -> Graph:
+    """The graph of a user's module, or one that says why the module runs by itself; UserError if it cannot run."""
+    module = instance(model, 0)
+    if said := _unfit(module):
+        raise UserError(f"the network {model.make} cannot be trained: {said}")
+    if model.sample is None:
+        return Graph(*entries(module), alone="nothing is known of its samples")
+    (first, memory), (again, _) = (_outcome(model, made) for made in (module, model.module(0)))
+    if not all(torch.allclose(a, b, 0, 0, equal_nan=True) for a, b in zip(first, again, strict=True)):
+        raise UserError(
+            f"the network {model.make} gives other numbers when it is made and run once more with the same seed: it "
+            "may draw from a generator without a seed, or remember something outside of itself"
+        )
+    if any(t.grad is not None for t in module.parameters()):
+        raise UserError(f"the network {model.make} cannot be copied: what a copy computes with is the first one's")
+    _warn_squeezed(model, module)
+    why = f"{memory} changes as it runs, and starts anew in every client's local run" if memory else ""
+    try:
+        if not why:
+            with globally("trace"):
+                graph = lower(copy.deepcopy(module))
+            if _equal(model, graph):
+                return graph
+    except Unknown as error:
+        why = str(error)
+    except Exception as error:  # a call as nobody has foreseen it
+        why = f"it is written in another way ({type(error).__name__}: {error})"
+    return Graph(*entries(module), alone=why or "what torch.fx makes of it computes something else")
+
+
+def _warn_squeezed(model: Network, module: nn.Module) -> None:
+    """UserError for a network that makes probabilities; a line on stderr for one that squeezes its logits."""
+    x = samples(model.sample, 8)
+    if x.is_floating_point():
+        x[4:] *= 1e4
+    try:
+        made = Live(model, module, values(module), False)(x, 0)[1].detach()
+    except UserError:  # it may take no such samples
+        return
+    if not bool((made >= 0).all() and (made <= 1 + 1e-4).all()):
+        return
+    if bool((made.sum(1) - 1).abs().max() < 1e-4):
+        raise UserError(f"{model} ends in a softmax, which the loss takes itself: let it end in the logits")
+    said = f"{model} gives numbers between 0 and 1, as a sigmoid does, and the loss takes logits"
+    say_once(f"warning: {said}: let it end in these")
+
+
+def _unfit(module: nn.Module) -> str:
+    """Why a module cannot be trained, with the name of the layer; "" if nothing is known against it."""
+    for prefix, m in module.named_modules():
+        said = f"{prefix or 'it'} ({type(m).__name__})"
+        if isinstance(m, torch.jit.ScriptModule):
+            return f"{said} is a program of TorchScript: give the module that it was made of"
+        for name, t in ((n, t) for n, t in {**vars(m), **m._parameters, **m._buffers}.items() if isinstance(t, Tensor)):
+            if torch.nn.parameter.is_lazy(t):
+                return f"{said} waits for its first samples: give it sizes"
+            if isinstance(t, nn.Parameter) and not t.is_floating_point():
+                return f"{name} of {said} is {t.dtype}: use real parameters (torch.view_as_complex in forward)"
+            if not t.is_leaf:
+                return f"{name} of {said} was computed when it was made, and cannot be copied: compute it in forward"
+            if t._backward_hooks or getattr(t, "_post_accumulate_grad_hooks", None):
+                return f"{name} of {said} has a hook, which no copy of it has: register it in forward"
+    return "" if any(t.requires_grad for t in module.parameters()) else "it has no parameters that are trained"
+
+
+def _outcome(model: Network, module: nn.Module) -> tuple[list[Tensor], str]:
+    """What copies of a module make of some samples, in training and in evaluation, and the first thing that changed in
+    training beside the entries of the vector."""
+    p, x = values(module), samples(model.sample, 3)
+    live = Live(model, module, p, True)
+    before = _memory(live.module)
+    _, logits = live(x, 0)
+    grads, after = live.back((logits, torch.ones_like(logits))), _memory(live.module)
+    changed = next((n for n in before.keys() | after.keys() if before.get(n) != after.get(n)), "")
+    _, judged = Live(model, module, p, False)(x, 0)
+    return [logits.detach(), *grads.values(), *live.read(p).values(), judged.detach()], changed
+
+
+def _memory(module: nn.Module) -> dict[str, Any]:
+    """What a module holds beside its layers and the entries of the vector; of normalisation without the counter, for
+    which only a momentum of None asks."""
+    known, found = vars(nn.Module()).keys(), {}
+    entry = {id(t) for t in tensors(module).values()}
+    for prefix, m in module.named_modules():
+        held = {n: v for n, v in {**vars(m), **m._buffers}.items() if n not in known and id(v) not in entry}
+        if getattr(m, "momentum", None) is not None:
+            held.pop("num_batches_tracked", None)
+        for name, v in held.items():
+            found[f"{prefix}.{name}".removeprefix(".")] = (id(v), v._version) if isinstance(v, Tensor) else repr(v)
+    return found
+
+
+class Drawing(One):
+    """Drops as torch does, by the global generator."""
+
+    def dropout(self, x: Tensor, p: float) -> Tensor:
+        return F.dropout(x, p, bool(self.generators))
+
+    def channel_dropout(self, x: Tensor, p: float) -> Tensor:
+        return F.dropout2d(x, p, bool(self.generators))
+
+
+def _equal(model: Network, graph: Graph) -> bool:
+    """Does a graph compute what the module itself does?"""
+    assert model.sample is not None
+    try:
+        graph.run(Count(dict(graph.shapes)), {n: n for n in graph.shapes}, {0: model.sample.shape}, graph.outputs)
+        modules = [copied(model, instance(model, seed), torch.float64, CPU) for seed in (0, 1)]
+        for batch in (3, 5):
+            x = samples(model.sample, batch, torch.float64)
+            x = 4 * x - 2 if x.is_floating_point() else x
+            for training in (True, False):
+                alike = [_like(graph, module.train(training), x) for module in modules]
+                if not all(alike) or not _stacked(graph, modules, torch.stack([x, x.flip(0)]), training):
+                    return False
+    except Exception:  # what a graph cannot be given
+        return False
+    return True
+
+
+def _like(graph: Graph, module: nn.Module, x: Tensor) -> bool:
+    """Of samples x [B, ...] a graph makes what a module makes, by the same values and with the same luck."""
+    p = {n: t.detach().clone() for n, t in tensors(module).items()}
+    ours, luck = _made(graph, Drawing([torch.default_generator] * module.training), p, x)
+    module.zero_grad()
+    with globally("proof"):
+        out = module(x.clone())
+        same = luck == _luck()
+    out.backward(out.detach().cos())
+    now = tensors(module)
+    grads = [torch.zeros_like(t) if t.grad is None else t.grad for t in now.values()]
+    if not module.training:
+        with torch.inference_mode():
+            same = same and _close([out], [module(x.clone())])
+    return same and _close(ours, [out, *grads, *(t.detach() for t in now.values())])
+
+
+def _stacked(graph: Graph, modules: list[nn.Module], x: Tensor, training: bool) -> bool:
+    """Of samples x [A, B, ...] a stack of A models makes what each of them makes, dropout included."""
+    p = [{n: t.detach().clone() for n, t in tensors(module).items()} for module in modules]
+
+    def streams(*which: int) -> list[torch.Generator]:
+        return [torch.Generator().manual_seed(i) for i in which] if training else []
+
+    stack, size = {n: torch.stack([each[n] for each in p]) for n in graph.shapes}, x.shape[1]
+    together, _ = _made(graph, Stacked(len(x), streams(*range(len(x))), size), stack, x)
+    apart = (_made(graph, One(streams(i), size), p[i], x[i])[0] for i in range(len(x)))
+    return all(_close([t[i] for t in together], each) for i, each in enumerate(apart))
+
+
+def _made(graph: Graph, ops: One, p: Mapping[str, Tensor], x: Tensor) -> tuple[list[Tensor], Any]:
+    """Logits, gradients of all entries and the entries after the pass; and what is drawn next."""
+    leaves = {n: t.clone().requires_grad_() for n, t in p.items()}
+    with globally("proof"):
+        (out,) = graph.run(ops, leaves, {0: ops.images(x)}, graph.outputs)
+        luck = _luck()
+    grads = torch.autograd.grad(out, list(leaves.values()), out.detach().cos(), materialize_grads=True)
+    return [out, *grads, *(ops.buffers.get(n, t) for n, t in p.items())], luck
+
+
+def _luck() -> tuple[float, ...]:
+    return random.random(), float(np.random.random()), float(torch.rand(()))  # noqa: NPY002 (the global one)
+
+
+def _close(ours: list[Tensor], theirs: list[Tensor]) -> bool:
+    pairs = zip(ours, theirs, strict=True)
+    return all(a.shape == b.shape and bool((a - b).abs().max() <= SAME * (1 + b.abs().max())) for a, b in pairs)
