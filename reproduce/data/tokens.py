@@ -44,10 +44,9 @@ def _encoded(
     """The texts, cut and padded to `length`; known: the vocabulary, as its checksum is of it."""
     tokenizer.enable_truncation(length)
     tokenizer.enable_padding(length=length, pad_token=pad[0], pad_id=pad[1])
-    ids = (
-        np.array([e.ids for e in tokenizer.encode_batch(list(t))], np.int32).reshape(-1, length) for t in (train, test)
-    )
-    return Tokens(*ids, hashlib.sha256(known.encode()).hexdigest(), f"tokens: {note}")
+    cut = [[e.ids for e in tokenizer.encode_batch(list(texts))] for texts in (train, test)]
+    train_x, test_x = (np.array(ids, np.int32).reshape(-1, length) for ids in cut)
+    return Tokens(train_x, test_x, hashlib.sha256(known.encode()).hexdigest(), f"tokens: {note}")
 
 
 # --- word pieces ------------------------------------------------------------------------------------------------------
