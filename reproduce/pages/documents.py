@@ -32,12 +32,12 @@ made there, and the verdicts, stand between like lines."""
 
 def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
     """Page -> what it should hold; and why others cannot be written, whose templates ask for what is not there."""
-    from reproduce.verdicts import markdown, scoreboard
+    from reproduce.verdicts import scoreboard, words
 
     results = root / "results"
     boards = {scale: scoreboard.scoreboard(scale, results) for scale in ("paper", "reduced")}
     page = root / "docs/verdicts/index.md"
-    found = {page: _between(page, {"verdicts": markdown.verdicts(boards)})}
+    found = {page: _between(page, {"verdicts": words.verdicts(boards)})}
     failed: list[str] = []
     said = {f"{scale}/{v.id}": v.verdict for scale, board in boards.items() for v in board}
 

@@ -25,10 +25,10 @@ def page(
     from reproduce.pages.contents import across, contents, inlined
     from reproduce.pages.origin import CITED
     from reproduce.runs import due, plan, results
-    from reproduce.verdicts.markdown import SIGNS
     from reproduce.verdicts.scope import CHECK
     from reproduce.verdicts.scoreboard import HOLDS, by_ground, claims, headline
     from reproduce.verdicts.verdict import VERDICTS
+    from reproduce.verdicts.words import SIGNS
 
     picture = Path("figures", scale, "agreement.png")
     shown, folder = contents(scale, verdicts, found, **more), FileSystemLoader(Path(__file__).parent)
