@@ -102,7 +102,7 @@ def test_a_whole_table_and_a_line_of_the_scoreboard_keep_their_columns(text: str
     assert made.count(r"\begin{") == latex(table).count(r"\begin{")
     assert not re.search(r"\\\\\*?\n(\\addlinespace\n)?[\[*]", made)
     assert r"\input" not in made
-    board = markdown.table(("a", "b"), [(formats.md(text), "x")], ":-").splitlines()
+    board = markdown(("a", "b"), [(formats.md(text), "x")], ":-").splitlines()
     assert [len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in board] == [3, 3, 3]
 
 
