@@ -13,6 +13,7 @@ from reproduce.pages.tables import to_html
 from reproduce.report import around, entries, figures, formats
 from reproduce.report.entries import OURS, PAPER, Text
 from reproduce.report.latex import latex, tex
+from reproduce.text import markdown
 from tests.table_cells import whole
 
 NASTY = (
