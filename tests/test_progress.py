@@ -1,9 +1,8 @@
-"""The bar of a job: its rounds, and the time that passes while a round lasts."""
+"""The bar of a job: its rounds, and how near a target is."""
 
 from __future__ import annotations
 
 import sys
-from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,15 +24,6 @@ def test_the_bar_counts_the_rounds_of_all_runs_and_those_that_a_finished_one_did
         assert (progress.bar.n, progress.bar.total) == (13, 25)
         runs[2].state["round"] = 2
     assert progress.bar.n == 15
-
-
-def test_the_time_is_shown_while_a_round_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
-    progress, shown = Progress("job", [run(10)]), Event()
-    progress.beat = 0.001
-    monkeypatch.setattr(progress.bar, "refresh", lambda *_, **__: shown.set())
-    with progress:
-        assert shown.wait(60)
-    assert not progress.thread.is_alive()
 
 
 def test_a_long_name_leaves_room_for_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:

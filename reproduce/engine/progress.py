@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
-from threading import Event, Thread
 
 from reproduce.engine.cohort import Run
 
@@ -13,37 +12,28 @@ from reproduce.engine.cohort import Run
 class Progress:
     """A bar over the rounds of all runs with the time left; one line per half minute where there is no terminal.
 
-    Where a target may end runs earlier, it also shows how near they are: "accuracy 71.2 to 73.0, ends at 90". A round
-    of a large cohort takes minutes, and no run is further before its end. So a thread shows the time meanwhile.
+    Where a target may end runs earlier, it also shows how near they are: "accuracy 71.2 to 73.0, ends at 90".
     """
 
     def __init__(self, title: str, runs: Sequence[Run]) -> None:
         from tqdm import tqdm  # the benchmark of a GPU runs where only torch and numpy are
 
-        self.title, self.runs = title, runs
+        self.runs = runs
         self.aims = [(r, *aim) for r in runs if (aim := _aim(r))]
-        self.total = sum(r.experiment.clock.length(r.experiment) for r in runs)
         terminal = sys.stderr.isatty()
-        self.beat = 1.0 if terminal else 30.0
         most = shutil.get_terminal_size().columns // 2  # the rest is for the bar and the time left
         self.bar = tqdm(
-            total=self.total,
+            total=sum(r.experiment.clock.length(r.experiment) for r in runs),
             desc=title if not terminal or len(title) <= most else f"…{title[1 - most :]}",
             unit="round",
             mininterval=0.5 if terminal else 30,
             smoothing=0.1,
-            leave=True,
         )
-        self.ended = Event()
-        self.thread = Thread(target=self._show, daemon=True)
 
     def __enter__(self) -> Progress:
-        self.thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.ended.set()
-        self.thread.join()
         self.update()
         self.bar.close()
 
@@ -61,10 +51,6 @@ class Progress:
         metric, end, _ = going[0]
         values = " to ".join(dict.fromkeys((f"{min(found):.1f}", f"{max(found):.1f}")))
         return f"{metric} {values}, ends at {end:g}"
-
-    def _show(self) -> None:
-        while not self.ended.wait(self.beat):
-            self.bar.refresh()
 
 
 def _aim(run: Run) -> tuple[str, float] | None:
