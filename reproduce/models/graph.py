@@ -104,19 +104,14 @@ class Graph:
     def narrowed(self, keep: Callable[[int], int], factor: float) -> Graph:
         """With `keep(c)` of the c channels of every layer; outputs of convolutions are multiplied by `factor`.
 
-        Cut are all axes but the channels of the samples and the classes. ValueError if places would have to be cut.
+        Cut are all axes but the channels of the samples and the classes; nothing is made features of images.
         """
-        if any(step.op == "flatten" and step.inputs != (0,) for step in self.steps):
-            raise ValueError("a network that flattens images has no narrower form")
-        if "group_norm" in self.kinds:
-            raise ValueError("a network with groups of channels has no narrower form")
-        begins = {0, *(i + 1 for i, step in enumerate(self.steps) if step.op == "flatten" and step.inputs == (0,))}
         shapes = dict(self.shapes)
         for i, step in enumerate(self.steps):
             for name in (n for n in self.shapes if n.rpartition(".")[0] == step.layer):
                 axes = list(self.shapes[name])
                 axes[0] = axes[0] if i + 1 in self.outputs else keep(axes[0])
-                if len(axes) > 1 and not begins & set(step.inputs):
+                if len(axes) > 1 and 0 not in step.inputs:
                     axes[1] = keep(axes[1])
                 shapes[name] = tuple(axes)
         steps = [replace(s, factor=factor) if s.op == "conv" else s for s in self.steps]
