@@ -21,7 +21,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 project, version = PROJECT["name"], PROJECT["version"]
 author = copyright = PROJECT["authors"][0]["name"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx_copybutton", "sphinxcontrib.mermaid"]
-exclude_patterns = ["findings/templates"]
+exclude_patterns = ["papers/templates"]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_fence_as_directive = ["mermaid"]
 myst_heading_anchors = 6

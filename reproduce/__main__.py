@@ -14,11 +14,7 @@ try:  # Ctrl-C may come while the program is read
     import argparse
 
     from reproduce.cli import (
-        agreement,
-        choices,
         data,
-        expected,
-        findings,
         list_,
         partition,
         plan,
@@ -34,10 +30,7 @@ except KeyboardInterrupt:
     print(INTERRUPTED, file=sys.stderr)
     sys.exit(130)
 
-COMMANDS = (
-    *(list_, plan, play, partition, data, train, replay, render, expected),
-    *(verify, agreement, choices, report, findings),
-)
+COMMANDS = (*(list_, data, plan, train, render, verify, replay, report, play, partition),)
 
 
 class Parser(argparse.ArgumentParser):

@@ -197,7 +197,7 @@ def places() -> Iterator[Bad]:
     yield Bad(
         "the record of replays is a folder", ("replay", "smoke"), "replay.csv", folder("results/smoke/replay.csv")
     )
-    yield Bad("findings in a folder without README", ("findings",), "No such file")
+    yield Bad("documents in a folder without README", ("report", "--docs"), "No such file")
 
 
 def settings() -> Iterator[Bad]:
@@ -244,7 +244,6 @@ def names() -> Iterator[Bad]:
         (("plan", "fedagrac", "--scale", "{}"), "scale", "smok"),
         (("train", "{}", "fedagrac", JOB), "scale", "smke"),
         (("replay", "{}"), "scale", "papr"),
-        (("expected", "{}"), "scale", "smok"),
         (("render", "{}", TABLE), "scale", "smoek"),
         (("verify", "{}"), "scale", "paperr"),
         (("report", "{}"), "scale", "Smoke"),
@@ -286,7 +285,7 @@ def arguments() -> Iterator[Bad]:
         ("plan", "--calibrate", "--no-calibrate"), ("data", "fetch", "mnist"), ("data", "get"), ("train", "smoke"),
         ("train",), ("train", "smoke", "fedagrac"), (*TRAIN, "-o"), (*TRAIN, "--threads", "2"), ("replay",),
         ("render",), ("render", "smoke"), ("render", "smoke", TABLE, "more"), ("verify",),
-        ("verify", "smoke", "--jsn"), ("findings", "now"), ("partition",),
+        ("verify", "smoke", "--jsn"), ("report", "smoke", "--docs", "--open"), ("partition",),
     ):  # fmt: skip
         yield Bad("wrong words", command, "")
     for asked in ("--list", "--matrix", "--all"):

@@ -14,8 +14,7 @@ from matplotlib.patches import Rectangle
 from scipy import stats
 
 from reproduce.__main__ import main
-from reproduce.pages import documents as findings
-from reproduce.pages import quotes
+from reproduce.pages import documents, quotes
 from reproduce.pages.quotes import Cells, leaders, outcome, outcomes
 from reproduce.play import across, play, summary
 from reproduce.play.across import Matrix, apart, gained
@@ -27,7 +26,7 @@ from reproduce.play.written import seeds
 from reproduce.runs import results, training
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / findings.TEMPLATES / "across.md"
+PAGE = ROOT / documents.TEMPLATES / "across.md"
 BASE = np.array([50.0, 52.0, 51.0, 49.0, 53.0])
 NOISE = np.array([0.1, -0.2, 0.3, -0.1, 0.0])
 
@@ -263,7 +262,7 @@ def test_the_page_can_be_written_whatever_came_out(case: str, tmp_path: Path, mo
     (tmp_path / "play/reduced").mkdir(parents=True)
     frame.to_csv(tmp_path / "play/reduced/across.csv", index=False)
     monkeypatch.chdir(tmp_path)
-    text = findings.rendered(PAGE)
+    text = documents.rendered(PAGE)
     c = quotes.played("reduced/across")
     pair = c(algorithm="fedacs", benchmark="fedacs-static"), c(algorithm="fedavg", benchmark="fedacs-static")
     said = quotes.told(*pair).rpartition(": ")[2].replace("refused", "–")

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reproduce.papers import coverage
+from reproduce.papers import PAPERS, coverage
 from reproduce.runs import plan
 
 ROOT = Path(__file__).parent.parent
@@ -51,7 +51,8 @@ def test_the_verdicts_are_those_of_the_scoreboard() -> None:
         re.split(r" *\| *", line)[1:-1] for line in PAGE.splitlines() if re.match(r"\| `\S+` \| (paper|reduced) ", line)
     ]
     assert len(rows) == 5
-    verdicts = (ROOT / "docs/verdicts/index.md").read_text(encoding="utf-8").splitlines()
+    pages = [ROOT / f"docs/papers/{paper}.md" for paper in PAPERS]
+    verdicts = [line for page in pages for line in page.read_text(encoding="utf-8").splitlines()]
     for claim, scale, _, expected in rows:
         (line,) = [line for line in verdicts if f" {claim}" in line]
         cell = line.split(" | ")[["paper", "reduced"].index(scale) + 1]

@@ -63,7 +63,7 @@ def test_what_the_configuration_asks_for_is_a_dependency_and_there(conf: dict[st
         assert f"<!-- text of {file} -->" in (ROOT / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("document", ["index", "contributing", "changelog", "across_table", "findings/across", "play"])
+@pytest.mark.parametrize("document", ["index", "contributing", "changelog", "across_table", "papers/across", "play"])
 def test_links_of_a_text_lead_from_its_place_in_the_site(document: str, conf: dict[str, Any], tmp_path: Path) -> None:
     text = read(conf, document, tmp_path)
     assert "<!-- text of" not in text
@@ -113,11 +113,11 @@ def test_figures_of_the_site_are_drawn_again_as_svg(conf: dict[str, Any], tmp_pa
 
 def test_files_that_a_page_links_to_come_along(conf: dict[str, Any], tmp_path: Path) -> None:
     there = conf["there"]
-    assert there("docs/findings/fedacs.md", tmp_path) == "findings/fedacs.html"
+    assert there("docs/papers/fedacs.md", tmp_path) == "papers/fedacs.html"
     assert there("results/reduced/cells/fedacs_fig7.csv", tmp_path) == "results/reduced/cells/fedacs_fig7.csv"
     assert (tmp_path / "results/reduced/cells/fedacs_fig7.csv").is_file()
-    text = '<a href="../../docs/findings/fedacs.md">x</a> <a href="#y">y</a> <a href="../paper/index.html">z</a>'
-    assert conf["PLACES"].findall(text) == ["docs/findings/fedacs.md"]
+    text = '<a href="../../docs/papers/fedacs.md">x</a> <a href="#y">y</a> <a href="../paper/index.html">z</a>'
+    assert conf["PLACES"].findall(text) == ["docs/papers/fedacs.md"]
 
 
 def test_docstrings_are_no_markup(conf: dict[str, Any]) -> None:

@@ -13,15 +13,11 @@ from reproduce.__main__ import COMMANDS, main
 
 ROOT = Path(__file__).parent.parent
 NEEDS = {
-    "expected": "expected smoke",
     "plan": "plan fedagrac --scale smoke --no-calibrate",
     "verify": "verify smoke",
     "render": "render smoke fedagrac/table1",
-    "agreement": "agreement",
-    "choices": "choices",
     "report": "report smoke",
     "replay": "replay smoke",
-    "findings": "findings --check",
 }
 """Commands that read what was made; in a folder without it all would be taken for missing."""
 ANYWHERE = {

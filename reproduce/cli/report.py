@@ -2,6 +2,9 @@
 
 The page is one file with the figures inside it, to open, to mail or to print; tables and figures that were not made yet
 are named with the command that makes them. `make docs` puts the pages of all scales beside the documents.
+
+`--docs` writes what the repository says of the results in place of a page: docs/papers, the numbers in README.md, and
+figures/paper/agreement.png.
 """
 
 from __future__ import annotations
@@ -17,19 +20,52 @@ NAME = "report"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scale", nargs="?", default="paper", metavar="SCALE", help="smoke, reduced or paper (default)")
-    parser.add_argument("--open", action="store_true", help="show it in the browser")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--open", action="store_true", help="show it in the browser")
+    form.add_argument("--docs", action="store_true", help="write docs/papers and the numbers in README.md")
+    form.add_argument("--check", action="store_true", help="write nothing; fail if a document is not up to date")
 
 
 @plain_strings()
 def run(args: argparse.Namespace) -> None:
-    from reproduce import files
-    from reproduce.declare.experiment import SCALES
     from reproduce.runs import plan
     from reproduce.settings import check_place
 
     scale = plan.check_scale(args.scale)
-    path = Path("report", scale, "index.html")
     check_place()
+    if args.docs or args.check:
+        write_documents(args.check)
+    else:
+        write_page(scale, args.open)
+
+
+def write_documents(check: bool) -> None:
+    from reproduce.files import write, write_text
+    from reproduce.pages import agreement, documents
+    from reproduce.report.figures import style
+
+    found, failed = documents.documents()
+    stale = [file for file, text in found.items() if not file.is_file() or file.read_text(encoding="utf-8") != text]
+    if check and stale:
+        failed.append(f"not up to date: {', '.join(map(str, stale))}; run `python -m reproduce report --docs`")
+    for file in [] if check else stale:
+        write_text(file, found[file])
+        print(f"Written: {file}")
+    if failed:
+        raise UserError("; ".join(failed))
+    if not check:
+        with style():
+            figure = agreement.figure("paper")
+            write(agreement.PICTURE, lambda file: figure.savefig(file, format="png"))
+    if not stale:
+        print("up to date")
+
+
+def write_page(scale: str, show: bool) -> None:
+    from reproduce import files
+    from reproduce.declare.experiment import SCALES
+
+    path = Path("report", scale, "index.html")
     if not Path("results", scale).is_dir():
         raise UserError(f"nothing of {scale} was run here yet: `snakemake {scale} --cores 2` runs it")
     files.check_writable(path)
@@ -39,7 +75,7 @@ def run(args: argparse.Namespace) -> None:
     beside = [s for s in SCALES if s != scale and Path("report", s, "index.html").is_file()]
     files.write_text(path, page(scale, scoreboard(scale), coverage(scale), beside))
     print(f"Written: {path}")
-    if args.open:
+    if show:
         import webbrowser
 
         webbrowser.open(path.resolve().as_uri())

@@ -4,6 +4,9 @@ First how many claims of each paper have which verdict, then a line for each cla
 were not run are counted, and listed with `--only "not run"`. Checks, which are true or false whatever is trained, come
 after them, and then the claims that are not asked at this scale, with the reason. `-v` prints the numbers behind the
 verdicts; so do a paper, an artifact or `--only`, which select claims.
+
+With `--expected` nothing is judged: the results are compared with committed numbers, as `make smoke` does, so that a
+kernel or an algorithm that computes something else than when they were written ends it.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Verdict
 
 NAME = "verify"
+SHOWN = 20
 COLOURS: Mapping[str, str] = {
     "contradicted": "red", "depends": "magenta", "undecided": "yellow", "supported where run": "green",
     "reproduced": "green", "not run": "grey",
@@ -35,7 +39,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", help="a paper (fedacs) or an artifact (fedacs/fig6); default: all")
     parser.add_argument("--only", choices=COLOURS, metavar="VERDICT", help=f"one of {', '.join(COLOURS)}")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the numbers of every claim")
-    parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print a JSON list of objects")
+    form.add_argument("--expected", action="store_true", help="compare the results with results/SCALE.json instead")
+    form.add_argument("--update", action="store_true", help="write results/SCALE.json of the results that are there")
 
 
 @plain_strings()
@@ -46,6 +53,9 @@ def run(args: argparse.Namespace) -> None:
     scale = plan.check_scale(args.scale)
     wanted = {a.id for a in plan.select(args.target)}
     check_place()
+    if args.expected or args.update:
+        compare(scale, args.update)
+        return
     if not Path("results", scale).is_dir():
         print(f"no results/{scale} in {Path.cwd()}: nothing of it was run here", file=sys.stderr)
     from reproduce.verdicts.claims import claims_files
@@ -66,6 +76,28 @@ def run(args: argparse.Namespace) -> None:
         print("\n".join([*lines, *listed_checks(board), *not_asked(board)]))
         lines = [*([] if args.target else headline(found, of_target)), f"{results.tally(plan.jobs(scale))}."]
         print("\n".join(map(fill, [*lines, *(f"refused: {line}" for line in due.refused(scale))])))
+
+
+def compare(scale: str, update: bool) -> None:
+    """The results of a scale beside the numbers that are committed; UserError if they are others."""
+    from reproduce.errors import UserError
+    from reproduce.runs import expected
+
+    there = expected.found(scale)
+    count = expected.count(there)
+    if update:
+        expected.write(scale, there)
+        print(f"{expected.file(scale)}: {count:,} numbers of {len(there)} jobs")
+        return
+    deviating = expected.differences(expected.read(scale), there)
+    for text in deviating[:SHOWN]:
+        print(text)
+    if deviating:
+        raise UserError(
+            f"{len(deviating):,} of {count:,} numbers are not as expected: find out why; "
+            f"if it is meant, `python -m reproduce verify {scale} --update`"
+        )
+    print(f"{count:,} numbers of {len(there)} jobs are as expected")
 
 
 def tally(board: Iterable[Verdict]) -> tuple[list[str], list[list[str]]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from reproduce import papers as home
 from reproduce.errors import UserError
 from reproduce.papers import PAPERS, artifacts, proposed
+from reproduce.text import markdown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +26,7 @@ UNITS = {
     "computation_time_to_target_s": "seconds", "time_to_target_s": "seconds",
 }  # fmt: skip
 """The metrics that are results, and their units."""
+PICTURE = Path("figures/paper/agreement.png")
 POINTS, SHARE = 1.0, 0.1
 """A number agrees within one point of percent, or within a tenth of what is printed."""
 NUMBERS = ("mean", "std", "seeds", "paper", "paper_std", "difference", "censored", "status", "paper_censored")
@@ -179,6 +181,13 @@ def _line(name: str, found: pd.DataFrame, printed: int, scale: str) -> list[str]
         line[7] = f"{(led['ours'] * led['printed'] > 0).mean():.0%}"
         line[8] = f"{led['favours'].mean():.0%}"
     return line
+
+
+def section(paper: str) -> str:
+    """Markdown: the counts of a paper's tables at paper scale that have numbers of ours; "" where there are none."""
+    named = [(name.split("/"), rest) for name, *rest in counts("paper")]
+    mine = [[table, *rest] for (of, table), rest in named if of == paper and rest[1] != "0"]
+    return markdown(HEAD, mine, ":" + "-" * 8) if mine else ""
 
 
 SAID = {True: "what the paper proposes", False: "what it is compared with"}

@@ -19,8 +19,8 @@ from reproduce.declare.experiment import PACKAGE
 from reproduce.errors import UserError, unknown
 from reproduce.files import read_yaml
 from reproduce.pages.quotes import Cells, cells, lead, played
-from reproduce.pages.short import about
 from reproduce.report.metrics import Reading
+from reproduce.text import markdown
 
 QUESTIONS = (
     "hyper-parameters",
@@ -32,8 +32,8 @@ QUESTIONS = (
 )
 """What people who reproduce such papers ask first; every register answers each in a sentence."""
 NOT_RUN, AS_RUN = "not run", "as run"
-MOST = 2
-"""Of how many effects an option has the page shows the first; the command prints all."""
+MOST = 1
+"""Of how many effects an option has the page shows the first."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,6 @@ class Effect:
     unit: str = "points"
     digits: int = 1
     numbers: Mapping[str, str] = field(default_factory=dict)
-
-    def selections(self, artifact: str) -> str:
-        """In words: the artifact, what both sides share, and what is compared with what."""
-        shared, a, b = (", ".join(f"{k}={v}" for k, v in s.items()) for s in (self.where, self.a, self.b))
-        return f"{artifact}{f' ({shared})' if shared else ''}: {a} minus {b}"
 
 
 def _number(effect: Effect, artifact: str) -> str:
@@ -138,7 +133,7 @@ class Register:
     def usual(self) -> str:
         """The artifact whose cells most numbers of the page are of; "" if there are none."""
         effects = [effect for c in self.choices for of_one in c.options.values() for effect in of_one]
-        counts = Counter(a for e in effects for a in _shown(e.numbers))
+        counts = Counter(a for e in effects for a in e.numbers)
         return max(counts, key=counts.__getitem__, default="")
 
     @property
@@ -231,75 +226,43 @@ def _text(raw: Any, where: str) -> str:
 
 
 def effect_text(effects: Sequence[Effect], usual: str = "") -> str:
-    """What an option does, or that it was not run.
-
-    Effects in a row that are of the same cells name them once, after the last. On the page, `usual` names the cells
-    that its head has; it links the others, keeps the paper's scale where there are two, and gives points no unit.
-    """
-    effects = effects[:MOST] if usual else effects
+    """What an option does, its first effects alone, or that it was not run. The paper's scale is kept where there are
+    two; cells other than the `usual` ones are linked, and points have no unit."""
     said = []
-    for i, effect in enumerate(effects):
-        shown = _shown(effect.numbers) if usual else effect.numbers
-        more = len(shown) == 1 and [e.cells for e in effects[i + 1 : i + 2]] == [effect.cells]
-        places = {artifact: "" if more or artifact == usual else f" ({_place(artifact, usual)})" for artifact in shown}
-        numbers = [number.removesuffix(" points" * bool(usual)) + places[a] for a, number in shown.items()]
+    for effect in effects[:MOST]:
+        papers = {a: n for a, n in effect.numbers.items() if a.startswith("paper/")}
+        numbers = [
+            n.removesuffix(" points") + ("" if a == usual else f" ({_place(a)})")
+            for a, n in (papers or effect.numbers).items()
+        ]
         said.append(f"{effect.what}: {'; '.join(numbers)}" if numbers else effect.what)
     return ". ".join(said) or NOT_RUN
 
 
-def _shown(numbers: Mapping[str, str]) -> dict[str, str]:
-    """Those of the paper's scale, or all if there is none."""
-    return {a: n for a, n in numbers.items() if a.startswith("paper/")} or dict(numbers)
-
-
-def _place(artifact: str, usual: str) -> str:
+def _place(artifact: str) -> str:
     scale, _, name = artifact.partition("/")
     file = f"play/{name}" if scale == "play" else f"results/{scale}/cells/{name}"
-    return f"[{scale}](../{file}.csv)" if usual else scale
+    return f"[{scale}](../../{file}.csv)"
 
 
-def _table(found: Register) -> str:
-    """Markdown: the open choices of a paper. What the authors' code does stands beside the paper where it differs."""
-    cells = f" Numbers without a link: `{found.usual}` ({_place(found.usual, found.usual)})." * bool(found.usual)
+def section(found: Register) -> str:
+    """Markdown: a paper's answers to the first questions, and its open choices. What the authors' code does stands
+    beside the paper where it differs."""
+    answers = [f"- *{question}*: {answer}" for question, answer in found.answers.items()]
+    counted = f"Of {len(found.choices)} choices {found.measured} have a measured effect"
+    counted += f", and of {found.known} more it is known without a run." if found.known else "."
     dagger = " †: as their code does." * any(c.code == c.run for c in found.choices)
-    lines = [f"{found.code}{dagger}{cells}", "", _row(HEAD), "|" + " --- |" * len(HEAD)]
+    cells = f" Numbers without a link: {_place(found.usual)}." * bool(found.usual)
+    rows = []
     for c in found.choices:
-        others = "<br>".join(f"*{name}*: {text}" for name, text in c.effects(found.usual))
-        same, colon = c.code == c.run, ":" * (not c.open.endswith("?"))
+        same = c.code == c.run
         theirs = f" Code: {c.code}." * (not same and c.code not in ("", "-"))
+        colon = ":" * (not c.open.endswith("?"))
         why = "" if same and c.why == "The code." else f": {c.why}"
-        lines.append(_row([f"**{c.open}**{colon} {c.paper}{theirs}", f"**{c.run}**{'†' * same}{why}", others]))
-    return "\n".join(lines)
+        others = "<br>".join(f"*{name}*: {text}" for name, text in c.effects(found.usual))
+        rows.append([f"**{c.open}**{colon} {c.paper}{theirs}", f"**{c.run}**{'†' * same}{why}", others])
+    table = markdown(HEAD, [[" ".join(cell.split()) for cell in row] for row in rows])
+    return "\n".join([*answers, "", f"{counted} {found.code}{dagger}{cells}", "", table])
 
 
 HEAD = ("what is open, and what the paper says", "here, and why", "other options: what they change")
-PAGE = """\
-# Choices: what the papers leave open
-
-What people who reproduce these papers ask first; then everything that a paper leaves open or says twice. The first two
-numbers of an option stand here, from the paper's scale if they can; `python -m reproduce choices PAPER` prints all.
-
-Numbers are differences on the same seeds with 95 % t-intervals, in points where no unit is given. "or more" and "or
-less" mark runs that did not reach their target; *not run* means that no committed run compares the two. Of {choices}
-choices {measured} have a measured effect, and of {known} more it is known without a run.
-
-"""
-
-
-def page(found: Sequence[Register]) -> str:
-    """docs/choices.md: the questions paper by paper, then all open choices."""
-    counts = {name: sum(getattr(r, name) for r in found) for name in ("measured", "known")}
-    text = PAGE.format(choices=sum(len(r.choices) for r in found), **counts)
-    names = {r.paper: about(r.paper).name for r in found}
-    papers = [f"[{name}](#{name.lower().replace(' ', '-')})" for name in names.values()]
-    text += "## First questions\n\n" + _row(["question", *papers])
-    text += "\n|" + " --- |" * (1 + len(found)) + "\n"
-    for question in QUESTIONS:
-        text += _row([question, *(r.answers[question] for r in found)]) + "\n"
-    for r in found:
-        text += f"\n## {names[r.paper]}\n\n{_table(r)}\n"
-    return text
-
-
-def _row(texts: Iterable[str]) -> str:
-    return "| " + " | ".join(" ".join(t.split()).replace("|", r"\|") for t in texts) + " |"

@@ -142,7 +142,7 @@ def contents(
     for paper in papers.PAPERS:
         own = papers.artifacts(paper)
         items = tuple(item(a, scale, by_artifact.pop(a.id, []), address) for a in own)
-        page = f"docs/findings/{paper}.md"
+        page = f"docs/papers/{paper}.md"
         said = in_short(paper, scale, verdicts)
         made.append(Paper(paper, about(paper), *said, page if Path(page).is_file() else "", tallies.get(paper), items))
     if by_artifact:

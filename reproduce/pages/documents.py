@@ -1,8 +1,8 @@
-"""The pages that say what came out: every number is read from a committed file.
+"""The documents that say what came out, from committed files: a page for each paper, and what stands in README.
 
-A template (`docs/findings/templates/*.md`, Jinja) asks `cells`, `printed`, `panel` and `minutes` for its numbers, and
-`verdict` for the word on a claim; all verdicts stand in `docs/verdicts`. `python -m reproduce findings` writes the
-pages, and a test compares the two. So no sentence keeps an old number or verdict.
+A template (`docs/papers/templates/*.md`, Jinja) asks `cells`, `printed`, `panel` and `minutes` for its numbers. A
+paper's page goes on with tables of its agreement with the print, of its open choices and of its claims.
+`python -m reproduce report --docs` writes them, and a test compares. So no sentence keeps an old number or verdict.
 """
 
 from __future__ import annotations
@@ -10,66 +10,47 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduce.errors import UserError, unknown
+from reproduce.errors import UserError
 from reproduce.files import read_text
-from reproduce.pages import choices
+from reproduce.pages import agreement, choices
 from reproduce.pages.quotes import FUNCTIONS, filled
 from reproduce.pages.short import first_table, short
 from reproduce.papers import PAPERS
 from reproduce.papers.coverage import coverage, coverage_table
-from reproduce.text import markdown as grid
+from reproduce.text import markdown
+from reproduce.verdicts.scope import CHECK, EMPIRICAL
+from reproduce.verdicts.verdict import JUDGED
 
 if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Verdict
 
-TEMPLATES = Path("docs/findings/templates")
+TEMPLATES = Path("docs/papers/templates")
 """That of README.md is for what stands there between `<!-- results -->` and `<!-- end of results -->`; what else is
-made there, and the verdicts, stand between like lines."""
+made there stands between like lines."""
+Boards = Mapping[str, Sequence["Verdict"]]
 
 
-def pages(root: Path = Path()) -> tuple[dict[Path, str], list[str]]:
-    """Page -> what it should hold; and why others cannot be written, whose templates ask for what is not there."""
-    from reproduce.verdicts import scoreboard, words
+def documents() -> tuple[dict[Path, str], list[str]]:
+    """Document -> what it should hold; and why others cannot be written, whose templates ask for what is not there."""
+    from reproduce.verdicts.scoreboard import scoreboard
 
-    results = root / "results"
-    boards = {scale: scoreboard.scoreboard(scale, results) for scale in ("paper", "reduced")}
-    page = root / "docs/verdicts/index.md"
-    found = {page: _between(page, {"verdicts": words.verdicts(boards)})}
+    boards: Boards = {scale: scoreboard(scale) for scale in ("paper", "reduced")}
+    found: dict[Path, str] = {}
     failed: list[str] = []
-    said = {f"{scale}/{v.id}": v.verdict for scale, board in boards.items() for v in board}
-
-    def in_short(paper: str, scale: str) -> str:
-        return str(short(paper, scale, boards[scale]))
-
-    def verdict(claim: str) -> str:
-        if claim not in said:
-            raise unknown("claim", claim, said)
-        return said[claim]
-
-    for template in sorted((root / TEMPLATES).glob("*.md")):
+    for template in sorted(TEMPLATES.glob("*.md")):
         try:
-            text = rendered(template, short=in_short, verdict=verdict)
-            first = first_table(boards["paper"]) if template.name == "README.md" else ""
+            text = rendered(template, short=partial(_in_short, boards))
+            if template.name == "README.md":
+                found[Path("README.md")] = _readme(text, boards)
+            else:
+                tables = _tables(template.stem, boards) if template.stem in PAPERS else ""
+                found[Path("docs/papers", template.name)] = text + tables
         except UserError as error:
-            failed.append(f"{TEMPLATES / template.name}: {error}")
-            continue
-        if first:
-            blocks = {"papers": first, "agreement": agreement_said(root), "coverage": coverage_table()}
-            blocks |= {"claims": claims_table(boards), "results": text}
-            found[root / "README.md"] = _between(root / "README.md", blocks)
-        else:
-            found[root / "docs/findings" / template.name] = text
-    registers = []
-    for paper in PAPERS:
-        try:
-            registers.append(choices.register(paper))
-        except UserError as error:
-            failed.append(str(error))
-    if len(registers) == len(PAPERS):
-        found[root / "docs/choices.md"] = choices.page(registers)
+            failed.append(f"{template}: {error}")
     return found, failed
 
 
@@ -79,37 +60,73 @@ def rendered(template: Path, **more: Any) -> str:
     return reflow(filled(read_text(template), functions))
 
 
-def agreement_said(root: Path) -> str:
-    """Markdown: how many of our numbers agree with the printed ones, paper by paper, beside what chance would give."""
-    from reproduce.pages import agreement
-
-    lines = agreement.counts("paper", root / "tables", papers=True)
-    return grid(agreement.HEAD, [[cell.replace("%", " %") for cell in line] for line in lines], ":" + "-" * 8)
+def _in_short(boards: Boards, paper: str) -> str:
+    said = {scale: short(paper, scale, board) for scale, board in boards.items()}
+    answers = [f"**At {scale} scale:** {one}" for scale, one in said.items()]
+    return "\n\n".join([f"**{said['paper'].question}**", *answers])
 
 
-def claims_table(boards: Mapping[str, Sequence[Verdict]]) -> str:
-    """Markdown: how many claims are judged at each scale, by what their verdicts rest on."""
-    from reproduce.verdicts.scoreboard import by_ground, checked, counted
-    from reproduce.verdicts.verdict import JUDGED
-
-    rows = [(scale, *row) for scale, board in boards.items() for row in by_ground(board) if row[1] != "0"]
-    total = " and ".join(f"{counted(board)} at {scale} scale" for scale, board in boards.items())
-    apart = [f"At {scale} scale {checked(board)}." for scale, board in boards.items()]
-    table = grid(("scale", "verdicts rest on", "judged", *JUDGED), rows, "::-" + "-" * len(JUDGED))
-    return "\n".join([f"Claims of the papers that are judged: {total}.", "", table, "", *apart])
+def _tables(paper: str, boards: Boards) -> str:
+    """What every paper's page ends with."""
+    parts = [
+        ("Beside the printed numbers", agreement.section(paper)),
+        ("What the paper leaves open", choices.section(choices.register(paper))),
+        ("Claims", claims_list(paper, boards)),
+    ]
+    return "".join(f"\n## {head}\n\n{text}\n" for head, text in parts if text)
 
 
-def _between(page: Path, blocks: Mapping[str, str]) -> str:
-    """The page with new text after each line `<!-- NAME -->`, up to `<!-- end of NAME -->`."""
-    text = read_text(page)
+def claims_list(paper: str, boards: Boards) -> str:
+    """Markdown: the claims of a paper with their verdict at each scale; checks come last."""
+    rows = [row for row in zip(*boards.values(), strict=True) if row[0].paper == paper]
+    rows.sort(key=lambda row: CHECK in {v.rests_on for v in row})
+    return markdown(("claim", *(f"{scale} scale" for scale in boards)), map(_line, rows))
+
+
+def _line(row: Sequence[Verdict]) -> list[str]:
+    """What a claim says, its name, what it rests on if not on training data, its verdicts."""
+    grounds = ", ".join({v.rests_on: None for v in row if v.rests_on not in ("", *EMPIRICAL)})
+    return [f"{row[0].statement} `{row[0].name}`" + f" ({grounds})" * bool(grounds), *map(_cell, row)]
+
+
+def _cell(v: Verdict) -> str:
+    """A verdict, and under it settings×seeds and the look: "64×3–10, look 2"."""
+    if v.verdict not in JUDGED:
+        return "–"
+    seeds = "×" + "–".join(str(n) for n in sorted(set(v.seeds))) if any(v.seeds) else ""
+    return f"{v.verdict}<br>{v.settings}{seeds}" + f", look {v.look}" * (v.look > 1)
+
+
+def _readme(results: str, boards: Boards) -> str:
+    """README with new text after each line `<!-- NAME -->`, up to `<!-- end of NAME -->`."""
+    counts = [[cell.replace("%", " %") for cell in line] for line in agreement.counts("paper", papers=True)]
+    blocks = {
+        "papers": first_table(boards["paper"]),
+        "agreement": markdown(agreement.HEAD, counts, ":" + "-" * 8),
+        "coverage": coverage_table(),
+        "claims": claims_table(boards),
+        "results": results,
+    }
+    text = read_text(Path("README.md"))
     for name, block in blocks.items():
         begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
         before, opened, rest = text.partition(begin)
         _, closed, after = rest.partition(end)
         if not (opened and closed):
-            raise UserError(f"{page} must contain the lines '{begin}' and '{end}'")
+            raise UserError(f"README.md must contain the lines '{begin}' and '{end}'")
         text = f"{before}{begin}\n\n{block.strip()}\n\n{end}{after}"
     return text
+
+
+def claims_table(boards: Boards) -> str:
+    """Markdown: how many claims are judged at each scale, by what their verdicts rest on."""
+    from reproduce.verdicts.scoreboard import by_ground, checked, counted
+
+    rows = [(scale, *row) for scale, board in boards.items() for row in by_ground(board) if row[1] != "0"]
+    total = " and ".join(f"{counted(board)} at {scale} scale" for scale, board in boards.items())
+    apart = [f"At {scale} scale {checked(board)}." for scale, board in boards.items()]
+    table = markdown(("scale", "verdicts rest on", "judged", *JUDGED), rows, "::-" + "-" * len(JUDGED))
+    return "\n".join([f"Claims of the papers that are judged: {total}.", "", table, "", *apart])
 
 
 def reflow(text: str, width: int = 124) -> str:

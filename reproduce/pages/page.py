@@ -22,6 +22,7 @@ def page(
     more: `address` of `contents`, where they lie beside the page."""
     from jinja2 import Environment, FileSystemLoader
 
+    from reproduce.pages.agreement import PICTURE
     from reproduce.pages.contents import across, contents, inlined
     from reproduce.pages.origin import CITED
     from reproduce.runs import due, plan, results
@@ -30,7 +31,6 @@ def page(
     from reproduce.verdicts.verdict import VERDICTS
     from reproduce.verdicts.words import SIGNS
 
-    picture = Path("figures", scale, "agreement.png")
     shown, folder = contents(scale, verdicts, found, **more), FileSystemLoader(Path(__file__).parent)
     environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["css"] = lambda verdict: verdict.replace(" ", "-")
@@ -48,7 +48,7 @@ def page(
         verdicts=VERDICTS,
         signs=SIGNS,
         reasons=CITED,
-        agreement=inlined(None, picture) if picture.is_file() else "",
+        agreement=inlined(None, PICTURE) if scale == "paper" and PICTURE.is_file() else "",
         across=across(scale),
         others=others,
         home=home,

@@ -1,8 +1,8 @@
 """Each paper in short at a scale: what holds, what fails, what is open, and the answer to its question.
 
-`docs/findings/templates/short.yaml` has the sentences and, for each, the claims that it is about. A sentence sees the
+`docs/papers/templates/short.yaml` has the sentences and, for each, the claims that it is about. A sentence sees the
 cells of its own paper and scale and no others; one whose claims' verdicts have moved to another side is an error.
-README, the pages of findings and the report say nothing else of a paper as a whole.
+README, the paper's page and the report say nothing else of a paper as a whole.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from reproduce.verdicts.verdict import JUDGED, SUPPORTED
 if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Verdict
 
-FILE = Path("docs/findings/templates/short.yaml")
+FILE = Path("docs/papers/templates/short.yaml")
 SIDES = {"holds": ("reproduced", SUPPORTED), "fails": ("contradicted",), "open": ("depends", "undecided", "not run")}
 """The sides of a paper, in their order -> the verdicts of the claims that a sentence about it names."""
 
@@ -51,10 +51,8 @@ class Short:
     sentences: Mapping[str, str]
 
     def __str__(self) -> str:
-        """Markdown: a list."""
-        return "\n".join(
-            [f"- **{self.question}** {self.answer}", *(f"- *{k.capitalize()}:* {v}" for k, v in self.sentences.items())]
-        )
+        """Markdown: the answer, and a list."""
+        return "\n".join([self.answer, "", *(f"- *{k.capitalize()}:* {v}" for k, v in self.sentences.items())])
 
 
 @cache
@@ -138,7 +136,7 @@ def first_table(board: Iterable[Verdict]) -> str:
     rows, board = [], list(board)
     for paper, entry in register().items():
         a, found = about(paper), short(paper, "paper", board)
-        name = f"[{a.name}](docs/findings/{paper}.md): {a.authors}, [*{a.title}*]({a.link}), {a.where}"
+        name = f"[{a.name}](docs/papers/{paper}.md): {a.authors}, [*{a.title}*]({a.link}), {a.where}"
         sides = (text.partition(". ")[0].removesuffix(".") for text in found.sentences.values())
         rows.append([name, *sides, f"`{entry['look']}`"])
     return markdown(["paper", *SIDES, "look at"], rows)

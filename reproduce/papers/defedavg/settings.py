@@ -131,7 +131,7 @@ BESIDE: Mapping[tuple[str, str, str, int], Pair] = {
 }
 """Runs beside the printed ones: FedAvg with the rates of n = 10, which Table II gives up for n >= 20 although they are
 in its grid; (0.1, 0.05) where the printed rates do not fit the printed times; and twice the printed local rate where
-ours do not fit them (docs/findings/defedavg.md)."""
+ours do not fit them (docs/papers/defedavg.md)."""
 
 # --- Fig. 1: the first 20 units of time of three clients; transfers take none -----------------------------------------
 
