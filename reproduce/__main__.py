@@ -30,7 +30,7 @@ except KeyboardInterrupt:
     print(INTERRUPTED, file=sys.stderr)
     sys.exit(130)
 
-COMMANDS = (*(list_, data, plan, train, render, verify, replay, report, play, partition),)
+COMMANDS = (list_, data, plan, train, render, verify, replay, report, play, partition)
 
 
 class Parser(argparse.ArgumentParser):
