@@ -102,13 +102,13 @@ def test_every_claim_and_artifact_is_there(browser: Any, board: list[Verdict]) -
 
 
 def test_filters_show_what_they_name_and_nothing_else(browser: Any, board: list[Verdict]) -> None:
-    choose(browser, verdict="contradicted")
-    assert len(visible(browser, CLAIMS)) == sum(v.verdict == "contradicted" for v in board)
-    assert len(visible(browser, "article")) == len({v.artifact for v in board if v.verdict == "contradicted"})
+    choose(browser, verdict="fails")
+    assert len(visible(browser, CLAIMS)) == sum(v.verdict == "fails" for v in board)
+    assert len(visible(browser, "article")) == len({v.artifact for v in board if v.verdict == "fails"})
     choose(browser, **{"class": "quadratics"})
     assert len(visible(browser, CLAIMS)) == sum(v.rests_on == "quadratics" for v in board)
-    choose(browser, paper="fiarse", verdict="undecided")
-    wanted = [v for v in board if v.artifact.startswith("fiarse/") and v.verdict == "undecided"]
+    choose(browser, paper="fiarse", verdict="open")
+    wanted = [v for v in board if v.artifact.startswith("fiarse/") and v.verdict == "open"]
     assert len(visible(browser, CLAIMS)) == len(wanted)
     assert visible(browser, "section.paper") == ["fiarse"]
     shown = "[...document.querySelectorAll('.contents [data-of]')].filter(e => e.checkVisibility())"
@@ -147,18 +147,17 @@ def test_a_cell_of_the_scoreboard_shows_its_claims_and_the_address_keeps_them(
     browser: Any, board: list[Verdict], file: Path
 ) -> None:
     browser.execute_async_script(
-        "document.querySelector('.matrix a[href*=\"fedacs-fig7&verdict=contradicted\"]').click();"
-        "setTimeout(arguments[0], 100)"
+        "document.querySelector('.matrix a[href*=\"fedacs-fig7&verdict=fails\"]').click();setTimeout(arguments[0], 100)"
     )
-    wanted = [v for v in board if (v.artifact, v.verdict) == ("fedacs/fig7", "contradicted")]
+    wanted = [v for v in board if (v.artifact, v.verdict) == ("fedacs/fig7", "fails")]
     assert visible(browser, "article") == ["fedacs-fig7"]
     assert len(visible(browser, CLAIMS)) == len(wanted) > 0
     assert visible(browser, ".front") == [], "what is found is what is seen"
     assert browser.execute_script("return document.querySelector('article:not([hidden])').offsetTop") < 500
-    choose(browser, paper="fiarse", verdict="undecided")
+    choose(browser, paper="fiarse", verdict="open")
     browser.execute_script("document.getElementById('filters').dispatchEvent(new Event('input'))")
     address = browser.execute_script("return location.hash")
-    assert address == "#?paper=fiarse&verdict=undecided"
+    assert address == "#?paper=fiarse&verdict=open"
     shown = visible(browser, CLAIMS)
     browser.get("about:blank")
     browser.get(file.as_uri() + address)
@@ -195,7 +194,7 @@ def test_the_first_screen_has_the_five_papers_with_their_answers(browser: Any) -
     share = (
         "return [...document.querySelectorAll('.bar')].map(e => [...e.children].map(a => a.getAttribute('aria-label')))"
     )
-    assert all("contradicted" in " ".join(bar) for bar in browser.execute_script(share))
+    assert all("fails" in " ".join(bar) for bar in browser.execute_script(share))
 
 
 def test_a_heading_sorts_and_the_first_column_stays(browser: Any) -> None:
@@ -287,7 +286,7 @@ def test_dark_and_print(browser: Any) -> None:
     assert browser.execute_script(colours) != light
     resize(browser, 720, media="print", scheme="dark")
     assert browser.execute_script(colours)[1] == "rgb(255, 255, 255)"
-    chip = "return getComputedStyle(document.querySelector('.v.reproduced')).backgroundColor"
+    chip = "return getComputedStyle(document.querySelector('.v.holds')).backgroundColor"
     assert browser.execute_script(chip) == "rgb(217, 240, 225)", "paper is light"
     assert visible(browser, "nav") == []
     clipped = (

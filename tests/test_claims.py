@@ -20,6 +20,7 @@ from scipy import stats
 
 from reproduce.declare.artifact import printed_settings
 from reproduce.errors import UserError
+from reproduce.pages import documents
 from reproduce.papers import artifacts
 from reproduce.verdicts import words
 from reproduce.verdicts.checks import canon, merged
@@ -354,10 +355,10 @@ def toy_board(path: Path) -> list[Any]:
 def test_scoreboard_as_data(tmp_path: Path) -> None:
     one, two, three = json.loads(to_json(toy_board(tmp_path)))
     assert {"id", "artifact", "verdict", "effect", "interval", "n"} <= set(one)
-    assert (one["verdict"], one["effect"], one["interval"], one["n"]) == ("reproduced", 4.0, [4.0, 4.0], 0)
+    assert (one["verdict"], one["effect"], one["interval"], one["n"]) == ("holds", 4.0, [4.0, 4.0], 0)
     assert one["paper_numbers"] == "fails"
     assert (one["rests_on"], three["rests_on"]) == ("closed form or simulation", "")
-    assert (two["verdict"], two["effect"], two["paper_numbers"]) == ("contradicted", -4.0, "holds")
+    assert (two["verdict"], two["effect"], two["paper_numbers"]) == ("fails", -4.0, "holds")
     assert (three["verdict"], three["interval"], three["reason"]) == ("not run", None, "says two")
 
 
@@ -368,22 +369,20 @@ def test_each_further_look_halves_the_error_of_the_interval(tmp_path: Path) -> N
     lines = [f"1,{a},{seed},acc,{v}" for seed, lead in enumerate(leads) for a, v in (("a", lead), ("b", 0))]
     (folder / "toy_table1.csv").write_text("n,algorithm,seed,metric,value\n" + "\n".join(lines) + "\n")
     sealed(folder / "toy_table1.csv")
-    for looks, said, level in (({}, "reproduced", 0.95), ({"paper": 2}, "undecided", 0.975)):
+    for looks, said, level in (({}, "holds", 0.95), ({"paper": 2}, "open", 0.975)):
         (found,) = scoreboard("paper", tmp_path / "results", [load(tmp_path, looks=looks)])
         half = stats.t.ppf((1 + level) / 2, 2) * 0.7 / np.sqrt(3)
         assert (found.verdict, found.interval) == (said, (pytest.approx(2 - half), pytest.approx(2 + half)))
-        assert (", look 2" in words.cell(found)) == bool(looks)
         assert ("look 2: 97.5 % intervals" in words.basis(found)) == bool(looks)
 
 
-def test_verdicts_as_markdown(tmp_path: Path) -> None:
+def test_claims_as_a_list(tmp_path: Path) -> None:
     one, two, three = toy_board(tmp_path)
-    rerun = replace(one, rests_on="stand-in data", settings=4, seeds=(3, 10))
+    rerun = replace(one, rests_on="stand-in data", settings=4, seeds=(3, 10), look=2)
     boards = {"paper": [one, two, three], "reduced": [rerun, replace(two, rests_on=CHECK), three]}
-    title, _, head, _, *lines = words.verdicts(boards).splitlines()
-    assert (title, head) == ("### toy", "| claim | paper scale | reduced scale |")
+    head, _, *lines = documents.claims_list("toy", boards).splitlines()
+    assert head == "| claim | paper scale | reduced scale |"
     said = f"{one.statement} `one` (closed form or simulation)"
-    first = "reproduced<br>1"
-    assert lines[0] == f"| {said} | {first} | reproduced<br>4×3–10 |"
+    assert lines[0] == f"| {said} | holds<br>1 | holds<br>4×3–10, look 2 |"
     assert lines[1].startswith(f"| {three.statement} `three` | – | – |")
-    assert lines[2].endswith("| contradicted<br>1 | fail |"), "checks come last"
+    assert lines[2].endswith("| fails<br>1 | fails<br>1 |"), "checks come last"

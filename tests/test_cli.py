@@ -229,12 +229,12 @@ def claim(name: str, verdict: str, **more: Any) -> Verdict:
 def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     number = Measured("lead", "percent", "fedacs ahead of fedavg " * 5, 2.0, 1.0, 3.0, (1.5, math.inf), False, False, 3)
     board = [
-        claim("fedacs/a", "reproduced", measured=number, rests_on="quadratics", reason="many words " * 20),
+        claim("fedacs/a", "holds", measured=number, rests_on="quadratics", reason="many words " * 20),
         claim("fedacs/b", "not run"),
-        claim("fedacs/c", "contradicted", measured=number, rests_on="quadratics"),
+        claim("fedacs/c", "fails", measured=number, rests_on="quadratics"),
         claim("fiarse/d", "not run", artifact="fiarse/fig1", reason="no rows with n = 3"),
         claim("fiarse/e", "not run", artifact="fiarse/fig1", reason="it names a network", unasked=True),
-        claim("fiarse/f", "contradicted", artifact="fiarse/fig1", rests_on="check", note="ours"),
+        claim("fiarse/f", "fails", artifact="fiarse/fig1", rests_on="check", note="ours"),
     ]
     monkeypatch.setattr("reproduce.verdicts.scoreboard.scoreboard", lambda scale, files: board)
 
@@ -244,7 +244,7 @@ def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.M
 
     lines = printed()
     heads = [line for line in lines if re.match(r"\S.*: \d+$", line)]
-    assert heads == ["contradicted: 1", "reproduced: 1", "not run: 2", "not asked: 1"]
+    assert heads == ["fails: 1", "holds: 1", "not run: 2", "not asked: 1"]
     assert max(map(len, lines)) <= 80
     head, wrapped, *rows = (line.split() for line in lines[:5])
     assert head[:4] == ["PAPER", "CLAIMS", "CONTRADICTED", "DEPENDS"]
@@ -255,12 +255,12 @@ def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.M
     assert "required" not in text
     assert "fedacs/b" not in text
     assert "1 no cells yet, 1 no rows with n = 3" in text
-    assert "1 checks, true or false whatever is trained: 1 fail fail: fiarse/f (ours)" in text
+    assert "1 checks, true or false whatever is trained: 1 fails fails: fiarse/f (ours)" in text
     assert "not asked: 1 fiarse/e: it names a network" in text
     full = " ".join(" ".join(printed("-v")).split())
     assert "lead 2 points (1 to 3), 3 seeds; required: at least 1.5 points" in full
     assert "FedACS ahead of FedAvg" in full
-    whole = printed("fedacs", "--only", "reproduced")
+    whole = printed("fedacs", "--only", "holds")
     assert "many words many words" in " ".join(whole)
     assert '    "S."' in whole
     assert "fedacs/c" not in " ".join(whole)
@@ -270,7 +270,7 @@ def test_verify_groups_claims_by_verdict_in_eighty_columns(monkeypatch: pytest.M
 
 def test_a_claim_takes_one_line_of_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     """Its name is whole, its text cut; in a pipe nothing is."""
-    board = [claim("fedacs/a-name-of-several-words", "undecided", statement="word " * 30)]
+    board = [claim("fedacs/a-name-of-several-words", "open", statement="word " * 30)]
     monkeypatch.setattr("reproduce.verdicts.scoreboard.scoreboard", lambda scale, files: board)
     monkeypatch.setenv("COLUMNS", "60")
 

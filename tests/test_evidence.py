@@ -23,18 +23,18 @@ AHEAD = Region(0.0, INF, strict=True)
 def test_a_loser_that_diverges_in_most_seeds_supports_the_claim(tmp_path: Path) -> None:
     frame = runs(tmp_path, a=[50.1] * 20, b=["nan"] * 18 + [50.0] * 2)
     result = outcome(frame, better="a", than=["b"])
-    assert result.verdict == "reproduced"
+    assert result.verdict == "holds"
     assert "18 of 20 with a diverged run" in result.reason
-    assert verdict(frame, better="b", than=["a"]) == "contradicted"
+    assert verdict(frame, better="b", than=["a"]) == "fails"
 
 
 def test_one_diverged_winner_of_twenty_does_not_undo_a_lead_and_is_named(tmp_path: Path) -> None:
     frame = runs(tmp_path, a=["nan"] + [90 + 0.1 * s for s in range(19)], b=[40] * 20)
     result = outcome(frame, better="a", than=["b"])
-    assert result.verdict == "reproduced"
+    assert result.verdict == "holds"
     assert "1 of 20 with a diverged run, median" in result.reason
     half = runs(tmp_path, a=["nan"] * 10 + [90] * 10, b=[40] * 20)
-    assert verdict(half, better="a", than=["b"]) == "undecided"
+    assert verdict(half, better="a", than=["b"]) == "open"
 
 
 @pytest.mark.parametrize("n", range(1, 41))
@@ -77,8 +77,8 @@ def test_agreement_on_a_grid_gives_the_smallest_spread_of_the_grid() -> None:
 def test_the_grid_is_read_off_the_other_settings(tmp_path: Path) -> None:
     lines = [f"{n},{s},rounds,{v}" for n, values in ((1, (7, 7, 7)), (2, (9, 8, 9))) for s, v in enumerate(values)]
     frame = cells(tmp_path, *lines, columns="n,seed,metric,value")
-    assert verdict(frame, metric="rounds", where={"n": [1, 2]}, is_="> 3") == "reproduced"
-    assert verdict(frame, metric="rounds", where={"n": [1, 2]}, is_="> 6") == "undecided"
+    assert verdict(frame, metric="rounds", where={"n": [1, 2]}, is_="> 3") == "holds"
+    assert verdict(frame, metric="rounds", where={"n": [1, 2]}, is_="> 6") == "open"
 
 
 # --- ties, identities, ratios -----------------------------------------------------------------------------------------
@@ -86,20 +86,20 @@ def test_the_grid_is_read_off_the_other_settings(tmp_path: Path) -> None:
 
 def test_a_tie_is_no_lead(tmp_path: Path) -> None:
     tie = runs(tmp_path, a=5, b=5)
-    assert verdict(tie, better="a", than=["b"]) == "contradicted"
-    assert verdict(tie, order=["a", "b"]) == "contradicted"
-    assert verdict(tie, better="a", than=["b"], margin=0) == "reproduced"
-    assert verdict(runs(tmp_path, column="n", v1=5, v2=5), over="n", trend="increasing") == "contradicted"
+    assert verdict(tie, better="a", than=["b"]) == "fails"
+    assert verdict(tie, order=["a", "b"]) == "fails"
+    assert verdict(tie, better="a", than=["b"], margin=0) == "holds"
+    assert verdict(runs(tmp_path, column="n", v1=5, v2=5), over="n", trend="increasing") == "fails"
 
 
 def test_an_identity_leaves_out_runs_that_both_missed_the_target(tmp_path: Path) -> None:
     def same(a: list[object], b: list[object]) -> str:
         return verdict(runs(tmp_path, "rounds", a=a, b=b), metric="rounds", equal=["a", "b"], exact=True)
 
-    assert same([10, ">100"], [10, ">100"]) == "reproduced"
-    assert same([10, 100], [10, ">101"]) == "contradicted"
-    assert same([10, "nan"], [10, "nan"]) == "reproduced"
-    assert same([">100", ">100"], [">100", ">100"]) == "undecided", "nothing was seen of the identity"
+    assert same([10, ">100"], [10, ">100"]) == "holds"
+    assert same([10, 100], [10, ">101"]) == "fails"
+    assert same([10, "nan"], [10, "nan"]) == "holds"
+    assert same([">100", ">100"], [">100", ">100"]) == "open", "nothing was seen of the identity"
 
 
 @pytest.mark.parametrize(("a", "b"), [(5, -1), (-1, 5), (5, 0), (0, 5), (-2, -1), (0, 0)])
@@ -112,7 +112,7 @@ def test_a_ratio_needs_numbers_above_zero(tmp_path: Path, a: float, b: float) ->
     ]
     for check in checks:
         result = outcome(frame, **check)
-        assert result.verdict == "undecided"
+        assert result.verdict == "open"
         assert "lacks numbers above zero" in result.reason
         assert "e+" not in result.reason
 
@@ -120,7 +120,7 @@ def test_a_ratio_needs_numbers_above_zero(tmp_path: Path, a: float, b: float) ->
 def test_an_unbounded_ratio_is_called_so(tmp_path: Path) -> None:
     frame = runs(tmp_path, "rounds", a=[10] * 6, b=["nan"] * 6)
     result = outcome(frame, metric="rounds", ratio={"of": "b", "to": "a"}, is_="> 2")
-    assert result.verdict == "reproduced"
+    assert result.verdict == "holds"
     assert "ratio unbounded" in result.reason
 
 
@@ -129,16 +129,16 @@ def test_a_mean_of_ratios_is_the_mean_of_the_ratios(tmp_path: Path) -> None:
     lines = ["a,1,-1,acc,1", "b,1,-1,acc,1", "a,2,-1,acc,9", "b,2,-1,acc,1", "a,3,-1,acc,4", "b,3,-1,acc,1"]
     frame = cells(tmp_path, *lines, columns="algorithm,n,seed,metric,value")
     ratio = {"ratio": {"of": "a", "to": "b"}}
-    assert verdict(frame, **ratio, over="n", better={"mean_of": [1, 2]}, than=[3]) == "reproduced"
-    assert verdict(frame, **ratio, where={"n": [1, 2]}, quantifier="mean", is_=[4.9, 5.1]) == "reproduced"
+    assert verdict(frame, **ratio, over="n", better={"mean_of": [1, 2]}, than=[3]) == "holds"
+    assert verdict(frame, **ratio, where={"n": [1, 2]}, quantifier="mean", is_=[4.9, 5.1]) == "holds"
 
 
 def test_a_margin_in_ratios_after_a_ratio_is_no_logarithm_of_a_logarithm(tmp_path: Path) -> None:
     lines = ["a,1,-1,acc,0.2", "b,1,-1,acc,1", "a,2,-1,acc,0.1", "b,2,-1,acc,1"]
     frame = cells(tmp_path, *lines, columns="algorithm,n,seed,metric,value")
     check = {"ratio": {"of": "a", "to": "b"}, "over": "n", "better": 1, "than": [2]}
-    assert verdict(frame, **check, margin={"ratio": 1.9}) == "reproduced"
-    assert verdict(frame, **check, margin={"ratio": 2.1}) == "contradicted"
+    assert verdict(frame, **check, margin={"ratio": 1.9}) == "holds"
+    assert verdict(frame, **check, margin={"ratio": 2.1}) == "fails"
 
 
 # --- many settings ----------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_one_of_many_contradicts_where_holm_says_so(tmp_path: Path, shift: float
     rejected = holm(p, 0.05)
     result = outcome(settings(tmp_path, leads), better="a", than=["b"])
     alone = int((p < 0.05).sum())
-    assert (result.verdict == "contradicted") == (rejected > 0)
+    assert (result.verdict == "fails") == (rejected > 0)
     assert f"{alone} against" in result.reason
     assert "by chance 0.75" in result.reason
     if alone:
@@ -181,13 +181,13 @@ def test_settings_that_only_chance_puts_outside_do_not_contradict(tmp_path: Path
         result = outcome(settings(tmp_path, leads), better="a", than=["b"])
         none = ", 0 against," in result.reason
         found.append((result.verdict, none))
-        if result.verdict == "undecided":
+        if result.verdict == "open":
             assert result.interval
             alone = result.interval[1] < 0  # the interval that is shown lies outside, and still decides nothing
             assert result.open_because == ("not among all 40 settings by Holm" if alone else "")
             said += alone
     assert said > 3
-    assert sum(verdict == "contradicted" for verdict, _ in found) <= 2
+    assert sum(verdict == "fails" for verdict, _ in found) <= 2
     assert sum(not none for _, none in found) >= 10, "most draws have an interval outside"
 
 
@@ -195,9 +195,9 @@ def test_any_needs_one_that_is_not_chance(tmp_path: Path) -> None:
     leads = np.full((40, 3), -1.0) + 0.5 * np.random.default_rng(1).standard_normal((40, 3))
     leads[0] = [0.5, 0.9, 0.8]  # inside by itself
     assert "1 for" in outcome(settings(tmp_path, leads), better="a", than=["b"], quantifier="any").reason
-    assert verdict(settings(tmp_path, leads), better="a", than=["b"], quantifier="any") == "undecided"
+    assert verdict(settings(tmp_path, leads), better="a", than=["b"], quantifier="any") == "open"
     leads[0] = [1.5, 1.501, 1.5005]
-    assert verdict(settings(tmp_path, leads), better="a", than=["b"], quantifier="any") == "reproduced"
+    assert verdict(settings(tmp_path, leads), better="a", than=["b"], quantifier="any") == "holds"
 
 
 def test_nothing_is_said_by_bounds_on_both_sides() -> None:

@@ -164,8 +164,8 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
     cells.with_suffix(".json").write_text(json.dumps({"cells": seal.of_file(cells)}))
     measured = {"measured": lead(2.25), "printed": lead(4.0, low=4.0, high=4.0, exact=True, n=0)}
     verdicts = [
-        verdict("fig1", "reproduced", 1.25, interval=(0.5, 2.0), n=5, rests_on="stand-in data", **measured),
-        verdict("table1", "contradicted", -3.0),
+        verdict("fig1", "holds", 1.25, interval=(0.5, 2.0), n=5, rests_on="stand-in data", **measured),
+        verdict("table1", "fails", -3.0),
         verdict("table1", "not run"),
     ]
     text = page("smoke", verdicts, [Tally("fedacs", 15, 12, 3)], others=("paper",), home="../../index.html")
@@ -174,7 +174,7 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
     assert found.texts["figcaption"] == ["Title. Made of <digits>."]
     assert found.values("img", "alt") == ["Title of <fig1>"]
     assert "snakemake figures/smoke/fedacs_fig2.pdf --cores 2" in found.texts["code"]
-    assert found.values("li", "data-verdict") == ["reproduced", "contradicted", "not run"]
+    assert found.values("li", "data-verdict") == ["holds", "fails", "not run"]
     said = "FedACS ahead of FedAvg: lead 2.25 points (1.5 to 3), 5 seeds"
     dd = found.texts["dd"]
     assert dd[dd.index(said) : dd.index(said) + 4] == [
@@ -184,15 +184,12 @@ def test_page_shows_what_was_made_and_names_what_was_not() -> None:
         said.split(":")[0] + ": lead 4 points",
     ]
     assert "12 of 15 figures and tables, 3 with numbers" in found.texts["span"]
-    assert (
-        "On stand-in data: 1 reproduced, 0 supported where run, 0 contradicted, 0 depends, 0 undecided."
-        in found.texts["p"]
-    )
+    assert "On stand-in data: 1 holds, 0 holds where run, 0 fails, 0 depends, 0 open." in found.texts["p"]
     ids = [value for _, name, value in found.attributes if name == "id"]
     assert len(ids) == len(set(ids))
     links = found.values("a", "href")
     chosen = {link for link in links if link.startswith("#?")}
-    assert {"#?artifact=fedacs-table1&verdict=contradicted", "#?paper=fedacs&verdict=not%20run"} <= chosen
+    assert {"#?artifact=fedacs-table1&verdict=fails", "#?paper=fedacs&verdict=not%20run"} <= chosen
     assert {link.removeprefix("#") for link in links if link.startswith("#")} - {c[1:] for c in chosen} <= set(ids)
     named = [link for link in links if not link.startswith(("#", "http"))]
     assert {"../paper/index.html", "../../index.html"} <= set(named)

@@ -65,11 +65,11 @@ def test_cells_that_are_not_what_their_record_says_are_not_judged(tmp_path: Path
 def test_one_block_of_the_table_is_not_every_block(tmp_path: Path) -> None:
     frame = printed("dynamic_init", "table3")
     whole = judged(tmp_path / "all", "dynamic_init", "paper", table3=frame)["t3_beats_previous_everywhere"]
-    assert (whole.verdict, whole.covers) == ("reproduced", "96 of the paper's 96 settings")
+    assert (whole.verdict, whole.covers) == ("holds", "96 of the paper's 96 settings")
     one = frame[(frame["dataset"] == "mnist") & (frame["label_overlap"] == 0) & (frame["dirichlet_alpha"] == 0.3)]
     one = one[(one["transition"] == "first") & (one["algorithm"] == "fedavg")]
     block = judged(tmp_path / "one", "dynamic_init", "paper", table3=one)["t3_beats_previous_everywhere"]
-    assert (block.verdict, block.covers) == ("undecided", "1 of the paper's 96 settings")
+    assert (block.verdict, block.covers) == ("open", "1 of the paper's 96 settings")
     assert "incomplete, lacks dataset fashion_mnist, dataset svhn" in block.reason
     assert block.open_because.startswith("incomplete, lacks dataset fashion_mnist, dataset svhn")
     assert whole.open_because == ""
@@ -83,17 +83,17 @@ def test_a_counterexample_needs_no_complete_table(tmp_path: Path) -> None:
     frame = frame[frame["dataset"] == "mnist"]
     frame.loc[frame["init_scheme"] == "proposed", "value"] -= 80
     found = judged(tmp_path, "dynamic_init", "paper", table3=frame)
-    assert found["t3_beats_previous_everywhere"].verdict == "contradicted"
+    assert found["t3_beats_previous_everywhere"].verdict == "fails"
 
 
 def test_what_the_scale_declares_and_did_not_run_is_missing(tmp_path: Path) -> None:
     frame = printed("dynamic_init", "table3").assign(num_clients=10).replace({"dataset": {"svhn": "cifar10"}})
     both = judged(tmp_path / "a", "dynamic_init", "reduced", table3=frame)["t3_beats_previous_everywhere"]
-    assert both.verdict == "reproduced"
+    assert both.verdict == "holds"
     assert both.covers == "0 of the paper's 96 settings, 96 in their place"
     half = frame[frame["dataset"] != "fashion_mnist"]
     one = judged(tmp_path / "b", "dynamic_init", "reduced", table3=half)["t3_beats_previous_everywhere"]
-    assert one.verdict == "supported where run"
+    assert one.verdict == "holds where run"
     assert "lacks dataset fashion_mnist" in one.reason
 
 
@@ -158,19 +158,19 @@ def verdict(name: str, said: str, rests_on: str) -> Verdict:
 
 def test_the_headline_counts_coverage_first_and_training_only() -> None:
     board = [
-        verdict("a", "reproduced", "check"),
-        verdict("f", "contradicted", "check"),
-        verdict("b", "reproduced", "the paper's data"),
-        verdict("c", "contradicted", "stand-in data"),
-        verdict("d", "reproduced", "quadratics"),
+        verdict("a", "holds", "check"),
+        verdict("f", "fails", "check"),
+        verdict("b", "holds", "the paper's data"),
+        verdict("c", "fails", "stand-in data"),
+        verdict("d", "holds", "quadratics"),
         verdict("e", "not run", ""),
     ]
     assert headline([Tally("toy", 20, 2, 1)], board) == [
         "2 of the papers' 20 tables and figures are part of this package; 1 have numbers at this scale.",
         "3 of 4 claims are judged.",
-        "On the paper's data: 1 reproduced, 0 supported where run, 0 contradicted, 0 depends, 0 undecided.",
-        "On stand-in data: 0 reproduced, 0 supported where run, 1 contradicted, 0 depends, 0 undecided.",
-        "2 checks, true or false whatever is trained: 1 hold, 1 fail.",
+        "On the paper's data: 1 holds, 0 holds where run, 0 fails, 0 depends, 0 open.",
+        "On stand-in data: 0 holds, 0 holds where run, 1 fails, 0 depends, 0 open.",
+        "2 checks, true or false whatever is trained: 1 holds, 1 fails.",
     ]
     assert by_ground(board)[0] == ("the paper's data", "1", "1", "0", "0", "0", "0")
     assert [row[0] for row in by_ground(board)] == list(reversed(GROUNDS))
@@ -188,28 +188,28 @@ def test_coverage_counts_what_the_papers_have(tmp_path: Path) -> None:
 
 
 def test_readings_that_disagree_make_a_verdict_depend() -> None:
-    good, bad = Outcome("reproduced", 1.0, reason="yes"), Outcome("contradicted", -1.0, reason="no")
+    good, bad = Outcome("holds", 1.0, reason="yes"), Outcome("fails", -1.0, reason="no")
     idle = Outcome("not run", reason="no cells")
     both = under_readings("the rate", {"printed": bad, "fitting": good, "third": idle})
     assert (both.verdict, both.effect) == ("depends", -1.0)
-    said = "depends on: the rate. printed: contradicted, no; fitting: reproduced, yes; third: not run, no cells"
+    said = "depends on: the rate. printed: fails, no; fitting: holds, yes; third: not run, no cells"
     assert both.reason == said
-    assert under_readings("the rate", {"printed": good, "fitting": good}).verdict == "reproduced"
-    assert under_readings("the rate", {"printed": idle, "fitting": good}).verdict == "reproduced"
-    partly = Outcome("supported where run", 2.0)
+    assert under_readings("the rate", {"printed": good, "fitting": good}).verdict == "holds"
+    assert under_readings("the rate", {"printed": idle, "fitting": good}).verdict == "holds"
+    partly = Outcome("holds where run", 2.0)
     found = under_readings("the rate", {"printed": good, "fitting": partly})
-    assert (found.verdict, found.effect) == ("supported where run", 2.0)
+    assert (found.verdict, found.effect) == ("holds where run", 2.0)
     assert under_readings("the rate", {"printed": bad, "fitting": partly}).verdict == "depends"
     assert under_readings("the rate", {"printed": idle, "fitting": idle}).verdict == "not run"
 
 
-@pytest.mark.parametrize("other", ["reproduced", "contradicted"])
+@pytest.mark.parametrize("other", ["holds", "fails"])
 def test_an_open_reading_leaves_the_claim_open(other: str) -> None:
     """No reading says the opposite of another, so nothing turns on them."""
-    clear, undecided = Outcome(other, 1.0, reason="clear"), Outcome("undecided", 0.1, reason="wide")
-    for readings in ({"a": clear, "b": undecided}, {"b": undecided, "a": clear}):
+    clear, wide = Outcome(other, 1.0, reason="clear"), Outcome("open", 0.1, reason="wide")
+    for readings in ({"a": clear, "b": wide}, {"b": wide, "a": clear}):
         found = under_readings("the rate", readings)
-        assert (found.verdict, found.effect) == ("undecided", 0.1)
+        assert (found.verdict, found.effect) == ("open", 0.1)
         assert "clear" in found.reason
         assert "wide" in found.reason
 
@@ -231,8 +231,8 @@ def test_claims_that_turn_on_our_choice_say_so(tmp_path: Path) -> None:
     found = judged(tmp_path, "fedagrac", "paper", table1=pd.concat([printed, fits, network]))
     assert found["c04"].verdict == "depends"
     assert found["c02"].verdict == "depends"
-    assert "rate 0.001: contradicted" in found["c04"].reason
-    assert "rate 0.03: reproduced" in found["c04"].reason
+    assert "rate 0.001: fails" in found["c04"].reason
+    assert "rate 0.03: holds" in found["c04"].reason
 
 
 TOY: dict[str, Any] = {

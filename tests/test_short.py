@@ -37,14 +37,14 @@ def verdict(says: str, ground: str = "quadratics", name: str = "a") -> Verdict:
 @pytest.mark.parametrize(
     ("verdicts", "said"),
     [
-        ("reproduced reproduced", "On quadratics **yes** (2 hold)."),
-        ("reproduced undecided", "On quadratics **yes, where decided** (1 holds, 1 open)."),
-        ("supported_where_run", "On quadratics **yes, where run** (1 holds)."),
-        ("supported_where_run depends", "On quadratics **yes, where run and decided** (1 holds, 1 open)."),
-        ("contradicted", "On quadratics **no** (1 fails)."),
-        ("contradicted contradicted undecided", "On quadratics **no, where decided** (2 fail, 1 open)."),
-        ("reproduced contradicted undecided", "On quadratics **in part** (1 holds, 1 fails, 1 open)."),
-        ("undecided not_run", "On quadratics **not decided** (1 open). Not run: 1 of 2 claims."),
+        ("holds holds", "On quadratics **yes** (2 hold)."),
+        ("holds open", "On quadratics **yes, where decided** (1 holds, 1 open)."),
+        ("holds_where_run", "On quadratics **yes, where run** (1 holds)."),
+        ("holds_where_run depends", "On quadratics **yes, where run and decided** (1 holds, 1 open)."),
+        ("fails", "On quadratics **no** (1 fails)."),
+        ("fails fails open", "On quadratics **no, where decided** (2 fail, 1 open)."),
+        ("holds fails open", "On quadratics **in part** (1 holds, 1 fails, 1 open)."),
+        ("open not_run", "On quadratics **not decided** (1 open). Not run: 1 of 2 claims."),
         ("not_run", "Not run: 1 of 1 claims."),
     ],
 )
@@ -53,7 +53,7 @@ def test_the_answer_is_counted_from_the_verdicts(verdicts: str, said: str) -> No
 
 
 def test_grounds_are_answered_apart() -> None:
-    said = short.answer([verdict("reproduced"), verdict("contradicted", "the paper's data")])
+    said = short.answer([verdict("holds"), verdict("fails", "the paper's data")])
     assert said == "On the paper's data **no** (1 fails). On quadratics **yes** (1 holds)."
 
 
@@ -64,14 +64,14 @@ def test_a_verdict_that_moves_makes_its_sentence_an_error(
 ) -> None:
     for side, raw in short.register()[paper][scale].items():
         for claim in raw["claims"]:
-            other = "contradicted" if side != "fails" else "reproduced"
+            other = "fails" if side != "fails" else "holds"
             moved = [replace(v, verdict=other) if v.id == f"{paper}/{claim}" else v for v in boards[scale]]
             with pytest.raises(UserError, match=rf"{paper}, {scale}, \w+: .*{claim}.*say it anew"):
                 short.short(paper, scale, moved)
 
 
 def test_a_side_without_claims_fails_once_there_are_some(boards: dict[str, list[Verdict]]) -> None:
-    board = [replace(v, verdict="contradicted") if v.id.endswith("fig7-K-faster-iid") else v for v in boards["paper"]]
+    board = [replace(v, verdict="fails") if v.id.endswith("fig7-K-faster-iid") else v for v in boards["paper"]]
     with pytest.raises(UserError, match="defedavg, paper, fails: defedavg-fig7-K-faster-iid: say it anew"):
         short.short("defedavg", "paper", board)
 

@@ -16,7 +16,7 @@ NAMES = {a.id: a.names for a in artifacts()}
 
 
 def effect(value: float, unit: str, interval: tuple[float, float] | None = None) -> Verdict:
-    return Verdict("reproduced", value, unit, interval, 3, id="p/c", artifact="p/fig1")
+    return Verdict("holds", value, unit, interval, 3, id="p/c", artifact="p/fig1")
 
 
 def lead(value: float, region: tuple[float, float], **change: object) -> Measured:

@@ -16,19 +16,19 @@ from reproduce.verdicts.scoreboard import Shelf, too_few
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
     [
-        ([10, 11, 12], [">100", ">100", ">100"], "reproduced"),
-        ([10, 11, 12], [">100", 90, 80], "reproduced"),
-        ([">100", ">100", ">100"], [10, 11, 12], "contradicted"),
-        ([">100", ">100", ">100"], [">100", ">100", ">100"], "undecided"),
-        ([10, 11, ">100"], [">100", ">100", ">100"], "undecided"),
-        ([10, 11, 12], ["nan", "nan", "nan"], "undecided"),
-        ([10, 11, 12] * 2, ["nan"] * 6, "reproduced"),
-        (["nan"] * 6, [10, 11, 12] * 2, "contradicted"),
-        ([10, 11, 12] * 2, ["nan", 90, 80] * 2, "reproduced"),
-        (["nan", 11, 12], [90, 80, 70], "undecided"),
-        (["nan", "nan", "nan"], ["nan", "nan", "nan"], "undecided"),
-        (["nan", 11, 12], [90, "nan", 80], "undecided"),
-        (["nan"], [90], "undecided"),
+        ([10, 11, 12], [">100", ">100", ">100"], "holds"),
+        ([10, 11, 12], [">100", 90, 80], "holds"),
+        ([">100", ">100", ">100"], [10, 11, 12], "fails"),
+        ([">100", ">100", ">100"], [">100", ">100", ">100"], "open"),
+        ([10, 11, ">100"], [">100", ">100", ">100"], "open"),
+        ([10, 11, 12], ["nan", "nan", "nan"], "open"),
+        ([10, 11, 12] * 2, ["nan"] * 6, "holds"),
+        (["nan"] * 6, [10, 11, 12] * 2, "fails"),
+        ([10, 11, 12] * 2, ["nan", 90, 80] * 2, "holds"),
+        (["nan", 11, 12], [90, 80, 70], "open"),
+        (["nan", "nan", "nan"], ["nan", "nan", "nan"], "open"),
+        (["nan", 11, 12], [90, "nan", 80], "open"),
+        (["nan"], [90], "open"),
     ],
 )
 def test_censored_and_diverged_runs(tmp_path: Path, a: list[Any], b: list[Any], expected: str) -> None:
@@ -40,21 +40,21 @@ def test_censored_and_diverged_runs(tmp_path: Path, a: list[Any], b: list[Any], 
 def test_a_bound_supports_by_its_distance_only(tmp_path: Path) -> None:
     frame = runs(tmp_path, "rounds", a=[10] * 6, b=[">15"] * 6)
     result = outcome(frame, metric="rounds", better="a", than=["b"], margin=4)
-    assert (result.verdict, result.effect) == ("reproduced", pytest.approx(1.0))
+    assert (result.verdict, result.effect) == ("holds", pytest.approx(1.0))
     low, high = result.interval  # whole rounds that agree get the spread of one seed one round off
     assert 0 < low < 1
     assert high == INF
-    assert verdict(frame, metric="rounds", better="a", than=["b"], margin=6) == "undecided"
+    assert verdict(frame, metric="rounds", better="a", than=["b"], margin=6) == "open"
 
 
 def test_divergence_of_higher_is_better_and_in_equalities(tmp_path: Path) -> None:
     frame = runs(tmp_path, a=[90, 91, 90] * 2, b=["nan"] * 6)
-    assert verdict(frame, better="a", than=["b"]) == "reproduced"
-    assert verdict(frame, better="b", than=["a"]) == "contradicted"
-    assert verdict(frame, equal=["a", "b"], within=5) == "contradicted"
-    assert verdict(frame, where={"algorithm": ["b"]}, is_="> 10") == "contradicted"
+    assert verdict(frame, better="a", than=["b"]) == "holds"
+    assert verdict(frame, better="b", than=["a"]) == "fails"
+    assert verdict(frame, equal=["a", "b"], within=5) == "fails"
+    assert verdict(frame, where={"algorithm": ["b"]}, is_="> 10") == "fails"
     unknown = runs(tmp_path, "skew", a=["nan", -1, -2])
-    assert verdict(unknown, metric="skew", is_="< 0") == "undecided"
+    assert verdict(unknown, metric="skew", is_="< 0") == "open"
 
 
 @pytest.mark.parametrize("look", [1, 2, 5])
@@ -76,18 +76,18 @@ def test_claims_that_are_said_to_have_too_few_seeds_are_not_decided() -> None:
         if too_few(file, claim, scale)
     }
     assert found
-    assert set(found.values()) <= {"undecided", "not run"}
+    assert set(found.values()) <= {"open", "not run"}
 
 
 def test_one_seed_decides_nothing_but_a_point_does(tmp_path: Path) -> None:
     result = outcome(runs(tmp_path, a=[90], b=[10]), better="a", than=["b"])
-    assert (result.verdict, result.n, result.interval) == ("undecided", 1, None)
+    assert (result.verdict, result.n, result.interval) == ("open", 1, None)
     assert result.effect == pytest.approx(80.0)
     point = cells(tmp_path, "a,-1,acc,90", "b,-1,acc,10")
     assert outcome(point, better="a", than=["b"]).n == 0
-    assert verdict(point, better="a", than=["b"]) == "reproduced"
+    assert verdict(point, better="a", than=["b"]) == "holds"
     seedless = cells(tmp_path, "a,acc,90", "b,acc,95", columns="algorithm,metric,value")
-    assert verdict(seedless, better="a", than=["b"]) == "contradicted"
+    assert verdict(seedless, better="a", than=["b"]) == "fails"
 
 
 @pytest.mark.parametrize(
@@ -118,21 +118,21 @@ def test_a_ratio_whose_halves_are_of_other_settings_is_not_run(tmp_path: Path) -
 def test_incomplete_cells_support_or_contradict_but_do_not_reproduce(tmp_path: Path) -> None:
     frame = runs(tmp_path, a=9, b=5)
     result = outcome(frame, better="a", than=["b", "c"])
-    assert (result.verdict, result.settings, result.seeds) == ("supported where run", 1, (0, 0))
+    assert (result.verdict, result.settings, result.seeds) == ("holds where run", 1, (0, 0))
     assert "incomplete, lacks algorithm c" in result.reason
-    assert verdict(frame, better="b", than=["a", "c"]) == "contradicted"
-    assert verdict(frame, where={"algorithm": ["a", "c"]}, is_="> 1") == "supported where run"
-    assert verdict(frame, better="b", than=["a", "c"], quantifier="any") == "undecided"
-    assert verdict(frame, better="a", than=["b", "c"], quantifier="any") == "reproduced"
-    assert verdict(frame, better="a", than=["b", "c"], quantifier="mean") == "supported where run"
-    assert verdict(frame, better="b", than=["a", "c"], quantifier="mean") == "undecided"
+    assert verdict(frame, better="b", than=["a", "c"]) == "fails"
+    assert verdict(frame, where={"algorithm": ["a", "c"]}, is_="> 1") == "holds where run"
+    assert verdict(frame, better="b", than=["a", "c"], quantifier="any") == "open"
+    assert verdict(frame, better="a", than=["b", "c"], quantifier="any") == "holds"
+    assert verdict(frame, better="a", than=["b", "c"], quantifier="mean") == "holds where run"
+    assert verdict(frame, better="b", than=["a", "c"], quantifier="mean") == "open"
 
 
 def test_a_setting_without_a_partner_makes_the_cells_incomplete(tmp_path: Path) -> None:
     frame = four_settings(tmp_path, 5, 3)
     frame = frame[~((frame["n"] == "1") & (frame["algorithm"] == "b"))]
     result = outcome(frame, better="a", than=["b"])
-    assert (result.verdict, "partner" in result.reason) == ("supported where run", True)
+    assert (result.verdict, "partner" in result.reason) == ("holds where run", True)
     assert (result.settings, result.seeds) == (1, (7, 7))
 
 
@@ -140,9 +140,9 @@ def test_missing_combinations_are_named(tmp_path: Path) -> None:
     lines = ["x,1,-1,acc,5", "x,2,-1,acc,5", "y,1,-1,acc,5"]
     frame = cells(tmp_path, *lines, columns="dataset,n,seed,metric,value")
     result = outcome(frame, where={"dataset": ["x", "y"], "n": [1, 2]}, is_="> 1")
-    assert (result.verdict, "dataset y, n 2" in result.reason) == ("supported where run", True)
+    assert (result.verdict, "dataset y, n 2" in result.reason) == ("holds where run", True)
 
 
 def test_two_numbers_for_one_seed_are_refused(tmp_path: Path) -> None:
     assert "two numbers" in outcome(cells(tmp_path, "a,0,acc,1", "a,0,acc,2"), is_="> 0").reason
-    assert verdict(cells(tmp_path, "a,0,acc,1", "a,0,acc,1", "a,1,acc,1.1"), is_="> 0") == "reproduced"
+    assert verdict(cells(tmp_path, "a,0,acc,1", "a,0,acc,1", "a,1,acc,1.1"), is_="> 0") == "holds"

@@ -13,15 +13,15 @@ from verdict_cells import cells, four_settings, one_sided, outcome, runs, verdic
 def test_quantifiers(tmp_path: Path) -> None:
     frame = four_settings(tmp_path, 5, 3, 1, -2)
     check = {"better": "a", "than": ["b"]}
-    assert verdict(frame, **check) == "contradicted"
-    assert verdict(frame, **check, quantifier="any") == "reproduced"
-    assert verdict(frame, **check, quantifier="any", margin=6) == "contradicted"
-    assert verdict(frame, **check, quantifier={"fraction": 0.75}) == "reproduced"
-    assert verdict(frame, **check, quantifier={"fraction": 0.8}) == "contradicted"
-    assert verdict(frame, **check, quantifier={"fraction": [0.75, 0.75]}) == "reproduced"
-    assert verdict(frame, **check, quantifier={"fraction": [0, 0.5]}) == "contradicted"
+    assert verdict(frame, **check) == "fails"
+    assert verdict(frame, **check, quantifier="any") == "holds"
+    assert verdict(frame, **check, quantifier="any", margin=6) == "fails"
+    assert verdict(frame, **check, quantifier={"fraction": 0.75}) == "holds"
+    assert verdict(frame, **check, quantifier={"fraction": 0.8}) == "fails"
+    assert verdict(frame, **check, quantifier={"fraction": [0.75, 0.75]}) == "holds"
+    assert verdict(frame, **check, quantifier={"fraction": [0, 0.5]}) == "fails"
     result = outcome(frame, **check, quantifier="mean", margin=1.0)
-    assert (result.verdict, result.effect) == ("reproduced", pytest.approx(0.75, abs=1e-3))
+    assert (result.verdict, result.effect) == ("holds", pytest.approx(0.75, abs=1e-3))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -40,13 +40,13 @@ def test_how_many_settings_are_shown_is_a_partial_conjunction(seed: int, tmp_pat
     check = {"better": "a", "than": ["b"]}
     found = {}
     for k in range(1, n + 1):
-        expected = "reproduced" if shown(inside, k) else "contradicted" if shown(outside, n - k + 1) else "undecided"
+        expected = "holds" if shown(inside, k) else "fails" if shown(outside, n - k + 1) else "open"
         found[k] = verdict(frame, **check, quantifier={"fraction": k / n})
         assert found[k] == expected
     assert [verdict(frame, **check, quantifier=q) for q in ("all", "any")] == [found[n], found[1]]
 
 
-@pytest.mark.parametrize(("side", "every", "one"), [(1, "reproduced", "undecided"), (-1, "undecided", "contradicted")])
+@pytest.mark.parametrize(("side", "every", "one"), [(1, "holds", "open"), (-1, "open", "fails")])
 def test_eight_settings_that_none_is_sure_of(side: int, every: str, one: str, tmp_path: Path) -> None:
     """One-sided p = 0.02 in each: alone enough, among eight not. All of them and one of them are `all` and `any`."""
     seeds = np.array([-1.0, 0.0, 1.0])
@@ -56,8 +56,8 @@ def test_eight_settings_that_none_is_sure_of(side: int, every: str, one: str, tm
     frame = cells(tmp_path, *lines, columns="n,algorithm,seed,metric,value")
     check = {"better": "a", "than": ["b"]}
     for quantifier, expected in (
-        ("all", every), ({"fraction": 0.95}, every), ({"fraction": 1}, every), ({"fraction": 0.5}, "undecided"),
-        ("any", one), ({"fraction": 0.1}, one), ({"fraction": [0.25, 0.5]}, "undecided"),
+        ("all", every), ({"fraction": 0.95}, every), ({"fraction": 1}, every), ({"fraction": 0.5}, "open"),
+        ("any", one), ({"fraction": 0.1}, one), ({"fraction": [0.25, 0.5]}, "open"),
     ):  # fmt: skip
         assert verdict(frame, **check, quantifier=quantifier) == expected, quantifier
 
@@ -78,11 +78,11 @@ def test_none_and_all_are_no_bounds_of_a_number_of_settings(tmp_path: Path) -> N
     check = {"better": "a", "than": ["b"]}
     frame = four_settings(tmp_path, *[-2.0] * 8)
     found = outcome(frame, **check, quantifier={"fraction": [0, 0.75]})
-    assert (found.verdict, found.effect, found.interval) == ("reproduced", 0.75, (0.75, 0.75))
+    assert (found.verdict, found.effect, found.interval) == ("holds", 0.75, (0.75, 0.75))
     frame = four_settings(tmp_path, *[2.0] * 8)
     for some, effect in (([0.25, 1], 0.75), ([0, 0.75], -0.25)):
         found = outcome(frame, **check, quantifier={"fraction": some})
-        assert (found.verdict, found.effect) == ("reproduced" if effect > 0 else "contradicted", effect)
+        assert (found.verdict, found.effect) == ("holds" if effect > 0 else "fails", effect)
 
 
 def test_noise_does_not_contradict_most_settings(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_noise_does_not_contradict_most_settings(tmp_path: Path) -> None:
     ]
     frame = cells(tmp_path, *lines, columns="n,algorithm,seed,metric,value")
     result = outcome(frame, better="a", than=["b"], quantifier={"fraction": 0.95})
-    assert result.verdict != "contradicted"
+    assert result.verdict != "fails"
     assert result.measured is not None
     assert (result.measured.value, result.measured.high, result.n) == (1.0, 1.0, 6)
 
@@ -111,19 +111,19 @@ def test_a_statistic_uses_seeds_that_have_every_setting(tmp_path: Path) -> None:
     frame = four_settings(tmp_path, 5, 3)
     frame = frame[~((frame["n"] == "1") & (frame["seed"] > 0))]
     result = outcome(frame, better="a", than=["b"], quantifier="mean")
-    assert (result.verdict, result.n) == ("undecided", 1)
+    assert (result.verdict, result.n) == ("open", 1)
 
 
 def test_parts_inherit_and_the_worst_one_decides(tmp_path: Path) -> None:
     frame = runs(tmp_path, a=9, b=5, c=[7])
     good, bad = {"where": {"algorithm": ["a"]}}, {"where": {"algorithm": ["b"]}}
     one, two, three, four = ({"for": {"algorithm": [name]}, "is": "> 6"} for name in "abcd")
-    assert verdict(frame, all_of=[one]) == "reproduced"
-    assert verdict(frame, all_of=[one, two]) == "contradicted"
-    assert verdict(frame, all_of=[one, three]) == "undecided"
-    assert verdict(frame, all_of=[one, four]) == "supported where run"
-    assert verdict(frame, all_of=[two, four]) == "contradicted"
-    assert verdict(frame, all_of=[three, four]) == "undecided"
+    assert verdict(frame, all_of=[one]) == "holds"
+    assert verdict(frame, all_of=[one, two]) == "fails"
+    assert verdict(frame, all_of=[one, three]) == "open"
+    assert verdict(frame, all_of=[one, four]) == "holds where run"
+    assert verdict(frame, all_of=[two, four]) == "fails"
+    assert verdict(frame, all_of=[three, four]) == "open"
     assert verdict(frame, all_of=[four, four]) == "not run"
-    assert verdict(frame, is_="> 6", all_of=[{"for": good["where"]}]) == "reproduced"
-    assert verdict(frame, is_="> 6", all_of=[{"for": bad["where"]}]) == "contradicted"
+    assert verdict(frame, is_="> 6", all_of=[{"for": good["where"]}]) == "holds"
+    assert verdict(frame, is_="> 6", all_of=[{"for": bad["where"]}]) == "fails"

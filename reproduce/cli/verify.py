@@ -1,6 +1,6 @@
 """Check the papers' claims against the cells of a scale, and print the scoreboard.
 
-First how many claims of each paper have which verdict, then a line for each claim, contradicted ones first; those that
+First how many claims of each paper have which verdict, then a line for each claim, failing ones first; those that
 were not run are counted, and listed with `--only "not run"`. Checks, which are true or false whatever is trained, come
 after them, and then the claims that are not asked at this scale, with the reason. `-v` prints the numbers behind the
 verdicts; so do a paper, an artifact or `--only`, which select claims.
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 NAME = "verify"
 SHOWN = 20
 COLOURS: Mapping[str, str] = {
-    "contradicted": "red", "depends": "magenta", "undecided": "yellow", "supported where run": "green",
-    "reproduced": "green", "not run": "grey",
+    "fails": "red", "depends": "magenta", "open": "yellow", "holds where run": "green",
+    "holds": "green", "not run": "grey",
 }  # fmt: skip
 """Verdicts in the order in which they are printed."""
 
@@ -129,11 +129,11 @@ def group(verdict: str, board: Iterable[Verdict], whole: bool, idle: bool) -> li
 
 def listed_checks(board: Iterable[Verdict]) -> list[str]:
     """What is true or false whatever is trained, one line each."""
-    from reproduce.verdicts.scoreboard import HOLDS, checked, checks
+    from reproduce.verdicts.scoreboard import checked, checks
 
     if not (mine := checks(board)):
         return []
-    lines = [f"{HOLDS[v.verdict]}: {v.id}" + f" ({v.note})" * bool(v.note and v.verdict != "reproduced") for v in mine]
+    lines = [f"{v.verdict}: {v.id}" + f" ({v.note})" * bool(v.note and v.verdict != "holds") for v in mine]
     return [paint(checked(mine), "bold"), *(fill(line, "  ") for line in sorted(lines)), ""]
 
 

@@ -27,9 +27,8 @@ def page(
     from reproduce.pages.origin import CITED
     from reproduce.runs import due, plan, results
     from reproduce.verdicts.scope import CHECK
-    from reproduce.verdicts.scoreboard import HOLDS, by_ground, claims, headline
-    from reproduce.verdicts.verdict import VERDICTS
-    from reproduce.verdicts.words import SIGNS
+    from reproduce.verdicts.scoreboard import by_ground, claims, headline
+    from reproduce.verdicts.verdict import SIGNS, VERDICTS
 
     shown, folder = contents(scale, verdicts, found, **more), FileSystemLoader(Path(__file__).parent)
     environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -40,7 +39,6 @@ def page(
         total=Counter(v.verdict for v in claims(verdicts)),
         statements=len(verdicts),
         check=CHECK,
-        holds=HOLDS,
         results=results.tally(plan.jobs(scale)),
         headline=headline(found, verdicts),
         refused=[*due.refused(scale), *(i.refused for paper in shown for i in paper.items if i.refused)],

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from reproduce.verdicts.scoreboard import Verdict
 
 FILE = Path("docs/papers/templates/short.yaml")
-SIDES = {"holds": ("reproduced", SUPPORTED), "fails": ("contradicted",), "open": ("depends", "undecided", "not run")}
+SIDES = {"holds": ("holds", SUPPORTED), "fails": ("fails",), "open": ("depends", "open", "not run")}
 """The sides of a paper, in their order -> the verdicts of the claims that a sentence about it names."""
 
 
@@ -124,10 +124,10 @@ def answer(claims: Sequence[Verdict]) -> str:
 
 
 def _word(claims: Sequence[Verdict]) -> str:
-    holds, fails, undecided = ([v for v in claims if v.verdict in SIDES[side]] for side in SIDES)
+    holds, fails, unclear = ([v for v in claims if v.verdict in SIDES[side]] for side in SIDES)
     if bool(holds) == bool(fails):
         return "in part" if holds else "not decided"
-    partly = ["run"] * any(v.verdict == SUPPORTED for v in holds) + ["decided"] * bool(undecided)
+    partly = ["run"] * any(v.verdict == SUPPORTED for v in holds) + ["decided"] * bool(unclear)
     return ("yes" if holds else "no") + (f", where {' and '.join(partly)}" if partly else "")
 
 

@@ -28,7 +28,7 @@ from reproduce.verdicts.claims import PRINTED, Claim, ClaimsFile, claims_files
 from reproduce.verdicts.judging import least_seeds
 from reproduce.verdicts.observations import observed, read_cells
 from reproduce.verdicts.scope import CHECK, EMPIRICAL, GROUNDS
-from reproduce.verdicts.verdict import JUDGED, Measured, Outcome, evaluate, under_readings
+from reproduce.verdicts.verdict import JUDGED, VERDICTS, Measured, Outcome, evaluate, under_readings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,13 +72,6 @@ class Verdict(Outcome):
         """What settings and algorithms are called in the artifact."""
         found = _artifacts().get(self.artifact)
         return found.names if found else {}
-
-
-HOLDS: Mapping[str, str] = {
-    "reproduced": "hold", "supported where run": "hold where run", "contradicted": "fail",
-    "depends": "depend on a choice", "undecided": "open", "not run": "not run",
-}  # fmt: skip
-"""What a verdict on a check is called."""
 
 
 @dataclass(frozen=True)
@@ -137,9 +130,9 @@ def counted(verdicts: Iterable[Verdict]) -> str:
 
 
 def checked(verdicts: Iterable[Verdict]) -> str:
-    """ "18 checks, true or false whatever is trained: 16 hold, 1 fails, 1 not run"."""
-    found = Counter(HOLDS[v.verdict] for v in checks(verdicts))
-    said = ", ".join(f"{found[word]} {word}" for word in HOLDS.values() if found[word])
+    """ "18 checks, true or false whatever is trained: 16 holds, 1 fails, 1 not run"."""
+    found = Counter(v.verdict for v in checks(verdicts))
+    said = ", ".join(f"{found[word]} {word}" for word in VERDICTS if found[word])
     return f"{found.total()} checks, true or false whatever is trained: {said or 'none'}"
 
 
@@ -290,7 +283,7 @@ def _verdict(claim: Claim, scale: str, shelf: Shelf) -> Verdict:
         id=claim.id,
         artifact=claim.artifact,
         statement=claim.statement,
-        paper_numbers={"reproduced": "holds", "contradicted": "fails"}.get(printed.verdict, "na"),
+        paper_numbers=printed.verdict if printed.verdict in ("holds", "fails") else "na",
         note=claim.note,
         rests_on=rests_on,
         ours=claim.ours.get(scale, ""),

@@ -23,10 +23,11 @@ from reproduce.verdicts.scope import lacking
 if TYPE_CHECKING:
     import pandas as pd
 
-JUDGED = ("reproduced", "supported where run", "contradicted", "depends", "undecided")
-"""What the settings that were run say, and whether they are all of them: `supported where run` if all that were run are
+JUDGED = ("holds", "holds where run", "fails", "depends", "open")
+"""What the settings that were run say, and whether they are all of them: `holds where run` if all that were run are
 for the claim, and it speaks of more. One counterexample contradicts, whatever else is missing."""
 VERDICTS = (*JUDGED, "not run")
+SIGNS = dict(zip(VERDICTS, "✓◐✗◇?–", strict=True))
 SUPPORTED = JUDGED[1]
 SHARE = "fraction"
 """The quantifier that counts settings, and the unit of its number."""
@@ -96,7 +97,7 @@ def evaluate(
 
 def _of_parts(outcomes: Sequence[Outcome]) -> Outcome:
     verdicts = [o.verdict for o in outcomes]
-    weakest = next(v for v in ("contradicted", "undecided", "not run", SUPPORTED, "reproduced") if v in verdicts)
+    weakest = next(v for v in ("fails", "open", "not run", SUPPORTED, "holds") if v in verdicts)
     index = verdicts.index(weakest)
     ran = [o for o in outcomes if o.verdict != "not run"]
     seeds = [n for o in ran for n in o.seeds]
@@ -112,7 +113,7 @@ def _of_parts(outcomes: Sequence[Outcome]) -> Outcome:
 
 def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
     """One outcome from those under each reading of what the paper leaves open: `depends` where one is for the claim and
-    another contradicts it; `undecided` where one is open and the others agree.
+    another contradicts it; `open` where one is and the others agree.
 
     Readings without cells do not count; effect and interval are those of the first that counts (the first open one, or
     the first whose settings are not all run).
@@ -123,11 +124,11 @@ def under_readings(about: str, outcomes: Mapping[str, Outcome]) -> Outcome:
     said = "; ".join(f"{name}: {o.verdict}, {o.reason}" for name, o in outcomes.items())
     first = next(iter(ran.values()))
     verdicts = {o.verdict for o in ran.values()}
-    if "contradicted" in verdicts and verdicts & {"reproduced", SUPPORTED}:
+    if "fails" in verdicts and verdicts & {"holds", SUPPORTED}:
         return replace(first, verdict="depends", reason=f"depends on: {about}. {said}", open_because="")
-    if "undecided" in verdicts and len(verdicts) > 1:
-        undecided = next(o for o in ran.values() if o.verdict == "undecided")
-        return replace(undecided, reason=f"open under one reading of {about}. {said}")
+    if "open" in verdicts and len(verdicts) > 1:
+        wide = next(o for o in ran.values() if o.verdict == "open")
+        return replace(wide, reason=f"open under one reading of {about}. {said}")
     weakest = next((o for o in ran.values() if o.verdict == SUPPORTED), first)
     agree = f"under each of {len(ran)} readings of {about}" if len(ran) > 1 else f"under one reading of {about}"
     return replace(weakest, reason=f"{agree}. {said}")
@@ -182,7 +183,7 @@ def _decide(found: Evidence, part: Part) -> Outcome:
     clear = interval and not interval[0] <= 0 <= interval[1] and leaning and not by_holm and units > 1
     not_holm = f"not among all {units} settings by Holm" if clear else ""
     still, seeds = verdict == "open", [u.judged.n for u in each if u.judged.n]
-    said = {"for": SUPPORTED if partly else "reproduced", "against": "contradicted", "open": "undecided"}
+    said = {"for": SUPPORTED if partly else "holds", "against": "fails", "open": "open"}
     return Outcome(
         said[verdict],
         None if math.isnan(slack) else slack,
