@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from reproduce.engine.layout import Layout
-from reproduce.engine.ops import One
 from reproduce.models.model import Model
+from reproduce.models.ops import One
 
 
 class Module(nn.Module):

@@ -12,9 +12,9 @@ from reproduce.engine.augment import Augmentation
 from reproduce.engine.inner import drawn
 from reproduce.engine.layout import Layout
 from reproduce.engine.local import Rows
-from reproduce.engine.ops import One
 from reproduce.engine.rule import EPSILON, Exits
 from reproduce.engine.stacking import Chunk, Slot
+from reproduce.models.ops import One
 from reproduce.streams import rng
 
 

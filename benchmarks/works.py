@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from reproduce.data.batches import Batches, Shuffled
-from reproduce.data.sample import Sample
 from reproduce.models.declared import MLP, AlexNet, ConvNet, FastText, ResNet, Softmax
 from reproduce.models.model import Model
+from reproduce.models.sample import Sample
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification
 

@@ -15,12 +15,12 @@ import numpy as np
 
 from reproduce.data.batches import Batches, Fixed
 from reproduce.data.checks import declaration
-from reproduce.data.sample import Sample
 from reproduce.data.sources import find_source
 from reproduce.data.tokens import BytePairs
 from reproduce.declare.values import frozen, positive, seed, whole
 from reproduce.errors import UserError
 from reproduce.models.model import Model
+from reproduce.models.sample import Sample
 from reproduce.streams import rng
 
 Matrix = tuple[tuple[float, ...], ...]

@@ -197,7 +197,7 @@ def places() -> Iterator[Bad]:
     yield Bad(
         "the record of replays is a folder", ("replay", "smoke"), "replay.csv", folder("results/smoke/replay.csv")
     )
-    yield Bad("documents in a folder without README", ("report", "--docs"), "No such file")
+    yield Bad("documents in a folder without README", ("report", "--docs"), "is not the folder of the project")
 
 
 def settings() -> Iterator[Bad]:

@@ -9,8 +9,8 @@ import torch
 from reproduce.algorithms.session_starts import Average, Previous, Proposed, RandomPilot
 from reproduce.data.batches import Walk
 from reproduce.engine.layout import Layout
-from reproduce.engine.ops import One
 from reproduce.models.declared import NormConvNet, Softmax
+from reproduce.models.ops import One
 
 BLOCKS = {"fc1.weight": slice(0, 3), "fc1.bias": slice(3, 5), "fc2.weight": slice(5, 7)}
 

@@ -8,12 +8,12 @@ import torch
 
 from reproduce.data.batches import Shuffled
 from reproduce.engine.evaluate import evaluate
-from reproduce.engine.ops import One
 from reproduce.engine.requests import Evaluate
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import MLP, ConvNet, Softmax
 from reproduce.models.model import Model
+from reproduce.models.ops import One
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification
 from reproduce.settings import settings

@@ -96,7 +96,7 @@ def test_every_file_that_the_page_names_exists(project: Path) -> None:
         ("UNUSED", "tests/test_closure.py"),
         ("class Source", "reproduce/data/sources.py"),
         ("class Trace", "reproduce/engine/kernels/compiled.py"),
-        ("class Stacked", "reproduce/engine/ops.py"),
+        ("class Stacked", "reproduce/models/ops.py"),
         ("class Count", "reproduce/models/count.py"),
     ],
 )

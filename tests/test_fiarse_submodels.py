@@ -21,10 +21,10 @@ from reproduce.declare.experiment import Experiment
 from reproduce.engine.cohort import Run
 from reproduce.engine.layout import layout_of
 from reproduce.engine.local import Masks
-from reproduce.engine.ops import One
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import ResNet
+from reproduce.models.ops import One
 from reproduce.models.submodels import positions
 from reproduce.papers.fiarse import runs
 from reproduce.papers.fiarse import settings as scales

@@ -10,13 +10,13 @@ from reproduce.data.batches import Batches, Shuffled
 from reproduce.data.embedded import GaussianClasses
 from reproduce.engine.evaluate import evaluate
 from reproduce.engine.kernels import compiled, library
-from reproduce.engine.ops import One
 from reproduce.engine.requests import Evaluate, Train
 from reproduce.engine.rule import Rule
 from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import MLP, ConvNet, Softmax
 from reproduce.models.model import Model
+from reproduce.models.ops import One
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification
 from reproduce.settings import settings

@@ -19,12 +19,12 @@ from reproduce.data.checks import samples
 from reproduce.data.dataset import Dataset
 from reproduce.data.embedded import GaussianClasses, ImageBlobs, TopicTokens
 from reproduce.data.load import load, of_record
-from reproduce.data.sample import Sample
 from reproduce.data.sources import SOURCES
 from reproduce.declare.experiment import Experiment
 from reproduce.errors import UserError
 from reproduce.models.declared import ConvNet, FastText, Softmax
 from reproduce.models.model import Model
+from reproduce.models.sample import Sample
 from reproduce.papers.fiarse.cropped_tests import CroppedTests
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification, Quadratic

@@ -17,11 +17,11 @@ from torch import Tensor, nn
 from reproduce.data.batches import Shuffled
 from reproduce.data.embedded import TopicTokens
 from reproduce.engine.layout import layout_of
-from reproduce.engine.ops import One, Stacked
 from reproduce.engine.requests import Train
 from reproduce.engine.rule import Exits, OrderedDropout, Rule
 from reproduce.engine.task import Tasks
 from reproduce.engine.trainer import Trainer
+from reproduce.models.ops import One, Stacked
 from reproduce.models.roberta import EarlyExitsRoBERTa, RoBERTa
 from reproduce.models.submodels import positions
 from reproduce.partitions.dirichlet import DirichletClass

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduce.data.sample import Sample
 from reproduce.declare.values import whole
 from reproduce.errors import UserError
+from reproduce.models.sample import Sample
 
 PARTS = ("train", "test")
 ARRAYS = "train_x", "train_y", "test_x", "test_y"

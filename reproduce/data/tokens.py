@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from reproduce.data.dataset import LENGTH
-from reproduce.data.sample import Sample
 from reproduce.data.sources import VOCABULARY
 from reproduce.errors import MissingData, UserError
 from reproduce.models import weights
+from reproduce.models.sample import Sample
 
 BERT = "bert/vocab.txt"
 """The vocabulary of bert-base-uncased, in the data folder."""

@@ -22,11 +22,11 @@ from reproduce.data import decoded as store
 from reproduce.data.checks import ARRAYS, summed
 from reproduce.data.dataset import Arrays, Dataset
 from reproduce.data.formats import listed
-from reproduce.data.sample import Sample
 from reproduce.data.userfiles import LABEL, Columns, Names, read
 from reproduce.declare.values import Indices, Labels
 from reproduce.errors import UserError
 from reproduce.files import regular
+from reproduce.models.sample import Sample
 from reproduce.settings import settings
 from reproduce.streams import rng
 

@@ -11,7 +11,6 @@ from torch import Tensor
 from reproduce.engine.kernels import compiled
 from reproduce.engine.layout import layout_of
 from reproduce.engine.objectives import QuadraticTask
-from reproduce.engine.ops import One, Stacked
 from reproduce.engine.order import ordered
 from reproduce.engine.requests import Evaluate, Evaluated
 from reproduce.engine.strategies import choose
@@ -19,6 +18,7 @@ from reproduce.engine.task import ClassificationTask, Task
 from reproduce.engine.threads import Spread
 from reproduce.engine.trainer import demand
 from reproduce.models.model import Model
+from reproduce.models.ops import One, Stacked
 
 Judged = tuple[dict[str, np.ndarray], np.ndarray | None]
 """Metric -> its values [M], and which samples each of the models got right, [M, n]."""

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reproduce.engine.ops import One, Params, Stacked
 from reproduce.engine.rule import Exits, OrderedDropout
 from reproduce.engine.stacking import Chunk
 from reproduce.models.model import Model
+from reproduce.models.ops import One, Params, Stacked
 from reproduce.streams import rng
 
 Batch = tuple[Tensor, Tensor, Tensor | None]

@@ -20,10 +20,10 @@ from torch import Tensor
 from reproduce.engine.arena import Arena
 from reproduce.engine.augment import Augmentation
 from reproduce.engine.inner import Inner
-from reproduce.engine.ops import One, Stacked
 from reproduce.engine.rule import EPSILON
 from reproduce.engine.stacking import Chunk
 from reproduce.engine.still import Contrast, distillation
+from reproduce.models.ops import One, Stacked
 
 Blocks = list[Tensor]
 Batch = tuple[Tensor, Tensor, Tensor | None]

@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from reproduce.engine.ops import One, Stacked
 from reproduce.engine.stacking import Chunk
+from reproduce.models.ops import One, Stacked
 
 
 def distillation(chunk: Chunk, teacher: Tensor, x: Tensor, logits: Tensor) -> Tensor:

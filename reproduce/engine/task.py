@@ -15,9 +15,9 @@ from reproduce.declare.values import foreign
 from reproduce.engine.arena import Arena
 from reproduce.engine.layout import layout_of
 from reproduce.engine.objectives import Objectives, QuadraticTask
-from reproduce.engine.ops import One
 from reproduce.engine.requests import Gradient
 from reproduce.errors import UserError
+from reproduce.models.ops import One
 from reproduce.partitions.split import parts_of, seed_of
 from reproduce.problem import Classification, Quadratic
 from reproduce.settings import Settings

@@ -23,12 +23,12 @@ from torch.nn.functional import avg_pool2d
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from reproduce.data.sample import Sample
 from reproduce.declare.values import words
 from reproduce.errors import UserError
 from reproduce.models.count import Count
 from reproduce.models.lower import tensors
 from reproduce.models.network import Network
+from reproduce.models.sample import Sample
 from reproduce.streams import globally
 
 _LUCK = threading.Lock()  # torch's global generator is one for all threads
@@ -160,7 +160,7 @@ def copied(model: Network, module: nn.Module, dtype: torch.dtype, device: torch.
     """A deep copy; UserError if there is none.
 
     Its convolutions of 1 x 1 have no stride: samples of their input compute the same. torch 2.13's way back through
-    such a layer writes outside of its memory on some CPUs (`engine.ops`).
+    such a layer writes outside of its memory on some CPUs (`models.ops`).
     """
     try:
         mine = copy.deepcopy(module)

@@ -1,7 +1,7 @@
 """A network as data: the layers of a module in the order in which they run, without torch.
 
 `models.lower` writes a module down so. Every operator set runs it: one client, a stack of them, compiled code
-(`engine.ops`, `engine.compiled`), and the counting of parameters and multiplications (`count.py`). The graphs of the
+(`models.ops`, `engine.kernels.compiled`), and the counting of parameters and multiplications (`count.py`). The graphs of the
 declared networks are kept in `networks.json`, so that planning needs no torch; `python -m reproduce.runs.graphs`
 writes that file.
 """
@@ -27,7 +27,7 @@ KEPT = Path(__file__).with_name("networks.json")
 
 @dataclass(frozen=True)
 class Step:
-    """op: an operator of `engine.ops`; inputs: numbers of the values that it takes, 0 being the samples; layer: whose
+    """op: an operator of `models.ops`; inputs: numbers of the values that it takes, 0 being the samples; layer: whose
     parameters; options: its other arguments; factor: what its output is multiplied by."""
 
     op: str

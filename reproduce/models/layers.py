@@ -1,4 +1,4 @@
-"""The layers of torch that the operator sets know (`engine.ops`): what `models.lower` writes down for each."""
+"""The layers of torch that the operator sets know (`models.ops`): what `models.lower` writes down for each."""
 
 from __future__ import annotations
 

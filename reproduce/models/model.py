@@ -20,7 +20,7 @@ from reproduce.models.count import Count, Shapes
 from reproduce.models.graph import Graph, graph_of
 
 if TYPE_CHECKING:
-    from reproduce.data.sample import Sample
+    from reproduce.models.sample import Sample
 
 
 @dataclass(frozen=True)

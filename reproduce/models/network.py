@@ -11,13 +11,13 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from reproduce.data.sample import Sample
 from reproduce.declare import closure
 from reproduce.declare.values import calling, words
 from reproduce.errors import UserError
 from reproduce.models.count import Count
 from reproduce.models.graph import Graph
 from reproduce.models.model import Model
+from reproduce.models.sample import Sample
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from reproduce.engine.ops import One, Stacked
 from reproduce.errors import UserError, say_once
 from reproduce.models.alone import Live, copied, instance, samples, values
 from reproduce.models.count import Count
@@ -25,6 +24,7 @@ from reproduce.models.graph import Graph
 from reproduce.models.layers import Unknown
 from reproduce.models.lower import entries, lower, tensors
 from reproduce.models.network import Network
+from reproduce.models.ops import One, Stacked
 from reproduce.streams import globally
 
 SAME = 1e-10

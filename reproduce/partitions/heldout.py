@@ -14,10 +14,10 @@ import numpy as np
 
 from reproduce.data.dataset import Dataset
 from reproduce.data.load import load, of_record
-from reproduce.data.sample import Sample
 from reproduce.data.sources import find_source
 from reproduce.declare.values import Indices, Labels
 from reproduce.errors import UserError
+from reproduce.models.sample import Sample
 from reproduce.partitions.subset import Over
 from reproduce.settings import settings
 from reproduce.streams import rng

@@ -9,8 +9,8 @@ import numpy as np
 
 from reproduce.data.dataset import Dataset
 from reproduce.data.load import load
-from reproduce.data.sample import Sample
 from reproduce.data.sources import find_source
+from reproduce.models.sample import Sample
 from reproduce.settings import settings
 from reproduce.streams import rng
 

@@ -20,7 +20,6 @@ import torch
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds
 from reproduce.data.batches import Shuffled
-from reproduce.data.sample import Sample
 from reproduce.declare.experiment import Experiment
 from reproduce.engine.cost import expected_strategy
 from reproduce.engine.evaluate import evaluate
@@ -30,6 +29,7 @@ from reproduce.engine.task import ClassificationTask, Tasks
 from reproduce.engine.trainer import Trainer
 from reproduce.models.declared import MLP, AlexNet, ConvNet, FastText, ResNet, Softmax
 from reproduce.models.model import Model
+from reproduce.models.sample import Sample
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification, Quadratic
 from reproduce.runs.job import begin, finish
