@@ -197,7 +197,7 @@ def places() -> Iterator[Bad]:
     yield Bad(
         "the record of replays is a folder", ("replay", "smoke"), "replay.csv", folder("results/smoke/replay.csv")
     )
-    yield Bad("documents in a folder without README", ("report", "--docs"), "is not the folder of the project")
+    yield Bad("documents where no table is rendered", ("report", "--docs"), "no table of scale paper has a printed number")
 
 
 def settings() -> Iterator[Bad]:

@@ -152,7 +152,7 @@ def test_lists_and_the_matrix(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert all(p["runs"] != bool(p["reason"]) for p in pairs)
     assert main(["play", "--matrix", "mine:Slow", "scalefl", "--scale", "smoke"]) == 0
     shown = capsys.readouterr().out
-    assert "(1) it has rounds; the event clock needs an asynchronous rule" in shown
+    assert "it has rounds; the event clock needs an asynchronous rule" in shown
     assert "it needs a network with exits, and a ConvNet has none" in shown
     assert main(["play", "--list", "--scale", "smoke", "--json"]) == 0
     assert "gaussian-n4-o00-a03" in capsys.readouterr().out
