@@ -307,4 +307,5 @@ def test_every_committed_play_is_of_the_matrix(matrix: Match) -> None:
     runs = {run for j in known for run in results.standing(j).there}
     files = Path("results/reduced/play").glob("*.parquet")
     assert {j.output for j in known} == {str(f) for f in files}
-    assert len(runs) == sum(len(results.stored(j)) for j in {j.output for j in known})
+    stored = [r.experiment["algorithm"]["type"] for path in {j.output for j in known} for r in results.stored(path)]
+    assert len(runs) == sum(kind != "Sliced" for kind in stored)  # an algorithm that went, with 378 runs

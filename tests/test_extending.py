@@ -95,7 +95,6 @@ def test_every_file_that_the_page_names_exists(project: Path) -> None:
         ("LOOKS", "reproduce/report/looks.py"),
         ("UNUSED", "tests/test_closure.py"),
         ("class Source", "reproduce/data/sources.py"),
-        ("class Trace", "reproduce/engine/kernels/compiled.py"),
         ("class Stacked", "reproduce/models/ops.py"),
         ("class Count", "reproduce/models/count.py"),
     ],

