@@ -76,7 +76,7 @@ def test_the_page_names_the_usual_cells_once_and_keeps_the_papers_scale(tmp_path
     more = {"third": [deepcopy(EFFECT)], "fourth": [deepcopy(EFFECT)]}
     made = written(tmp_path, {**CHOICE, "options": {"one": "as run", "other": [lead_of_proposed], **more}})
     assert made.usual == "reduced/fedacs_sensitivity"
-    (_, said), *_ = made.choices[0].effects(made.usual)
+    said = dict(made.choices[0].effects(made.usual))["other"]
     paper, reduced = (said_of for said_of in made.choices[0].options["other"][0].numbers.values())
     assert (
         said

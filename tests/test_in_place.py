@@ -66,7 +66,7 @@ HEADS = (
 WAYS = ("Added", "Method", "Pieces", "Written", "Data", "Array", "View", "Arrivals")
 
 
-@pytest.mark.parametrize("alias", ALIASES)
+@pytest.mark.parametrize("alias", [a for a in ALIASES if a != "capacities"])  # whole models do not fit there
 def test_in_place_is_out_of_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alias: str) -> None:
     benchmark = find(alias, "smoke")
     (tmp_path / "places.py").write_text(HEADS[alias == "virtual-time"] + OWN)

@@ -1,7 +1,7 @@
 """A network as data: the layers of a module in the order in which they run, without torch.
 
 `models.lower` writes a module down so. Every operator set runs it: one client, a stack of them, compiled code
-(`models.ops`, `engine.kernels.compiled`), and the count of parameters and multiplications (`count.py`). The graphs of the
+(`models.ops`, `engine.kernels.compiled`), and the count of parameters and multiplications (`count.py`). Those of the
 declared networks are kept in `networks.json`, so that planning needs no torch; `python -m reproduce.runs.graphs`
 writes that file.
 """
