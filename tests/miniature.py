@@ -27,6 +27,7 @@ REAL = (
     "reproduce/engine/rates.py",
     "reproduce/engine/stopping.py",
     "reproduce/papers/__init__.py",
+    "reproduce/report/intervals.py",
     "reproduce/papers/coverage.py",
 )
 

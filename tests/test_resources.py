@@ -111,7 +111,7 @@ def test_an_interrupted_job_counts_on(tmp_path: Path, monkeypatch: pytest.Monkey
         train.train_job(*arguments, tmp_path / "p.parquet")
     monkeypatch.undo()
     monkeypatch.setattr(train, "peak_memory", lambda: 0)
-    monkeypatch.setattr(train.time, "process_time", lambda: 1000.0)
+    monkeypatch.setattr(train.os, "times", lambda: (1000.0, 0.0, 0.0, 0.0, 0.0))
     saved = train.Checkpoint(next((settings().store / "checkpoints").glob("*resources2.pt")), [])
     monkeypatch.setattr(saved, "runs", prepare(panel.experiments, panel.seeds, Tasks(settings())))
     assert saved.restore()
