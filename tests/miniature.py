@@ -27,12 +27,14 @@ REAL = (
     "reproduce/engine/rates.py",
     "reproduce/engine/stopping.py",
     "reproduce/papers/__init__.py",
-    "reproduce/report/intervals.py",
     "reproduce/papers/coverage.py",
 )
 
 FAKE = {
     "reproduce/toys/__init__.py": "",
+    "reproduce/verdicts/__init__.py": "",
+    "reproduce/verdicts/claims.py": "def claims_files():\n    return ()\n",
+    "reproduce/verdicts/scoreboard.py": "def too_few(*_):\n    return ''\n",
     "reproduce/toys/records.py": """
 from dataclasses import dataclass
 
