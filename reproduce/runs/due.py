@@ -190,7 +190,10 @@ def made_from(scale: str, name: str) -> dict[str, Any]:
     used = {j.name: results.standing(j) for j in plan.artifact_jobs(scale, name)}
     states = {job: [s.words, _read_runs(s)] for job, s in used.items() if s.usable}
     cells = Path(plan.cells_file(scale, name))
-    sealed = seal.of_file(cells) if cells.is_file() else ""
+    try:
+        sealed = seal.of_file(cells) if cells.is_file() else ""
+    except OSError:  # `render` says what is wrong with them
+        sealed = ""
     return {"drawn by": drawn.digest(plan.artifact(name), scale), "cells": sealed, "results": states}
 
 
