@@ -9,12 +9,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from reproduce.declare.artifact import Artifact, Curves, Filled, Sheet, no_panels
+from reproduce.declare.artifact import Artifact, Curves, Filled, Sheet, function, no_panels
 from reproduce.declare.experiment import COLUMNS, Experiment, Panel
 from reproduce.papers import artifacts
 from reproduce.problem import Quadratic
 from reproduce.report import captions, entries, figures, formats, tables
-from reproduce.report.code import function
 from reproduce.report.histories import Histories
 from tests.unplayed import Unplayed
 

@@ -23,7 +23,8 @@ from reproduce.errors import UserError
 from reproduce.pages import documents
 from reproduce.papers import artifacts
 from reproduce.verdicts import words
-from reproduce.verdicts.checks import canon, merged
+from reproduce.report.names import canonical
+from reproduce.verdicts.checks import merged
 from reproduce.verdicts.claims import ClaimsFile, Contents, claims_files, load_claims
 from reproduce.verdicts.scope import CHECK
 from reproduce.verdicts.scoreboard import scoreboard, to_json
@@ -271,11 +272,11 @@ def test_no_file_repeats_the_printed_settings() -> None:
         raw = yaml.safe_load(file.path.read_text(encoding="utf-8"))["artifacts"]
         for name, given in raw.items():
             rows = printed_settings(file.paper, name)
-            of_paper = {c: {canon(row[c]) for row in rows} for c in (rows[0] if rows else ())}
+            of_paper = {c: {canonical(row[c]) for row in rows} for c in (rows[0] if rows else ())}
             same = {
-                "columns": {c: set(map(canon, v)) for c, v in given.get("columns", {}).items()}
+                "columns": {c: set(map(canonical, v)) for c, v in given.get("columns", {}).items()}
                 == {c: v for c, v in of_paper.items() if c != "algorithm" and c not in given.get("labels", ())},
-                "algorithms": set(map(canon, given.get("algorithms", ()))) == of_paper.get("algorithm"),
+                "algorithms": set(map(canonical, given.get("algorithms", ()))) == of_paper.get("algorithm"),
             }
             assert not [key for key in same if key in given and same[key] and rows], (
                 f"{file.paper}/{name}: leave it out"

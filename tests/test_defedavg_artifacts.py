@@ -13,13 +13,13 @@ import pandas as pd
 import pytest
 
 from reproduce.clocks.events import Events
+from reproduce.declare.artifact import function
 from reproduce.declare.experiment import PACKAGE, SCALES, changed
 from reproduce.engine.cost import estimate
 from reproduce.papers.defedavg import choices, measures, runs, settings
 from reproduce.papers.defedavg.artifacts import ARTIFACTS
 from reproduce.partitions.heldout import validated
 from reproduce.report import drawing, figures, metrics
-from reproduce.report.code import function
 from reproduce.report.histories import Histories, load
 from reproduce.runs import plan
 from reproduce.runs.job import train_job

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 from verdict_cells import cells, one_sided, outcome, runs, verdict
 
-from reproduce.verdicts.checks import canon
+from reproduce.report.names import canonical
 from reproduce.verdicts.judging import INF, NO_INFORMATION, Region, Unit, median_interval, t_interval
 
 AHEAD = Region(0.0, INF, strict=True)
@@ -210,6 +210,6 @@ def test_nothing_is_said_by_bounds_on_both_sides() -> None:
 
 
 def test_setting_values_are_compared_as_values() -> None:
-    assert [canon(v) for v in (0.30, "0.3", "1.0", 1, True, "True", "1/64", "avg", "-2e-3")] == [
+    assert [canonical(v) for v in (0.30, "0.3", "1.0", 1, True, "True", "1/64", "avg", "-2e-3")] == [
         *("0.3", "0.3", "1", "1", "true", "true", "1/64", "avg", "-0.002")
     ]

@@ -37,10 +37,9 @@ from reproduce.play.benchmarks import ALIASES, find, reason
 from reproduce.play.match import FACTORS, Match, joined
 from reproduce.play.names import NAMES, ORDER
 from reproduce.play.specs import Spec, parse
-from reproduce.report import named
+from reproduce.report import names
 from reproduce.report.looks import of
-from reproduce.report.named import titles
-from reproduce.report.names import pretty
+from reproduce.report.names import pretty, titles
 from reproduce.runs import costs, plan, results, training
 
 
@@ -72,7 +71,7 @@ def test_a_new_algorithm_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     )
     monkeypatch.setattr(reproduce.algorithms, "__path__", [*reproduce.algorithms.__path__, str(tmp_path)])
     titles.cache_clear()
-    found = {name: (cls.__name__, options) for name, cls, options in named.found()}
+    found = {name: (cls.__name__, options) for name, cls, options in names.found()}
     assert found["fedfifth"] == ("FedFifth", {})
     assert found["fedrolex"] == ("HeteroFL", {"rolling": True})
     assert set(found) == {*NAMES, "fedfifth"}

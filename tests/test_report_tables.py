@@ -9,19 +9,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reproduce.report import entries, formats, tables
+from reproduce.report import entries, formats, names, tables
 from reproduce.verdicts.claims import claims_files
 from tests.table_cells import LAYOUTS, TABLE3, artifact, panel, printed, said, table
 
 
 class TestCells:
     def test_values_meet_whatever_their_type(self) -> None:
-        groups = [[0.3, "0.3", "0.30", np.float64(0.3)], [1, 1.0, "1", "1.0", True, "true"], ["1/64", 0.015625]]
+        groups = [[0.3, "0.3", "0.30", np.float64(0.3)], [1, 1.0, "1", "1.0"], [True, "true"]]
         for group in groups:
-            assert len({tables.canonical(v) for v in group}) == 1
-        assert tables.canonical("none") == "none"
-        assert tables.canonical(np.nan) == tables.canonical(None) == tables.canonical("") == ""
-        assert tables.canonical("nan") == "nan"
+            assert len({names.canonical(v) for v in group}) == 1
+        assert names.canonical("none") == "none"
+        assert names.canonical(np.nan) == tables.canonical(None) == tables.canonical("") == ""
+        assert names.canonical("nan") == "nan"
 
     def test_mean_spread_and_difference(self) -> None:
         cells = pd.DataFrame({"algorithm": "a", "metric": "acc", "seed": [0, 1, 2], "value": [91.0, 92.0, 93.0]})

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from collections import Counter
 from pathlib import Path
 
 from reproduce.cli.frames import plain_strings
@@ -51,22 +51,20 @@ def run(args: argparse.Namespace) -> None:
 
 def _render(scale: str, name: str, width: float) -> None:
     from reproduce import files
-    from reproduce.runs import due, plan
+    from reproduce.report import render
+    from reproduce.runs import plan
+    from reproduce.store import seal
 
-    sources = due.sources(scale, name)
-    jobs = Counter(panel for panel, _, _ in sources)
-    for (panel, reason), lacking in Counter((panel, reason) for panel, _, reason in sources if reason).items():
-        part = f"{lacking} of the {jobs[panel]} jobs of " if lacking < jobs[panel] else ""
-        print(f"{name} at scale {scale}: {part}panel {panel} not run: {reason}")
-    for file in plan.outputs(scale, name):
-        files.check_writable(Path(file))
-    from reproduce.report.render import render
-
-    seeds = plan.seeds_read(scale, name)
-    made = due.made_from(scale, name)  # before they are read: what ends meanwhile is not in the cells
-    written = render(plan.artifact(name), scale, Path(), sources, due.stamp(scale, name), seeds, width)
+    outputs = [Path(file) for file in plan.outputs(scale, name)]
+    for file in outputs:
+        files.check_writable(file)
+    artifact, made = plan.artifact(name), plan.made_from(scale, name)  # before they are read: the cells have no more
+    histories = render.read(artifact, scale, plan.sources(scale, name), plan.seeds_read(scale, name))
+    for panel, reason in histories.missing:
+        print(f"{name} at scale {scale}: panel {panel} not run, or in part: {reason}")
+    written = render.make(artifact, histories, Path(), width)
     if width:
         print(*written, sep="\n")
-    else:
-        due.write_record(scale, name, made)
-        print("written:", next(file for file in plan.outputs(scale, name) if file.endswith((".png", ".md"))))
+        return
+    files.write_text(outputs[-1], json.dumps(seal.sealed(made, outputs[-2]), indent=1) + "\n")
+    print("written:", next(file for file in outputs if file.suffix in (".png", ".md")))

@@ -170,7 +170,7 @@ def _replayed(jobs: Sequence[Job], rounds: int, deadline: float) -> list[Mapping
     from reproduce.declare.experiment import code
     from reproduce.engine.hardware import machine
     from reproduce.errors import UserError
-    from reproduce.report.histories import load
+    from reproduce.report.histories import Source, load
     from reproduce.runs import results
     from reproduce.runs.provenance import now
     from reproduce.runs.replay import replay
@@ -193,7 +193,7 @@ def _replayed(jobs: Sequence[Job], rounds: int, deadline: float) -> list[Mapping
 
     precision = there[0].precision
     try:
-        files = [(job.panel.name, Path(job.output), "") for job in jobs]
+        files = [Source(job.panel.name, Path(job.output)) for job in jobs]
         stored = load(files, jobs[0].scale, experiments=experiments).frame
         outcome = replay(experiments, seeds, length, stored, precision, tick)
         if not outcome.agrees and seeds != trained:

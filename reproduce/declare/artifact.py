@@ -10,10 +10,11 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,6 +33,17 @@ class Code:
 
     where: str
     options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def function(paper: str, code: Code | Callable[..., Any]) -> Callable[..., Any]:
+    """The function that `code` names in reproduce/papers/<paper>, or is; TypeError if there is none."""
+    if not isinstance(code, Code):
+        return code
+    module, _, name = code.where.partition(":")
+    found = getattr(importlib.import_module(f"reproduce.papers.{paper}.{module}"), name, None)
+    if found is None:
+        raise TypeError(f"reproduce/papers/{paper}/{module}.py has no function '{name}', which an artifact names")
+    return partial(found, **code.options) if code.options else found
 
 
 @dataclass(frozen=True)

@@ -185,7 +185,7 @@ def item(
         if not artifact.draw:
             return Item(artifact, judged, behind, table=_table(shown, artifact))
         caption = shown.with_suffix(".txt")
-        said = caption.read_text(encoding="utf-8").strip() if caption.is_file() else f"{artifact.title}."
+        said = caption.read_text(encoding="utf-8").partition("\n")[0] if caption.is_file() else f"{artifact.title}."
         return Item(artifact, judged, behind, image=address(artifact, shown), caption=said)
     except (OSError, ValueError, SyntaxError, UserError) as error:  # Pillow's of odd PNGs
         why = f"not as it was rendered ({' '.join(str(error).split())}); render {artifact.id} again"

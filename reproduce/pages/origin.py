@@ -15,9 +15,8 @@ from reproduce.text import counted, duration, short
 from reproduce.verdicts.scope import GROUNDS, STAND_IN, ground
 
 KINDS = {
-    **{".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".txt": "caption", ".tex": "LaTeX", ".csv": "CSV"},
+    **{".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".txt": "caption and notes", ".tex": "LaTeX", ".csv": "CSV"},
     ".ours.tex": "LaTeX, our numbers only",
-    ".note.txt": "note",
 }
 CITED = {
     "yes": "", "in part": "what is there; some is missing", "with care": "few seeds, or today's code differs",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from reproduce.errors import UserError
 from reproduce.papers import artifacts
+from reproduce.report.names import canonical
 from reproduce.store import reading
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ class Cells:
         for column, wanted in where.items():
             if column not in rows:
                 raise UserError(f"{self.name} has no column '{column}'; it has {', '.join(map(str, rows.columns))}")
-            values = {_key(w) for w in (wanted if isinstance(wanted, list) else [wanted])}
-            rows = rows[rows[column].map(_key).isin(values)]
+            values = {canonical(w) for w in (wanted if isinstance(wanted, list) else [wanted])}
+            rows = rows[rows[column].map(canonical).isin(values)]
             if rows.empty:
                 raise UserError(f"{self.name} has no rows with {column} = {wanted} (and {where})")
         return Cells(rows, self.name)
@@ -199,7 +200,7 @@ def beside(ours: Cells, theirs: Cells) -> pd.DataFrame:
     from scipy.stats import ttest_ind_from_stats
 
     keys = [c for c in map(str, theirs.rows) if c in ours.rows and c not in ("seed", "value", "std", "artifact")]
-    left, right = (f.rows.assign(**{k: f.rows[k].map(_key) for k in keys}) for f in (ours, theirs))
+    left, right = (f.rows.assign(**{k: f.rows[k].map(canonical) for k in keys}) for f in (ours, theirs))
     means = left.groupby(keys)["value"].agg(ours="mean", deviation="std", seeds="count").reset_index()
     printed_std = pd.to_numeric(right["std"], errors="coerce") if "std" in right else float("nan")
     both = means.merge(right[[*keys, "value"]].assign(printed_std=printed_std), on=keys)
@@ -278,14 +279,6 @@ def _valued(rows: pd.DataFrame, name: str) -> Cells:
     import pandas as pd
 
     return Cells(rows.assign(value=pd.to_numeric(rows["value"], errors="coerce")), name)
-
-
-def _key(value: Any) -> Any:
-    """Equal for 0.30, "0.3" and 0.3."""
-    try:
-        return float(value)
-    except ValueError:
-        return str(value)
 
 
 FUNCTIONS = (

@@ -358,10 +358,10 @@ def guarded(entry: Entry, jobs: Sequence[Job]) -> None:
 def repeated(entry: Entry, jobs: Sequence[Job], results: Path) -> None:
     """Train the first rounds of own jobs once more, by code that is loaded anew, seeds in another order: they give the
     bits of their results file. Raises OwnCodeError if they do not: nobody could reproduce them."""
-    from reproduce.report.histories import load
+    from reproduce.report.histories import Source, load
     from reproduce.runs.replay import replay
 
-    stored = load([(entry.benchmark.name, results, "")], entry.benchmark.scale).frame
+    stored = load([Source(entry.benchmark.name, results)], entry.benchmark.scale).frame
     loaded = dict(sys.modules)
     try:
         spec = parse(entry.spec.text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reproduce.algorithms.base import FedAvg
-from reproduce.report import named
+from reproduce.report.names import found
 from reproduce.systems.policies_arrivals import AsySGPolicy, DeFedAvgIIDPolicy, FedBuffPolicy
 from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
 from reproduce.systems.schedule import Policy
@@ -34,6 +34,6 @@ class Named:
     policy: type[Policy] | None = None
 
 
-_found = {name: Named(cls, options, POLICIES.get(name)) for name, cls, options in named.found()}
+_found = {name: Named(cls, options, POLICIES.get(name)) for name, cls, options in found()}
 NAMES: Mapping[str, Named] = {n: _found[n] for n in sorted(_found, key=[*ORDER, *sorted(_found)].index)}
 """All classes of `reproduce.algorithms` that are algorithms by themselves."""

@@ -25,7 +25,9 @@ def curves(job: Job, benchmark: Benchmark) -> pd.DataFrame:
     """lr, seed, round, time, value, status of every evaluation; where models of several sizes are evaluated, their
     mean."""
     seeds = {job.panel.name: job.panel.seeds}
-    frame = histories.load([(job.panel.name, Path(job.output), "")], job.scale, (), job.experiments, seeds).frame
+    frame = histories.load(
+        [histories.Source(job.panel.name, Path(job.output))], job.scale, (), job.experiments, seeds
+    ).frame
     rows = frame[frame["metric"] == benchmark.metric[0]]
     means = rows.groupby(["lr", "seed", "round"], sort=True).agg(
         time=("time", "first"), value=("value", lambda v: v.mean(skipna=False)), status=("status", "first")

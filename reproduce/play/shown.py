@@ -16,7 +16,6 @@ from reproduce.play.scores import summary
 from reproduce.play.written import number, span, table
 from reproduce.report import around, captions, figures
 from reproduce.report.entries import scale_line
-from reproduce.runs.results import stamp, standing
 from reproduce.text import counted, named_seeds
 
 if TYPE_CHECKING:
@@ -97,8 +96,7 @@ def notes(match: Match) -> list[str]:
             f"{own.text} gives the numbers of {other.text}, to the last digit, wherever both were trained: are its "
             "hooks called? A server step that needs each client's update returns None from `reduction`."
         )
-    said = stamp(standing(j) for e in match.entries if (j := match.reported(e)) is not None)
-    return [*found, *([f"Results: {said}."] if said else [])]
+    return found
 
 
 def _substitute(benchmark: Benchmark) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reproduce.declare.artifact import Artifact, Sheet
+from reproduce.declare.artifact import Artifact, Sheet, function
 from reproduce.report import around, entries, figures
-from reproduce.report.code import function
+from reproduce.report.entries import commits
 from reproduce.text import counted
 
 if TYPE_CHECKING:
@@ -54,23 +54,15 @@ def title(artifact: Artifact, fig: Figure) -> str:
     return f"{artifact.title.rstrip('.')}{f' ({fig.get_label()})' if fig.get_label() else ''}."
 
 
-def note(artifact: Artifact, histories: Histories, fig: Figure, standing: str) -> list[str]:
+def note(artifact: Artifact, histories: Histories, fig: Figure) -> list[str]:
     """What a caption has no room for, a line each: settings, remarks, which means lack seeds, what was not run, and
-    where the results are from. standing: what is to be said of the results (`runs.results.stamp`)."""
+    where the results are from."""
     panels = diverged(fig)
     without = f"Means without the seeds that diverged: {'; '.join(panels)}." if any(panels) else ""
     printed = artifact.name.startswith("fig") and not (isinstance(artifact.draw, Sheet) and artifact.draw.printed)
     none = "The paper prints no numbers for this figure." if printed else ""
     settings = entries.settings(histories.substitutes)
-    return [s for s in (*settings, *artifact.notes, without, *gaps(fig), none, *provenance(histories, standing)) if s]
-
-
-def provenance(histories: Histories, standing: str) -> list[str]:
-    """Of which commits the results are, and what is to be said of them."""
-    commits = list(dict.fromkeys(str(run.training["git"]) for run in histories.runs))
-    some = ", ".join(commits[:3]) + (f" and {len(commits) - 3} more" if len(commits) > 3 else "")
-    words = [f"commit{'s' * (len(commits) > 1)} {some}"] if commits else []
-    return [f"Results: {'; '.join([*words, *filter(None, [standing])])}."] if words or standing else []
+    return [s for s in (*settings, *artifact.notes, without, *gaps(fig), none, commits(histories)) if s]
 
 
 def seeds_of(histories: Histories) -> str:

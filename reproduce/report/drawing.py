@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.declare.artifact import Artifact, Curves, Filled, Sheet
+from reproduce.declare.artifact import Artifact, Curves, Filled, Sheet, function
 from reproduce.report import around, captions, entries, figures, marks, metrics
-from reproduce.report.code import function
 from reproduce.report.names import pretty
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def nothing(artifact: Artifact, reason: str) -> Figure:
     """The picture of an artifact without any results: a line that says so."""
     fig, axes = figures.sheet(width=ALONE, height=0.15)
     axes[0, 0].set_visible(False)
-    around.absent(fig, {artifact.title: entries.named(reason)})
+    around.absent(fig, {artifact.title: reason})
     return fig
 
 
@@ -140,7 +139,7 @@ def _places(picture: Sheet, artifact: Artifact, histories: Histories) -> list[Pl
         labels = dict(zip(picture.axes, values, strict=True))
         shown = {k: pretty(v, artifact.names) for k, v in labels.items()}
         title = picture.title.format(letter=chr(ord("a") + i), **shown)
-        why = entries.named(next(filter(None, map(histories.reason, panels[values])), "no results"))
+        why = next(filter(None, map(histories.reason, panels[values])), "no results")
         here = _of(histories, labels, picture)
         found.append(Place(title, labels, here, _series(here, picture.series, artifact), why))
     return found

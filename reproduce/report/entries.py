@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reproduce.declare.artifact import Artifact
-from reproduce.report.names import NAMES, heading, pretty
+from reproduce.report.names import heading, pretty
 from reproduce.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from reproduce.report.histories import Histories
 
 DASH, MINUS = "\N{EM DASH}", "\N{MINUS SIGN}"
 MARKS = "ᵃᵇᶜᵈᵉᶠᵍʰ"
@@ -114,7 +116,7 @@ class Style:
 
     def signs(self, cells: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
         """The signs that stand in the printed `cells`, and what they mean."""
-        signs = [(f"{DASH}{mark}", f"{named(gap)}.") for gap, mark in self.marks.items()]
+        signs = [(f"{DASH}{mark}", f"{gap}.") for gap, mark in self.marks.items()]
         if any(c["censored"] or c["paper_censored"] for c in cells):
             bound = "a lower bound: not every seed reached the target within the horizon."
             signs.append((self.bound.format("").strip(), bound))
@@ -126,12 +128,6 @@ class Style:
             left = f"are left out; fewest left: {fewest['seeds']} of {fewest['runs']}."
             signs.append((PARTIAL, f"seeds without a value (diverged, or not defined) {left}"))
         return signs
-
-
-def named(gap: str) -> str:
-    """A gap with the data sets that it needs as they are printed."""
-    before, needs, names = gap.partition("needs ")
-    return before + needs + re.sub(r"[a-z0-9_]+", lambda name: NAMES.get(name[0], name[0]), names)
 
 
 def better(metric: str) -> int:
@@ -197,6 +193,13 @@ def caption(scale: str, substitutes: Sequence[str], shown: pd.DataFrame, same: b
     if shown["best_printed"].any():
         return [*said, f"{BOLD}, ours and the paper's each."]
     return said + [f"{BOLD}."] * bool(shown["best"].any())
+
+
+def commits(histories: Histories) -> str:
+    """Of which commits the results are; "" without any."""
+    found = list(dict.fromkeys(str(run.training["git"]) for run in histories.runs))
+    some = ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
+    return f"Results: commit{'s' * (len(found) > 1)} {some}." if found else ""
 
 
 def short(substitutes: Sequence[str]) -> list[str]:

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reproduce.declare.experiment import COLUMNS, Experiment, recorded
-from reproduce.store import results as store
+from reproduce.errors import UserError
+from reproduce.report.names import canonical
+from reproduce.settings import settings
+from reproduce.store import reading
 from reproduce.store.reading import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
 
 NOTHING: Mapping[str, Iterable[int]] = MappingProxyType({})
-# (panel name, results file or None, why there is no file); a panel with several files appears several times.
-Job = tuple[str, Path | None, str]
+
+
+class Source(NamedTuple):
+    """A results file of a panel, which may have several. without: what is said where it has not a run of each of the
+    `needed` experiments; "": there must be one."""
+
+    panel: str
+    file: Path
+    without: str = ""
+    needed: tuple[Experiment, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,7 +74,7 @@ class Histories:
         labels = [c for c in self.frame.columns if c not in COLUMNS]
         known = {_name(e.labels, labels): attrgetter(what)(e) for e in self.experiments}
         rows = self.frame[labels].drop_duplicates()
-        values = [known[tuple(map(spelled, row))] for row in rows.itertuples(index=False, name=None)]
+        values = [known[tuple(map(canonical, row))] for row in rows.itertuples(index=False, name=None)]
         found = self.frame[labels].merge(rows.assign(_value=values), on=labels, how="left")["_value"]
         return pd.Series(found.to_numpy(), index=self.frame.index)
 
@@ -81,24 +93,17 @@ class Histories:
 
 def _name(labels: Mapping[Any, Any], columns: Sequence[str]) -> tuple[str, ...]:
     """What tells an experiment from the others in a frame with these label columns."""
-    return tuple(spelled(labels.get(c)) for c in columns)
-
-
-def spelled(label: object) -> str:
-    """A label as text; "" for one that an experiment does not have, which makes floats of whole numbers beside it."""
-    if label is None or label != label:
-        return ""
-    return format(label, ".10g") if isinstance(label, float) else str(label)
+    return tuple(canonical(labels.get(c)) for c in columns)
 
 
 def load(
-    jobs: Sequence[Job],
+    sources: Iterable[Source],
     scale: str,
     substitutes: Iterable[str] = (),
     experiments: Iterable[Experiment] = (),
     seeds: Mapping[str, Iterable[int]] = NOTHING,
 ) -> Histories:
-    """Read the results files of `jobs`; jobs without a file end in `Histories.missing`.
+    """Read the results files `sources`; those without the runs that are needed end in `Histories.missing`.
 
     experiments: those whose runs are wanted (empty: all). What differs in its labels only was trained once: the rows
     of the one serve the others. seeds: those that are wanted of a panel, by its name (one without: all).
@@ -107,12 +112,13 @@ def load(
     import pandas as pd
 
     wanted = tuple(experiments)
-    missing = tuple(dict.fromkeys((name, reason) for name, path, reason in jobs if path is None))
-    found: list[tuple[pd.DataFrame, list[Stored]]] = []
-    for path, panel in {path: name for name, path, _ in jobs if path is not None}.items():
-        frame, runs = store.read(path)
-        asked = {*seeds[panel]} if panel in seeds else {run.seed for run in runs}
-        found.append((frame, [run for run in runs if run.seed in asked]))
+    missing, found = list[tuple[str, str]](), list[tuple[pd.DataFrame, list[Stored]]]()
+    for source in {source.file: source for source in sources}.values():
+        frame, runs = _read(source, seeds)
+        if source.without and not (runs and all(any(_declares(run, e) for run in runs) for e in source.needed)):
+            missing.append((source.panel, source.without))
+        else:
+            found.append((frame, runs))
     named = defaultdict[Any, list[Experiment]](list)
     for e in wanted:
         named[tuple(sorted(e.labels.items()))].append(e)
@@ -134,7 +140,26 @@ def load(
     reduced = dict.fromkeys(p for run in used if (p := run.training.get("precision", "float32")) != "float32")
     said = [phrase for s in substitutes for phrase in s.split("; ")]  # one panel may have several, alike in many
     phrases = tuple(dict.fromkeys(filter(None, [*said, *(f"local steps in {p}" for p in reduced)])))
-    return Histories(frame[[*labels, *COLUMNS]], scale, missing, phrases, tuple(used), wanted)
+    gaps = tuple(dict.fromkeys(missing))
+    return Histories(frame[[*labels, *COLUMNS]], scale, gaps, phrases, tuple(used), wanted)
+
+
+def _read(source: Source, seeds: Mapping[str, Iterable[int]]) -> tuple[pd.DataFrame, list[Stored]]:
+    """The rows of a results file, and its runs of the seeds and the precision asked for."""
+    import pandas as pd
+
+    try:
+        table, runs = reading.result(source.file)
+    except reading.Unusable as error:
+        if not source.without:
+            raise UserError(f"{source.file}: {error}; delete it, and train again") from error
+        if os.path.lexists(source.file):
+            reading.say(source.file, error)
+        return pd.DataFrame(), []
+    precision = settings().precision_asked
+    asked = {*seeds[source.panel]} if source.panel in seeds else {run.seed for run in runs}
+    kept = [run for run in runs if run.seed in asked and precision in (None, run.precision)]
+    return table.to_pandas(), kept
 
 
 def _rows(frame: pd.DataFrame, runs: Sequence[Stored]) -> pd.DataFrame:

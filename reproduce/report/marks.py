@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from reproduce.declare.artifact import Artifact, Printed, Window
 from reproduce.report import looks
 from reproduce.report.metrics import rounds_of
-from reproduce.report.tables import canonical, reported
+from reproduce.report.names import canonical
+from reproduce.report.tables import reported
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

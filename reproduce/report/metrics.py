@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduce.clocks.events import on_grid
-from reproduce.declare.artifact import Artifact, Code, Last, Measure, Window
+from reproduce.declare.artifact import Artifact, Code, Last, Measure, Window, function
 from reproduce.declare.experiment import COLUMNS, Experiment
-from reproduce.report.code import function
 from reproduce.report.histories import Histories
 
 if TYPE_CHECKING:

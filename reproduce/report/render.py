@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproduce import files
-from reproduce.declare.artifact import Artifact
+from reproduce.declare.artifact import Artifact, function
 from reproduce.errors import UserError
-from reproduce.report import captions, formats, metrics, tables
-from reproduce.report.code import function
-from reproduce.report.histories import NOTHING, Histories, Job, load
+from reproduce.report import entries, formats, metrics, tables
+from reproduce.report.histories import NOTHING, Histories, Source, load
 from reproduce.report.latex import latex, tex
 
 if TYPE_CHECKING:
@@ -22,39 +21,16 @@ REQUIRED = ("algorithm", "seed", "metric", "value")
 LAST = ("algorithm", "metric", "seed", "value", "censored", "text")
 
 
-def render(
-    artifact: Artifact,
-    scale: str,
-    root: Path,
-    jobs: Sequence[Job] = (),
-    standing: str = "",
-    seeds: Mapping[str, Iterable[int]] = NOTHING,
-    width: float = 0.0,
-) -> list[Path]:
-    """Write the cells and the table or figure of `artifact` under `root`; returns the files written.
+def read(
+    artifact: Artifact, scale: str, sources: Iterable[Source] = (), seeds: Mapping[str, Iterable[int]] = NOTHING
+) -> Histories:
+    """The histories of the artifact's panels. seeds: those to read of a panel, by its name (one without: all).
 
-    jobs: (panel name, results file or None, reason if None) for every job of the artifact's panels.
-    standing: what is to be said of the results' origin (`reproduce.runs.results.stamp`).
-    seeds: those to read of a panel, by its name (one without: all that its results have).
-    width: of a figure in inches; it is written beside the one of the usual width, and nothing else is.
-
-        results/<scale>/cells/<paper>_<name>.csv             per-seed cells: sorted, full precision
-        tables/<scale>/<paper>_<name>.{md,csv,tex,ours.tex}  or
-        figures/<scale>/<paper>_<name>.{pdf,png,txt,tex}     picture, picture with a stamp, caption twice
-        figures/<scale>/<paper>_<name>.note.txt              what the caption has no room for
-        figures/<scale>/<paper>_<name>-<width>in.{...}       the same of another width
-
-    Raises UserError for an unreadable results file, and where some results are missing without which the artifact
-    cannot be made; ValueError for cells that do not fit the artifact.
+    Stand-ins of panels that were not run stay in the caption: the gaps in the table are theirs.
     """
-    if artifact.name.startswith("fig") and artifact.draw is None:
-        raise ValueError(f"{artifact.id}: a figure needs a draw function")
     panels = artifact.panels(scale)
-    # Stand-ins of panels that were not run stay in the caption: the gaps in the table are theirs.
     experiments = [e for panel in panels for e in panel.experiments]
-    histories = load(jobs, scale, (panel.substitute for panel in panels), experiments, seeds)
-    with lacking(artifact, histories):
-        return make(artifact, histories, root, standing, width)
+    return load(sources, scale, (panel.substitute for panel in panels), experiments, seeds)
 
 
 @contextmanager
@@ -74,25 +50,37 @@ def lacking(artifact: Artifact, histories: Histories) -> Iterator[None]:
         ) from error
 
 
-def make(artifact: Artifact, histories: Histories, root: Path, standing: str = "", width: float = 0.0) -> list[Path]:
-    """Write what `render` writes, of histories that are read; returns the files written."""
-    panels, scale = artifact.panels(histories.scale), histories.scale
-    nothing = bool(panels) and histories.frame.empty
-    cells = check(artifact, _no_cells() if nothing else metrics.cells(artifact, histories))
+def make(artifact: Artifact, histories: Histories, root: Path, width: float = 0.0) -> list[Path]:
+    """Write the cells and the table or figure of `artifact` under `root`; returns the files written.
+
+        results/<scale>/cells/<paper>_<name>.csv             per-seed cells: sorted, full precision
+        tables/<scale>/<paper>_<name>.{md,csv,tex,ours.tex}  or
+        figures/<scale>/<paper>_<name>.{pdf,png,txt,tex}     picture, picture with a stamp, caption and notes, caption
+        figures/<scale>/<paper>_<name>-<width>in.{...}       the same of another width, in inches, and nothing else
+
+    Raises UserError where some results are missing without which the artifact cannot be made; ValueError for cells
+    that do not fit the artifact.
+    """
+    if artifact.name.startswith("fig") and artifact.draw is None:
+        raise ValueError(f"{artifact.id}: a figure needs a draw function")
+    nothing = bool(artifact.panels(histories.scale)) and histories.frame.empty
     stem = f"{artifact.paper}_{artifact.name}"
+    place = root / f"{artifact.kind}s" / histories.scale / (f"{stem}-{width:g}in" if width else stem)
+    with lacking(artifact, histories):
+        cells = check(artifact, _no_cells() if nothing else metrics.cells(artifact, histories))
+        if artifact.kind == "figure":
+            written = _figure(artifact, histories, cells, place, width)
+        else:
+            written = _table(artifact, histories, cells, place, nothing)
     if width:
-        return _figure(artifact, histories, cells, root / "figures" / scale / f"{stem}-{width:g}in", standing, width)
-    if artifact.kind == "figure":
-        written = _figure(artifact, histories, cells, root / "figures" / scale / stem, standing)
-    else:
-        written = _table(artifact, histories, cells, root / "tables" / scale / stem, standing, nothing)
-    file = root / "results" / scale / "cells" / f"{stem}.csv"  # last: nothing is written of what cannot be drawn
+        return written
+    file = (
+        root / "results" / histories.scale / "cells" / f"{stem}.csv"
+    )  # last: nothing is written of what cannot be drawn
     return [files.write_text(file, cells_csv(artifact, cells)), *written]
 
 
-def _table(
-    artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: Path, standing: str, nothing: bool
-) -> list[Path]:
+def _table(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: Path, nothing: bool) -> list[Path]:
     panels, scale = artifact.panels(histories.scale), histories.scale
     reason = tables.reasons(panels, histories.missing, scale)
     paper = tables.reported(artifact.paper, artifact.name)
@@ -102,9 +90,9 @@ def _table(
     markdown = formats.markdown(table)
     if artifact.extra and not nothing:
         markdown += "\n" + function(artifact.paper, artifact.extra)(histories, cells).strip("\n") + "\n"
-    said = captions.provenance(histories, standing)
-    markdown += "".join(f"\n{formats.block(line)}\n" for line in said)
-    tex_, ours_tex = ("".join(f"% {line}\n" for line in said) + latex(each) for each in (table, ours))
+    said = entries.commits(histories)
+    markdown += f"\n{said}\n" * bool(said)
+    tex_, ours_tex = (f"% {said}\n" * bool(said) + latex(each) for each in (table, ours))
     texts = {".md": markdown, ".csv": formats.csv(table), ".tex": tex_, ".ours.tex": ours_tex}
     return [files.write_text(stem.with_name(stem.name + ending), text) for ending, text in texts.items()]
 
@@ -153,19 +141,17 @@ def cells_csv(artifact: Artifact, cells: pd.DataFrame) -> str:
     return str(ordered.to_csv(index=False, lineterminator="\n"))
 
 
-def _figure(
-    artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: Path, standing: str, width: float = 0.0
-) -> list[Path]:
-    from reproduce.report import drawing, figures
+def _figure(artifact: Artifact, histories: Histories, cells: pd.DataFrame, stem: Path, width: float) -> list[Path]:
+    from reproduce.report import captions, drawing, figures
 
     with figures.style(width or figures.FULL):
         fig = drawing.draw(artifact, histories, cells)
         title, sentences = captions.title(artifact, fig), captions.caption(artifact, histories, fig)
-        said = captions.provenance(histories, standing)
-        written = figures.save(fig, stem, " ".join([*sentences[1:], *said]))
-    text, note = " ".join([title, *sentences]), captions.note(artifact, histories, fig, standing)
-    texts = {".txt": text, ".tex": tex(text), ".note.txt": "\n".join(note)}
-    return written + [files.write_text(stem.with_name(stem.name + k), f"{v}\n") for k, v in texts.items()]
+        written = figures.save(fig, stem, " ".join(sentences[1:]))
+    text = " ".join([title, *sentences])
+    notes = "".join(f"{line}\n" for line in captions.note(artifact, histories, fig))
+    texts = {".txt": f"{text}\n{notes}", ".tex": f"{tex(text)}\n"}
+    return written + [files.write_text(stem.with_name(stem.name + k), v) for k, v in texts.items()]
 
 
 def _no_cells() -> pd.DataFrame:

@@ -19,7 +19,7 @@ from reproduce.declare.experiment import PACKAGE, Panel
 from reproduce.report import entries
 from reproduce.report.entries import Entry, Text
 from reproduce.report.metrics import over_seeds
-from reproduce.report.names import heading, pretty
+from reproduce.report.names import canonical, heading, pretty, spelled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,28 +89,6 @@ def reported(paper: str, name: str, folder: Path = PACKAGE / "papers") -> pd.Dat
         paper_text=raw["value"],
         paper_censored=bound.isin(["1", "lower_bound"]),
     )
-
-
-def canonical(value: object) -> str:
-    """One spelling per value, so that 0.3 meets "0.30", 1 meets "1.0" and "1/64" meets 0.015625; "" for no value."""
-    text = spelled(value)
-    if text in ("true", "false"):
-        return str(int(text == "true"))
-    above, slash, below = text.partition("/")
-    try:
-        number = float(above) / (float(below) if slash else 1.0)
-    except (ValueError, ZeroDivisionError):
-        return text
-    return format(number, ".10g") if number - number == 0 else text
-
-
-def spelled(value: object) -> str:
-    """A value as text; whole floats without decimals, booleans as true and false, "" for no value."""
-    if value is None or value != value:  # NaN is the value that differs from itself
-        return ""
-    if isinstance(value, bool | np.bool_):
-        return str(value).lower()
-    return format(value, ".10g") if isinstance(value, float) else str(value).strip()
 
 
 def build(
@@ -195,7 +173,7 @@ def _without(shown: pd.DataFrame) -> list[str]:
     """How many of the paper's places have no number here, and why, where its numbers are not printed beside ours."""
     theirs = shown[shown["paper_text"].ne("") & ~shown["paper_text"].isin(entries.NOTHING)]
     gaps = theirs.loc[theirs["runs"] == 0, "status"].value_counts()
-    said = ((n, entries.named(str(why)).removeprefix("not run: ")) for why, n in gaps.items())
+    said = ((n, str(why).removeprefix("not run: ")) for why, n in gaps.items())
     return [f"Of the paper's {len(theirs)} numbers {n} have none of ours: {why}." for n, why in said]
 
 

@@ -7,21 +7,20 @@ not those of its record, `results/<scale>/cells/<paper>_<name>.json`.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from reproduce import files
-from reproduce.runs import costs, drawn, plan, results
+from reproduce.runs import costs, plan, results
 from reproduce.runs.plan import Job
 from reproduce.settings import budget as hours_allowed
 from reproduce.settings import seeds
@@ -81,24 +80,6 @@ def _gap(standing: results.Standing) -> bool:
     missing = any(run.state == "missing" for run in standing.runs)
     early = any(run.early for run in standing.runs)
     return not standing.exists or (standing.usable and (early or missing) and not (missing and seeds() is not None))
-
-
-def sources(scale: str, name: str) -> list[tuple[str, Path | None, str]]:
-    """What rendering the artifact reads: (panel, results file or None, why there is none) for each of its jobs.
-
-    Results that were trained elsewhere count, whether or not the data set is here; those of another declaration do not.
-    Neither do those that are damaged.
-    """
-    found: list[tuple[str, Path | None, str]] = []
-    for j in plan.artifact_jobs(scale, name):
-        standing = results.standing(j)
-        reason = "" if standing.usable else plan.missing(j) or costs.expensive(j) or _nothing(standing)
-        found.append((j.panel.name, None if reason else Path(j.output), reason))
-    return found
-
-
-def _nothing(standing: results.Standing) -> str:
-    return f"its results are not used: {standing.words}" if standing.exists else "no results yet"
 
 
 @cache
@@ -166,7 +147,9 @@ def render_marker(scale: str, name: str, allowed: Budget) -> list[str]:
 def fresh(scale: str, name: str, allowed: Budget) -> bool:
     """Are all files of an artifact there, made of what is there today, and is nothing to train for it?"""
     made = plan.outputs(scale, name)
-    of_today = all(Path(f).exists() for f in made) and _read(Path(made[-1])) == made_from(scale, name)
+    of_today = all(Path(f).exists() for f in made) and _read(Path(made[-1])) == seal.sealed(
+        plan.made_from(scale, name), Path(made[-2])
+    )
     return of_today and not training(scale, name, allowed)[0]
 
 
@@ -184,30 +167,6 @@ def _marker(path: str, outputs: Iterable[str], reason: str) -> str:
     return path
 
 
-def made_from(scale: str, name: str) -> dict[str, Any]:
-    """The record of an artifact made now: the digest of what draws it, the checksum of its cells, and of each result
-    the state of its runs and a checksum of which they are."""
-    used = {j.name: results.standing(j) for j in plan.artifact_jobs(scale, name)}
-    states = {job: [s.words, _read_runs(s)] for job, s in used.items() if s.usable}
-    cells = Path(plan.cells_file(scale, name))
-    try:
-        sealed = seal.of_file(cells) if cells.is_file() else ""
-    except OSError:  # `render` says what is wrong with them
-        sealed = ""
-    return {"drawn by": drawn.digest(plan.artifact(name), scale), "cells": sealed, "results": states}
-
-
-def _read_runs(standing: results.Standing) -> str:
-    """Changes with the runs that are there: which they are, and when they were trained."""
-    read = [[str(run.name), run.training["date"]] for run in standing.there]
-    return hashlib.sha256(json.dumps(read).encode()).hexdigest()[:16]
-
-
-def stamp(scale: str, name: str) -> str:
-    """What an artifact says of the results that it is made from; "" if all are of today's code."""
-    return results.stamp(map(results.standing, plan.artifact_jobs(scale, name)))
-
-
 def refused(scale: str) -> list[str]:
     """What lies there and is not used: results files that are damaged or of something else, cells that were changed."""
     found = [(j.output, results.standing(j)) for j in plan.jobs(scale)]
@@ -223,13 +182,6 @@ def _odd(cells: Path) -> str:
     except reading.Unusable as error:
         return str(error)
     return ""
-
-
-def write_record(scale: str, name: str, made: Mapping[str, Any]) -> None:
-    """Write `made_from` beside the cells of the artifact that was just made."""
-    path = Path(plan.outputs(scale, name)[-1])
-    cells = seal.of_file(Path(plan.cells_file(scale, name)))
-    files.write_text(path, json.dumps({**made, "cells": cells}, indent=1) + "\n")
 
 
 def _read(path: Path) -> Any:

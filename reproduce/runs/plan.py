@@ -11,11 +11,18 @@ import json
 import re
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
+from typing import Any
 
+from reproduce.declare import closure
 from reproduce.declare.artifact import Artifact
-from reproduce.declare.experiment import SCALES, Experiment, Panel, canonical
+from reproduce.declare.experiment import PACKAGE, SCALES, Experiment, Panel, canonical
 from reproduce.errors import UserError, unknown
+from reproduce.files import read_bytes, read_text
 from reproduce.papers import PAPERS, artifacts
+from reproduce.report.histories import Source
+from reproduce.report.names import pretty
+from reproduce.report.spellings import NAMES
 from reproduce.settings import Settings, seeds, settings
 
 _JOB_NAME = re.compile(r"[a-z0-9-]+")
@@ -170,7 +177,7 @@ def _split(scale: str, panel: Panel) -> dict[str, tuple[Experiment, ...]]:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-ENDINGS = {"figure": (".pdf", ".png", ".txt", ".tex", ".note.txt"), "table": (".md", ".csv", ".tex", ".ours.tex")}
+ENDINGS = {"figure": (".pdf", ".png", ".txt", ".tex"), "table": (".md", ".csv", ".tex", ".ours.tex")}
 """What is made of an artifact of each kind."""
 
 
@@ -190,6 +197,34 @@ def outputs(scale: str, name: str) -> list[str]:
 def artifact_files(scale: str) -> list[str]:
     """The files of all artifacts of a scale."""
     return [f for a in artifacts() for f in outputs(check_scale(scale), a.id)]
+
+
+def sources(scale: str, name: str) -> list[Source]:
+    """What rendering the artifact reads: the results file of each of its jobs. What is said of one without results
+    follows from the declaration alone, not from the data and the budget of this machine."""
+    found = []
+    for j in artifact_jobs(scale, name):
+        data = f" on {' and '.join(map(pretty, j.requires))}" if j.requires else ""
+        found.append(Source(j.panel.name, Path(j.output), f"no results yet{data}", j.experiments))
+    return found
+
+
+@cache
+def drawn(paper: str) -> str:
+    """Digest of what draws a paper's artifacts: its modules and printed numbers, the report's, and how the names in
+    them are printed."""
+    own = PACKAGE / "papers" / paper
+    code = frozenset([*PACKAGE.glob("report/*.py"), *own.glob("*.py"), *own.glob("reported/*.csv")])
+    words = {word for f in code if f.parent != PACKAGE / "report" for word in re.findall(r"\w+", read_text(f))}
+    names = {word: text for word, text in sorted(NAMES.items()) if word in words}
+    return _sha(closure.digest(code - {PACKAGE / "report" / "spellings.py"}), json.dumps(names))
+
+
+def made_from(scale: str, name: str) -> dict[str, Any]:
+    """The record of an artifact made now: digests of what draws it and of each of its results files."""
+    read = [Path(j.output) for j in artifact_jobs(scale, name)]
+    digests = {f.stem: hashlib.sha256(read_bytes(f)).hexdigest()[:16] for f in read if f.is_file()}
+    return {"drawn by": drawn(artifact(name).paper), "results": digests}
 
 
 def missing(job: Job) -> str:

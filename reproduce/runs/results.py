@@ -207,11 +207,6 @@ def _found(path: Path, stamp: tuple[int, int] | bool) -> tuple[tuple[Stored, ...
         return (), str(error)
 
 
-def stamp(standings: Iterable[Standing]) -> str:
-    """What a table or figure must say about the results that it was made from; "" if all are current and whole."""
-    return said([run for s in standings if s.usable for run in s.runs])
-
-
 def tally(jobs: Iterable[Job]) -> str:
     """The runs of `jobs` that are there, by state: "190 runs: 148 current, 42 confirmed; 142 of uncommitted code"."""
     runs = [run for job in jobs for run in standing(job).runs if run.state != "missing"]

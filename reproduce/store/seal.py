@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,11 @@ def of_file(path: Path) -> str:
 def record(cells: Path) -> Path:
     """Where the record of a file of cells lies: what it was made from, and its checksum as `cells`."""
     return cells.with_suffix(".json")
+
+
+def sealed(made: Mapping[str, Any], cells: Path) -> dict[str, Any]:
+    """What the record of a file of cells says: what it was made from, and its checksum."""
+    return {**made, "cells": of_file(cells)}
 
 
 def broken(cells: Path) -> str:

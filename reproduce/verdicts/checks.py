@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from reproduce.errors import UserError, unknown
+from reproduce.report.names import canonical
 from reproduce.verdicts.judging import INF, Region
 
 Check = Mapping[str, Any]
@@ -32,14 +33,6 @@ FORMS: Mapping[str, tuple[set[str], set[str]]] = {  # form: (keys it needs, furt
 
 NUMBERS = ("margin", "within", "at_most", "is", "quantifier")
 """Keys of a check that say how much or how many."""
-
-
-def canon(value: Any) -> str:
-    """A setting value as text that is equal for equal values: 0.30, '0.3' and 0.3; True and 'true'."""
-    text = str(value).strip()
-    if re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text):
-        return f"{float(text):.12g}"
-    return text.lower() if text.lower() in ("true", "false") else text
 
 
 def listed(value: Any) -> list[Any]:
@@ -194,7 +187,7 @@ def named_values(check: Check) -> dict[str, list[str]]:
             continue
         if not values and key != "over":
             everything.add(column)
-        found.setdefault(column, []).extend(canon(v) for v in values)
+        found.setdefault(column, []).extend(canonical(v) for v in values)
     return {column: [] if column in everything else values for column, values in found.items()}
 
 

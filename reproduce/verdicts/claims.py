@@ -16,13 +16,13 @@ from reproduce.declare.artifact import printed_settings
 from reproduce.declare.experiment import PACKAGE, SCALES
 from reproduce.errors import UserError, unknown
 from reproduce.files import read_yaml
+from reproduce.report.names import canonical
 from reproduce.verdicts.checks import (
     COMMON,
     FORMS,
     NUMBERS,
     Check,
     bound,
-    canon,
     check_choice,
     check_keys,
     form_of,
@@ -168,9 +168,9 @@ def _contents(paper: str, name: str, raw: Mapping[str, Any], metrics: Mapping[st
     given = {key: raw.get(key, there) for key, there in of_paper.items()}
     return Contents(
         f"{paper}/{name}",
-        {c: tuple(dict.fromkeys(map(canon, values))) for c, values in given["columns"].items()},
+        {c: tuple(dict.fromkeys(map(canonical, values))) for c, values in given["columns"].items()},
         labels,
-        tuple(dict.fromkeys(map(canon, given["algorithms"]))),
+        tuple(dict.fromkeys(map(canonical, given["algorithms"]))),
         tuple(raw["metrics"]),
         tuple(raw["metrics"] if raw.get("seeds") == "point" else raw.get("points", ())),
     )
@@ -309,7 +309,7 @@ def _check(
     for key, column, named in uses(check, form):
         if column not in known:
             raise UserError(f"{key}: {unknown('column', column, known)}")
-        for value in map(canon, named if values_too else ()):
+        for value in map(canonical, named if values_too else ()):
             if value not in known[column]:
                 raise UserError(f"{key}: {unknown(f'{column} at paper scale', value, known[column])}")
     for key in ("margin", "within", "at_most"):

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.verdicts.checks import Check, bound, canon, form_of, listed, operand_values, statement
+from reproduce.report.names import canonical
+from reproduce.verdicts.checks import Check, bound, form_of, listed, operand_values, statement
 from reproduce.verdicts.claims import Metric
 from reproduce.verdicts.judging import INF, NO_INFORMATION, Region, Unit
 from reproduce.verdicts.observations import (
@@ -251,7 +252,7 @@ class _Asked:
         """The rows of an operand; its values without rows are missing."""
         if over not in self.frame:
             raise NotRun(f"column {over} is not in the cells")
-        have, values = set(self.frame[over]), [canon(v) for v in operand_values(operand)]
+        have, values = set(self.frame[over]), [canonical(v) for v in operand_values(operand)]
         self.missing += [f"{over} {v}" for v in values if v not in have]
         found = pick(self.frame, over, operand, self.sign, self.ratios)
         if needed and not found:
@@ -273,7 +274,7 @@ class _Asked:
         """The rows with the given values of `over`; all of them if none are given."""
         if values is None:
             return self.frame
-        over, wanted = self.check["over"], [canon(v) for v in values]
+        over, wanted = self.check["over"], [canonical(v) for v in values]
         have = set(self.frame[over])
         if have.isdisjoint(wanted):
             raise NotRun(f"no rows with {over} = {' or '.join(wanted)}")

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduce.verdicts.checks import canon, listed, operand_values
+from reproduce.report.names import canonical
+from reproduce.verdicts.checks import listed, operand_values
 from reproduce.verdicts.claims import Metric
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def observed(raw: pd.DataFrame, labels: Iterable[str], metrics: Mapping[str, Met
     lost = np.isnan(value)
     settings = [c for c in raw.columns if c not in {*NOT_SETTINGS, "seed", *labels}]
     # Plain objects: frames are small, and Arrow's strings cost a conversion with every selection.
-    texts = {c: [canon(v) for v in raw[c]] for c in settings}
+    texts = {c: [canonical(v) for v in raw[c]] for c in settings}
     frame = pd.DataFrame(texts, index=raw.index, columns=settings, dtype=object)
     frame["seed"] = raw["seed"].astype(int) if "seed" in raw else -1
     frame["low"] = np.where(lost, np.where(better == "lower", np.inf, -np.inf), value)
@@ -80,7 +81,7 @@ def select(frame: pd.DataFrame, where: Mapping[str, Any]) -> tuple[pd.DataFrame,
             raise NotRun(f"no rows with {column} = {_text(condition)}; the cells have {_text(frame[column].unique())}")
         chosen = chosen[keep[chosen.index]]
         if not isinstance(condition, Mapping):
-            asked[column] = [canon(v) for v in listed(condition)]
+            asked[column] = [canonical(v) for v in listed(condition)]
     if chosen.empty:
         raise NotRun("no rows with " + ", ".join(f"{c} = {_text(v)}" for c, v in where.items()) + " together")
     return chosen, _lacking(chosen, asked)
@@ -110,7 +111,7 @@ def pick(frame: pd.DataFrame, over: str, operand: Any, sign: int, log: bool = Fa
     if isinstance(operand, list | tuple):
         return [found for item in operand for found in pick(frame, over, item, sign, log)]
     keys = [c for c in settings_of(frame) if c != over]
-    values = [canon(v) for v in operand_values(operand)]
+    values = [canonical(v) for v in operand_values(operand)]
     rows = frame[frame[over].isin(values)] if values else frame
     if rows.empty:
         return []
@@ -207,7 +208,7 @@ def ordered_values(frame: pd.DataFrame, column: str, values: Iterable[Any] | Non
     import pandas as pd
 
     if values is not None:
-        return [canon(v) for v in values]
+        return [canonical(v) for v in values]
     found = frame[column].drop_duplicates()
     return found[pd.to_numeric(found, errors="coerce").dropna().sort_values().index].tolist()
 
@@ -228,7 +229,7 @@ def matches(column: pd.Series, condition: Any) -> pd.Series:
     import pandas as pd
 
     if not isinstance(condition, Mapping):
-        return column.isin([canon(v) for v in listed(condition)])
+        return column.isin([canonical(v) for v in listed(condition)])
     keep = pd.Series(True, index=column.index)
     numbers = pd.to_numeric(column, errors="coerce")
     if "min" in condition:
@@ -236,7 +237,7 @@ def matches(column: pd.Series, condition: Any) -> pd.Series:
     if "max" in condition:
         keep &= numbers <= float(condition["max"])
     if "not" in condition:
-        keep &= ~column.isin([canon(v) for v in listed(condition["not"])])
+        keep &= ~column.isin([canonical(v) for v in listed(condition["not"])])
     return keep
 
 
@@ -254,4 +255,4 @@ def _text(condition: Any) -> str:
     if isinstance(condition, Mapping):
         return ", ".join(f"{k} {v}" for k, v in condition.items())
     values = [condition] if isinstance(condition, str | int | float) else list(condition)
-    return " or ".join(canon(v) for v in values)
+    return " or ".join(canonical(v) for v in values)

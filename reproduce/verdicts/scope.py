@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from reproduce.declare.artifact import Artifact
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.problem import Quadratic
-from reproduce.verdicts.checks import Check, canon, listed, named_values, parts
+from reproduce.report.names import canonical
+from reproduce.verdicts.checks import Check, listed, named_values, parts
 from reproduce.verdicts.observations import ENDS, matches
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def declared(panels: Iterable[Panel]) -> pd.DataFrame:
     """The labels of all experiments of `panels`, one row each, as canonical text."""
     import pandas as pd
 
-    rows = [{k: canon(v) for k, v in e.labels.items()} for panel in panels for e in panel.experiments]
+    rows = [{k: canonical(v) for k, v in e.labels.items()} for panel in panels for e in panel.experiments]
     return pd.DataFrame(rows)
 
 

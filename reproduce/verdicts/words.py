@@ -6,7 +6,8 @@ import math
 import re
 from collections.abc import Mapping
 
-from reproduce.report.names import NAMES, pretty
+from reproduce.report.names import pretty
+from reproduce.report.spellings import NAMES
 from reproduce.text import counted
 from reproduce.verdicts.judging import level_at
 from reproduce.verdicts.scoreboard import Verdict

@@ -18,8 +18,8 @@ from reproduce.papers.fiarse.settings import SCALES, SubmodelSetting
 from reproduce.report import metrics
 from reproduce.report.entries import number
 from reproduce.report.histories import Histories
-from reproduce.report.names import pretty
-from reproduce.report.tables import reported, spelled
+from reproduce.report.names import pretty, spelled
+from reproduce.report.tables import reported
 from reproduce.text import markdown
 
 POWERS = {format(1 / 2**n, ".10g"): f"1/{2**n}" for n in range(1, 9)}
