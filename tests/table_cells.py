@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -12,8 +13,8 @@ from reproduce.declare.artifact import Artifact, no_panels, printed_settings
 from reproduce.declare.experiment import Experiment, Panel
 from reproduce.papers import artifacts
 from reproduce.report import tables
-from reproduce.report.histories import Histories
-from reproduce.report.render import check
+from reproduce.report.histories import Histories, Source
+from reproduce.report.render import check, make, read
 from tests.unplayed import Unplayed
 
 TABLE3: dict[str, Any] = {
@@ -77,3 +78,8 @@ def whole(paper: str, name: str, **options: Any) -> tables.Table:
     noisy = noisy.assign(text=[*(said_there["paper_text"].where(words, "")), *[""] * (2 * len(said_there))])
     keep = noisy["value"].notna() | (noisy["text"] != "")
     return table(made, noisy[keep], said_there, **options)
+
+
+def render(artifact: Artifact, scale: str, root: Path, sources: Iterable[Source] = ()) -> list[Path]:
+    """The files of an artifact made of these results."""
+    return make(artifact, read(artifact, scale, sources), root)

@@ -123,7 +123,6 @@ def test_captions_are_short_whatever_is_drawn(found: Artifact, scale: str) -> No
             axes[0, 0].plot([0], [0], "o", gid="printed")
     said = " ".join([captions.title(found, fig), *captions.caption(found, run, fig)])
     assert len(said.split()) <= captions.MOST, said
-    assert "older code" not in said
 
 
 def test_what_a_caption_has_no_room_for_is_in_the_note() -> None:
@@ -136,12 +135,11 @@ def test_what_a_caption_has_no_room_for_is_in_the_note() -> None:
         "Reduced scale: fewer steps; not comparable with the paper number by number."
     )
     assert captions.headline(made, run, fig) == "Reduced scale: fewer steps"
-    assert captions.note(made, run, fig, "all 2 runs of older code") == [
+    assert captions.note(made, run, fig) == [
         "Stand-ins and settings: fewer steps: K 25, 60 rounds.",
         "A remark.",
         "(b): not run: no results.",
         "The paper prints no numbers for this figure.",
-        "Results: all 2 runs of older code.",
     ]
 
 

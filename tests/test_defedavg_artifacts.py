@@ -20,7 +20,7 @@ from reproduce.papers.defedavg import choices, measures, runs, settings
 from reproduce.papers.defedavg.artifacts import ARTIFACTS
 from reproduce.partitions.heldout import validated
 from reproduce.report import drawing, figures, metrics
-from reproduce.report.histories import Histories, load
+from reproduce.report.histories import Histories, Source, load
 from reproduce.runs import plan
 from reproduce.runs.job import train_job
 from reproduce.verdicts.claims import claims_files
@@ -166,7 +166,7 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def histories(name: str, smoke: dict[str, Path]) -> Histories:
     wanted = NAMED[name].panels("smoke")
     experiments = [e for panel in wanted for e in panel.experiments]
-    return load([(panel.name, smoke[panel.name], "") for panel in wanted], "smoke", (), experiments)
+    return load([Source(panel.name, smoke[panel.name]) for panel in wanted], "smoke", (), experiments)
 
 
 def numbers_of(name: str, of: Histories) -> pd.DataFrame:

@@ -22,11 +22,11 @@ from reproduce.papers.fedacs.artifacts import NAMES
 from reproduce.partitions.named import IID
 from reproduce.problem import Quadratic
 from reproduce.report.histories import Histories
-from reproduce.report.render import render
-from reproduce.runs import due, plan
+from reproduce.runs import plan
 from reproduce.runs.job import train_job
 from reproduce.systems import System, work
 from tests.runs import run
+from tests.table_cells import render
 
 FASHION = choices.panels("reduced")[0]
 
@@ -204,7 +204,7 @@ def test_smoke_scale_from_training_to_the_figure(tmp_path: Path, monkeypatch: py
         output = Path(job.output)
         output.parent.mkdir(parents=True, exist_ok=True)
         train_job(job.panel, job.experiments, "smoke", "fedacs", job.name, "test", output)
-    render(artifact, "smoke", tmp_path, due.sources("smoke", artifact.id))
+    render(artifact, "smoke", tmp_path, plan.sources("smoke", artifact.id))
     assert (tmp_path / "figures/smoke/fedacs_sensitivity.png").stat().st_size > 10_000
     cells = pd.read_csv(tmp_path / plan.cells_file("smoke", artifact.id))
     assert set(cells["metric"]) == {"final_accuracy", "distance_plateau"}

@@ -20,10 +20,10 @@ from reproduce.papers.fedagrac import measures, pictures, runs, settings, theory
 from reproduce.partitions.named import CappedDirichlet, Head
 from reproduce.report import metrics
 from reproduce.report.histories import Histories
-from reproduce.report.render import render
-from reproduce.runs import due, plan
+from reproduce.runs import plan
 from reproduce.runs.job import train_job
 from reproduce.systems.work import Gaussian
+from tests.table_cells import render
 
 REPORTED = PACKAGE / "papers" / "fedagrac" / "reported"
 TRAINED = ("fig1", "fig2", "fig3", "fig4", "fig5", "table1", "table2", "table6", "sensitivity")
@@ -381,7 +381,7 @@ def test_smoke_scale_from_training_to_files(tmp_path: Path, monkeypatch: pytest.
             if job.name not in trained:
                 train_job(job.panel, job.experiments, "smoke", "fedagrac", job.name, "test", output)
             trained.add(job.name)
-        written = render(artifact, "smoke", tmp_path, due.sources("smoke", artifact.id))
+        written = render(artifact, "smoke", tmp_path, plan.sources("smoke", artifact.id))
         assert sorted(str(f.relative_to(tmp_path)) for f in written) == sorted(plan.outputs("smoke", artifact.id)[:-1])
         cells = pd.read_csv(tmp_path / plan.cells_file("smoke", artifact.id))
         assert set(cells["seed"]) == {0, 1}

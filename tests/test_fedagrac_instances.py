@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from reproduce.papers.fedagrac import measures, runs, theory
-from reproduce.report.histories import load
+from reproduce.report.histories import Source, load
 
 ROOT = Path(__file__).parent.parent
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 def test_rounds_are_those_of_the_engine(algorithm: str) -> None:
     """On the reference instance, whose trained paths are committed."""
     files = sorted((ROOT / "results" / "paper" / "fedagrac").glob("fig1*.parquet"))
-    histories = load([("fig1", file, "") for file in files], "paper", experiments=runs.fig1("paper")[0].experiments)
+    histories = load([Source("fig1", file) for file in files], "paper", experiments=runs.fig1("paper")[0].experiments)
     e, h = theory.problem().minima(), np.array(theory.problem().hessians)
     path = theory.server_paths(algorithm, e[None], h[None])[:, 0]
     np.testing.assert_allclose(path, measures.server_path(histories, algorithm), atol=1e-5)

@@ -21,17 +21,18 @@ BINARY = {".parquet", ".png", ".pdf"}
 
 WORTH = """
 import json
-from reproduce.runs import drawn, due, plan, results
+from pathlib import Path
+from reproduce.runs import due, plan, results
 from reproduce.store import seal
 from reproduce.verdicts.claims import claims_files
 jobs = plan.jobs("reduced")
 print(json.dumps({
     "digests": [plan.digest_of(j, "float32") for j in jobs],
-    "drawn by": [drawn.digest(a, "smoke") for a in plan.artifacts()],
+    "drawn by": [plan.made_from("reduced", a.id) for a in plan.artifacts()],
     "standings": [results.standing(j).words for j in jobs],
     "results": results.tally(jobs),
     "refused": due.refused("reduced"),
-    "cells": [str(due.made_from("reduced", a.id)["cells"]) for a in plan.artifacts()],
+    "cells": [seal.of_file(Path(plan.cells_file("reduced", a.id))) for a in plan.artifacts()],
     "claims": [str(file.claims) for file in claims_files()],
 }, indent=1))
 """

@@ -14,7 +14,7 @@ from matplotlib.transforms import Bbox
 
 from reproduce.report import around, captions, drawing, figures, looks, metrics
 from reproduce.report.histories import load
-from reproduce.runs import due, plan
+from reproduce.runs import plan
 
 DRAWN = (
     "fedacs/fig2", "fedacs/fig3", "fedacs/fig5", "fedacs/fig7", "fedacs/fig8", "fedagrac/fig2", "defedavg/fig1",
@@ -31,7 +31,7 @@ def drawn(name: str, scale: str = "reduced", width: float = figures.FULL) -> Fig
     """The picture with its stamp, laid out."""
     artifact = plan.artifact(name)
     experiments = [e for panel in artifact.panels(scale) for e in panel.experiments]
-    histories = load(due.sources(scale, name), scale, (), experiments)
+    histories = load(plan.sources(scale, name), scale, (), experiments)
     with figures.style(width):
         fig = drawing.draw(artifact, histories, metrics.cells(artifact, histories))
         around.stamp(fig, " ".join(captions.caption(artifact, histories, fig)))

@@ -27,7 +27,7 @@ from reproduce.models.model import Model
 from reproduce.partitions.named import IID
 from reproduce.problem import Classification
 from reproduce.report.entries import scale_line
-from reproduce.report.histories import load
+from reproduce.report.histories import Source, load
 from reproduce.runs import plan
 from reproduce.runs.job import train_job
 from reproduce.settings import settings
@@ -130,7 +130,7 @@ def test_results_say_their_precision_and_so_does_every_caption(
     (record,) = json.loads(pq.read_table(output).schema.metadata[b"provenance"])["trainings"]
     assert record["precision"] == shown
     assert any("bfloat16" in how for how in record["strategies"]) == (shown == "bfloat16")
-    histories = load([("p", output, "")], "reduced", ["fewer rounds"])
+    histories = load([Source("p", output)], "reduced", ["fewer rounds"])
     caption = scale_line("reduced", histories.substitutes)
     assert caption.startswith("Reduced scale: fewer rounds")
     assert ("; local steps in bfloat16;" in caption) == (shown == "bfloat16")

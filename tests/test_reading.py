@@ -20,7 +20,7 @@ from reproduce.__main__ import main
 from reproduce.errors import UserError, say_once
 from reproduce.pages import origin
 from reproduce.papers import artifacts
-from reproduce.report.histories import load
+from reproduce.report.histories import Source, load
 from reproduce.runs import costs, due, plan, results
 from reproduce.store import reading, seal
 from reproduce.verdicts.claims import load_claims
@@ -118,13 +118,13 @@ def consumed() -> str:
         assert standing.words == why
         assert results.stored(ODD) == ()
         with pytest.raises(UserError):
-            load([("p", ODD, "")], "smoke")
+            load([Source("p", ODD)], "smoke")
         return why
     artifact = next(a for a in artifacts() if a.id == TABLE)
     assert all(text.isprintable() for text in (standing.words, *(t for _, t in origin._facts(artifact, "smoke"))))
-    due.made_from("smoke", TABLE)
+    plan.made_from("smoke", TABLE)
     costs._took(job)
-    frame = load([("p", ODD, "")], "smoke", (), job.experiments if standing.usable else ())
+    frame = load([Source("p", ODD)], "smoke", (), job.experiments if standing.usable else ())
     assert len(frame.frame)
     return ""
 

@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 
 from reproduce.declare.artifact import Artifact, no_panels
 from reproduce.declare.experiment import Experiment, Panel
-from reproduce.report import around, captions, figures
-from reproduce.report.histories import Histories
+from reproduce.report import around, captions, entries, figures
+from reproduce.report.histories import Histories, Source
 from reproduce.report.names import heading, pretty
-from reproduce.report.render import render
+from tests.table_cells import render
 from tests.unplayed import Unplayed
 
 HALF = 2.484138  # of the 95 % t-interval of three values with standard deviation 1: 4.302653 / sqrt(3)
@@ -229,16 +229,19 @@ class Nothing:
     requires: tuple[str, ...] = ()
 
 
+NO_RESULTS = [Source("c", Path("none"), "no results yet")]
+
+
 def artifact(**more: Any) -> Artifact:
     cells = pd.DataFrame({"algorithm": ["a"], "seed": 0, "metric": "m", "value": 1.0})
     return Artifact("p", "fig1", "A figure", more.pop("panels", no_panels), lambda histories: cells, draw, **more)
 
 
 def test_render_writes_equal_files_with_embedded_fonts(tmp_path: Path) -> None:
-    first, second = (render(artifact(), "reduced", tmp_path / k, [("c", None, "needs svhn")]) for k in "12")
+    first, second = (render(artifact(), "reduced", tmp_path / k, NO_RESULTS) for k in "12")
     assert [f.relative_to(tmp_path / "1").as_posix() for f in first] == [
         "results/reduced/cells/p_fig1.csv", "figures/reduced/p_fig1.pdf", "figures/reduced/p_fig1.png",
-        "figures/reduced/p_fig1.txt", "figures/reduced/p_fig1.tex", "figures/reduced/p_fig1.note.txt",
+        "figures/reduced/p_fig1.txt", "figures/reduced/p_fig1.tex",
     ]  # fmt: skip
     for a, b in zip(first, second, strict=True):
         assert a.read_bytes() == b.read_bytes()
@@ -264,37 +267,36 @@ def test_the_caption_is_beside_the_pdf_and_not_in_it(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(Figure, "savefig", watched)
     made = artifact(stamp="Bands: 5 % & more.", notes=("A remark.",))
-    files = render(made, "reduced", tmp_path, [("c", None, "needs svhn")], "all 3 runs of older code")
+    files = render(made, "reduced", tmp_path, NO_RESULTS)
     whole = f"{captions.MARKS['band']} Bands: 5 % & more."
-    assert saved["pdf"] == ["Not run, needs svhn: c.", "Reduced scale, the same as at paper scale"]
+    assert saved["pdf"] == ["Not run, no results yet: c.", "Reduced scale, the same as at paper scale"]
     assert saved["png"][:2] == saved["pdf"]
-    assert saved["png"][2] == f"{whole} Results: all 3 runs of older code."
-    text, tex, note = (file.read_text() for file in files[3:])
-    assert text == f"A figure. Reduced scale; the same as at paper scale. {whole}\n"
+    assert saved["png"][2] == whole
+    text, tex = (file.read_text() for file in files[3:])
+    caption, *notes = text.splitlines()
+    assert caption == f"A figure. Reduced scale; the same as at paper scale. {whole}"
     assert r"Bands: 5 \% \& more." in tex
-    assert note.splitlines() == [
-        "A remark.", "Not run, needs svhn: c.", "The paper prints no numbers for this figure.",
-        "Results: all 3 runs of older code.",
-    ]  # fmt: skip
+    said = ["A remark.", "Not run, no results yet: c.", "The paper prints no numbers for this figure."]
+    assert notes == said
 
 
-def test_the_provenance_names_the_commits() -> None:
-    def said(commits: str, standing: str = "") -> list[str]:
-        return captions.provenance(cast("Any", SimpleNamespace(runs=[run(git) for git in commits.split()])), standing)
+def test_the_text_names_the_commits() -> None:
+    def said(commits: str) -> str:
+        return entries.commits(cast("Any", SimpleNamespace(runs=[run(git) for git in commits.split()])))
 
     def run(git: str) -> SimpleNamespace:
         return SimpleNamespace(training={"git": git})
 
-    assert said("") == []
-    assert said("1a+") == ["Results: commit 1a+."]
-    assert said("1 2 3 4 5", "one missing") == ["Results: commits 1, 2, 3 and 2 more; one missing."]
+    assert said("") == ""
+    assert said("1a+") == "Results: commit 1a+."
+    assert said("1 2 3 4 5") == "Results: commits 1, 2, 3 and 2 more."
 
 
 def test_a_figure_without_any_results_says_so(tmp_path: Path) -> None:
     panel = Panel("c", (Experiment({}, Nothing(), None, None, Unplayed()),), (0,))
-    files = render(artifact(panels=lambda scale: (panel,)), "smoke", tmp_path, [("c", None, "needs svhn")])
+    files = render(artifact(panels=lambda scale: (panel,)), "smoke", tmp_path, NO_RESULTS)
     said = files[3].read_text()
-    assert files[5].read_text().count("Not run, needs SVHN: A figure.") == 1
+    assert said.count("Not run, no results yet: A figure.") == 1
     assert "Lines" not in said, "no word of marks where there are none"
     assert "other settings" not in said
     assert files[2].stat().st_size > 1000

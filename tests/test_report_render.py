@@ -18,9 +18,8 @@ from pyarrow import parquet
 from reproduce.declare.experiment import COLUMNS, Experiment, Panel
 from reproduce.errors import UserError
 from reproduce.report import metrics
-from reproduce.report.histories import load
-from reproduce.report.render import render
-from tests.table_cells import artifact, printed
+from reproduce.report.histories import Source, load
+from tests.table_cells import artifact, printed, render
 from tests.unplayed import Unplayed
 
 TABLE3: dict[str, Any] = {
@@ -59,7 +58,11 @@ class TestHistories:
     def test_reads_panels_and_lists_what_is_missing(self, tmp_path: Path) -> None:
         a = write(history([1, 2], algorithm="fedavg"), tmp_path / "a.parquet")
         b = write(history([3], seed=4, algorithm="moon", dataset="svhn"), tmp_path / "b.parquet", git="abc")
-        found = load([("a", a, ""), ("b", b, ""), ("b", a, ""), ("c", None, "needs svhn")], "smoke", ["s", "", "s"])
+        found = load(
+            [Source("a", a), Source("b", b), Source("b", a), Source("c", Path("none"), "needs svhn")],
+            "smoke",
+            ["s", "", "s"],
+        )
         assert list(found.frame["value"]) == [1, 2, 3]
         assert list(found.frame.columns) == ["algorithm", "dataset", *COLUMNS]
         assert found.missing == (("c", "needs svhn"),)
@@ -71,7 +74,7 @@ class TestHistories:
         assert [run.training["git"] for run in found.runs] == ["c0ffee", "abc"]
 
     def test_nothing_was_trained(self) -> None:
-        empty = load([("c", None, "needs svhn")], "smoke")
+        empty = load([Source("c", Path("none"), "no results yet")], "smoke")
         assert empty.frame.empty
         assert list(empty.frame.columns) == list(COLUMNS)
 
@@ -80,7 +83,7 @@ class TestHistories:
         path = write(history([1, 2], algorithm="fedavg"), tmp_path / "cut.parquet")
         path.write_bytes(path.read_bytes()[:keep])
         with pytest.raises(UserError, match=r"cut\.parquet: not a complete results file; delete it, and train again"):
-            load([("a", path, "")], "smoke")
+            load([Source("a", path)], "smoke")
 
     @pytest.mark.parametrize(
         "tampered",
@@ -103,15 +106,15 @@ class TestHistories:
         changed = pa.Table.from_pandas(tampered(table.to_pandas()), preserve_index=False)
         parquet.write_table(changed.replace_schema_metadata(table.schema.metadata), path, store_schema=True)
         with pytest.raises(UserError, match="it holds other numbers than were written"):
-            load([("a", path, "")], "smoke")
+            load([Source("a", path)], "smoke")
 
     def test_other_bad_files(self, tmp_path: Path) -> None:
         with pytest.raises(UserError, match="no such results file"):
-            load([("a", tmp_path / "none.parquet", "")], "smoke")
+            load([Source("a", tmp_path / "none.parquet")], "smoke")
         other = tmp_path / "other.parquet"
         pd.DataFrame({"seed": [1]}).to_parquet(other)
         with pytest.raises(UserError, match="its provenance is not what was written"):
-            load([("a", other, "")], "smoke")
+            load([Source("a", other)], "smoke")
 
 
 class TestRender:
@@ -153,20 +156,20 @@ class TestRender:
             rows=("algorithm", "dataset"),
             extra=lambda histories, cells: f"{len(histories.frame)} rows, {len(cells)} cell",
         )
-        jobs = [("a", path, ""), ("b", None, "needs svhn")]
-        _, markdown, _, tex, _ = render(made, "reduced", tmp_path, jobs, "1 run of older code")
+        jobs = [Source("a", path), Source("b", Path("none"), "needs svhn")]
+        _, markdown, _, tex, _ = render(made, "reduced", tmp_path, jobs)
         text = markdown.read_text()
         assert "Reduced scale: a stands in; b stands in; not comparable" in text
         assert "| FedAvg | MNIST | 20 |" in text
-        assert text.endswith("\n2 rows, 1 cell\n\nResults: commit c0ffee; 1 run of older code.\n")
-        assert tex.read_text().startswith("% Results: commit c0ffee; 1 run of older code.\n")
+        assert text.endswith("\n2 rows, 1 cell\n\nResults: commit c0ffee.\n")
+        assert tex.read_text().startswith("% Results: commit c0ffee.\n")
 
     def test_an_artifact_whose_panels_are_all_missing(self, tmp_path: Path) -> None:
         made = artifact(
             lambda histories: 1 / 0,  # type: ignore[arg-type,return-value]
             "dynamic_init", "table3", panels=lambda scale: (panel("a", dataset="tiny"),), **TABLE3,
         )  # fmt: skip
-        files = render(made, "smoke", tmp_path, [("a", None, "needs tiny")])
+        files = render(made, "smoke", tmp_path, [Source("a", Path("none"), "needs tiny")])
         assert files[0].read_text() == "algorithm,metric,seed,value\n"
         text = files[1].read_text()
         assert "\N{EM DASH} not run: needs tiny." in text
@@ -201,6 +204,6 @@ class TestRender:
 def test_the_record_of_a_results_file_survives(tmp_path: Path) -> None:
     record = {"precision": "bfloat16", "seconds": 1.5, "versions": {"numpy": "2"}}
     path = write(history([1.0], algorithm="a"), tmp_path / "a.parquet", **record)
-    found = load([("a", path, "")], "smoke")
+    found = load([Source("a", path)], "smoke")
     assert found.runs[0].training.items() >= record.items()
     assert found.substitutes == ("local steps in bfloat16",)

@@ -111,12 +111,12 @@ def test_missing_seeds_and_others(stored: Callable[..., results.Standing]) -> No
     other = stored(job(seeds=(7,)), runs(job()))
     assert (other.state, other.usable, other.words) == ("missing", False, "the run missing")
     some = stored(job(seeds=(0, 7)), runs(job()))
-    assert (some.usable, results.stamp([some])) == (True, "1 of 2 runs missing")
+    assert (some.usable, some.words) == (True, "1 of 2 runs missing")
 
 
 def test_more_seeds_than_asked_for_hold(stored: Callable[..., results.Standing]) -> None:
     more = stored(job(seeds=(2, 0)), runs(job()))
-    assert (more.state, more.words, more.holds, results.stamp([more])) == ("current", "current", True, "")
+    assert (more.state, more.words, more.holds) == ("current", "current", True)
 
 
 @pytest.mark.parametrize(
@@ -231,19 +231,6 @@ def test_every_other_change_is_another_record(change: dict[str, Any]) -> None:
     assert not same(canonical(now) | change, now)
     assert not same({"type": "Outer"}, now)
     assert not same(None, now)
-
-
-def test_what_is_said_of_several_results(stored: Callable[..., results.Standing]) -> None:
-    """Of all their runs together, but for results that cannot be used."""
-    gone = results.standing(job())
-    assert results.stamp([]) == results.stamp([gone]) == results.stamp([stored(job()), gone]) == ""
-    older = stored(job(), runs(job(), source="", git="c0ffee+"))
-    assert results.stamp([older, gone]) == "all 3 runs of older code; all 3 runs of uncommitted code"
-    one = stored(job(), runs(job(), (0,)))
-    assert results.stamp([older, one]) == (
-        "3 of 6 runs of older code; 2 of 6 runs missing; 3 of 6 runs of uncommitted code"
-    )
-    assert results.tally([job()]) == "1 run: 1 current"
 
 
 @pytest.mark.parametrize("scale", plan.SCALES)

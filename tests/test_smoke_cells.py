@@ -14,7 +14,7 @@ from reproduce.declare.artifact import Artifact
 from reproduce.errors import UserError
 from reproduce.papers import artifacts
 from reproduce.report import metrics
-from reproduce.report.histories import Histories, load
+from reproduce.report.histories import Histories, Source, load
 from reproduce.report.render import cells_csv, check, lacking, make
 from reproduce.runs import plan, results
 from reproduce.runs.job import train_job
@@ -50,7 +50,7 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Artifact], 
                 path = Path(job.output).absolute()
             elif not path.exists():
                 train_job(job.panel, job.experiments, "smoke", job.paper, job.name, "test", path)
-            sources.append((job.panel.name, path, ""))
+            sources.append(Source(job.panel.name, path))
         panels = artifact.panels("smoke")
         return load(sources, "smoke", (p.substitute for p in panels), [e for p in panels for e in p.experiments])
 

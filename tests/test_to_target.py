@@ -10,7 +10,7 @@ import pytest
 from reproduce.declare.experiment import SCALES
 from reproduce.papers.defedavg import measures, runs, settings
 from reproduce.report.histories import Histories, load
-from reproduce.runs import due, plan, results, training
+from reproduce.runs import plan, results, training
 
 LONGER = [j for j in plan.jobs("smoke") if any(e.to_target is not e for e in j.experiments)]
 
@@ -39,8 +39,6 @@ def test_a_run_to_its_target_is_the_beginning_of_the_whole_run(
     training.train(job)
     early = results.standing(job)
     assert (early.state, early.holds) == ("current", True)
-    said = due.stamp("smoke", "defedavg/table1")
-    assert "followed only to the target" in said, "whoever asked for it, readers are told"
     short = pd.read_parquet(job.output)
     by = [*job.experiments[0].labels, "seed"]
     some = False
@@ -58,7 +56,6 @@ def test_a_run_to_its_target_is_the_beginning_of_the_whole_run(
     assert (now.state, now.usable, now.holds) == ("current", True, False)
     assert "followed only to the target" in now.words
     assert now.words == early.words
-    assert due.stamp("smoke", "defedavg/table1") == said
 
 
 def test_times_are_those_of_whole_runs_and_values_after_the_end_are_not_made_up(

@@ -28,7 +28,7 @@ def test_a_figure_is_a_target_and_nothing_more_is_made(project: Path) -> None:
         "shared.parquet",
     ]
     assert sorted(p.name for p in (project / "figures/smoke").iterdir()) == [
-        f"fedacs_fig2.{k}" for k in ("note.txt", "pdf", "png", "tex", "txt")
+        f"fedacs_fig2.{k}" for k in ("pdf", "png", "tex", "txt")
     ]
     assert miniature.trained(project / "results/smoke/fedacs/own.parquet") == ([0, 1, 2], 2, 1)
     assert "Nothing to be done" in text(snakemake(project, FIG2, "-n"))

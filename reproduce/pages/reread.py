@@ -11,16 +11,14 @@ from reproduce.errors import UserError, unknown
 from reproduce.pages.quotes import Cells, parsed
 from reproduce.papers import artifacts
 from reproduce.report import metrics, render
-from reproduce.report.histories import Histories, load
+from reproduce.report.histories import Histories
 from reproduce.report.metrics import Reading, read_as
-from reproduce.runs import due, plan
+from reproduce.runs import plan
 
 
 def stored(artifact: Artifact, scale: str) -> Histories:
     """The stored curves that an artifact is drawn from; an empty frame where there are none."""
-    panels, seeds = artifact.panels(scale), plan.seeds_read(scale, artifact.id)
-    experiments = [e for panel in panels for e in panel.experiments]
-    return load(due.sources(scale, artifact.id), scale, [p.substitute for p in panels], experiments, seeds)
+    return render.read(artifact, scale, plan.sources(scale, artifact.id), plan.seeds_read(scale, artifact.id))
 
 
 @cache

@@ -20,6 +20,7 @@ def number(value: float) -> str:
     """Three digits, thousands in groups, a true minus sign."""
     if math.isinf(value):
         return "unbounded" if value > 0 else "−unbounded"
+    value += 0.0  # no minus before zero
     text = f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"
     return text.replace("-", "−")
 
