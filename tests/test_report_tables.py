@@ -208,29 +208,31 @@ class TestPaper:
     def test_what_was_not_run_stays_with_its_reason(self) -> None:
         cells = printed("dynamic_init", "table3")
         cells = cells[cells["dataset"] != "svhn"]
-        reason = tables.reasons((panel("svhn-20", dataset="svhn"),), (("svhn-20", "needs svhn"),), "reduced")
+        reason = tables.reasons(
+            (panel("svhn-20", dataset="svhn"),), (("svhn-20", "no results yet on SVHN"),), "reduced"
+        )
         got = self.build("table3", cells, reason=reason, substitutes=("half the clients",))
-        assert (got.frame["status"] == "not run: needs svhn").sum() == 128
+        assert (got.frame["status"] == "not run: no results yet on SVHN").sum() == 128
         text = formats.markdown(got)
-        assert "| \N{EM DASH} | not run: needs SVHN. |" in text
+        assert "| \N{EM DASH} | not run: no results yet on SVHN. |" in text
         assert sum(line.count("\N{EM DASH}") for line in text.splitlines() if "| ours |" in line) == 128
         assert got.agreement[0][1] == "256 of 384"
         assert "Paper scale: half the clients." in text
 
     def test_each_gap_has_its_own_reason(self) -> None:
         panels = (panel("a", dataset="svhn"), panel("b", dataset="fashion_mnist", algorithm="fedacg", model="x"))
-        missing = (("a", "needs svhn"), ("b", "needs fashion_mnist"))
+        missing = (("a", "no results yet on SVHN"), ("b", "no results yet on Fashion-MNIST"))
         cells = printed("dynamic_init", "table3")
         keep = (cells["dataset"] == "mnist") | (
             (cells["dataset"] == "fashion_mnist") & (cells["algorithm"] == "fedavg")
         )
         got = self.build("table3", cells[keep], reason=tables.reasons(panels, missing, "smoke"))
         why = got.frame.set_index(["dataset", "algorithm"])["status"]
-        assert set(why["svhn"]) == {"not run: needs svhn"}
-        assert set(why["fashion_mnist", "fedacg"]) == {"not run: needs fashion_mnist"}
+        assert set(why["svhn"]) == {"not run: no results yet on SVHN"}
+        assert set(why["fashion_mnist", "fedacg"]) == {"not run: no results yet on Fashion-MNIST"}
         assert set(why["fashion_mnist", "scaffold"]) == {"not run: not part of the smoke scale"}
         text = formats.markdown(got)
-        gaps = ("not part of the smoke scale", "needs Fashion-MNIST", "needs SVHN")
+        gaps = ("not part of the smoke scale", "no results yet on Fashion-MNIST", "no results yet on SVHN")
         for mark, gap, count in zip("ᵃᵇᶜ", gaps, (64, 32, 128), strict=True):
             assert f"| \N{EM DASH}{mark} | not run: {gap} |" in text.replace(". |", " |")
             assert text.count(f"\N{EM DASH}{mark} |") == count + 1
@@ -263,16 +265,6 @@ class TestPaper:
         got = self.build("table3", cells, "fedagrac", rows=rows, columns=("metric",))
         assert got.rows[1] == ("2", "Conv2d", "10x24x24")
         assert (got.frame["status"] == "run").all()
-
-    def test_fractions_meet_numbers(self) -> None:
-        cells = printed("fiarse", "table1")
-        cells["model_size"] = cells["model_size"].replace({"1/64": "0.015625", "1.0": "1"})
-        got = self.build(
-            "table1", cells, "fiarse", rows=("algorithm",), columns=("dataset", "eval_scope", "model_size")
-        )
-        assert len(got.body) == 56
-        assert "**Size 1/64**" in formats.markdown(got)
-        assert "0.015625" not in formats.csv(got)
 
     def test_printed_lower_bounds(self) -> None:
         for paper, name, count in (("fedagrac", "table6", 4), ("defedavg", "table1", 3)):
