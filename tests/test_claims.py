@@ -22,8 +22,8 @@ from reproduce.declare.artifact import printed_settings
 from reproduce.errors import UserError
 from reproduce.pages import documents
 from reproduce.papers import artifacts
-from reproduce.verdicts import words
 from reproduce.report.names import canonical
+from reproduce.verdicts import words
 from reproduce.verdicts.checks import merged
 from reproduce.verdicts.claims import ClaimsFile, Contents, claims_files, load_claims
 from reproduce.verdicts.scope import CHECK
