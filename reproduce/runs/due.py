@@ -147,9 +147,12 @@ def render_marker(scale: str, name: str, allowed: Budget) -> list[str]:
 def fresh(scale: str, name: str, allowed: Budget) -> bool:
     """Are all files of an artifact there, made of what is there today, and is nothing to train for it?"""
     made = plan.outputs(scale, name)
-    of_today = all(Path(f).exists() for f in made) and _read(Path(made[-1])) == seal.sealed(
-        plan.made_from(scale, name), Path(made[-2])
-    )
+    if not all(Path(f).exists() for f in made):
+        return False
+    try:
+        of_today = _read(Path(made[-1])) == seal.sealed(plan.made_from(scale, name), Path(made[-2]))
+    except OSError:  # cells that cannot be read: `render` says what is wrong with them
+        return False
     return of_today and not training(scale, name, allowed)[0]
 
 
