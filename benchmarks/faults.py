@@ -242,15 +242,14 @@ def _begun(place: Path) -> bool:
 
 def _half_files(place: Path) -> int:
     """Files under their final names that are not whole."""
-    from reproduce.engine.checkpoint import unpack
+    from reproduce.engine.checkpoint import load
     from reproduce.runs import results
 
     result = place / "result.parquet"
     half = result.exists() and not results.stored(result)
     for checkpoint in place.glob("store/checkpoints/*.pt"):
         try:
-            with checkpoint.open("rb") as file:
-                unpack(file)
+            load(checkpoint)
         except ValueError:
             half += 1
     return int(half)

@@ -15,6 +15,7 @@ from reproduce.algorithms.asynchronous import Asynchronous, Favano
 from reproduce.algorithms.base import DistinctClients, FedAvg, WeightedDraws
 from reproduce.algorithms.distillation import Distillation
 from reproduce.algorithms.fedacg import FedACG
+from reproduce.algorithms.fedagrac import FedaGrac
 from reproduce.algorithms.fedprox import FedProx
 from reproduce.algorithms.fiarse import FIARSE
 from reproduce.algorithms.heterofl import HeteroFL
@@ -26,7 +27,7 @@ from reproduce.clocks.rounds import Rounds
 from reproduce.clocks.sessions import Sessions
 from reproduce.data.batches import Shuffled
 from reproduce.data.embedded import GaussianClasses, ImageBlobs, TopicTokens
-from reproduce.declare.experiment import SCALES, Experiment
+from reproduce.declare.experiment import SCALES, Experiment, Panel
 from reproduce.engine.rule import SGD_TERMS, Rule
 from reproduce.engine.strategies import NAMED
 from reproduce.engine.task import Tasks
@@ -217,3 +218,24 @@ def test_samples_processed_count_short_batches() -> None:
     assert task.samples.tolist() == [25] * 4
     assert task.processed(np.array([0, 3]), np.array([4, 2])) == (25 + 10) + 20
     assert Tasks(here).get(TOY, 0).processed(np.array([0, 3]), np.array([4, 2])) == 6
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"labels": {"seed": 1}}, "'seed' is a column of all results and cannot be a label"),
+        ({"algorithm": FedAvg(lr=float("inf"))}, "FedAvg: lr is inf, which is no finite number"),
+        ({"algorithm": FedaGrac(0.1, own="frist")}, "FedaGrac: own is one of"),
+        ({"problem": replace(NET, weights="samples")}, "Classification: weights is one of"),
+    ],
+)
+def test_what_no_experiment_can_be(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        replace(Experiment({}, NET, System(Steps(1)), FedAvg(0.1), Rounds(1)), **change)
+
+
+def test_a_panel_needs_a_seed_and_labels_that_tell_its_experiments_apart() -> None:
+    e = Experiment({}, NET, System(Steps(1)), FedAvg(0.1), Rounds(1))
+    for experiments, seeds, said in (((e,), (), "empty list of seeds"), ((e, e), (0,), "their labels are the same")):
+        with pytest.raises(ValueError, match=said):
+            Panel("p", experiments, seeds)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,12 @@ import pytest
 import torch
 from runs import run as play_all
 
-from reproduce.algorithms.asynchronous import Asynchronous, Favano
+from reproduce.algorithms.asynchronous import Asynchronous
 from reproduce.clocks.events import Events, Script
 from reproduce.clocks.record import Target
 from reproduce.data.batches import WithReplacement
 from reproduce.data.embedded import GaussianClasses
 from reproduce.declare.experiment import Experiment
-from reproduce.engine.checkpoint import Checkpoint
 from reproduce.engine.cohort import Cohort, Run, prepare
 from reproduce.engine.requests import Evaluate
 from reproduce.engine.task import ClassificationTask, Tasks
@@ -28,7 +26,7 @@ from reproduce.problem import Classification
 from reproduce.settings import settings
 from reproduce.systems import Steps, System
 from reproduce.systems.policies_arrivals import DeFedAvgIIDPolicy, FedBuffPolicy
-from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FavanoPolicy, FedAvgPolicy
+from reproduce.systems.policies_drawn import DeFedAvgNIIDPolicy, FedAvgPolicy
 from reproduce.systems.schedule import Policy, Schedule
 from reproduce.systems.speeds import Explicit, Pace
 
@@ -61,50 +59,6 @@ def play(e: Experiment, seeds: tuple[int, ...] = (0,)) -> list[Run]:
 
 def history(run: Run, metric: str) -> list[tuple[int, float, float]]:
     return [(r, t, v) for r, t, m, _, v in run.state["history"] if m == metric]
-
-
-class Killed(Exception):
-    pass
-
-
-@pytest.mark.parametrize(
-    ("policy", "algorithm"),
-    [
-        (DeFedAvgIIDPolicy(3), Asynchronous(0.1, server_lr=0.5)),
-        (DeFedAvgNIIDPolicy(3, variant="hold"), Asynchronous(0.1)),
-        (FavanoPolicy(3), Favano(0.1, normalisation="stochastic")),
-    ],
-)
-def test_resume_at_every_tick_gives_the_same_bits(tmp_path: Path, policy: Policy, algorithm: Asynchronous) -> None:
-    clock = Events(policy, aggregations=6, every=2, train_view="train:40", train_every=2)
-    whole = play(experiment(clock, algorithm, DIGITS, 4), (0, 1))
-    ticks = [0]
-
-    def count() -> None:
-        ticks[0] += 1
-
-    Cohort(prepare([experiment(clock, algorithm, DIGITS, 4)], (0, 1), Tasks(settings())), Trainer(), count).run()
-    assert ticks[0] == 6 + 1
-    path = tmp_path / "job.pt"
-    for stop in range(1, ticks[0] + 1):
-        first = prepare([experiment(clock, algorithm, DIGITS, 4)], (0, 1), Tasks(settings()))
-        checkpoint = Checkpoint(path, first)
-        left = [stop]
-
-        def tick(checkpoint: Checkpoint = checkpoint, left: list[int] = left) -> None:
-            checkpoint.save()
-            left[0] -= 1
-            if not left[0]:
-                raise Killed
-
-        with pytest.raises(Killed):
-            Cohort(first, Trainer(), tick).run()
-        again = prepare([experiment(clock, algorithm, DIGITS, 4)], (0, 1), Tasks(settings()))
-        assert Checkpoint(path, again).restore()
-        Cohort(again, Trainer()).run()
-        for a, b in zip(whole, again, strict=True):
-            assert a.state["x"].equal(b.state["x"])
-            assert repr(a.state["history"]) == repr(b.state["history"])
 
 
 def test_evaluations_on_the_grid_of_virtual_times() -> None:

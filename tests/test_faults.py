@@ -14,13 +14,14 @@ ROOT = Path(__file__).parent.parent
 RUN = "from benchmarks.faults import faults\nfaults({kills}, moments=False)"
 BENT = """
 from reproduce.engine import checkpoint
-real = checkpoint.to_device
-def bent(value, device):
-    found = real(value, device)
-    if isinstance(found, dict) and "x" in found:
-        found["x"] = found["x"] * 1.0001
+real = checkpoint.load
+def bent(path, device="cpu"):
+    found = real(path, device)
+    for _, state in found["states"]:
+        if "x" in state:
+            state["x"] *= 1.0001
     return found
-checkpoint.to_device = bent
+checkpoint.load = bent
 """
 IN_PLACE = """
 from reproduce import files

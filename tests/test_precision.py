@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import torch
-from test_resume import DIGITS
+from runs import DIGITS
 
 from reproduce.algorithms.base import FedAvg
 from reproduce.clocks.rounds import Rounds

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -196,36 +195,6 @@ def test_learning_rate_schedule() -> None:
 
 
 # --- the engine around it ---------------------------------------------------------------------------------------------
-
-
-def panel(tasks: Tasks) -> list[Run]:
-    pairs = [
-        (ALGORITHMS["fedacg"], Proposed(V=2)),
-        (ALGORITHMS["scaffold"], Average()),
-        (ALGORITHMS["continuous"], Previous()),
-        (ALGORITHMS["fedacg"], RandomPilot()),
-        (ALGORITHMS["moon"], Proposed()),
-    ]
-    experiments = [
-        Experiment({"algorithm": str(i)}, PROBLEM, System(Steps(K)), a, clock(s)) for i, (a, s) in enumerate(pairs)
-    ]
-    return prepare(experiments, [2], tasks)
-
-
-def test_resume_at_every_tick_gives_the_same_bits() -> None:
-    """The pickled states of any moment, continued, end where the undisturbed runs end."""
-    tasks = Tasks(settings())
-    whole, moments = panel(tasks), []
-    Cohort(whole, Trainer(), lambda: moments.append(pickle.dumps([r.state for r in whole]))).run()
-    assert len(moments) == T * S + 1
-    for moment in moments:
-        again = panel(tasks)
-        for run, state in zip(again, pickle.loads(moment), strict=True):
-            run.state.update(state)
-        Cohort(again, Trainer()).run()
-        for a, b in zip(whole, again, strict=True):
-            assert a.state["x"].equal(b.state["x"])
-            assert repr(a.state["history"]) == repr(b.state["history"])
 
 
 def counted(pairs: Sequence[tuple[FedAvg, Start]], seeds: Sequence[int] = (2,)) -> tuple[list[Run], dict[str, int]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from test_resume import experiment
+from runs import experiment
 
 from reproduce import files
 from reproduce.declare.experiment import Panel

@@ -9,14 +9,12 @@ import os
 import signal
 import sys
 import threading
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 from reproduce.errors import Stopped
 
-SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-
-
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WORKFLOW = "REPRODUCE_WORKFLOW"
 """The variable by which the Snakefile gives the number of its process to the trainings that it begins."""
 
@@ -27,19 +25,22 @@ class Stopping:
     Checkpoints are possible only where every run stands at the beginning of a round, so the wish has to wait for that.
     """
 
-    def __init__(self) -> None:
-        workflow = os.environ.get(WORKFLOW, "")
-        self.workflow = int(workflow) if workflow.isdigit() else 0
-        self.signal = 0
-        self.before: dict[int, Any] = {}
-
     def __enter__(self) -> Stopping:
-        if threading.current_thread() is threading.main_thread():
-            self.before = {number: signal.signal(number, self._asked) for number in SIGNALS}
+        workflow = os.environ.get(WORKFLOW, "")
+        self.workflow, self.signal = int(workflow) if workflow.isdigit() else 0, 0
+        main = threading.current_thread() is threading.main_thread()
+        self.before: dict[int, Any] = {n: signal.signal(n, self._asked) for n in SIGNALS} if main else {}
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._restore()
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+
+    def _asked(self, number: int, frame: FrameType | None) -> None:
+        self.signal = number
+        self.__exit__()
+        text = "stopping at the end of this round; once more: at once, to go on from the latest checkpoint"
+        print(f"\n{signal.Signals(number).name}: {text}", file=sys.stderr, flush=True)
 
     @property
     def wish(self) -> bool:
@@ -53,24 +54,12 @@ class Stopping:
             pass
         return bool(self.signal)
 
-    def _asked(self, number: int, frame: FrameType | None) -> None:
-        self.signal = number
-        self._restore()
-        text = "stopping at the end of this round; once more: at once, to go on from the latest checkpoint"
-        print(f"\n{signal.Signals(number).name}: {text}", file=sys.stderr, flush=True)
-
-    def _restore(self) -> None:
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
-
     def end(self, kept: bool = True) -> None:
         """Raises `Stopped`; to be called when the checkpoint is written, if one is kept."""
         if not self.signal:
             text = "the workflow that began this training is gone, so it ends; the checkpoint is written: run "
             raise Stopped(f"{text}`snakemake --unlock`, then the same snakemake command as before", signal.SIGTERM)
-        goes = (
-            "the checkpoint is written, the same command goes on from it"
-            if kept
-            else ("own code has no checkpoints, the same command trains it from its beginning")
-        )
+        goes = "the checkpoint is written, the same command goes on from it"
+        if not kept:
+            goes = "own code has no checkpoints, the same command trains it from its beginning"
         raise Stopped(f"stopped by {signal.Signals(self.signal).name}; {goes}", self.signal)
